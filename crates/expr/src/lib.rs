@@ -1,0 +1,16 @@
+//! Values, and the languages that compute with them.
+//!
+//! Everything a model says in an expression or a script becomes a [`Program`], compiled once and
+//! run many times. [`Language`] is the one seam behind which languages live; the kernel runs
+//! programs and never learns in which language they were written.
+
+#![forbid(unsafe_code)]
+
+mod program;
+mod value;
+
+pub use program::{
+    CompileError, EvalError, Evaluate, Kind, Language, Languages, Limit, Limits, Outcome, Program,
+    Variables,
+};
+pub use value::{Map, Name, Number, Value};

@@ -1,0 +1,217 @@
+//! The seam between the engine and the languages people write expressions in.
+
+use std::{fmt, sync::Arc};
+
+use crate::value::{Name, Value};
+
+/// What a program can see of the process: the merged variables of the place where it runs.
+pub trait Variables {
+    /// The value of `name`, nearest layer first; `None` where no layer has it.
+    fn get(&self, name: &str) -> Option<Value>;
+
+    /// Every visible name once, in a stable order.
+    fn names(&self) -> Vec<Name>;
+}
+
+/// An expression has a value; a script also writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One expression, evaluated for its value.
+    Expression,
+    /// Statements, run for what they write.
+    Script,
+}
+
+/// What a run leaves behind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The value of the expression, or of the script's last statement.
+    pub value: Value,
+    /// What was written, in order of writing; `None` removes the variable.
+    pub writes: Vec<(Name, Option<Value>)>,
+}
+
+/// How much one run may cost. The defaults suit a shared server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Roughly how many operations: counted, not timed, so that a run is the same on every machine.
+    pub steps_max: u64,
+    /// Bytes that the run may hold at once.
+    pub memory_bytes_max: usize,
+    /// Nesting of calls and of values.
+    pub depth_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { steps_max: 10_000_000, memory_bytes_max: 64 << 20, depth_max: 256 }
+    }
+}
+
+/// A limit that was exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`Limits::steps_max`].
+    Steps,
+    /// [`Limits::memory_bytes_max`].
+    Memory,
+    /// [`Limits::depth_max`].
+    Depth,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Steps => "step",
+            Self::Memory => "memory",
+            Self::Depth => "depth",
+        })
+    }
+}
+
+/// Why a run gave no outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// It ran into a limit.
+    Limit(Limit),
+    /// It failed: a type error, an exception, an unknown name.
+    Failed(String),
+    /// It raised a BPMN error on purpose, for the model to catch.
+    Thrown {
+        /// The error code.
+        code: String,
+        /// What it says to people.
+        message: String,
+    },
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit(limit) => write!(f, "the {limit} limit was exceeded"),
+            Self::Failed(message) => f.write_str(message),
+            Self::Thrown { code, message } => write!(f, "error {code} was thrown: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for EvalError {}
+
+/// Why a source text is not a program. Lines and columns count from 1, within the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileError {
+    /// What is wrong, naming the thing.
+    pub message: String,
+    /// Where.
+    pub line: u32,
+    /// Where in the line.
+    pub column: u32,
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (line {}, column {})", self.message, self.line, self.column)
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+/// A compiled expression or script.
+pub trait Evaluate: fmt::Debug + Send + Sync {
+    /// Runs it once. Running leaves no trace for the next run.
+    fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError>;
+
+    /// The names it may read, or `None` where that cannot be known before running.
+    fn reads(&self) -> Option<&[Name]> {
+        None
+    }
+}
+
+/// A compiled expression or script, with the text it came from. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Program {
+    source: Name,
+    compiled: Arc<dyn Evaluate>,
+}
+
+impl Program {
+    /// Wraps what a language has compiled from `source`.
+    pub fn new(source: &str, compiled: Arc<dyn Evaluate>) -> Self {
+        Self { source: Arc::from(source), compiled }
+    }
+
+    /// A program whose value is always `value`.
+    pub fn constant(value: Value) -> Self {
+        let source = value.to_string();
+        Self::new(&source, Arc::new(Constant(value)))
+    }
+
+    /// The text, for people.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Runs it for everything it leaves behind.
+    pub fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError> {
+        self.compiled.run(variables, limits)
+    }
+
+    /// Runs it for its value; what it writes is dropped.
+    pub fn value(&self, variables: &dyn Variables, limits: &Limits) -> Result<Value, EvalError> {
+        self.run(variables, limits).map(|outcome| outcome.value)
+    }
+
+    /// The names it may read, or `None` where that cannot be known before running.
+    pub fn reads(&self) -> Option<&[Name]> {
+        self.compiled.reads()
+    }
+}
+
+#[derive(Debug)]
+struct Constant(Value);
+
+impl Evaluate for Constant {
+    fn run(&self, _: &dyn Variables, _: &Limits) -> Result<Outcome, EvalError> {
+        Ok(Outcome { value: self.0.clone(), writes: Vec::new() })
+    }
+
+    fn reads(&self) -> Option<&[Name]> {
+        Some(&[])
+    }
+}
+
+/// A language: how its texts become programs.
+pub trait Language: fmt::Debug + Send + Sync {
+    /// The names and URIs it goes by in models, in lower case.
+    fn names(&self) -> &[&str];
+
+    /// Compiles a text.
+    fn compile(&self, kind: Kind, source: &str) -> Result<Program, CompileError>;
+}
+
+/// The languages a reader of models knows.
+#[derive(Clone, Debug, Default)]
+pub struct Languages {
+    known: Vec<Arc<dyn Language>>,
+}
+
+impl Languages {
+    /// None at all.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Adds a language. It goes before those already there that share a name with it.
+    #[must_use]
+    pub fn with(mut self, language: Arc<dyn Language>) -> Self {
+        self.known.insert(0, language);
+        self
+    }
+
+    /// The language of that name, in whatever case it is written.
+    pub fn find(&self, name: &str) -> Option<&dyn Language> {
+        let name = name.to_lowercase();
+        self.known.iter().find(|it| it.names().contains(&name.as_str())).map(|it| &**it)
+    }
+}
