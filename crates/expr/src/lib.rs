@@ -6,11 +6,15 @@
 
 #![forbid(unsafe_code)]
 
+mod json;
+mod number;
 mod program;
 mod value;
 
+pub use json::JsonError;
+pub use number::{Number, NumberError, Rounding};
 pub use program::{
     CompileError, EvalError, Evaluate, Kind, Language, Languages, Limit, Limits, Outcome, Program,
     Variables,
 };
-pub use value::{Map, Name, Number, Value};
+pub use value::{Map, Name, Value};

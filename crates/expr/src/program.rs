@@ -33,6 +33,7 @@ pub struct Outcome {
 
 /// How much one run may cost. The defaults suit a shared server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "limits say so last, after the unit")]
 pub struct Limits {
     /// Roughly how many operations: counted, not timed, so that a run is the same on every machine.
     pub steps_max: u64,

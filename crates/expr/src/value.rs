@@ -4,6 +4,11 @@ use std::{fmt, sync::Arc};
 
 use indexmap::IndexMap;
 
+use crate::{
+    json::{self, JsonError},
+    number::Number,
+};
+
 /// A name of a variable or a field. Cheap to clone.
 pub type Name = Arc<str>;
 
@@ -29,26 +34,76 @@ pub enum Value {
     Map(Arc<Map>),
 }
 
-/// An exact decimal number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Number(i64);
+impl Value {
+    /// Reads a JSON text. Of fields with the same name the last one counts.
+    pub fn parse_json(text: &str) -> Result<Self, JsonError> {
+        json::parse(text)
+    }
 
-impl From<i64> for Number {
-    fn from(value: i64) -> Self {
-        Self(value)
+    /// The value as compact JSON, as [`Display`](fmt::Display) prints it.
+    pub fn to_json(&self) -> String {
+        let mut text = String::new();
+        json::write(self, &mut text).expect("a string takes every text");
+        text
+    }
+
+    /// What it is, for messages: "a list", "null".
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::String(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Map(_) => "an object",
+        }
+    }
+
+    /// Whether it is nothing.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The boolean, where it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(it) = self { Some(*it) } else { None }
+    }
+
+    /// The number, where it is one.
+    pub fn as_number(&self) -> Option<Number> {
+        if let Self::Number(it) = self { Some(*it) } else { None }
+    }
+
+    /// The whole number, where it is one that fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_number()?.to_i64()
+    }
+
+    /// The text, where it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::String(it) = self { Some(it) } else { None }
+    }
+
+    /// The items, where it is a list.
+    pub fn as_list(&self) -> Option<&[Self]> {
+        if let Self::List(it) = self { Some(it) } else { None }
+    }
+
+    /// The fields, where it is an object.
+    pub fn as_map(&self) -> Option<&Map> {
+        if let Self::Map(it) = self { Some(it) } else { None }
+    }
+
+    /// The field of that name, where it is an object that has one.
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        self.as_map()?.get(name)
     }
 }
 
-impl Number {
-    /// The number as a whole `i64`, where it is one.
-    pub fn to_i64(self) -> Option<i64> {
-        Some(self.0)
-    }
-}
-
-impl fmt::Display for Number {
+impl fmt::Display for Value {
+    /// Compact JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+        json::write(self, f)
     }
 }
 
@@ -58,8 +113,38 @@ impl From<bool> for Value {
     }
 }
 
+impl From<Number> for Value {
+    fn from(value: Number) -> Self {
+        Self::Number(value)
+    }
+}
+
 impl From<i64> for Value {
     fn from(value: i64) -> Self {
+        Self::Number(value.into())
+    }
+}
+
+impl From<i32> for Value {
+    fn from(value: i32) -> Self {
+        Self::Number(value.into())
+    }
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::Number(value.into())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Number(value.into())
+    }
+}
+
+impl From<usize> for Value {
+    fn from(value: usize) -> Self {
         Self::Number(value.into())
     }
 }
@@ -70,14 +155,70 @@ impl From<&str> for Value {
     }
 }
 
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::String(value.into())
+    }
+}
+
+impl From<Name> for Value {
+    fn from(value: Name) -> Self {
+        Self::String(value)
+    }
+}
+
 impl From<Vec<Self>> for Value {
     fn from(value: Vec<Self>) -> Self {
         Self::List(Arc::new(value))
     }
 }
 
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+impl From<Map> for Value {
+    fn from(value: Map) -> Self {
+        Self::Map(Arc::new(value))
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl FromIterator<Self> for Value {
+    fn from_iter<I: IntoIterator<Item = Self>>(items: I) -> Self {
+        items.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+impl FromIterator<(Name, Self)> for Value {
+    fn from_iter<I: IntoIterator<Item = (Name, Self)>>(fields: I) -> Self {
+        fields.into_iter().collect::<Map>().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_three_words() {
+        assert_eq!(size_of::<Value>(), 24);
+    }
+
+    #[test]
+    fn objects_are_equal_whatever_the_order_of_their_fields() {
+        let one = Value::parse_json(r#"{"a":1,"b":2.0}"#).unwrap();
+        let other = Value::parse_json(r#"{"b":2,"a":1}"#).unwrap();
+        assert_eq!(one, other);
+        assert_eq!(one.to_string(), r#"{"a":1,"b":2}"#);
+    }
+
+    #[test]
+    fn accessors_answer_only_for_their_kind() {
+        let value = Value::from("x");
+        assert_eq!((value.as_str(), value.as_bool(), value.as_i64()), (Some("x"), None, None));
+        assert_eq!(Value::from(vec![Value::Null]).kind(), "a list");
+        assert_eq!(Value::from(None::<bool>), Value::Null);
     }
 }

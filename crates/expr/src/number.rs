@@ -1,0 +1,608 @@
+//! Exact decimal numbers of 34 significant digits.
+//!
+//! Money and quantities must come out as they went in, so numbers are decimal (IEEE 754-2008
+//! decimal128) and not binary. Whole numbers that fit an `i64` take a fast path. A number that would
+//! have to be rounded when it is read is refused; only the result of a calculation is rounded, half
+//! to even, to 34 digits.
+
+use std::{
+    cmp::Ordering,
+    fmt,
+    hash::{Hash, Hasher},
+    str::FromStr,
+};
+
+use dec::{Context, Decimal128};
+
+type Arithmetic = Context<Decimal128>;
+
+/// An exact decimal number. Equality, order and hash go by value: `1.0` is `1`.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Number(Repr);
+
+/// Every number has exactly one representation, so that equality is that of the parts: whole numbers
+/// that fit are always `Whole`; a `Decimal` is finite, has no trailing zeros and is never `-0`.
+#[derive(Clone, Copy, PartialEq)]
+enum Repr {
+    Whole(i64),
+    Decimal(Decimal128),
+}
+
+/// Why there is no such number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NumberError {
+    /// The text does not spell a number.
+    Malformed,
+    /// It has more digits than can be kept.
+    TooManyDigits,
+    /// It is too large, or too close to zero.
+    OutOfRange,
+    /// Something was divided by zero.
+    DivisionByZero,
+}
+
+impl fmt::Display for NumberError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "not a number",
+            Self::TooManyDigits => "a number has at most 34 significant digits",
+            Self::OutOfRange => "the number is out of range",
+            Self::DivisionByZero => "division by zero",
+        })
+    }
+}
+
+impl std::error::Error for NumberError {}
+
+/// Which neighbour a number is rounded to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// The nearest; of two equally near, the even one.
+    HalfEven,
+    /// The nearest; of two equally near, the one farther from zero.
+    HalfUp,
+    /// The nearest; of two equally near, the one closer to zero.
+    HalfDown,
+    /// The one farther from zero.
+    Up,
+    /// The one closer to zero.
+    Down,
+    /// The lower one.
+    Floor,
+    /// The higher one.
+    Ceiling,
+}
+
+impl Number {
+    /// Nought.
+    pub const ZERO: Self = Self(Repr::Whole(0));
+
+    /// The number as a whole `i64`, where it is one.
+    pub fn to_i64(self) -> Option<i64> {
+        match self.0 {
+            Repr::Whole(whole) => Some(whole),
+            Repr::Decimal(_) => None,
+        }
+    }
+
+    /// The nearest double.
+    pub fn to_f64(self) -> f64 {
+        match self.0 {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "the caller asks for the nearest double"
+            )]
+            Repr::Whole(whole) => whole as f64,
+            Repr::Decimal(decimal) => {
+                decimal.to_string().parse().expect("every decimal text is a double")
+            }
+        }
+    }
+
+    /// The number that the shortest text of a double spells; `None` for NaN and the infinities.
+    pub fn from_f64(double: f64) -> Option<Self> {
+        if double.fract() == 0.0 && double.abs() < 9_007_199_254_740_992.0 {
+            #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+            return Some(Self(Repr::Whole(double as i64)));
+        }
+        double.is_finite().then(|| {
+            format!("{double:e}").parse().expect("17 digits and an exponent of a double fit")
+        })
+    }
+
+    /// Whether it has no fraction.
+    pub fn is_whole(self) -> bool {
+        match self.0 {
+            Repr::Whole(_) => true,
+            Repr::Decimal(decimal) => decimal.exponent() >= 0,
+        }
+    }
+
+    /// Whether it is less than nought.
+    pub fn is_negative(self) -> bool {
+        self < Self::ZERO
+    }
+
+    /// Its distance from nought.
+    #[must_use]
+    pub fn abs(self) -> Self {
+        if self.is_negative() { self.negated() } else { self }
+    }
+
+    /// The same distance on the other side of nought.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        match self.0 {
+            Repr::Whole(whole) if whole != i64::MIN => Self(Repr::Whole(-whole)),
+            Repr::Whole(_) | Repr::Decimal(_) => Self::canonical(-self.decimal())
+                .expect("the range is the same on both sides of nought"),
+        }
+    }
+
+    /// The sum.
+    pub fn checked_add(self, other: Self) -> Result<Self, NumberError> {
+        self.calculate(other, i64::checked_add, Arithmetic::add)
+    }
+
+    /// The difference.
+    pub fn checked_sub(self, other: Self) -> Result<Self, NumberError> {
+        self.calculate(other, i64::checked_sub, Arithmetic::sub)
+    }
+
+    /// The product.
+    pub fn checked_mul(self, other: Self) -> Result<Self, NumberError> {
+        self.calculate(other, i64::checked_mul, Arithmetic::mul)
+    }
+
+    /// The quotient, rounded to 34 digits where it does not end.
+    pub fn checked_div(self, other: Self) -> Result<Self, NumberError> {
+        let exactly = |a: i64, b: i64| if a.checked_rem(b)? == 0 { a.checked_div(b) } else { None };
+        self.calculate(other, exactly, Arithmetic::div)
+    }
+
+    /// The remainder of the division towards nought: it has the sign of `self`.
+    pub fn checked_rem(self, other: Self) -> Result<Self, NumberError> {
+        self.calculate(other, i64::checked_rem, Arithmetic::rem)
+    }
+
+    /// The nearest number with at most `places` digits after the point; with negative `places`, the
+    /// nearest multiple of a power of ten.
+    pub fn round(self, places: i32, rounding: Rounding) -> Result<Self, NumberError> {
+        let decimal = match self.0 {
+            Repr::Whole(_) if places >= 0 => return Ok(self),
+            Repr::Whole(_) | Repr::Decimal(_) => self.decimal(),
+        };
+        if decimal.exponent() >= places.saturating_neg() {
+            return Ok(self);
+        }
+        let mut context = Arithmetic::default();
+        context.set_rounding(match rounding {
+            Rounding::HalfEven => dec::Rounding::HalfEven,
+            Rounding::HalfUp => dec::Rounding::HalfUp,
+            Rounding::HalfDown => dec::Rounding::HalfDown,
+            Rounding::Up => dec::Rounding::Up,
+            Rounding::Down => dec::Rounding::Down,
+            Rounding::Floor => dec::Rounding::Floor,
+            Rounding::Ceiling => dec::Rounding::Ceiling,
+        });
+        let mut quantum = Decimal128::ONE;
+        // Farther out the quantum leaves the range, and quantizing says so.
+        context.set_exponent(&mut quantum, places.saturating_neg().clamp(-6176, 6111));
+        Self::canonical(context.quantize(decimal, quantum))
+    }
+
+    /// Tries the whole numbers first: they are almost all the numbers there are.
+    fn calculate(
+        self,
+        other: Self,
+        whole: impl Fn(i64, i64) -> Option<i64>,
+        decimal: impl Fn(&mut Arithmetic, Decimal128, Decimal128) -> Decimal128,
+    ) -> Result<Self, NumberError> {
+        if let (Repr::Whole(a), Repr::Whole(b)) = (self.0, other.0)
+            && let Some(result) = whole(a, b)
+        {
+            return Ok(Self(Repr::Whole(result)));
+        }
+        let mut context = Arithmetic::default();
+        let result = decimal(&mut context, self.decimal(), other.decimal());
+        let status = context.status();
+        if status.division_by_zero() || status.division_undefined() {
+            Err(NumberError::DivisionByZero)
+        } else if status.overflow() || status.underflow() {
+            Err(NumberError::OutOfRange)
+        } else if status.invalid_operation() {
+            // A remainder by nought is only an "invalid operation" to the library.
+            Err(if other == Self::ZERO {
+                NumberError::DivisionByZero
+            } else {
+                NumberError::OutOfRange
+            })
+        } else {
+            Self::canonical(result)
+        }
+    }
+
+    fn decimal(self) -> Decimal128 {
+        match self.0 {
+            Repr::Whole(whole) => whole.into(),
+            Repr::Decimal(decimal) => decimal,
+        }
+    }
+
+    /// The one representation of this decimal.
+    fn canonical(decimal: Decimal128) -> Result<Self, NumberError> {
+        if !decimal.is_finite() {
+            return Err(NumberError::OutOfRange);
+        }
+        if decimal.is_zero() {
+            return Ok(Self::ZERO);
+        }
+        let reduced = Arithmetic::default().reduce(decimal);
+        let exponent = reduced.exponent();
+        if (0..=18).contains(&exponent)
+            && reduced.digits() <= 19
+            && let Some(scaled) =
+                reduced.coefficient().checked_mul(10_i128.pow(exponent.cast_unsigned()))
+            && let Ok(whole) = i64::try_from(scaled)
+        {
+            return Ok(Self(Repr::Whole(whole)));
+        }
+        Ok(Self(Repr::Decimal(reduced)))
+    }
+}
+
+impl FromStr for Number {
+    type Err = NumberError;
+
+    /// Reads digits with an optional sign, point and exponent.
+    fn from_str(text: &str) -> Result<Self, NumberError> {
+        if !is_spelled_as_number(text) {
+            return Err(NumberError::Malformed);
+        }
+        if let Ok(whole) = text.parse::<i64>() {
+            return Ok(whole.into());
+        }
+        let mut context = Arithmetic::default();
+        let decimal = context.parse(text).map_err(|_| NumberError::Malformed)?;
+        let status = context.status();
+        if status.overflow() || status.underflow() {
+            Err(NumberError::OutOfRange)
+        } else if status.inexact() {
+            Err(NumberError::TooManyDigits)
+        } else {
+            Self::canonical(decimal)
+        }
+    }
+}
+
+/// The library also reads `NaN`, `Infinity` and `+1`; we do not.
+fn is_spelled_as_number(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    digits(whole)
+        && fraction.is_none_or(|it| !it.is_empty() && digits(it))
+        && !(whole.is_empty() && fraction.is_none())
+        && exponent.is_none_or(|it| {
+            let it = it.strip_prefix(['+', '-']).unwrap_or(it);
+            !it.is_empty() && digits(it)
+        })
+}
+
+impl fmt::Display for Number {
+    /// All digits, without exponent, so that it reads back as the same number anywhere.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimal = match self.0 {
+            Repr::Whole(whole) => return write!(f, "{whole}"),
+            Repr::Decimal(decimal) => decimal,
+        };
+        let digits = decimal.coefficient().unsigned_abs().to_string();
+        let exponent = decimal.exponent();
+        let shift = usize::try_from(exponent.unsigned_abs()).expect("an exponent is small");
+        if decimal.is_negative() {
+            f.write_str("-")?;
+        }
+        if exponent >= 0 {
+            write!(f, "{digits}{:0<shift$}", "")
+        } else if shift < digits.len() {
+            let (whole, fraction) = digits.split_at(digits.len() - shift);
+            write!(f, "{whole}.{fraction}")
+        } else {
+            write!(f, "0.{digits:0>shift$}")
+        }
+    }
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Eq for Number {}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self.0, other.0) {
+            (Repr::Whole(a), Repr::Whole(b)) => a.cmp(&b),
+            (Repr::Whole(_) | Repr::Decimal(_), Repr::Whole(_) | Repr::Decimal(_)) => self
+                .decimal()
+                .partial_cmp(&other.decimal())
+                .expect("finite numbers are always comparable"),
+        }
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Number {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.0 {
+            Repr::Whole(whole) => whole.hash(state),
+            Repr::Decimal(decimal) => decimal.to_le_bytes().hash(state),
+        }
+    }
+}
+
+impl From<i64> for Number {
+    fn from(value: i64) -> Self {
+        Self(Repr::Whole(value))
+    }
+}
+
+impl From<i32> for Number {
+    fn from(value: i32) -> Self {
+        i64::from(value).into()
+    }
+}
+
+impl From<u32> for Number {
+    fn from(value: u32) -> Self {
+        i64::from(value).into()
+    }
+}
+
+impl From<u64> for Number {
+    fn from(value: u64) -> Self {
+        match i64::try_from(value) {
+            Ok(whole) => whole.into(),
+            Err(_) => Self::canonical(value.into()).expect("every u64 is a number"),
+        }
+    }
+}
+
+impl From<usize> for Number {
+    fn from(value: usize) -> Self {
+        u64::try_from(value).expect("a usize has at most 64 bits").into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::DefaultHasher;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn number(text: &str) -> Number {
+        text.parse().unwrap()
+    }
+
+    fn hash(number: Number) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        number.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn numbers_print_plainly() {
+        for (text, printed) in [
+            ("0", "0"),
+            ("-0", "0"),
+            ("-0.0", "0"),
+            ("0e99999", "0"),
+            ("007", "7"),
+            ("1E+3", "1000"),
+            ("1.50", "1.5"),
+            (".5", "0.5"),
+            ("-12.5e-3", "-0.0125"),
+            ("1e30", "1000000000000000000000000000000"),
+            ("9223372036854775808", "9223372036854775808"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("1234567890123456789012345678901234", "1234567890123456789012345678901234"),
+            ("0.1234567890123456789012345678901234", "0.1234567890123456789012345678901234"),
+            (
+                "1000000000000000000000000000000000000000000",
+                "1000000000000000000000000000000000000000000",
+            ),
+        ] {
+            assert_eq!(number(text).to_string(), printed, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_would_be_rounded_is_refused() {
+        let digits_35 = "12345678901234567890123456789012345";
+        assert_eq!(digits_35.parse::<Number>(), Err(NumberError::TooManyDigits));
+        assert_eq!(
+            "0.12345678901234567890123456789012345".parse::<Number>(),
+            Err(NumberError::TooManyDigits)
+        );
+        assert_eq!("1e7000".parse::<Number>(), Err(NumberError::OutOfRange));
+        assert_eq!("1e-7000".parse::<Number>(), Err(NumberError::OutOfRange));
+        assert_eq!("1e99999999999999999999".parse::<Number>(), Err(NumberError::OutOfRange));
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_refused() {
+        for text in [
+            "", "-", "+1", "1.", ".", "e1", "1e", "1e+", "NaN", "Infinity", "inf", " 1", "0x10",
+            "1_000", "--1", "1.2.3",
+        ] {
+            assert_eq!(text.parse::<Number>(), Err(NumberError::Malformed), "{text}");
+        }
+    }
+
+    #[test]
+    fn equality_order_and_hash_go_by_value() {
+        for (a, b) in
+            [("1", "1.0"), ("1000", "1e3"), ("0.5", "0.50"), ("1e20", "100000000000000000000")]
+        {
+            assert_eq!(number(a), number(b));
+            assert_eq!(hash(number(a)), hash(number(b)));
+        }
+        assert!(number("9223372036854775807") < number("9223372036854775807.5"));
+        assert!(number("-1e30") < number("0.1"));
+    }
+
+    #[test]
+    fn decimal_fractions_are_exact() {
+        assert_eq!(number("0.1").checked_add(number("0.2")), Ok(number("0.3")));
+        assert_eq!(number("1.1").checked_mul(number("1.1")), Ok(number("1.21")));
+        assert_eq!(number("1").checked_div(number("8")), Ok(number("0.125")));
+        assert_eq!(
+            number("1").checked_div(number("3")),
+            Ok(number("0.3333333333333333333333333333333333"))
+        );
+        assert_eq!(number("-7").checked_rem(number("3")), Ok(number("-1")));
+        assert_eq!(number("5.5").checked_rem(number("2")), Ok(number("1.5")));
+    }
+
+    #[test]
+    fn whole_numbers_grow_beyond_64_bits() {
+        let most = Number::from(i64::MAX);
+        assert_eq!(most.checked_add(1.into()), Ok(number("9223372036854775808")));
+        assert_eq!(most.checked_add(1.into()).unwrap().checked_sub(1.into()), Ok(most));
+        assert_eq!(Number::from(i64::MIN).negated(), number("9223372036854775808"));
+        assert_eq!(Number::from(i64::MIN).negated().negated(), Number::from(i64::MIN));
+        assert_eq!(
+            Number::from(i64::MIN).checked_div((-1).into()),
+            Ok(number("9223372036854775808"))
+        );
+        assert_eq!(Number::from(u64::MAX).to_string(), u64::MAX.to_string());
+    }
+
+    #[test]
+    fn impossible_results_are_errors() {
+        let huge = number("9e6144");
+        assert_eq!(huge.checked_add(huge), Err(NumberError::OutOfRange));
+        assert_eq!(huge.checked_mul(huge), Err(NumberError::OutOfRange));
+        for zero_divided in ["0", "1", "0.5"] {
+            assert_eq!(
+                number(zero_divided).checked_div(Number::ZERO),
+                Err(NumberError::DivisionByZero)
+            );
+            assert_eq!(
+                number(zero_divided).checked_rem(Number::ZERO),
+                Err(NumberError::DivisionByZero)
+            );
+        }
+    }
+
+    #[test]
+    fn rounding_goes_where_it_is_told() {
+        for (text, places, rounding, rounded) in [
+            ("2.5", 0, Rounding::HalfEven, "2"),
+            ("2.5", 0, Rounding::HalfUp, "3"),
+            ("-2.5", 0, Rounding::HalfUp, "-3"),
+            ("2.5", 0, Rounding::HalfDown, "2"),
+            ("-1.1", 0, Rounding::Floor, "-2"),
+            ("-1.1", 0, Rounding::Ceiling, "-1"),
+            ("1.234", 2, Rounding::Up, "1.24"),
+            ("1.239", 2, Rounding::Down, "1.23"),
+            ("1250", -2, Rounding::HalfEven, "1200"),
+            ("0.1", 9999, Rounding::HalfEven, "0.1"),
+            ("123", -9999, Rounding::HalfEven, "0"),
+        ] {
+            assert_eq!(number(text).round(places, rounding), Ok(number(rounded)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_double_is_what_its_shortest_text_says() {
+        for (double, text) in [
+            (0.1, "0.1"),
+            (-0.0, "0"),
+            (1e21, "1000000000000000000000"),
+            (9_007_199_254_740_993.0, "9007199254740992"),
+            (1.5e-7, "0.00000015"),
+        ] {
+            assert_eq!(Number::from_f64(double).unwrap().to_string(), text);
+        }
+        for double in [f64::MAX, f64::MIN_POSITIVE, 5e-324] {
+            assert!((Number::from_f64(double).unwrap().to_f64() - double).abs() == 0.0);
+        }
+        assert_eq!(Number::from_f64(f64::NAN), None);
+        assert_eq!(Number::from_f64(f64::INFINITY), None);
+    }
+
+    /// Numbers around every edge: small and large, whole and broken.
+    fn any_number() -> impl Strategy<Value = Number> {
+        prop_oneof![
+            any::<i64>().prop_map(Number::from),
+            (-1000_i64..1000).prop_map(Number::from),
+            (any::<i64>(), -40_i32..20)
+                .prop_map(|(digits, exponent)| number(&format!("{digits}e{exponent}"))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn printing_and_reading_gives_the_same_number(a in any_number()) {
+            prop_assert_eq!(number(&a.to_string()), a);
+        }
+
+        #[test]
+        fn addition_and_multiplication_commute(a in any_number(), b in any_number()) {
+            prop_assert_eq!(a.checked_add(b), b.checked_add(a));
+            prop_assert_eq!(a.checked_mul(b), b.checked_mul(a));
+        }
+
+        #[test]
+        fn the_order_is_that_of_the_difference(a in any_number(), b in any_number()) {
+            prop_assert_eq!(a.cmp(&b), a.checked_sub(b).unwrap().cmp(&Number::ZERO));
+        }
+
+        #[test]
+        fn whole_arithmetic_is_that_of_integers(a in any::<i64>(), b in any::<i64>()) {
+            let (x, y) = (Number::from(a), Number::from(b));
+            let text = |it: i128| number(&it.to_string());
+            prop_assert_eq!(x.checked_add(y), Ok(text(i128::from(a) + i128::from(b))));
+            prop_assert_eq!(x.checked_sub(y), Ok(text(i128::from(a) - i128::from(b))));
+            if let Ok(product) = x.checked_mul(y) && (i128::from(a) * i128::from(b)).unsigned_abs() < 10_u128.pow(34) {
+                prop_assert_eq!(product, text(i128::from(a) * i128::from(b)));
+            }
+            if b != 0 {
+                prop_assert_eq!(x.checked_rem(y), Ok(text(i128::from(a) % i128::from(b))));
+            }
+        }
+
+        #[test]
+        fn equal_numbers_have_equal_hashes(digits in -100_000_i64..100_000, zeros in 0_usize..10) {
+            let plain = Number::from(digits);
+            let padded = number(&format!("{digits}.{:0<zeros$}0", ""));
+            prop_assert_eq!(plain, padded);
+            prop_assert_eq!(hash(plain), hash(padded));
+        }
+
+        #[test]
+        fn doubles_survive(double in any::<f64>()) {
+            if let Some(number) = Number::from_f64(double) {
+                prop_assert!((number.to_f64() - double).abs() == 0.0);
+            }
+        }
+    }
+}
