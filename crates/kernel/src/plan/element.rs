@@ -1,0 +1,422 @@
+//! The kinds of node and their settings, as data.
+
+use travertine_expr::{Name, Program};
+
+use super::NodeId;
+
+/// A kind of node and its settings.
+#[derive(Clone, Debug)]
+pub enum Element {
+    /// The process itself, or one that is called as a gosub.
+    Process(Container),
+    /// Runs a process within the process.
+    SubProcess(Container),
+    /// A sub-process that can be cancelled as a whole.
+    Transaction(Container),
+    /// A sub-process that waits in its container for an event.
+    EventSubProcess(EventSubProcess),
+    /// A sub-process whose activities are entered in any order.
+    AdHoc(AdHoc),
+    /// Where a container starts.
+    Start(Start),
+    /// An event that only marks a place.
+    Pass,
+    /// A task without content: plain and manual tasks.
+    Task,
+    /// Runs a script, or an expression whose value is kept.
+    Script {
+        /// What to run.
+        program: Program,
+        /// The variable that takes the value.
+        result: Option<Name>,
+    },
+    /// Has a worker or a person do something.
+    Work(Work),
+    /// Has a message delivered, and waits for that.
+    Send(Send),
+    /// Waits for a message as an activity.
+    Receive(Catch),
+    /// Waits for a choice from outside.
+    Decision,
+    /// Waits for an event.
+    Catch(Catch),
+    /// Waits beside an activity for an event.
+    Boundary(Boundary),
+    /// Makes events happen, one after the other.
+    Throw(Vec<Throw>),
+    /// Takes the first flow whose condition holds.
+    Exclusive,
+    /// Waits for all incoming flows, then takes all outgoing ones.
+    Parallel,
+    /// Waits for all tokens that can still come, then takes the flows whose condition holds.
+    Inclusive,
+    /// Waits until its condition holds, then takes the flows whose condition holds.
+    Complex {
+        /// When it goes on; sees `activationCount` and the number of tokens at each incoming flow.
+        activation: Program,
+    },
+    /// Waits for the first of the events behind it.
+    EventBased,
+    /// Sends a branch with variables of its own along each outgoing flow.
+    FanOut,
+    /// Ends the branches of a fan-out.
+    FanIn(Merge),
+    /// Runs another definition as an instance of its own.
+    Call(Call),
+    /// Runs another process of the plan within this instance.
+    Gosub {
+        /// The called process.
+        process: NodeId,
+    },
+}
+
+/// What a container knows of its inside. Filled in by [`Plan::new`](super::Plan::new).
+#[derive(Clone, Debug, Default)]
+pub struct Container {
+    /// Where tokens begin when it is entered.
+    pub starts: Vec<NodeId>,
+    /// The start events that wait for a trigger.
+    pub typed_starts: Vec<NodeId>,
+    /// The event sub-processes in it.
+    pub events: Vec<NodeId>,
+    pub(crate) none_starts: u32,
+    pub(crate) unled: Vec<NodeId>,
+    pub(crate) inclusive_joins: bool,
+}
+
+/// An event sub-process.
+#[derive(Clone, Debug)]
+pub struct EventSubProcess {
+    /// Its inside.
+    pub container: Container,
+    /// Its start event.
+    pub start: NodeId,
+    /// Whether it ends everything else in its container.
+    pub interrupting: bool,
+}
+
+/// An ad-hoc sub-process.
+#[derive(Clone, Debug)]
+pub struct AdHoc {
+    /// Its inside.
+    pub container: Container,
+    /// Whether one activity runs at a time.
+    pub sequential: bool,
+    /// When it is done, asked each time an activity has ended.
+    pub completion: Option<Program>,
+    /// Whether what still runs is withdrawn then.
+    pub cancel_remaining: bool,
+    /// The ancestor that performs its activities, where it is not the ad-hoc sub-process itself.
+    pub performer: Option<NodeId>,
+}
+
+/// A start event.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// What starts it; nothing for a plain one.
+    pub triggers: Vec<Trigger>,
+    /// Whether all triggers are needed, not one.
+    pub all: bool,
+}
+
+/// An intermediate catch event.
+#[derive(Clone, Debug)]
+pub struct Catch {
+    /// What it waits for.
+    pub triggers: Vec<Trigger>,
+    /// Whether all triggers are needed, not one.
+    pub all: bool,
+}
+
+/// A boundary event.
+#[derive(Clone, Debug)]
+pub struct Boundary {
+    /// The activity it watches.
+    pub attached_to: NodeId,
+    /// What it waits for.
+    pub triggers: Vec<Trigger>,
+    /// Whether all triggers are needed, not one.
+    pub all: bool,
+    /// Whether it ends the activity.
+    pub interrupting: bool,
+    /// The activity that undoes, for compensation.
+    pub handler: Option<NodeId>,
+}
+
+/// What can happen to a waiting token.
+#[derive(Clone, Debug)]
+pub enum Trigger {
+    /// A message comes.
+    Message(Message),
+    /// A signal is sent.
+    Signal {
+        /// Its name.
+        name: Program,
+    },
+    /// A time comes.
+    Timer {
+        /// How to read `when`.
+        kind: TimerKind,
+        /// The date, duration or cycle.
+        when: Program,
+    },
+    /// A condition becomes true.
+    Condition {
+        /// What must hold.
+        when: Program,
+        /// The variables whose change is worth a look; all of them where none is named.
+        variables: Vec<Name>,
+    },
+    /// An error is raised within.
+    Error {
+        /// Its code; any where there is none.
+        code: Option<Name>,
+        /// The variable that takes the code.
+        code_variable: Option<Name>,
+        /// The variable that takes the message.
+        message_variable: Option<Name>,
+    },
+    /// An escalation is raised within.
+    Escalation {
+        /// Its code; any where there is none.
+        code: Option<Name>,
+        /// The variable that takes the code.
+        code_variable: Option<Name>,
+    },
+    /// Something that was completed must be undone.
+    Compensation,
+    /// The transaction is cancelled.
+    Cancel,
+}
+
+/// How a timer's text is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerKind {
+    /// A point in time.
+    Date,
+    /// A span of time.
+    Duration,
+    /// A repeated span.
+    Cycle,
+}
+
+/// Which messages are meant.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// The name.
+    pub name: Program,
+    /// Named properties that must match where both sides define them.
+    pub correlation: Vec<(Name, Program)>,
+}
+
+/// What a throw event makes happen.
+#[derive(Clone, Debug)]
+pub enum Throw {
+    /// Sends a message, and does not wait for it.
+    Message(Send),
+    /// Sends a signal to everyone.
+    Signal {
+        /// Its name.
+        name: Program,
+        /// What goes with it.
+        payload: Vec<(Name, Program)>,
+    },
+    /// Tells the scopes around it.
+    Escalation {
+        /// Its code.
+        code: Option<Name>,
+    },
+    /// Fails the scope.
+    Error {
+        /// Its code.
+        code: Option<Name>,
+        /// What it says to people.
+        message: Option<Program>,
+    },
+    /// Undoes what was completed.
+    Compensation {
+        /// The activity to undo; all of the scope where none is named.
+        activity: Option<NodeId>,
+        /// Whether the flow waits for it.
+        wait: bool,
+    },
+    /// Cancels the transaction.
+    Cancel,
+    /// Ends every other token of the scope.
+    Terminate,
+}
+
+/// A message to send.
+#[derive(Clone, Debug)]
+pub struct Send {
+    /// The messages: one, or one for each run of a multi-instance send task.
+    pub messages: Vec<Message>,
+    /// What goes with it; nothing where none is named.
+    pub payload: Vec<(Name, Program)>,
+}
+
+/// Work for someone outside.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// For whom.
+    pub kind: WorkKind,
+    /// Which workers can do it.
+    pub job_type: Program,
+    /// How often it may fail before someone must look at it.
+    pub retries: Option<Program>,
+    /// Headers of a job; assignee, due date and so on of a user task.
+    pub fields: Vec<(Name, Program)>,
+}
+
+/// For whom work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkKind {
+    /// A worker.
+    Job,
+    /// A person.
+    User,
+}
+
+/// A call of another definition.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The id of the definition.
+    pub definition: Program,
+    /// Which version: a tag or number, as the runtime understands it; the latest where none is named.
+    pub binding: Option<Name>,
+    /// Whether the child gets all visible variables, besides what is mapped.
+    pub all_in: bool,
+    /// Whether all of the child's variables come back, besides what is mapped.
+    pub all_out: bool,
+}
+
+/// How the branches of a fan-out become one set of variables again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// Branch by branch, later ones win.
+    Last,
+    /// A name keeps its value where all branches that set it agree, and loses it otherwise.
+    Agree,
+    /// Each branch's variables become one entry of the list of this name.
+    Append(Name),
+    /// Two branches that set a name to different values are an error.
+    Conflict,
+}
+
+/// Runs an activity several times.
+#[derive(Clone, Debug)]
+pub enum Repeat {
+    /// Once for each of several, known before the first.
+    Each(Each),
+    /// As long as a condition holds.
+    Loop(Loop),
+}
+
+/// Once for each of several.
+#[derive(Clone, Debug)]
+pub struct Each {
+    /// Whether one runs at a time.
+    pub sequential: bool,
+    /// How many.
+    pub count: Count,
+    /// The variable that takes the item.
+    pub item: Option<Name>,
+    /// The variable that counts from 1.
+    pub index: Option<Name>,
+    /// The variable that takes the list of results, and what each run adds to it.
+    pub output: Option<(Name, OutputItem)>,
+    /// When the rest is not needed any more.
+    pub completion: Option<Program>,
+    /// What becomes of nothing to do.
+    pub on_empty: OnEmpty,
+    /// Slices of so many items, and how many slices run at a time.
+    pub batch: Option<(Program, Program)>,
+}
+
+/// How many runs.
+#[derive(Clone, Debug)]
+pub enum Count {
+    /// So many.
+    Cardinality(Program),
+    /// One for each item.
+    Collection(Program),
+    /// One for each of the messages a send or receive task names.
+    Messages,
+}
+
+/// What a run adds to the list of results.
+#[derive(Clone, Debug)]
+pub enum OutputItem {
+    /// The variable of this name in the run's own layer, and nowhere above it.
+    Variable(Name),
+    /// A value worked out in the run's layer.
+    Expression(Program),
+}
+
+/// What becomes of nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnEmpty {
+    /// It is an incident.
+    Error,
+    /// The activity is complete, with an empty list of results.
+    Complete,
+}
+
+/// As long as a condition holds.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// What must hold for another run.
+    pub condition: Option<Program>,
+    /// Whether it is asked before the first run too.
+    pub test_before: bool,
+    /// The most runs.
+    pub maximum: Option<Program>,
+}
+
+impl Element {
+    /// The container this is.
+    pub fn container(&self) -> Option<&Container> {
+        match self {
+            Self::Process(it) | Self::SubProcess(it) | Self::Transaction(it) => Some(it),
+            Self::EventSubProcess(it) => Some(&it.container),
+            Self::AdHoc(it) => Some(&it.container),
+            Self::Start(_)
+            | Self::Pass
+            | Self::Task
+            | Self::Script { .. }
+            | Self::Work(_)
+            | Self::Send(_)
+            | Self::Receive(_)
+            | Self::Decision
+            | Self::Catch(_)
+            | Self::Boundary(_)
+            | Self::Throw(_)
+            | Self::Exclusive
+            | Self::Parallel
+            | Self::Inclusive
+            | Self::Complex { .. }
+            | Self::EventBased
+            | Self::FanOut
+            | Self::FanIn(_)
+            | Self::Call(_)
+            | Self::Gosub { .. } => None,
+        }
+    }
+
+    pub(super) fn container_mut(&mut self) -> Option<&mut Container> {
+        match self {
+            Self::Process(it) | Self::SubProcess(it) | Self::Transaction(it) => Some(it),
+            Self::EventSubProcess(it) => Some(&mut it.container),
+            Self::AdHoc(it) => Some(&mut it.container),
+            _ => None,
+        }
+    }
+}
+
+impl Boundary {
+    /// Whether it waits for compensation. Such an event is armed when the activity has completed,
+    /// not while it runs.
+    pub fn is_compensation(&self) -> bool {
+        matches!(self.triggers[..], [Trigger::Compensation])
+    }
+}

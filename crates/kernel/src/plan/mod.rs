@@ -1,0 +1,386 @@
+//! A process definition, checked and lowered: what the kernel runs.
+//!
+//! Whoever lowers a model fills in [`Node`]s and [`Flow`]s and hands them to [`Plan::new`], which
+//! works out everything that can be known before running: adjacency, what is attached to what,
+//! where a container starts, and from where an inclusive join can be reached.
+
+mod element;
+mod reach;
+
+use std::sync::Arc;
+
+use travertine_expr::{Limits, Name, Program};
+
+pub use element::{
+    AdHoc, Boundary, Call, Catch, Container, Count, Each, Element, EventSubProcess, Loop, Merge,
+    Message, OnEmpty, OutputItem, Repeat, Send, Start, Throw, TimerKind, Trigger, Work, WorkKind,
+};
+pub(crate) use reach::Reach;
+
+/// A position in [`Plan::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// A position in [`Plan::flows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+/// A graph of nodes. Node 0 is the process itself; processes it calls as gosubs are further
+/// container nodes without a parent.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The flows between them.
+    pub flows: Vec<Flow>,
+    /// The choices that dialects make differently.
+    pub policy: Policy,
+    /// The status attributes every token carries, with their first values.
+    pub status: Vec<(Name, Option<Program>)>,
+    /// How many steps an instance may take before someone must look at it.
+    pub steps_max: Option<u64>,
+    /// What one run of an expression or script may cost.
+    pub limits: Limits,
+    pub(crate) reach: Reach,
+}
+
+/// A place where a token can stand.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its id in the source.
+    pub name: Name,
+    /// Its name for people.
+    pub label: Option<Name>,
+    /// The container it lies in; `None` for processes.
+    pub parent: Option<NodeId>,
+    /// What it does.
+    pub element: Element,
+    /// Whether it is reached only by compensation.
+    pub for_compensation: bool,
+    /// The flow to take when no condition holds.
+    pub default: Option<FlowId>,
+    /// Runs the activity several times.
+    pub repeat: Option<Box<Repeat>>,
+    /// What few nodes have.
+    pub extras: Option<Box<Extras>>,
+
+    /// The flows that leave it, in the order they were drawn. Worked out by [`Plan::new`], like
+    /// all that follows.
+    pub outgoing: Vec<FlowId>,
+    /// The flows that arrive at it, in the order they were drawn.
+    pub incoming: Vec<FlowId>,
+    /// The boundary events attached to it; the compensation boundary apart.
+    pub boundary: Vec<NodeId>,
+    /// Its compensation boundary event.
+    pub compensation: Option<NodeId>,
+    /// Whether any flow that leaves it has a condition.
+    pub(crate) conditional: bool,
+}
+
+/// What few nodes have: gates, mappings, operators, restrictions.
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    /// Where a decision from outside is asked for.
+    pub gates: Gates,
+    /// Evaluated on entry into a layer of the activity's own.
+    pub inputs: Vec<(Name, Program)>,
+    /// Evaluated on exit in the activity's layer, written to the layer around it.
+    pub outputs: Vec<(Name, Program)>,
+    /// Changes of the token's status.
+    pub operators: Vec<(Name, Program)>,
+    /// Conditions on the token's status.
+    pub restrictions: Vec<Restriction>,
+}
+
+/// Where a decision from outside is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gates {
+    /// Before it is ready: all that it needs to know is known.
+    pub ready: bool,
+    /// Before it is entered.
+    pub entry: bool,
+    /// Before it is left.
+    pub exit: bool,
+}
+
+/// A condition that a token's status must keep.
+#[derive(Clone, Debug)]
+pub struct Restriction {
+    /// Its id, for people.
+    pub name: Name,
+    /// When it is checked.
+    pub scope: RestrictionScope,
+    /// What must hold.
+    pub condition: Program,
+}
+
+/// When a restriction is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestrictionScope {
+    /// On entry.
+    Entry,
+    /// On completion and on exit.
+    Completion,
+    /// On exit.
+    Exit,
+    /// On entry, completion and exit, of the node and of everything inside it.
+    Full,
+}
+
+/// A way from one node to another.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its id in the source.
+    pub name: Name,
+    /// Where it leaves.
+    pub from: NodeId,
+    /// Where it arrives.
+    pub to: NodeId,
+    /// When it may be taken; `None` is always.
+    pub condition: Option<Program>,
+}
+
+/// The choices that dialects make differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Where a write goes.
+    pub write: Write,
+    /// What of a sub-process's variables its parent sees at the end.
+    pub scope_output: ScopeOutput,
+    /// What becomes of an error nobody catches.
+    pub unhandled_error: UnhandledError,
+    /// Which failing scopes compensate what they had completed.
+    pub compensate_on_error: CompensateOnError,
+}
+
+impl Policy {
+    /// The choices of models that name no dialect.
+    pub const NATIVE: Self = Self {
+        write: Write::Local,
+        scope_output: ScopeOutput::Mapped,
+        unhandled_error: UnhandledError::Incident,
+        compensate_on_error: CompensateOnError::Transaction,
+    };
+
+    /// The choices of models made for Camunda.
+    pub const CAMUNDA: Self = Self { write: Write::Propagate, ..Self::NATIVE };
+}
+
+/// Where a write goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// To the layer of the writer.
+    Local,
+    /// To the nearest layer that has the name, else to the outermost.
+    Propagate,
+}
+
+/// What of a scope's variables its parent sees at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeOutput {
+    /// What output mappings name.
+    Mapped,
+    /// Everything in the scope's own layer.
+    All,
+}
+
+/// What becomes of an error nobody catches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnhandledError {
+    /// It stays as an incident on its token.
+    Incident,
+    /// The whole instance fails.
+    Fail,
+}
+
+/// Which failing scopes compensate what they had completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompensateOnError {
+    /// None.
+    Never,
+    /// Transactions.
+    Transaction,
+    /// All.
+    Always,
+}
+
+impl Node {
+    /// A node that does `element` and nothing else.
+    pub fn new(name: &str, parent: Option<NodeId>, element: Element) -> Self {
+        Self {
+            name: Arc::from(name),
+            label: None,
+            parent,
+            element,
+            for_compensation: false,
+            default: None,
+            repeat: None,
+            extras: None,
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+            boundary: Vec::new(),
+            compensation: None,
+            conditional: false,
+        }
+    }
+
+    /// What few nodes have, made on demand.
+    pub fn extras_mut(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+
+    pub(crate) fn gates(&self) -> Gates {
+        self.extras.as_ref().map(|it| it.gates).unwrap_or_default()
+    }
+
+    /// Whether it is an activity, as opposed to an event or a gateway.
+    pub fn is_activity(&self) -> bool {
+        match self.element {
+            Element::SubProcess(_)
+            | Element::Transaction(_)
+            | Element::AdHoc(_)
+            | Element::Task
+            | Element::Script { .. }
+            | Element::Work(_)
+            | Element::Receive(_)
+            | Element::Send(_)
+            | Element::Decision
+            | Element::Call(_)
+            | Element::Gosub { .. } => true,
+            Element::Process(_)
+            | Element::EventSubProcess(_)
+            | Element::Start(_)
+            | Element::Pass
+            | Element::Catch(_)
+            | Element::Boundary(_)
+            | Element::Throw(_)
+            | Element::Exclusive
+            | Element::Parallel
+            | Element::Inclusive
+            | Element::Complex { .. }
+            | Element::EventBased
+            | Element::FanOut
+            | Element::FanIn(_) => false,
+        }
+    }
+}
+
+impl Flow {
+    /// A flow without a condition.
+    pub fn new(name: &str, from: NodeId, to: NodeId) -> Self {
+        Self { name: Arc::from(name), from, to, condition: None }
+    }
+}
+
+impl Plan {
+    /// Works out what can be known before running.
+    pub fn new(mut nodes: Vec<Node>, flows: Vec<Flow>) -> Self {
+        for (id, flow) in (0..).map(FlowId).zip(&flows) {
+            let from = &mut nodes[flow.from.index()];
+            from.outgoing.push(id);
+            from.conditional |= flow.condition.is_some();
+            nodes[flow.to.index()].incoming.push(id);
+        }
+        for position in 0..nodes.len() {
+            let id = NodeId(u32::try_from(position).expect("a plan has fewer than 2^32 nodes"));
+            attach(&mut nodes, id);
+        }
+        for node in &mut nodes {
+            // A container that draws its start says where it starts; any other starts wherever
+            // nothing leads.
+            if let Some(container) = node.element.container_mut()
+                && container.typed_starts.is_empty()
+                && container.none_starts == 0
+            {
+                container.starts = std::mem::take(&mut container.unled);
+            }
+        }
+        let reach = Reach::new(&nodes, &flows);
+        Self {
+            nodes,
+            flows,
+            policy: Policy::NATIVE,
+            status: Vec::new(),
+            steps_max: None,
+            limits: Limits::default(),
+            reach,
+        }
+    }
+
+    /// The node of that name in the plan.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The flow of that name in the plan.
+    pub fn flow(&self, id: FlowId) -> &Flow {
+        &self.flows[id.0 as usize]
+    }
+
+    /// The node with that id in the source.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|it| &*it.name == name).map(|position| {
+            NodeId(u32::try_from(position).expect("a plan has fewer than 2^32 nodes"))
+        })
+    }
+
+    /// The process.
+    pub fn root(&self) -> &Container {
+        self.node(NodeId(0)).element.container().expect("node 0 is the process")
+    }
+
+    /// The container that `node` is.
+    pub(crate) fn container(&self, node: NodeId) -> Option<&Container> {
+        self.node(node).element.container()
+    }
+}
+
+impl NodeId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+
+/// Tells the container and the host of a node that it is theirs.
+fn attach(nodes: &mut [Node], id: NodeId) {
+    enum As {
+        NoneStart,
+        TypedStart,
+        EventSubProcess,
+        Unled,
+        Nothing,
+    }
+    let node = &nodes[id.index()];
+    let role = match &node.element {
+        Element::Start(start) if start.triggers.is_empty() => As::NoneStart,
+        Element::Start(_) => As::TypedStart,
+        Element::EventSubProcess(_) => As::EventSubProcess,
+        Element::Boundary(boundary) => {
+            let (host, compensation) = (boundary.attached_to, boundary.is_compensation());
+            let host = &mut nodes[host.index()];
+            if compensation {
+                host.compensation = Some(id);
+            } else {
+                host.boundary.push(id);
+            }
+            return;
+        }
+        _ if node.for_compensation || !node.incoming.is_empty() => As::Nothing,
+        _ => As::Unled,
+    };
+    let Some(parent) = node.parent else { return };
+    let inclusive = matches!(node.element, Element::Inclusive) && node.incoming.len() > 1;
+    let Some(container) = nodes[parent.index()].element.container_mut() else { return };
+    container.inclusive_joins |= inclusive;
+    match role {
+        As::NoneStart => {
+            container.none_starts += 1;
+            container.starts.push(id);
+        }
+        As::TypedStart => container.typed_starts.push(id),
+        As::EventSubProcess => container.events.push(id),
+        As::Unled => container.unled.push(id),
+        As::Nothing => {}
+    }
+}
