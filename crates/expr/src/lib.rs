@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod json;
+pub mod juel;
 mod number;
 mod program;
 mod value;

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::value::{Name, Value};
+use crate::{
+    juel::Juel,
+    value::{Map, Name, Value},
+};
 
 /// What a program can see of the process: the merged variables of the place where it runs.
 pub trait Variables {
@@ -11,6 +14,17 @@ pub trait Variables {
 
     /// Every visible name once, in a stable order.
     fn names(&self) -> Vec<Name>;
+}
+
+/// The simplest variables: one layer.
+impl Variables for Map {
+    fn get(&self, name: &str) -> Option<Value> {
+        Self::get(self, name).cloned()
+    }
+
+    fn names(&self) -> Vec<Name> {
+        self.keys().cloned().collect()
+    }
 }
 
 /// An expression has a value; a script also writes.
@@ -201,6 +215,11 @@ impl Languages {
     /// None at all.
     pub fn empty() -> Self {
         Self::default()
+    }
+
+    /// All that come with the engine.
+    pub fn standard() -> Self {
+        Self::empty().with(Arc::new(Juel))
     }
 
     /// Adds a language. It goes before those already there that share a name with it.
