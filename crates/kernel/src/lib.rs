@@ -1,2 +1,57 @@
-//! Being built.
+//! The rules of execution, as one pure function.
+//!
+//! [`handle`] takes a plan, an instance and a command, and answers with events. An event is a fact
+//! about tokens, scopes, waits and variables; applying it is the only way an instance changes. So the
+//! live path and recovery run the same code, and the log of events is the whole truth.
+//!
+//! ```text
+//! command ──> handle ──> events ──> apply ──> instance
+//!                          │
+//!                          └──> effects      what the runtime does once the events are stored
+//! ```
+//!
+//! There is no clock, no randomness and no I/O here: time and results arrive in commands, requests
+//! leave as effects. Start reading at `handle`, then `run`, `lifecycle`, `scope`, then whatever you
+//! came for.
+
+#![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod apply;
+mod check;
+mod compensation;
+mod effect;
+mod element;
+mod failure;
+mod fan;
+mod handle;
+mod join;
+mod lifecycle;
+mod performer;
 pub mod plan;
+mod repeat;
+mod run;
+mod scope;
+mod state;
+mod status;
+pub mod time;
+mod trigger;
+mod view;
+mod vocabulary;
+
+pub use apply::{apply, replay};
+pub use check::{check, check_at_rest};
+pub use effect::{Effect, effects, outstanding};
+pub use handle::handle;
+pub use plan::{FlowId, NodeId, Plan};
+pub use run::Turn;
+pub use state::{
+    Cue, Each, Failing, FanOut, Instance, Layer, Merged, Performer, Phase, ROOT, Role, Scope,
+    ScopeKind, State, Status, Token, Wait,
+};
+pub use status::TIMESTAMP;
+pub use view::View;
+pub use vocabulary::{
+    Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Incident, Job, Post,
+    PostId, Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
+};

@@ -39,9 +39,12 @@ pub struct Plan {
     pub status: Vec<(Name, Option<Program>)>,
     /// How many steps an instance may take before someone must look at it.
     pub steps_max: Option<u64>,
+    /// How many steps one turn may take.
+    pub turn_steps_max: u32,
     /// What one run of an expression or script may cost.
     pub limits: Limits,
     pub(crate) reach: Reach,
+    pub(crate) restricted: bool,
 }
 
 /// A place where a token can stand.
@@ -75,6 +78,8 @@ pub struct Node {
     pub compensation: Option<NodeId>,
     /// Whether any flow that leaves it has a condition.
     pub(crate) conditional: bool,
+    /// Whether it performs the activities of a sequential ad-hoc sub-process.
+    pub(crate) performs: bool,
 }
 
 /// What few nodes have: gates, mappings, operators, restrictions.
@@ -221,6 +226,7 @@ impl Node {
             boundary: Vec::new(),
             compensation: None,
             conditional: false,
+            performs: false,
         }
     }
 
@@ -231,6 +237,40 @@ impl Node {
 
     pub(crate) fn gates(&self) -> Gates {
         self.extras.as_ref().map(|it| it.gates).unwrap_or_default()
+    }
+
+    /// Whether a token in it gives its name to a scope.
+    pub(crate) fn hosts(&self) -> bool {
+        self.repeat.is_some()
+            || match &self.element {
+                Element::Process(_)
+                | Element::SubProcess(_)
+                | Element::Transaction(_)
+                | Element::EventSubProcess(_)
+                | Element::AdHoc(_)
+                | Element::Gosub { .. }
+                | Element::FanOut => true,
+                Element::Throw(throws) => {
+                    throws.iter().any(|it| matches!(it, Throw::Compensation { .. }))
+                }
+                Element::Start(_)
+                | Element::Pass
+                | Element::Task
+                | Element::Script { .. }
+                | Element::Work(_)
+                | Element::Send(_)
+                | Element::Receive(_)
+                | Element::Decision
+                | Element::Catch(_)
+                | Element::Boundary(_)
+                | Element::Exclusive
+                | Element::Parallel
+                | Element::Inclusive
+                | Element::Complex { .. }
+                | Element::EventBased
+                | Element::FanIn(_)
+                | Element::Call(_) => false,
+            }
     }
 
     /// Whether it is an activity, as opposed to an event or a gateway.
@@ -295,6 +335,9 @@ impl Plan {
                 container.starts = std::mem::take(&mut container.unled);
             }
         }
+        mark_performers(&mut nodes);
+        let restricted =
+            nodes.iter().any(|it| it.extras.as_ref().is_some_and(|it| !it.restrictions.is_empty()));
         let reach = Reach::new(&nodes, &flows);
         Self {
             nodes,
@@ -302,8 +345,10 @@ impl Plan {
             policy: Policy::NATIVE,
             status: Vec::new(),
             steps_max: None,
+            turn_steps_max: 10_000,
             limits: Limits::default(),
             reach,
+            restricted,
         }
     }
 
@@ -329,6 +374,23 @@ impl Plan {
         self.node(NodeId(0)).element.container().expect("node 0 is the process")
     }
 
+    /// Whether a node does not inherit the restrictions around it: what undoes, and what handles
+    /// errors.
+    pub(crate) fn stands_alone(&self, node: NodeId) -> bool {
+        let it = self.node(node);
+        it.for_compensation
+            || match &it.element {
+                Element::EventSubProcess(event) => match &self.node(event.start).element {
+                    Element::Start(start) => start
+                        .triggers
+                        .iter()
+                        .any(|it| matches!(it, Trigger::Error { .. } | Trigger::Compensation)),
+                    _ => false,
+                },
+                _ => false,
+            }
+    }
+
     /// The container that `node` is.
     pub(crate) fn container(&self, node: NodeId) -> Option<&Container> {
         self.node(node).element.container()
@@ -341,6 +403,13 @@ impl NodeId {
     }
 }
 
+fn mark_performers(nodes: &mut [Node]) {
+    for position in 0..nodes.len() {
+        if let Element::AdHoc(AdHoc { sequential: true, performer, .. }) = nodes[position].element {
+            nodes[performer.map_or(position, NodeId::index)].performs = true;
+        }
+    }
+}
 
 /// Tells the container and the host of a node that it is theirs.
 fn attach(nodes: &mut [Node], id: NodeId) {

@@ -1,0 +1,438 @@
+//! Events become state. No rule of BPMN is decided here.
+
+use std::sync::Arc;
+
+use crate::{
+    plan::NodeId,
+    state::{
+        Cue, Instance, Layer, Merged, Performer, Phase, ROOT, Role, Scope, ScopeKind, State, Token,
+        Wait,
+    },
+    status,
+    vocabulary::{Ending, Event, FailureKind, Reads, TokenId, WaitFor, WaitId},
+};
+
+/// The instance that `events` tell of.
+pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Instance {
+    let mut instance = Instance::default();
+    for event in events {
+        apply(&mut instance, event);
+    }
+    instance
+}
+
+/// Makes `event` true of `instance`. Nothing else writes to an instance.
+pub fn apply(instance: &mut Instance, event: &Event) {
+    match event {
+        Event::Started { at, caller } => {
+            instance.phase = Phase::Running;
+            instance.started = Some(*at);
+            instance.caller.clone_from(caller);
+        }
+        Event::TokenCreated { token, node, scope, via, role, layer, status } => {
+            instance.named(token.0);
+            let reads = match *layer {
+                Reads::Shared(layer) => layer,
+                Reads::Own(parent) => {
+                    let run = matches!(role, Role::Run(_));
+                    let transparent = run && scope.is_some_and(|it| instance.is_loop(it));
+                    let layer = Layer { parent, run, transparent, ..Layer::default() };
+                    instance.layers.insert(*token, layer);
+                    *token
+                }
+            };
+            let state = if via.is_some() { State::Arrived } else { State::Created };
+            let created = Token {
+                node: *node,
+                via: *via,
+                scope: *scope,
+                state,
+                role: *role,
+                layer: reads,
+                status: status.clone(),
+                waits: Vec::new(),
+                guards: Vec::new(),
+                cue: None,
+            };
+            instance.tokens.insert(*token, created);
+            instance.settle_in(*token);
+        }
+        Event::TokenMoved { token, via, to } => {
+            instance.leave_node(*token);
+            let it = instance.token_mut(*token);
+            assert!(it.waits.is_empty(), "a moving token has left its waits behind");
+            assert!(it.guards.is_empty(), "a moving token has left its guards behind");
+            it.node = *to;
+            it.via = *via;
+            it.state = if via.is_some() { State::Arrived } else { State::Created };
+            instance.come_to_node(*token);
+            instance.steps += 1;
+            instance.cue(*token, Cue::Arrive);
+        }
+        Event::TokenState { token, state } => {
+            instance.uncue(*token);
+            let it = instance.token_mut(*token);
+            assert!(it.state.leads_to(*state), "no way from {:?} to {state:?}", it.state);
+            it.state = *state;
+        }
+        Event::TokenParked { token } => {
+            instance.uncue(*token);
+            let it = instance.token_mut(*token);
+            it.state = State::Waiting;
+            let (node, via) = (it.node, it.via.expect("tokens come to joins by flows"));
+            let scope = it.scope.expect("joins are in scopes");
+            let join = instance.scope_mut(scope).joins.entry(node).or_default();
+            join.entry(via).or_default().push_back(*token);
+            if instance.scope(scope).census.is_some() {
+                instance.inclusive.insert((scope, node));
+            }
+        }
+        Event::TokenCued { token, cue } => {
+            instance.uncue(*token);
+            instance.cue(*token, *cue);
+        }
+        Event::TokenUncued { token } => instance.uncue(*token),
+        Event::TokenPromoted { token } => {
+            let it = instance.token_mut(*token);
+            let Role::Guard(of) = it.role else { panic!("only guards are promoted") };
+            it.role = Role::Flow;
+            instance.token_mut(of).guards.retain(|it| it != token);
+            instance.join_scope(*token);
+        }
+        Event::TokenRetired { token } => {
+            instance.uncue(*token);
+            instance.leave_scope(*token);
+            let it = instance.token_mut(*token);
+            it.role = Role::Compensation;
+            it.state = State::Completed;
+            let scope = it.scope.expect("the process is never compensated");
+            instance.scope_mut(scope).compensations.push(*token);
+        }
+        Event::TokenRecalled { token, scope } => {
+            let home = instance.token(*token).scope.expect("the process is never compensated");
+            instance.scope_mut(home).compensations.retain(|it| it != token);
+            instance.scope_mut(*scope).queue.retain(|it| it != token);
+            let it = instance.token_mut(*token);
+            it.scope = Some(*scope);
+            it.state = State::Created;
+            if let Some(inner) = instance.scopes.get_mut(token) {
+                inner.parent = Some(*scope);
+            }
+            instance.join_scope(*token);
+        }
+        Event::TokenGone { token, state } => instance.remove(*token, *state),
+        Event::StatusSet { token, status } => {
+            instance.token_mut(*token).status.clone_from(status);
+        }
+        Event::LayerOpened { token, transparent } => {
+            let it = instance.token_mut(*token);
+            let parent = Some(std::mem::replace(&mut it.layer, *token));
+            let layer = Layer { parent, transparent: *transparent, ..Layer::default() };
+            instance.layers.insert(*token, layer);
+        }
+        Event::LayerClosed { token } => {
+            let layer = instance.layers.remove(token).expect("the layer was opened");
+            instance.token_mut(*token).layer = layer.parent.expect("it was opened over another");
+        }
+        Event::VariableSet { layer, name, value } => {
+            instance.layer_mut(*layer).variables.insert(Arc::clone(name), value.clone());
+        }
+        Event::VariableRemoved { layer, name } => {
+            instance.layer_mut(*layer).variables.remove(name);
+        }
+        Event::ScopeOpened { scope, node, kind, census } => {
+            let parent = instance.token(*scope).scope;
+            let opened = Scope {
+                node: *node,
+                parent,
+                depth: parent.map_or(0, |it| instance.scope(it).depth + 1),
+                kind: (**kind).clone(),
+                live: [].into(),
+                starts: [].into(),
+                compensations: Vec::new(),
+                queue: Vec::new(),
+                failing: None,
+                performer: Performer::default(),
+                done: Merged::default(),
+                joins: [].into(),
+                census: census.then(Default::default),
+            };
+            instance.scopes.insert(*scope, opened);
+        }
+        Event::ScopeFailing { scope, cause } => {
+            instance.scope_mut(*scope).failing = Some((**cause).clone());
+        }
+        Event::ScopeClosed { scope } => {
+            let closed = instance.scopes.remove(scope).expect("it was opened");
+            assert!(closed.live.is_empty(), "a closed scope has no live tokens");
+            if let ScopeKind::FanOut(fan) = closed.kind {
+                for branch in fan.branches {
+                    instance.layers.remove(&branch);
+                }
+            }
+        }
+        Event::CompensationsMoved { from, to } => {
+            let moved = std::mem::take(&mut instance.scope_mut(*from).compensations);
+            let layer = instance.token(*to).layer;
+            for token in &moved {
+                let it = instance.token_mut(*token);
+                it.scope = Some(*to);
+                it.layer = layer;
+                if let Some(inner) = instance.scopes.get_mut(token) {
+                    inner.parent = Some(*to);
+                }
+                // A token that owns a layer keeps it, over another one.
+                if let Some(own) = instance.layers.get_mut(token) {
+                    own.parent = Some(layer);
+                    instance.token_mut(*token).layer = *token;
+                }
+            }
+            instance.scope_mut(*to).compensations.extend(moved);
+        }
+        Event::CompensationQueued { scope, tokens } => {
+            instance.scope_mut(*scope).queue.clone_from(tokens);
+        }
+        Event::RunEnded { scope, index, output } => {
+            let ScopeKind::Each(each) = &mut instance.scope_mut(*scope).kind else {
+                panic!("only multi-instance activities have runs that end")
+            };
+            each.completed += 1;
+            if let Some(output) = output {
+                each.outputs[*index as usize] = output.clone();
+            }
+        }
+        Event::BranchArrived { token } => {
+            instance.uncue(*token);
+            let it = instance.token_mut(*token);
+            it.state = State::Waiting;
+            let (node, scope) = (it.node, it.scope.expect("branches are in scopes"));
+            let ScopeKind::FanOut(fan) = &mut instance.scope_mut(scope).kind else {
+                panic!("only branches of a fan-out arrive")
+            };
+            fan.fan_in = Some(node);
+            fan.arrived.push(*token);
+        }
+        Event::PerformerTaken { scope, token } => {
+            let performer = &mut instance.scope_mut(*scope).performer;
+            performer.busy = Some(*token);
+            performer.waiting.retain(|it| it != token);
+        }
+        Event::PerformerAwaited { scope, token } => {
+            instance.scope_mut(*scope).performer.waiting.push_back(*token);
+        }
+        Event::PerformerLeft { scope, token } => {
+            let performer = &mut instance.scope_mut(*scope).performer;
+            performer.busy = performer.busy.filter(|it| it != token);
+            performer.waiting.retain(|it| it != token);
+        }
+        Event::WaitOpened { wait, token, slot, on } => {
+            instance.named(wait.0);
+            instance.uncue(*token);
+            let opened = Wait { token: *token, slot: *slot, on: Arc::clone(on) };
+            if matches!(**on, WaitFor::Condition) {
+                instance.conditions.insert(*wait);
+            }
+            instance.waits.insert(*wait, opened);
+            instance.token_mut(*token).waits.push(*wait);
+        }
+        Event::RetriesSet { wait, retries } => {
+            let it = instance.waits.get_mut(wait).expect("the wait is open");
+            if let WaitFor::Work(job) = Arc::make_mut(&mut it.on) {
+                job.retries = *retries;
+            }
+        }
+        Event::WaitClosed { wait } => instance.close(*wait),
+        Event::Posted { post, what } => {
+            instance.named(post.0);
+            instance.posts.insert(*post, Arc::clone(what));
+        }
+        Event::PostDelivered { post } => {
+            instance.posts.remove(post);
+        }
+        Event::IncidentRaised { token, incident } => {
+            instance.uncue(*token);
+            instance.incidents.insert(*token, (**incident).clone());
+        }
+        Event::IncidentResolved { token } => {
+            let incident = instance.incidents.remove(token).expect("there is an incident");
+            if incident.failure.kind == FailureKind::Steps {
+                instance.steps = 0;
+            }
+            instance.cue(*token, incident.redo);
+        }
+        Event::Finished { ending } => {
+            instance.finish(ending.clone());
+        }
+    }
+}
+
+/// The moves that events are made of.
+impl Instance {
+    /// The runs of a loop go on with each other's variables, so they have none of their own.
+    fn is_loop(&self, scope: TokenId) -> bool {
+        matches!(self.scope(scope).kind, ScopeKind::Loop { .. })
+    }
+
+    fn named(&mut self, name: u64) {
+        self.names = self.names.max(name);
+    }
+
+    fn token_mut(&mut self, id: TokenId) -> &mut Token {
+        self.tokens.get_mut(&id).expect("events name tokens that exist")
+    }
+
+    fn scope_mut(&mut self, id: TokenId) -> &mut Scope {
+        self.scopes.get_mut(&id).expect("events name scopes that exist")
+    }
+
+    fn layer_mut(&mut self, id: TokenId) -> &mut Layer {
+        self.layers.get_mut(&id).expect("events name layers that exist")
+    }
+
+    fn cue(&mut self, token: TokenId, cue: Cue) {
+        self.names += 1;
+        let turn = self.names;
+        self.token_mut(token).cue = Some((turn, cue));
+        self.agenda.insert(turn, token);
+    }
+
+    fn uncue(&mut self, token: TokenId) {
+        if let Some((turn, _)) = self.token_mut(token).cue.take() {
+            self.agenda.remove(&turn);
+        }
+    }
+
+    /// A new token takes its place.
+    fn settle_in(&mut self, id: TokenId) {
+        let token = self.token(id);
+        let (node, role, scope) = (token.node, token.role, token.scope);
+        match (role, scope) {
+            (_, None) => {}
+            (Role::Flow | Role::Run(_) | Role::Branch(_), Some(scope)) => {
+                self.join_scope(id);
+                match (role, &mut self.scope_mut(scope).kind) {
+                    (Role::Run(index), ScopeKind::Each(each)) => each.begun = index + 1,
+                    (Role::Run(index), ScopeKind::Loop { runs }) => *runs = index + 1,
+                    (Role::Branch(_), ScopeKind::FanOut(fan)) => fan.branches.push(id),
+                    _ => {}
+                }
+                self.steps += 1;
+                self.cue(id, Cue::Arrive);
+            }
+            (Role::Guard(of), Some(_)) => self.token_mut(of).guards.push(id),
+            (Role::Start, Some(scope)) => {
+                self.scope_mut(scope).starts.insert(node, id);
+            }
+            (Role::Compensation, Some(scope)) => self.scope_mut(scope).compensations.push(id),
+        }
+    }
+
+    fn join_scope(&mut self, id: TokenId) {
+        let scope = self.token(id).scope.expect("only the process's token is in no scope");
+        self.scope_mut(scope).live.insert(id);
+        self.come_to_node(id);
+    }
+
+    fn leave_scope(&mut self, id: TokenId) {
+        self.leave_node(id);
+        if let Some(scope) = self.token(id).scope {
+            self.scope_mut(scope).live.remove(&id);
+        }
+    }
+
+    fn come_to_node(&mut self, id: TokenId) {
+        let Token { node, scope: Some(scope), .. } = *self.token(id) else { return };
+        let scope = self.scope_mut(scope);
+        if let Some(census) = &mut scope.census
+            && scope.live.contains(&id)
+        {
+            *census.entry(node).or_default() += 1;
+        }
+    }
+
+    fn leave_node(&mut self, id: TokenId) {
+        self.uncue(id);
+        let Token { node, via, state, scope: Some(scope_id), .. } = *self.token(id) else {
+            return;
+        };
+        let scope = self.scope_mut(scope_id);
+        if let Some(census) = &mut scope.census
+            && scope.live.contains(&id)
+        {
+            let count = census.get_mut(&node).expect("it was counted when it came");
+            *count -= 1;
+            if *count == 0 {
+                census.remove(&node);
+            }
+        }
+        if state == State::Waiting
+            && let Some(via) = via
+        {
+            unpark(scope, node, via, id);
+            if !scope.joins.contains_key(&node) {
+                self.inclusive.remove(&(scope_id, node));
+            }
+        }
+    }
+
+    fn remove(&mut self, id: TokenId, state: State) {
+        let token = self.token(id);
+        assert!(token.waits.is_empty(), "a token's waits die with it");
+        assert!(token.guards.is_empty(), "a token's guards die with it");
+        assert!(token.state.leads_to(state), "no way from {:?} to {state:?}", token.state);
+        let role = token.role;
+        self.leave_scope(id);
+        let token = self.tokens.remove(&id).expect("it was just there");
+        self.incidents.remove(&id);
+        // A branch's layer is merged at the fan-in; the process's stays readable after the end.
+        if !matches!(role, Role::Branch(_)) && id != ROOT {
+            self.layers.remove(&id);
+        }
+        let Some(scope) = token.scope else { return };
+        if let Role::Guard(of) = role {
+            self.token_mut(of).guards.retain(|it| *it != id);
+        }
+        let scope = self.scope_mut(scope);
+        match role {
+            Role::Flow | Role::Run(_) | Role::Branch(_) => {
+                if state == State::Done {
+                    status::fold(&mut scope.done, &token.status);
+                }
+                if let ScopeKind::FanOut(fan) = &mut scope.kind {
+                    fan.arrived.retain(|it| *it != id);
+                }
+            }
+            Role::Guard(_) => {}
+            Role::Start => {
+                scope.starts.retain(|_, it| *it != id);
+            }
+            Role::Compensation => {
+                scope.compensations.retain(|it| *it != id);
+                scope.queue.retain(|it| *it != id);
+            }
+        }
+    }
+
+    fn close(&mut self, id: WaitId) {
+        let wait = self.waits.remove(&id).expect("events close waits that are open");
+        self.conditions.remove(&id);
+        self.token_mut(wait.token).waits.retain(|it| *it != id);
+    }
+
+    fn finish(&mut self, ending: Ending) {
+        assert!(self.tokens.is_empty(), "an instance ends with its last token");
+        self.phase = Phase::Ended(ending);
+    }
+}
+
+fn unpark(scope: &mut Scope, node: NodeId, via: crate::plan::FlowId, id: TokenId) {
+    let Some(join) = scope.joins.get_mut(&node) else { return };
+    let Some(parked) = join.get_mut(&via) else { return };
+    parked.retain(|it| *it != id);
+    if parked.is_empty() {
+        join.remove(&via);
+    }
+    if join.is_empty() {
+        scope.joins.remove(&node);
+    }
+}

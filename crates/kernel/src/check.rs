@@ -1,0 +1,105 @@
+//! What holds of every instance after every event.
+
+use crate::{
+    plan::Plan,
+    state::{Instance, Phase, ROOT, Role},
+};
+
+/// Panics if the instance breaks a rule that every event must keep. It looks at everything, so it is
+/// for tests.
+pub fn check(_plan: &Plan, instance: &Instance) {
+    // So large instances are for benches and speed tests.
+    if instance.tokens.len() > 2_000 {
+        return;
+    }
+    for (id, wait) in &instance.waits {
+        let token = instance.tokens.get(&wait.token).expect("a wait never outlives its token");
+        assert!(token.waits.contains(id), "a token knows its waits");
+    }
+    for (id, token) in &instance.tokens {
+        for wait in &token.waits {
+            assert!(instance.waits.contains_key(wait), "a token's waits are open");
+        }
+        assert!(instance.layers.contains_key(&token.layer), "a token's layer is there");
+        let Some(scope) = token.scope else {
+            assert_eq!(*id, ROOT, "only the process's token is in no scope");
+            continue;
+        };
+        let scope = instance.scopes.get(&scope).expect("a token never outlives its scope");
+        match token.role {
+            // SCOPE-53: what is active in a scope is tracked there.
+            Role::Flow | Role::Run(_) | Role::Branch(_) => {
+                assert!(scope.live.contains(id), "a scope tracks its tokens");
+            }
+            Role::Guard(of) => {
+                let host = instance.tokens.get(&of).expect("a guard never outlives its host");
+                assert!(host.guards.contains(id), "a token knows its guards");
+            }
+            Role::Start => assert_eq!(scope.starts.get(&token.node), Some(id)),
+            Role::Compensation => assert!(
+                scope.compensations.contains(id) ^ scope.live.contains(id),
+                "what stays for compensation is on record or at work"
+            ),
+        }
+        if let Some((turn, _)) = token.cue {
+            assert_eq!(instance.agenda.get(&turn), Some(id), "a cue is on the agenda");
+        }
+    }
+    for (turn, token) in &instance.agenda {
+        let cue = instance.tokens.get(token).and_then(|it| it.cue);
+        assert_eq!(cue.map(|(turn, _)| turn), Some(*turn), "the agenda lists cues");
+    }
+    for (id, scope) in &instance.scopes {
+        let host = instance.tokens.get(id).expect("a scope never outlives its host");
+        assert_eq!(scope.parent, host.scope, "a scope lies where its host stands");
+        for token in &scope.live {
+            let it = instance.tokens.get(token).expect("a scope tracks tokens that exist");
+            assert_eq!(it.scope, Some(*id), "a tracked token is in the scope");
+        }
+        if let Some(census) = &scope.census {
+            let counted: u32 = census.values().sum();
+            assert_eq!(counted as usize, scope.live.len(), "the census counts every token");
+        }
+        for join in scope.joins.values() {
+            for token in join.values().flatten() {
+                assert!(scope.live.contains(token), "joins hold live tokens");
+            }
+        }
+    }
+    for (id, layer) in &instance.layers {
+        if let Some(parent) = layer.parent {
+            assert!(instance.layers.contains_key(&parent), "layer {id:?} has lost its parent");
+        }
+    }
+    for token in instance.incidents.keys() {
+        assert!(instance.tokens.contains_key(token), "an incident never outlives its token");
+    }
+    if matches!(instance.phase, Phase::Ended(_)) {
+        assert!(instance.tokens.is_empty(), "an ended instance has no tokens");
+        assert!(instance.waits.is_empty(), "an ended instance waits for nothing");
+        assert!(instance.scopes.is_empty(), "an ended instance has no scopes");
+    }
+}
+
+/// Panics if the instance, at rest, has work that nobody will do.
+///
+/// SCOPE-54: a scope whose set is empty completes in the same pass. It does so by a cue, so it holds
+/// whenever the agenda is empty.
+pub fn check_at_rest(instance: &Instance) {
+    assert!(instance.agenda.is_empty(), "there is nothing left to do");
+    for (id, scope) in &instance.scopes {
+        let host = &instance.tokens[id];
+        let dormant = host.role == Role::Compensation && !instance_is_live(instance, *id);
+        let stuck = instance.incidents.contains_key(id);
+        let waits = !host.waits.is_empty();
+        assert!(
+            dormant || stuck || waits || !scope.is_settled(),
+            "scope {id:?} has no live token and was not completed"
+        );
+    }
+}
+
+fn instance_is_live(instance: &Instance, id: crate::vocabulary::TokenId) -> bool {
+    let token = &instance.tokens[&id];
+    token.scope.is_none_or(|scope| instance.scopes[&scope].live.contains(&id))
+}

@@ -1,0 +1,143 @@
+//! Compensation: tokens that stay behind completed activities, and what recalls them.
+//!
+//! An activity with a compensation boundary event leaves a token there when it completes. A
+//! sub-process that has something to undo inside stays itself, with its variables as they were.
+//! Whoever compensates hosts a scope with a queue of such tokens and recalls one at a time, the
+//! youngest first.
+
+use crate::{
+    plan::{Element, Node, NodeId, Trigger},
+    run::Run,
+    state::{Cue, Role, ScopeKind, State},
+    vocabulary::{Event, Reads, TokenId},
+};
+
+impl<'a> Run<'a> {
+    /// Leaves something behind for the compensation of a completed activity. Answers whether that
+    /// is the token itself.
+    pub(crate) fn keep_for_compensation(&mut self, token: TokenId, node: &'a Node) -> bool {
+        let role = self.instance.token(token).role;
+        if node.for_compensation || role == Role::Compensation {
+            return false;
+        }
+        if let Some(boundary) = node.compensation {
+            if !matches!(role, Role::Run(_)) {
+                let scope = self.instance_scope(token);
+                let layer = Reads::Shared(self.outer_layer(token));
+                let status = self.instance.token(token).status.clone();
+                self.create(boundary, scope, Role::Compensation, layer, status);
+            }
+            return false;
+        }
+        let Some(scope) = self.instance.scopes.get(&token) else { return false };
+        let undoes = self.compensation_event(scope.node).is_some();
+        if !undoes && scope.compensations.is_empty() || scope.kind == ScopeKind::Compensation {
+            return false;
+        }
+        self.emit(Event::TokenRetired { token });
+        true
+    }
+
+    /// The event sub-process that undoes the container.
+    fn compensation_event(&self, container: NodeId) -> Option<NodeId> {
+        let events = &self.plan.container(container)?.events;
+        events.iter().copied().find(|event| {
+            let (_, start) = self.start_of(*event);
+            matches!(start.triggers[..], [Trigger::Compensation])
+        })
+    }
+
+    /// A compensation throw event. Answers whether there is anything to undo that it waits for.
+    pub(crate) fn throw_compensation(
+        &mut self,
+        token: TokenId,
+        activity: Option<NodeId>,
+        wait: bool,
+    ) -> bool {
+        let mut scope = self.instance.container_scope(token);
+        // An event sub-process speaks for the container it is in.
+        while self.instance.scope(scope).kind == ScopeKind::EventSubProcess {
+            scope = self.instance.container_scope(scope);
+        }
+        let tokens: Vec<TokenId> = self
+            .instance
+            .scope(scope)
+            .compensations
+            .iter()
+            .copied()
+            .filter(|it| activity.is_none_or(|wanted| self.undoes(*it) == wanted))
+            .collect();
+        if tokens.is_empty() {
+            return false;
+        }
+        let host = if wait { token } else { self.stand_in(token) };
+        let node = self.instance.token(host).node;
+        let kind = Box::new(ScopeKind::Compensation);
+        self.emit(Event::ScopeOpened { scope: host, node, kind, census: false });
+        self.emit(Event::CompensationQueued { scope: host, tokens });
+        self.emit(Event::TokenState { token: host, state: State::Busy });
+        self.settle(host);
+        wait
+    }
+
+    /// The activity that a token which stays for compensation undoes.
+    fn undoes(&self, token: TokenId) -> NodeId {
+        let at = self.instance.token(token).node;
+        match &self.plan.node(at).element {
+            Element::Boundary(boundary) => boundary.attached_to,
+            _ => at,
+        }
+    }
+
+    /// A token that sees to the compensation while the thrower goes on.
+    fn stand_in(&mut self, token: TokenId) -> TokenId {
+        let scope = self.instance_scope(token);
+        let it = self.instance.token(token);
+        let (node, layer, status) = (it.node, Reads::Shared(it.layer), it.status.clone());
+        let host = self.create(node, scope, Role::Compensation, layer, status);
+        self.emit(Event::TokenRecalled { token: host, scope });
+        host
+    }
+
+    /// Sends a token that stayed for compensation to work in `scope`.
+    pub(crate) fn recall(&mut self, token: TokenId, scope: TokenId) {
+        self.emit(Event::TokenRecalled { token, scope });
+        let Some(inside) = self.instance.scopes.get(&token) else {
+            let Element::Boundary(boundary) = &self.node_of(token).element else {
+                unreachable!("what stays and hosts no scope stands at a boundary event")
+            };
+            let to = boundary.handler.expect("readers see to it that there is a handler");
+            self.emit(Event::TokenMoved { token, via: None, to });
+            return;
+        };
+        let (node, all) = (inside.node, inside.compensations.clone());
+        self.emit(Event::TokenState { token, state: State::Busy });
+        match self.compensation_event(node) {
+            Some(event) => {
+                let it = self.instance.token(token);
+                let (layer, status) = (Reads::Shared(it.layer), it.status.clone());
+                let host = self.create(event, token, Role::Flow, layer, status);
+                if let Err(failure) = self.enter(host) {
+                    self.fail(host, failure, Cue::Enter);
+                }
+            }
+            None => {
+                self.emit(Event::CompensationQueued { scope: token, tokens: all });
+                self.settle(token);
+            }
+        }
+    }
+
+    /// Whether the token is one that stayed for compensation with its scope.
+    pub(crate) fn is_retired(&self, token: TokenId) -> bool {
+        self.instance.token(token).role == Role::Compensation
+            && !self.node_of(token).for_compensation
+    }
+
+    /// What the token stayed for has been done.
+    pub(crate) fn undone(&mut self, token: TokenId) {
+        let scope = self.instance_scope(token);
+        self.withdraw(token, State::Done);
+        self.settle(scope);
+    }
+}

@@ -1,0 +1,218 @@
+//! What each kind of node does when a token is in it.
+//!
+//! A node answers with a [`Step`]; the life cycle acts on it. To add a kind: give it a variant in
+//! [`Element`], answer for it here, and the compiler finds the rest.
+
+use std::sync::Arc;
+
+use travertine_expr::{EvalError, Value};
+
+use crate::{
+    plan::{Call, Catch, Element, Node, Send, Throw, Work},
+    run::{Run, script_failure},
+    state::{Role, ScopeKind},
+    vocabulary::{Failure, FailureKind, Job, Post, Slot, TokenId, WaitFor},
+};
+
+/// What becomes of the token.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// It stays at work, until something it waits for happens.
+    Wait,
+    /// Its work is done.
+    Leave,
+    /// All has been seen to.
+    Settled,
+}
+
+/// How often work may fail before someone must look at it, where the model does not say.
+const RETRIES: u32 = 3;
+
+impl<'a> Run<'a> {
+    pub(crate) fn enter_element(
+        &mut self,
+        token: TokenId,
+        node: &'a Node,
+    ) -> Result<Step, Failure> {
+        match &node.element {
+            Element::Process(_) => unreachable!("the process's token is never cued to arrive"),
+            Element::SubProcess(_) => self.open_container(token, ScopeKind::SubProcess),
+            Element::Transaction(_) => self.open_container(token, ScopeKind::Transaction),
+            Element::EventSubProcess(_) => self.open_container(token, ScopeKind::EventSubProcess),
+            Element::AdHoc(_) => self.open_container(token, ScopeKind::AdHoc),
+            Element::Gosub { process } => self.open_gosub(token, *process),
+            Element::Start(_) | Element::Pass => Ok(Step::Leave),
+            Element::Task => Ok(self.take_time(token)),
+            Element::Script { program, result } => {
+                let outcome = self.run_script(token, program)?;
+                for (name, value) in outcome.writes {
+                    self.take_result(token, name, value);
+                }
+                if let Some(result) = result {
+                    self.take_result(token, Arc::clone(result), Some(outcome.value));
+                }
+                Ok(Step::Leave)
+            }
+            Element::Work(work) => {
+                let job = self.job(token, work)?;
+                self.open(token, Slot::Own(0), WaitFor::Work(job));
+                Ok(Step::Wait)
+            }
+            Element::Send(send) => {
+                let post = self.message(token, send)?;
+                self.open(token, Slot::Own(0), WaitFor::Delivery(post));
+                Ok(Step::Wait)
+            }
+            Element::Receive(catch) | Element::Catch(catch) => self.await_event(token, catch),
+            Element::Decision => {
+                self.open(token, Slot::Own(0), WaitFor::Choice);
+                Ok(Step::Wait)
+            }
+            Element::Boundary(_) => unreachable!("boundary events are triggered, not entered"),
+            Element::Throw(throws) => self.throw_all(token, throws),
+            Element::Exclusive => Ok(Step::Leave),
+            Element::Parallel => self.join_parallel(token, node),
+            Element::Inclusive => self.join_inclusive(token, node),
+            Element::Complex { activation } => self.join_complex(token, node, activation),
+            Element::EventBased => self.race(token, node),
+            Element::FanOut => self.fan_out(token, node),
+            Element::FanIn(_) => self.branch_arrives(token),
+            Element::Call(call) => self.call(token, call),
+        }
+    }
+
+    fn run_script(
+        &self,
+        token: TokenId,
+        program: &travertine_expr::Program,
+    ) -> Result<travertine_expr::Outcome, Failure> {
+        program
+            .run(&self.view(token), &self.plan.limits)
+            .map_err(|error: EvalError| script_failure(program, &error))
+    }
+
+    fn job(&self, token: TokenId, work: &Work) -> Result<Job, Failure> {
+        let retries = match &work.retries {
+            None => RETRIES,
+            Some(program) => {
+                let value = self.eval(token, program)?;
+                whole(&value).ok_or_else(|| {
+                    let message = format!(
+                        "the number of retries `{}` is {}, not a whole number",
+                        program.source(),
+                        value
+                    );
+                    Failure::new(FailureKind::Script, message)
+                })?
+            }
+        };
+        Ok(Job {
+            kind: work.kind,
+            job_type: self.eval_name(token, &work.job_type)?,
+            retries,
+            fields: self.eval_all(token, &work.fields)?,
+        })
+    }
+
+    /// The message that a token sends: the only one, or the one of its run.
+    fn message(&self, token: TokenId, send: &Send) -> Result<Post, Failure> {
+        let position = match self.instance.token(token).role {
+            Role::Run(index) if send.messages.len() > 1 => index as usize,
+            _ => 0,
+        };
+        let message = &send.messages[position];
+        Ok(Post::Message {
+            name: self.eval_name(token, &message.name)?,
+            correlation: self.eval_all(token, &message.correlation)?,
+            payload: self.eval_all(token, &send.payload)?,
+        })
+    }
+
+    fn await_event(&mut self, token: TokenId, catch: &'a Catch) -> Result<Step, Failure> {
+        let triggers = match self.instance.token(token).role {
+            // A receive task that names several messages waits for one of them in each run.
+            Role::Run(index) if !catch.all && catch.triggers.len() > 1 => {
+                std::slice::from_ref(&catch.triggers[index as usize])
+            }
+            _ => &catch.triggers,
+        };
+        self.open_triggers(token, triggers)?;
+        Ok(Step::Wait)
+    }
+
+    fn throw_all(&mut self, token: TokenId, throws: &'a [Throw]) -> Result<Step, Failure> {
+        let mut step = Step::Leave;
+        for throw in throws {
+            match throw {
+                Throw::Message(send) => {
+                    let post = self.message(token, send)?;
+                    self.post(post);
+                }
+                Throw::Signal { name, payload } => {
+                    let name = self.eval_name(token, name)?;
+                    let payload = self.eval_all(token, payload)?;
+                    self.post(Post::Signal { name, payload });
+                }
+                Throw::Escalation { code } => self.escalate(token, code.clone(), Vec::new()),
+                Throw::Error { code, message } => {
+                    let message = match message {
+                        Some(program) => self.eval_name(token, program)?.to_string(),
+                        None => match code {
+                            Some(code) => format!("error {code} was raised"),
+                            None => "an error was raised".to_owned(),
+                        },
+                    };
+                    return Err(Failure { kind: FailureKind::Error, code: code.clone(), message });
+                }
+                Throw::Compensation { activity, wait } => {
+                    if self.throw_compensation(token, *activity, *wait) {
+                        step = Step::Settled;
+                    }
+                }
+                Throw::Cancel => {
+                    self.cancel_transaction(token);
+                    return Ok(Step::Settled);
+                }
+                Throw::Terminate => {
+                    self.terminate(token);
+                    return Ok(Step::Settled);
+                }
+            }
+            // An interrupting handler may have taken the thrower away.
+            if !self.instance.tokens.contains_key(&token) {
+                return Ok(Step::Settled);
+            }
+        }
+        Ok(step)
+    }
+
+    fn call(&mut self, token: TokenId, call: &Call) -> Result<Step, Failure> {
+        let definition = self.eval_name(token, &call.definition)?;
+        let variables = if call.all_in {
+            self.view(token).all()
+        } else if self.instance.token(token).layer == token {
+            let inputs = self.node_of(token).extras.as_ref().map_or(&[][..], |it| &it.inputs);
+            let layer = &self.instance.layers[&token].variables;
+            inputs
+                .iter()
+                .filter_map(|(name, _)| Some((name.clone(), layer.get(name)?.clone())))
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let catches = self.catches(token);
+        let binding = call.binding.clone();
+        self.open(token, Slot::Own(0), WaitFor::Child { definition, binding, variables, catches });
+        Ok(Step::Wait)
+    }
+}
+
+/// A value as a count.
+pub(crate) fn whole(value: &Value) -> Option<u32> {
+    let number = match value {
+        Value::Number(number) => number.to_i64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) => return None,
+    };
+    u32::try_from(number).ok()
+}

@@ -1,0 +1,377 @@
+//! Failure, escalation and cancellation: who hears of it, and what is cleaned up before.
+//!
+//! One search, nearest first: the error boundary of the activity, the error event sub-process of the
+//! scope, then the same for the scope's host, up to the process. Nothing is taken down unless someone
+//! up there has a handler: an error that nobody catches stays where it happened, as an incident.
+
+use std::sync::Arc;
+
+use travertine_expr::{Name, Value};
+
+use crate::{
+    plan::{Boundary, CompensateOnError, Element, NodeId, Trigger, UnhandledError},
+    run::Run,
+    state::{Cue, Failing, ROOT, ScopeKind, State, Status},
+    trigger::matches_code,
+    vocabulary::{Assignments, Catches, Ending, Event, Failure, FailureKind, Post, TokenId},
+};
+
+/// Who handles an error.
+#[derive(Clone, Copy, Debug)]
+enum Handler {
+    /// A boundary event, by its token.
+    Boundary(TokenId),
+    /// An event sub-process, by the token at its start.
+    EventSubProcess(TokenId),
+}
+
+impl<'a> Run<'a> {
+    /// A token has failed; `redo` is what an operator can have tried again.
+    pub(crate) fn fail(&mut self, token: TokenId, failure: Failure, redo: Cue) {
+        if !self.instance.tokens.contains_key(&token) {
+            return;
+        }
+        let caught = self.is_caught(token, &failure)
+            || self.plan.policy.unhandled_error == UnhandledError::Fail
+            || self.instance.caller.as_ref().is_some_and(|it| it.catch(&failure));
+        // What an operator must look at is no error of the model.
+        let technical = matches!(failure.kind, FailureKind::Steps | FailureKind::Work);
+        if caught && !technical {
+            self.raise(token, failure, Vec::new());
+        } else {
+            self.incident(token, failure, redo);
+        }
+    }
+
+    /// Work outside has raised an error.
+    pub(crate) fn fail_with(
+        &mut self,
+        token: TokenId,
+        failure: Failure,
+        variables: Assignments,
+        redo: Cue,
+    ) {
+        let caught = self.is_caught(token, &failure)
+            || self.plan.policy.unhandled_error == UnhandledError::Fail
+            || self.instance.caller.as_ref().is_some_and(|it| it.catch(&failure));
+        if caught {
+            self.raise(token, failure, variables);
+        } else {
+            self.incident(token, failure, redo);
+        }
+    }
+
+    fn is_caught(&self, token: TokenId, failure: &Failure) -> bool {
+        let mut next = Some(token);
+        while let Some(at) = next {
+            if self.handler(at, failure).is_some() {
+                return true;
+            }
+            next = self.instance.token(at).scope;
+        }
+        false
+    }
+
+    /// Whoever handles a failure of this token without a look at its scope's host.
+    fn handler(&self, token: TokenId, failure: &Failure) -> Option<Handler> {
+        let it = self.instance.token(token);
+        let guards = it.guards.iter().copied().map(Handler::Boundary);
+        let scope = it.scope.map(|scope| self.instance.scope(scope));
+        let starts =
+            scope.iter().flat_map(|it| it.starts.values().copied()).map(Handler::EventSubProcess);
+        let best = |handlers: &mut dyn Iterator<Item = Handler>| {
+            let mut any = None;
+            for handler in handlers {
+                match self.error_code(handler) {
+                    Some(Some(code)) if failure.code.as_ref() == Some(code) => {
+                        return Some(handler);
+                    }
+                    Some(None) if any.is_none() => any = Some(handler),
+                    Some(_) | None => {}
+                }
+            }
+            any
+        };
+        best(&mut { guards }).or_else(|| best(&mut { starts }))
+    }
+
+    /// The code that a handler waits for: `Some(None)` is any, `None` no error at all.
+    fn error_code(&self, handler: Handler) -> Option<Option<&'a Name>> {
+        self.error_trigger(handler).map(|(code, ..)| code)
+    }
+
+    fn error_trigger(
+        &self,
+        handler: Handler,
+    ) -> Option<(Option<&'a Name>, Option<&'a Name>, Option<&'a Name>)> {
+        let (Handler::Boundary(token) | Handler::EventSubProcess(token)) = handler;
+        let triggers = match &self.node_of(token).element {
+            Element::Boundary(it) => &it.triggers,
+            Element::Start(it) => &it.triggers,
+            _ => return None,
+        };
+        triggers.iter().find_map(|it| match it {
+            Trigger::Error { code, code_variable, message_variable } => {
+                Some((code.as_ref(), code_variable.as_ref(), message_variable.as_ref()))
+            }
+            _ => None,
+        })
+    }
+
+    /// Takes an error to its handler, scope by scope. Someone above has one, or the instance fails.
+    fn raise(&mut self, token: TokenId, failure: Failure, variables: Assignments) {
+        if token == ROOT {
+            self.end_process(Ending::Failed(failure), State::Failed);
+            return;
+        }
+        if let Some(handler) = self.handler(token, &failure) {
+            self.handle_error(token, handler, &failure, variables);
+            return;
+        }
+        let host = self.instance_scope(token);
+        let status = self.instance.token(token).status.clone();
+        self.copy_status(host, status);
+        self.withdraw(token, State::Failed);
+        self.drain(host, &mut Vec::new());
+        self.begin_failing(host, Failing::Error(failure.clone(), variables.clone()));
+        if self.compensates_on_error(host) {
+            let all = self.instance.scope(host).compensations.clone();
+            self.emit(Event::CompensationQueued { scope: host, tokens: all });
+            self.settle(host);
+        } else {
+            self.failed(host, failure, variables);
+        }
+    }
+
+    fn begin_failing(&mut self, host: TokenId, cause: Failing) {
+        self.close_waits(host);
+        self.emit(Event::TokenState { token: host, state: State::Failing });
+        self.emit(Event::ScopeFailing { scope: host, cause: Box::new(cause) });
+    }
+
+    fn compensates_on_error(&self, host: TokenId) -> bool {
+        let scope = self.instance.scope(host);
+        !scope.compensations.is_empty()
+            && match self.plan.policy.compensate_on_error {
+                CompensateOnError::Never => false,
+                CompensateOnError::Transaction => scope.kind == ScopeKind::Transaction,
+                CompensateOnError::Always => true,
+            }
+    }
+
+    /// A scope has failed and is cleaned up; now its host's world hears of it.
+    pub(crate) fn failed(&mut self, host: TokenId, failure: Failure, variables: Assignments) {
+        self.cancel_scope(host);
+        self.raise(host, failure, variables);
+    }
+
+    fn handle_error(
+        &mut self,
+        token: TokenId,
+        handler: Handler,
+        failure: &Failure,
+        mut variables: Assignments,
+    ) {
+        let (_, code_variable, message_variable) =
+            self.error_trigger(handler).expect("handlers have an error trigger");
+        if let Some(name) = code_variable {
+            let code = failure.code.clone().map_or(Value::Null, Value::String);
+            variables.push((Arc::clone(name), code));
+        }
+        if let Some(name) = message_variable {
+            variables.push((Arc::clone(name), failure.message.as_str().into()));
+        }
+        let status = self.instance.token(token).status.clone();
+        match handler {
+            Handler::Boundary(guard) => {
+                self.copy_status(guard, status);
+                self.emit(Event::TokenPromoted { token: guard });
+                self.withdraw(token, State::Failed);
+                self.take_results(guard, variables);
+                self.close_waits(guard);
+                self.go_on(guard);
+            }
+            Handler::EventSubProcess(start) => {
+                self.copy_status(start, status);
+                if let Err(failure) = self.start_event_sub_process(start, variables, None) {
+                    self.fail(start, failure, Cue::Enter);
+                }
+            }
+        }
+    }
+
+    fn copy_status(&mut self, token: TokenId, status: Status) {
+        if status.is_some() && self.instance.token(token).status != status {
+            self.emit(Event::StatusSet { token, status });
+        }
+    }
+
+    /// What is caught around a token, for instances that it calls.
+    pub(crate) fn catches(&self, token: TokenId) -> Catches {
+        let mut catches = self.instance.caller.clone().unwrap_or_default();
+        let mut next = Some(token);
+        while let Some(at) = next {
+            let it = self.instance.token(at);
+            let scope = it.scope.map(|scope| self.instance.scope(scope));
+            let starts = scope.iter().flat_map(|it| it.starts.values().copied());
+            let handlers = it.guards.iter().copied().map(Handler::Boundary);
+            for handler in handlers.chain(starts.map(Handler::EventSubProcess)) {
+                match self.error_code(handler) {
+                    Some(None) => catches.all = true,
+                    Some(Some(code)) => catches.codes.push(Arc::clone(code)),
+                    None => {}
+                }
+            }
+            next = it.scope;
+        }
+        catches.codes.sort();
+        catches.codes.dedup();
+        catches
+    }
+
+    /// An escalation goes up from a token until someone takes it. Nobody need.
+    pub(crate) fn escalate(&mut self, token: TokenId, code: Option<Name>, variables: Assignments) {
+        let mut at = token;
+        loop {
+            if let Some((guard, boundary)) = self.escalation_boundary(at, code.as_ref()) {
+                let status = self.instance.token(token).status.clone();
+                self.copy_status(guard, status);
+                let variables = self.with_code(guard, code, variables);
+                self.trigger_boundary(guard, at, boundary, variables, None);
+                return;
+            }
+            let it = self.instance.token(at);
+            let (from, Some(scope)) = (it.node, it.scope) else { break };
+            if let Some(start) = self.escalation_start(scope, from, code.as_ref()) {
+                let status = self.instance.token(token).status.clone();
+                self.copy_status(start, status);
+                let variables = self.with_code(start, code, variables);
+                if let Err(failure) = self.start_event_sub_process(start, variables, None) {
+                    self.fail(start, failure, Cue::Enter);
+                }
+                return;
+            }
+            let status = self.instance.token(token).status.clone();
+            self.copy_status(scope, status);
+            at = scope;
+        }
+        if self.instance.caller.is_some() {
+            self.post(Post::Escalation { code });
+        }
+    }
+
+    fn with_code(
+        &self,
+        token: TokenId,
+        code: Option<Name>,
+        mut variables: Assignments,
+    ) -> Assignments {
+        let triggers = match &self.node_of(token).element {
+            Element::Boundary(it) => &it.triggers[..],
+            Element::Start(it) => &it.triggers[..],
+            _ => &[],
+        };
+        for trigger in triggers {
+            if let Trigger::Escalation { code_variable: Some(name), .. } = trigger {
+                let code = code.clone().map_or(Value::Null, Value::String);
+                variables.push((Arc::clone(name), code));
+            }
+        }
+        variables
+    }
+
+    fn escalation_boundary(
+        &self,
+        token: TokenId,
+        code: Option<&Name>,
+    ) -> Option<(TokenId, &'a Boundary)> {
+        let mut any = None;
+        for guard in &self.instance.token(token).guards {
+            let Element::Boundary(it) = &self.node_of(*guard).element else { continue };
+            match escalation(&it.triggers) {
+                Some(Some(wanted)) if Some(wanted) == code => return Some((*guard, it)),
+                Some(None) if any.is_none() => any = Some((*guard, it)),
+                Some(_) | None => {}
+            }
+        }
+        any
+    }
+
+    fn escalation_start(
+        &self,
+        scope: TokenId,
+        from: NodeId,
+        code: Option<&Name>,
+    ) -> Option<TokenId> {
+        let mut any = None;
+        for (node, token) in &self.instance.scope(scope).starts {
+            // What an event sub-process raises itself is for those around it.
+            if self.plan.node(*node).parent == Some(from) {
+                continue;
+            }
+            let Element::Start(it) = &self.plan.node(*node).element else { continue };
+            match escalation(&it.triggers) {
+                Some(Some(wanted)) if Some(wanted) == code => return Some(*token),
+                Some(None) if any.is_none() => any = Some(*token),
+                Some(_) | None => {}
+            }
+        }
+        any
+    }
+
+    /// A cancel end event: the transaction undoes what it did, then its cancel boundary happens.
+    pub(crate) fn cancel_transaction(&mut self, token: TokenId) {
+        let mut host = self.instance.container_scope(token);
+        while self.instance.scope(host).kind != ScopeKind::Transaction && host != ROOT {
+            host = self.instance.container_scope(host);
+        }
+        self.emit(Event::TokenGone { token, state: State::Done });
+        self.drain(host, &mut Vec::new());
+        self.begin_failing(host, Failing::Cancelled);
+        let all = self.instance.scope(host).compensations.clone();
+        if !all.is_empty() {
+            self.emit(Event::CompensationQueued { scope: host, tokens: all });
+        }
+        self.settle(host);
+    }
+
+    /// A cancelled transaction has undone what it did.
+    pub(crate) fn cancelled(&mut self, host: TokenId) {
+        self.cancel_scope(host);
+        if host == ROOT {
+            self.end_process(Ending::Cancelled, State::Failed);
+            return;
+        }
+        let guards = &self.instance.token(host).guards;
+        let handler = guards.iter().copied().find(|guard| match &self.node_of(*guard).element {
+            Element::Boundary(it) => it.triggers.iter().any(|it| matches!(it, Trigger::Cancel)),
+            _ => false,
+        });
+        let scope = self.instance_scope(host);
+        match handler {
+            Some(guard) => {
+                self.emit(Event::TokenPromoted { token: guard });
+                self.withdraw(host, State::Failed);
+                self.go_on(guard);
+            }
+            None => {
+                self.withdraw(host, State::Failed);
+                self.settle(scope);
+            }
+        }
+    }
+}
+
+fn escalation(triggers: &[Trigger]) -> Option<Option<&Name>> {
+    triggers.iter().find_map(|it| match it {
+        Trigger::Escalation { code, .. } => Some(code.as_ref()),
+        _ => None,
+    })
+}
+
+impl Catches {
+    /// Whether the failure is one of them.
+    pub(crate) fn catch(&self, failure: &Failure) -> bool {
+        self.all || self.codes.iter().any(|code| matches_code(Some(code), failure.code.as_ref()))
+    }
+}

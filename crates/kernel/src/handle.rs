@@ -1,0 +1,229 @@
+//! A command becomes events, or is refused.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::time::Timestamp;
+use travertine_expr::{Name, Value};
+
+use crate::{
+    plan::{NodeId, Plan},
+    run::{Run, Turn},
+    state::{Cue, Instance, Phase, ROOT, Role, ScopeKind, State, Status, Wait},
+    status::TIMESTAMP,
+    vocabulary::{
+        Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Reads, Rejection,
+        Slot, TokenId, WaitFor, WaitId,
+    },
+};
+
+/// Answers `command`: applies what follows from it to `instance` and returns it as events.
+///
+/// A refused command leaves `instance` as it was.
+pub fn handle(
+    plan: &Plan,
+    instance: &mut Instance,
+    now: Timestamp,
+    command: Command,
+) -> Result<Turn, Rejection> {
+    match command {
+        Command::Start { at, variables, caller } => {
+            if instance.phase != Phase::New {
+                return Err(Rejection::AlreadyStarted);
+            }
+            if let Some(at) = at
+                && !plan.root().typed_starts.contains(&at)
+            {
+                return Err(Rejection::NoSuchStart);
+            }
+            if at.is_none() && plan.root().starts.is_empty() {
+                return Err(Rejection::NoSuchStart);
+            }
+            let mut run = Run::new(plan, instance, now);
+            run.start(at, variables, caller);
+            Ok(run.finish())
+        }
+        _ if !instance.is_running() => Err(Rejection::NotRunning),
+        Command::Complete { wait, variables } => {
+            let it = open_wait(instance, wait)?;
+            let mut run = Run::new(plan, instance, now);
+            if it.slot == Slot::Gate(Gate::Entry)
+                && let Some(with) = run.performer_busy_for(it.token)
+            {
+                return Err(Rejection::PerformerBusy { wait, with });
+            }
+            run.complete(wait, &it, variables);
+            Ok(run.finish())
+        }
+        Command::Raise { wait, code, message, variables } => {
+            let it = open_wait(instance, wait)?;
+            if !matches!(*it.on, WaitFor::Work(_) | WaitFor::Child { .. }) {
+                return Err(Rejection::WrongWait { wait, asked: "raise an error" });
+            }
+            let mut run = Run::new(plan, instance, now);
+            let failure = Failure { kind: FailureKind::Error, code: Some(code), message };
+            run.fail_with(it.token, failure, variables, Cue::Offer);
+            Ok(run.finish())
+        }
+        Command::Escalate { wait, code, variables } => {
+            let it = open_wait(instance, wait)?;
+            if !matches!(*it.on, WaitFor::Work(_) | WaitFor::Child { .. }) {
+                return Err(Rejection::WrongWait { wait, asked: "raise an escalation" });
+            }
+            let mut run = Run::new(plan, instance, now);
+            run.escalate(it.token, Some(code), variables);
+            Ok(run.finish())
+        }
+        Command::Fail { wait, retries, message } => {
+            let it = open_wait(instance, wait)?;
+            if !matches!(*it.on, WaitFor::Work(_)) {
+                return Err(Rejection::WrongWait { wait, asked: "fail" });
+            }
+            let mut run = Run::new(plan, instance, now);
+            run.emit(Event::RetriesSet { wait, retries });
+            if retries == 0 {
+                run.incident(it.token, Failure::new(FailureKind::Work, message), Cue::Offer);
+            }
+            Ok(run.finish())
+        }
+        Command::Set { token, variables } => {
+            let token = token.unwrap_or(ROOT);
+            let Some(it) = instance.tokens.get(&token) else {
+                return Err(Rejection::NoSuchToken(token));
+            };
+            let layer = it.layer;
+            let mut run = Run::new(plan, instance, now);
+            for (name, value) in variables {
+                run.set(layer, name, Some(value));
+            }
+            Ok(run.finish())
+        }
+        Command::Retry { token } => {
+            if !instance.incidents.contains_key(&token) {
+                return Err(Rejection::NoIncident(token));
+            }
+            let mut run = Run::new(plan, instance, now);
+            run.emit(Event::IncidentResolved { token });
+            Ok(run.finish())
+        }
+        Command::Delivered { post } => {
+            if !instance.posts.contains_key(&post) {
+                return Err(Rejection::NoSuchPost(post));
+            }
+            let mut run = Run::new(plan, instance, now);
+            run.emit(Event::PostDelivered { post });
+            Ok(run.finish())
+        }
+        Command::Continue => Ok(Run::new(plan, instance, now).finish()),
+        Command::Cancel => {
+            let mut run = Run::new(plan, instance, now);
+            run.end_process(Ending::Cancelled, State::Withdrawn);
+            Ok(run.finish())
+        }
+    }
+}
+
+fn open_wait(instance: &Instance, wait: WaitId) -> Result<Wait, Rejection> {
+    let it = instance.waits.get(&wait).cloned().ok_or(Rejection::NoSuchWait(wait))?;
+    // Work that has failed for good can still be done after all.
+    let settles = matches!(*it.on, WaitFor::Work(_));
+    if instance.incidents.contains_key(&it.token) && !settles {
+        return Err(Rejection::HasIncident(it.token));
+    }
+    Ok(it)
+}
+
+impl Run<'_> {
+    fn start(&mut self, at: Option<NodeId>, variables: Assignments, caller: Option<Catches>) {
+        self.emit(Event::Started { at: self.now, caller });
+        let root = NodeId(0);
+        self.emit(Event::TokenCreated {
+            token: ROOT,
+            node: root,
+            scope: None,
+            via: None,
+            role: Role::Flow,
+            layer: Reads::Own(None),
+            status: None,
+        });
+        for (name, value) in variables {
+            self.set(ROOT, name, Some(value));
+        }
+        match self.first_status() {
+            Ok(None) => {}
+            Ok(status) => self.emit(Event::StatusSet { token: ROOT, status }),
+            Err(failure) => self.incident(ROOT, failure, Cue::Enter),
+        }
+        let container = self.plan.root();
+        let census = container.inclusive_joins;
+        let kind = Box::new(ScopeKind::Process);
+        self.emit(Event::ScopeOpened { scope: ROOT, node: root, kind, census });
+        self.emit(Event::TokenState { token: ROOT, state: State::Busy });
+        match at {
+            Some(start) => self.begin_at(ROOT, start),
+            None => {
+                for start in &container.starts {
+                    self.begin_at(ROOT, *start);
+                }
+            }
+        }
+        for event in &container.events {
+            if let Err(failure) = self.arm_event_sub_process(ROOT, *event) {
+                self.incident(ROOT, failure, Cue::Childless);
+            }
+        }
+    }
+
+    /// The status attributes that the instance begins with.
+    fn first_status(&self) -> Result<Status, Failure> {
+        if self.plan.status.is_empty() {
+            return Ok(None);
+        }
+        let mut status: BTreeMap<Name, Value> = BTreeMap::new();
+        for (name, program) in &self.plan.status {
+            let value = match program {
+                Some(program) => self.eval(ROOT, program)?,
+                None if &**name == TIMESTAMP => self.now.0.into(),
+                None => Value::Null,
+            };
+            status.insert(Arc::clone(name), value);
+        }
+        Ok(Some(Arc::new(status)))
+    }
+
+    fn performer_busy_for(&self, token: TokenId) -> Option<TokenId> {
+        let scope = self.performer_of(token)?;
+        self.instance.scope(scope).performer.busy.filter(|it| *it != token)
+    }
+
+    fn complete(&mut self, id: WaitId, wait: &Wait, variables: Assignments) {
+        let token = wait.token;
+        if self.instance.incidents.contains_key(&token) {
+            self.emit(Event::IncidentResolved { token });
+            self.emit(Event::TokenUncued { token });
+        }
+        self.emit(Event::WaitClosed { wait: id });
+        let (outcome, redo) = match wait.slot {
+            Slot::Gate(gate) => {
+                self.take_results(token, variables);
+                (self.pass_gate(token, gate), Self::cue_of(gate))
+            }
+            Slot::Own(position) => (self.met(wait, position, variables), Cue::Complete),
+        };
+        if let Err(failure) = outcome {
+            self.fail(token, failure, redo);
+        }
+    }
+
+    /// Work that failed too often is offered once more.
+    pub(crate) fn offer_again(&mut self, token: TokenId) -> Result<(), Failure> {
+        let waits = self.instance.token(token).waits.clone();
+        for wait in waits {
+            if let WaitFor::Work(job) = &*self.instance.waits[&wait].on
+                && job.retries == 0
+            {
+                self.emit(Event::RetriesSet { wait, retries: 1 });
+            }
+        }
+        Ok(())
+    }
+}

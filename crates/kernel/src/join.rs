@@ -1,0 +1,151 @@
+//! Joins: the parallel, the inclusive and the complex gateway.
+
+use travertine_expr::Program;
+
+use crate::{
+    element::Step,
+    plan::{FlowId, Node, NodeId},
+    run::Run,
+    state::{Role, State},
+    status,
+    vocabulary::{Event, Failure, TokenId},
+};
+
+impl<'a> Run<'a> {
+    /// One token of each flow goes on as one. A second one on the same flow stays for the next round.
+    pub(crate) fn join_parallel(
+        &mut self,
+        token: TokenId,
+        node: &'a Node,
+    ) -> Result<Step, Failure> {
+        if node.incoming.len() < 2 {
+            return Ok(Step::Leave);
+        }
+        let it = self.instance.token(token);
+        let (own, at) = (it.via, it.node);
+        let scope = self.instance.scope(self.instance_scope(token));
+        let parked = scope.joins.get(&at);
+        let others: Option<Vec<TokenId>> = node
+            .incoming
+            .iter()
+            .filter(|flow| Some(**flow) != own)
+            .map(|flow| parked.and_then(|it| it.get(flow)).and_then(|it| it.front()).copied())
+            .collect();
+        let Some(others) = others else {
+            self.emit(Event::TokenParked { token });
+            return Ok(Step::Settled);
+        };
+        self.absorb(token, &others);
+        Ok(Step::Leave)
+    }
+
+    /// `token` goes on in place of itself and `others`.
+    fn absorb(&mut self, token: TokenId, others: &[TokenId]) {
+        if !self.plan.status.is_empty() {
+            let statuses = others.iter().chain([&token]).map(|it| &self.instance.token(*it).status);
+            let merged = status::merge(statuses);
+            let status = status::settle(&merged, &self.instance.token(token).status);
+            self.emit(Event::StatusSet { token, status });
+        }
+        for other in others {
+            self.emit(Event::TokenGone { token: *other, state: State::Departed });
+        }
+    }
+
+    /// Waits for every token that can still come, in `fire_inclusive_joins`.
+    pub(crate) fn join_inclusive(
+        &mut self,
+        token: TokenId,
+        node: &'a Node,
+    ) -> Result<Step, Failure> {
+        if node.incoming.len() < 2 {
+            return Ok(Step::Leave);
+        }
+        self.emit(Event::TokenParked { token });
+        Ok(Step::Settled)
+    }
+
+    /// Lets the inclusive joins go on for which no other token can come any more. Asked when all
+    /// other tokens rest, so that none is on its way. Answers whether there was one.
+    pub(crate) fn fire_inclusive_joins(&mut self) -> bool {
+        let ready = self.instance.inclusive.iter().find(|(scope, at)| {
+            !self.instance.incidents.contains_key(&self.first_parked(*scope, *at))
+                && self.join_is_complete(*scope, *at)
+        });
+        let Some(&(scope, at)) = ready else { return false };
+        let token = self.first_parked(scope, at);
+        let join = &self.instance.scope(scope).joins[&at];
+        let others: Vec<TokenId> =
+            join.values().filter_map(|it| it.front()).copied().filter(|it| *it != token).collect();
+        self.absorb(token, &others);
+        let node = self.plan.node(at);
+        match self.choose(token, node) {
+            Ok(flows) => self.leave(token, node, &flows),
+            Err(failure) => self.fail(token, failure, crate::state::Cue::Exit),
+        }
+        true
+    }
+
+    fn first_parked(&self, scope: TokenId, at: NodeId) -> TokenId {
+        let join = &self.instance.scope(scope).joins[&at];
+        *join.values().filter_map(|it| it.front()).min().expect("a join on record has tokens")
+    }
+
+    /// BPMN 2.0, 13.4.3: no token can come by an empty flow that could not as well come by one that
+    /// has a token already.
+    fn join_is_complete(&self, scope: TokenId, at: NodeId) -> bool {
+        let scope = self.instance.scope(scope);
+        let join = &scope.joins[&at];
+        let census = scope.census.as_ref().expect("scopes with inclusive joins count");
+        census.keys().all(|from| {
+            if *from == at {
+                return true;
+            }
+            let by = self.plan.reach.flows(at, *from);
+            by.is_empty() || by.iter().any(|flow| join.contains_key(flow))
+        })
+    }
+
+    /// Goes on when its condition holds; tokens that come later for the same round are absorbed.
+    pub(crate) fn join_complex(
+        &mut self,
+        token: TokenId,
+        node: &'a Node,
+        activation: &Program,
+    ) -> Result<Step, Failure> {
+        if node.incoming.len() < 2 {
+            return Ok(Step::Leave);
+        }
+        let at = self.instance.token(token).node;
+        let scope = self.instance.scope(self.instance_scope(token));
+        let parked: Vec<(FlowId, TokenId)> = scope
+            .joins
+            .get(&at)
+            .into_iter()
+            .flatten()
+            .flat_map(|(flow, tokens)| tokens.iter().map(|it| (*flow, *it)))
+            .collect();
+        let extra = vec![("activationCount".into(), (parked.len() as i64 + 1).into())];
+        if !self.holds_with(token, activation, &extra)? {
+            self.emit(Event::TokenParked { token });
+            return Ok(Step::Settled);
+        }
+        let others: Vec<TokenId> = parked.into_iter().map(|(_, token)| token).collect();
+        self.absorb(token, &others);
+        Ok(Step::Leave)
+    }
+
+    /// Sends a branch with variables of its own along each flow.
+    pub(crate) fn fan_out(&mut self, token: TokenId, node: &'a Node) -> Result<Step, Failure> {
+        let flows = self.choose(token, node)?;
+        if flows.is_empty() {
+            return Ok(Step::Leave);
+        }
+        self.open_fan(token, &flows);
+        Ok(Step::Settled)
+    }
+
+    pub(crate) fn is_branch(&self, token: TokenId) -> bool {
+        matches!(self.instance.token(token).role, Role::Branch(_))
+    }
+}

@@ -1,0 +1,358 @@
+//! What every node goes through: arrive, become ready, be entered, work, complete, exit, leave.
+//!
+//! A node's own behaviour is in `element`; it only answers with a [`Step`]. Gates, mappings, status,
+//! restrictions, boundary events, compensation and the choice of flows are the same for all nodes
+//! and are done here, once.
+
+use std::borrow::Cow;
+
+use crate::{
+    element::Step,
+    plan::{Element, FlowId, Node, RestrictionScope, ScopeOutput, Write},
+    run::Run,
+    state::{Cue, Role, State},
+    vocabulary::{Assignments, Event, Failure, FailureKind, Gate, Reads, Slot, TokenId, WaitFor},
+};
+
+impl<'a> Run<'a> {
+    /// A token stands at a new node.
+    pub(crate) fn arrive(&mut self, token: TokenId) -> Result<(), Failure> {
+        let node = self.node_of(token);
+        let takes_gates = match self.instance.token(token).role {
+            Role::Flow | Role::Branch(_) => true,
+            // The main token has consumed the ready event for all of its runs.
+            Role::Run(_) => false,
+            Role::Guard(_) | Role::Start | Role::Compensation => false,
+        };
+        if takes_gates && node.gates().ready {
+            self.open(token, Slot::Gate(Gate::Ready), WaitFor::Gate(Gate::Ready));
+            return Ok(());
+        }
+        self.ready(token)
+    }
+
+    /// All that the token needs is known.
+    pub(crate) fn ready(&mut self, token: TokenId) -> Result<(), Failure> {
+        let node = self.node_of(token);
+        let role = self.instance.token(token).role;
+        if node.repeat.is_some() && !matches!(role, Role::Run(_)) {
+            return self.open_repeat(token);
+        }
+        if node.gates().entry && role != Role::Compensation {
+            self.emit(Event::TokenState { token, state: State::Ready });
+            self.open(token, Slot::Gate(Gate::Entry), WaitFor::Gate(Gate::Entry));
+            return Ok(());
+        }
+        self.enter(token)
+    }
+
+    /// Someone decided that the token starts.
+    pub(crate) fn enter(&mut self, token: TokenId) -> Result<(), Failure> {
+        if !self.take_performer(token) {
+            return Ok(());
+        }
+        let node = self.node_of(token);
+        if let Some(extras) = &node.extras {
+            if node.element.container().is_some() {
+                self.operate(token, node, true)?;
+            }
+            if !extras.inputs.is_empty() {
+                let inputs = self.eval_all(token, &extras.inputs)?;
+                self.own_layer(token);
+                for (name, value) in inputs {
+                    self.set(token, name, Some(value));
+                }
+            }
+        }
+        self.check_restrictions(token, RestrictionScope::Entry)?;
+        if !node.boundary.is_empty() && !matches!(self.instance.token(token).role, Role::Run(_)) {
+            self.arm_boundary(token, node)?;
+        }
+        match &node.element {
+            Element::Task | Element::Script { .. } | Element::Work(_) | Element::Call(_) => {
+                self.operate(token, node, false)?;
+            }
+            Element::Send(_) => self.operate(token, node, true)?,
+            // What comes in is applied before the operators of these.
+            Element::Receive(_) | Element::Decision => {}
+            _ => {}
+        }
+        match self.enter_element(token, node)? {
+            Step::Wait => {
+                self.emit(Event::TokenState { token, state: State::Busy });
+                Ok(())
+            }
+            Step::Settled => Ok(()),
+            Step::Leave => self.work_done(token),
+        }
+    }
+
+    /// Applies the operators of the node to the token's status.
+    pub(crate) fn operate(
+        &mut self,
+        token: TokenId,
+        node: &Node,
+        instant: bool,
+    ) -> Result<(), Failure> {
+        let Some(extras) = &node.extras else { return Ok(()) };
+        for (attribute, program) in &extras.operators {
+            let value = self.eval(token, program)?;
+            self.set_status(token, attribute, value, instant)?;
+        }
+        Ok(())
+    }
+
+    fn check_restrictions(&self, token: TokenId, at: RestrictionScope) -> Result<(), Failure> {
+        if !self.plan.restricted {
+            return Ok(());
+        }
+        let own = self.instance.token(token).node;
+        let mut next = Some(own);
+        while let Some(id) = next {
+            let node = self.plan.node(id);
+            let restrictions = node.extras.iter().flat_map(|it| &it.restrictions);
+            for restriction in restrictions {
+                let applies = match restriction.scope {
+                    RestrictionScope::Full => true,
+                    scope if id != own => scope == RestrictionScope::Full,
+                    RestrictionScope::Entry => at == RestrictionScope::Entry,
+                    RestrictionScope::Exit => at == RestrictionScope::Exit,
+                    RestrictionScope::Completion => at != RestrictionScope::Entry,
+                };
+                if applies && !self.holds(token, &restriction.condition)? {
+                    let message = format!("restriction {} is violated", restriction.name);
+                    return Err(Failure::new(FailureKind::Restriction, message));
+                }
+            }
+            // What undoes and what handles errors must be possible where the work was not.
+            next = if self.plan.stands_alone(id) { None } else { node.parent };
+        }
+        Ok(())
+    }
+
+    /// The token's work is done.
+    pub(crate) fn work_done(&mut self, token: TokenId) -> Result<(), Failure> {
+        let node = self.node_of(token);
+        let role = self.instance.token(token).role;
+        if node.extras.is_some() {
+            self.check_restrictions(token, RestrictionScope::Completion)?;
+            if node.gates().exit && role != Role::Compensation {
+                self.emit(Event::TokenState { token, state: State::Completed });
+                self.open(token, Slot::Gate(Gate::Exit), WaitFor::Gate(Gate::Exit));
+                return Ok(());
+            }
+        }
+        self.exit(token)
+    }
+
+    /// Someone decided that the token leaves.
+    pub(crate) fn exit(&mut self, token: TokenId) -> Result<(), Failure> {
+        let node = self.node_of(token);
+        self.check_restrictions(token, RestrictionScope::Exit)?;
+        // Chosen before anything is taken down, so that a failure leaves all in place.
+        let flows = match self.instance.token(token).role {
+            Role::Flow | Role::Branch(_) | Role::Guard(_) => self.choose(token, node)?,
+            Role::Run(_) | Role::Start | Role::Compensation => Cow::Borrowed(&[][..]),
+        };
+        self.hand_over(token, node)?;
+        let enough = self.ad_hoc_is_complete(token, node)?;
+        self.hand_back(token);
+        self.release_performer(token);
+        self.withdraw_guards(token);
+        match self.instance.token(token).role {
+            Role::Run(index) => self.run_ended(token, index),
+            Role::Compensation => {
+                let scope = self.instance_scope(token);
+                self.withdraw(token, State::Done);
+                self.settle(scope);
+                Ok(())
+            }
+            Role::Flow | Role::Branch(_) | Role::Guard(_) | Role::Start => {
+                let scope = self.instance_scope(token);
+                self.leave(token, node, if enough { &[] } else { &flows });
+                if enough {
+                    self.complete_ad_hoc(scope);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Output mappings: what the world around sees of what happened inside.
+    fn hand_over(&mut self, token: TokenId, node: &Node) -> Result<(), Failure> {
+        let it = self.instance.token(token);
+        let run = matches!(it.role, Role::Run(_));
+        let owns = it.layer == token;
+        let outer = match self.plan.policy.write {
+            Write::Local if run => token,
+            Write::Local | Write::Propagate => self.outer_layer(token),
+        };
+        let outputs = node.extras.as_ref().map_or(&[][..], |it| &it.outputs);
+        let values = self.eval_all(token, outputs)?;
+        let everything = owns
+            && !run
+            && node.element.container().is_some()
+            && self.plan.policy.scope_output == ScopeOutput::All;
+        let inside: Assignments = if everything {
+            let variables = &self.instance.layers[&token].variables;
+            variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        } else {
+            Vec::new()
+        };
+        self.write_all(outer, inside);
+        self.write_all(outer, values);
+        Ok(())
+    }
+
+    /// What the work brought goes to where the activity's results belong.
+    pub(crate) fn take_results(&mut self, token: TokenId, values: Assignments) {
+        for (name, value) in values {
+            self.take_result(token, name, Some(value));
+        }
+    }
+
+    pub(crate) fn take_result(
+        &mut self,
+        token: TokenId,
+        name: travertine_expr::Name,
+        value: Option<travertine_expr::Value>,
+    ) {
+        if self.is_status(&name) {
+            self.keep_status(token, name, value.unwrap_or_default());
+            return;
+        }
+        let node = self.node_of(token);
+        let mapped = node.extras.as_ref().is_some_and(|it| !it.outputs.is_empty());
+        if mapped {
+            // What is mapped is mapped from here; the rest goes with the layer.
+            self.own_layer(token);
+            self.set(token, name, value);
+        } else if matches!(self.instance.token(token).role, Role::Run(_)) {
+            self.write(token, name, value);
+        } else {
+            let outer = self.outer_layer(token);
+            self.write(outer, name, value);
+        }
+    }
+
+    /// The flows by which a token leaves.
+    pub(crate) fn choose(
+        &self,
+        token: TokenId,
+        node: &'a Node,
+    ) -> Result<Cow<'a, [FlowId]>, Failure> {
+        let no_flow = || {
+            let message = format!("no flow that leaves {} can be taken", node.name);
+            Failure::new(FailureKind::NoFlow, message)
+        };
+        if matches!(node.element, Element::Exclusive) && !node.outgoing.is_empty() {
+            for flow in &node.outgoing {
+                if Some(*flow) != node.default && self.may_take(token, *flow)? {
+                    return Ok(Cow::Borrowed(std::slice::from_ref(flow)));
+                }
+            }
+            return node
+                .default
+                .as_ref()
+                .map(|flow| Cow::Borrowed(std::slice::from_ref(flow)))
+                .ok_or_else(no_flow);
+        }
+        if !node.conditional {
+            return Ok(Cow::Borrowed(&node.outgoing));
+        }
+        let mut chosen = Vec::new();
+        for flow in &node.outgoing {
+            if Some(*flow) != node.default && self.may_take(token, *flow)? {
+                chosen.push(*flow);
+            }
+        }
+        if chosen.is_empty() {
+            chosen.extend(node.default);
+        }
+        if chosen.is_empty() { Err(no_flow()) } else { Ok(Cow::Owned(chosen)) }
+    }
+
+    fn may_take(&self, token: TokenId, flow: FlowId) -> Result<bool, Failure> {
+        let condition = &self.plan.flow(flow).condition;
+        condition.as_ref().map_or(Ok(true), |it| self.holds(token, it))
+    }
+
+    /// The token goes along `flows`; where there is none, its path ends.
+    pub(crate) fn leave(&mut self, token: TokenId, node: &'a Node, flows: &[FlowId]) {
+        let stays = self.keep_for_compensation(token, node);
+        let scope = self.instance_scope(token);
+        let layer = Reads::Shared(self.outer_layer_of_leaver(token));
+        let status = self.instance.token(token).status.clone();
+        let Some((first, others)) = flows.split_first() else {
+            if !stays {
+                self.drop_scope(token);
+                self.emit(Event::TokenGone { token, state: State::Done });
+            }
+            self.settle(scope);
+            return;
+        };
+        // A token that has hosted a scope has given it its name, so another one goes on.
+        let moves = !stays && !node.hosts();
+        if moves {
+            if self.instance.token(token).layer == token
+                && !matches!(self.instance.token(token).role, Role::Branch(_))
+            {
+                self.emit(Event::LayerClosed { token });
+            }
+            let to = self.plan.flow(*first).to;
+            self.emit(Event::TokenMoved { token, via: Some(*first), to });
+        } else {
+            self.send(*first, scope, layer, status.clone());
+        }
+        for flow in others {
+            self.send(*flow, scope, layer, status.clone());
+        }
+        if !moves && !stays {
+            self.drop_scope(token);
+            self.emit(Event::TokenGone { token, state: State::Departed });
+        }
+    }
+
+    /// A branch goes on with its own layer; any other token with the one around it.
+    fn outer_layer_of_leaver(&self, token: TokenId) -> TokenId {
+        match self.instance.token(token).role {
+            Role::Branch(_) => token,
+            Role::Flow | Role::Run(_) | Role::Guard(_) | Role::Start | Role::Compensation => {
+                self.outer_layer(token)
+            }
+        }
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        flow: FlowId,
+        scope: TokenId,
+        layer: Reads,
+        status: crate::state::Status,
+    ) {
+        let to = self.plan.flow(flow).to;
+        self.create_via(to, Some(flow), scope, Role::Flow, layer, status);
+    }
+
+    pub(crate) fn instance_scope(&self, token: TokenId) -> TokenId {
+        self.instance.token(token).scope.expect("only the process's token is in no scope")
+    }
+
+    /// Looks at a gate that has been decided.
+    pub(crate) fn pass_gate(&mut self, token: TokenId, gate: Gate) -> Result<(), Failure> {
+        match gate {
+            Gate::Ready => self.ready(token),
+            Gate::Entry => self.enter(token),
+            Gate::Exit => self.exit(token),
+        }
+    }
+
+    /// Where to go on after a failure at this gate was repaired.
+    pub(crate) fn cue_of(gate: Gate) -> Cue {
+        match gate {
+            Gate::Ready => Cue::Arrive,
+            Gate::Entry => Cue::Enter,
+            Gate::Exit => Cue::Exit,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Ad-hoc sub-processes: one activity at a time where they are sequential, and when they are
+//! complete. And status attributes, which performers hand over.
+
+use std::sync::Arc;
+
+use travertine_expr::{Name, Value};
+
+use crate::{
+    element::Step,
+    plan::{Element, Node},
+    run::Run,
+    state::{Cue, ScopeKind, State},
+    status::TIMESTAMP,
+    vocabulary::{Event, Failure, FailureKind, Slot, TokenId, WaitFor},
+};
+
+impl Run<'_> {
+    /// The scope whose host performs the activity that the token is in; `None` where it needs none.
+    pub(crate) fn performer_of(&self, token: TokenId) -> Option<TokenId> {
+        let scope_id = self.instance.token(token).scope?;
+        let scope = self.instance.scope(scope_id);
+        if scope.kind != ScopeKind::AdHoc || !self.node_of(token).is_activity() {
+            return None;
+        }
+        let Element::AdHoc(ad_hoc) = &self.plan.node(scope.node).element else { return None };
+        if !ad_hoc.sequential {
+            return None;
+        }
+        let performer = ad_hoc.performer.unwrap_or(scope.node);
+        std::iter::successors(Some(scope_id), |it| self.instance.scope(*it).parent)
+            .find(|it| self.instance.scope(*it).node == performer)
+    }
+
+    /// Whether the token may be entered as far as its performer goes; if not, it waits its turn.
+    pub(crate) fn take_performer(&mut self, token: TokenId) -> bool {
+        let Some(scope) = self.performer_of(token) else { return true };
+        let performer = &self.instance.scope(scope).performer;
+        match performer.busy {
+            Some(busy) if busy == token => true,
+            Some(_) => {
+                if !performer.waiting.contains(&token) {
+                    self.emit(Event::PerformerAwaited { scope, token });
+                }
+                if self.instance.token(token).state < State::Ready {
+                    self.emit(Event::TokenState { token, state: State::Ready });
+                }
+                false
+            }
+            None => {
+                self.emit(Event::PerformerTaken { scope, token });
+                let status = self.instance.token(scope).status.clone();
+                if status.is_some() {
+                    self.emit(Event::StatusSet { token, status });
+                }
+                true
+            }
+        }
+    }
+
+    /// A performer takes over the status of what it has done.
+    pub(crate) fn hand_back(&mut self, token: TokenId) {
+        let Some(scope) = self.performer_of(token) else { return };
+        let status = self.instance.token(token).status.clone();
+        if status.is_some() {
+            self.emit(Event::StatusSet { token: scope, status });
+        }
+    }
+
+    /// The token needs its performer no more, and the next one may.
+    pub(crate) fn release_performer(&mut self, token: TokenId) {
+        let Some(scope) = self.performer_of(token) else { return };
+        let performer = &self.instance.scope(scope).performer;
+        let was_busy = performer.busy == Some(token);
+        if !was_busy && !performer.waiting.contains(&token) {
+            return;
+        }
+        self.emit(Event::PerformerLeft { scope, token });
+        let next = self.instance.scope(scope).performer.waiting.front().copied();
+        if let Some(next) = next.filter(|_| was_busy) {
+            self.emit(Event::TokenCued { token: next, cue: Cue::Enter });
+        }
+    }
+
+    /// Whether the host's status is kept current by what it performs.
+    pub(crate) fn performs(&self, host: TokenId) -> bool {
+        self.node_of(host).performs
+    }
+
+    /// Whether the end of this activity makes its ad-hoc sub-process complete.
+    pub(crate) fn ad_hoc_is_complete(&self, token: TokenId, node: &Node) -> Result<bool, Failure> {
+        let Some(scope) = self.instance.token(token).scope else { return Ok(false) };
+        let scope = self.instance.scope(scope);
+        if scope.kind != ScopeKind::AdHoc || !node.is_activity() {
+            return Ok(false);
+        }
+        match &self.plan.node(scope.node).element {
+            Element::AdHoc(it) => {
+                it.completion.as_ref().map_or(Ok(false), |it| self.holds(token, it))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The completion condition holds: what runs is withdrawn, or only what has not begun.
+    pub(crate) fn complete_ad_hoc(&mut self, scope: TokenId) {
+        let Element::AdHoc(it) = &self.plan.node(self.instance.scope(scope).node).element else {
+            return;
+        };
+        if it.cancel_remaining {
+            self.drain(scope, &mut Vec::new());
+        } else {
+            let idle: Vec<TokenId> = self
+                .instance
+                .scope(scope)
+                .live
+                .iter()
+                .copied()
+                .filter(|it| self.instance.token(*it).state <= State::Ready)
+                .collect();
+            for token in idle {
+                self.withdraw(token, State::Withdrawn);
+            }
+        }
+        self.settle(scope);
+    }
+
+    pub(crate) fn is_status(&self, name: &str) -> bool {
+        self.plan.status.iter().any(|(it, _)| &**it == name)
+    }
+
+    /// Sets a status attribute as an operator does.
+    pub(crate) fn set_status(
+        &mut self,
+        token: TokenId,
+        name: &Name,
+        value: Value,
+        instant: bool,
+    ) -> Result<(), Failure> {
+        let wrong = |message: String| Err(Failure::new(FailureKind::Operator, message));
+        if !self.is_status(name) {
+            return wrong(format!("the operator changes {name}, which is no status attribute"));
+        }
+        let now = self.instance.token(token).status.as_ref().and_then(|it| it.get(name));
+        if instant && &**name == TIMESTAMP && now != Some(&value) {
+            let node = &self.node_of(token).name;
+            return wrong(format!(
+                "{node}: an operator that changes the timestamp is not allowed here"
+            ));
+        }
+        self.keep_status(token, Arc::clone(name), value);
+        Ok(())
+    }
+
+    pub(crate) fn keep_status(&mut self, token: TokenId, name: Name, value: Value) {
+        let mut status = self.instance.token(token).status.clone().unwrap_or_default();
+        if status.get(&name) == Some(&value) {
+            return;
+        }
+        if !self.instance.conditions.is_empty() {
+            self.changed.push(Arc::clone(&name));
+        }
+        Arc::make_mut(&mut status).insert(name, value);
+        self.emit(Event::StatusSet { token, status: Some(status) });
+    }
+
+    /// A task whose operators move the timestamp is at work until then.
+    pub(crate) fn take_time(&mut self, token: TokenId) -> Step {
+        let due = self
+            .instance
+            .token(token)
+            .status
+            .as_ref()
+            .and_then(|it| it.get(TIMESTAMP)?.as_number()?.to_i64())
+            .filter(|due| *due > self.now.0);
+        match due {
+            None => Step::Leave,
+            Some(due) => {
+                let due = crate::time::Timestamp(due);
+                self.open(token, Slot::Own(0), WaitFor::Timer { due, repeat: None });
+                Step::Wait
+            }
+        }
+    }
+
+    /// The real time of completion, where tokens carry a time.
+    pub(crate) fn stamp(&mut self, token: TokenId) {
+        if self.is_status(TIMESTAMP) {
+            let now = Value::from(self.now.0);
+            self.keep_status(token, TIMESTAMP.into(), now);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Activities that run several times: multi-instance, batch and standard loop.
+//!
+//! The main token hosts a scope; each run is a token of that scope at the same node, with a layer of
+//! its own. Only the main token leaves by the activity's flows.
+
+use std::sync::Arc;
+
+use travertine_expr::{Program, Value};
+
+use crate::{
+    element::whole,
+    plan::{Count, Each as EachPlan, Element, Loop as LoopPlan, Node, OnEmpty, OutputItem, Repeat},
+    run::Run,
+    state::{Cue, Each, Role, ScopeKind, State},
+    vocabulary::{Event, Failure, FailureKind, Reads, TokenId},
+};
+
+/// So many runs are opened in one step.
+const SPAWN_MAX: u32 = 64;
+
+impl<'a> Run<'a> {
+    /// Opens the scope of the runs instead of doing the node's work.
+    pub(crate) fn open_repeat(&mut self, token: TokenId) -> Result<(), Failure> {
+        let node = self.node_of(token);
+        match node.repeat.as_deref().expect("the caller has seen it") {
+            Repeat::Each(each) => self.open_each(token, node, each),
+            Repeat::Loop(it) => self.open_loop(token, node, it),
+        }
+    }
+
+    fn open_each(
+        &mut self,
+        token: TokenId,
+        node: &'a Node,
+        plan: &'a EachPlan,
+    ) -> Result<(), Failure> {
+        let (count, items) = self.count(token, node, plan)?;
+        let batch = match &plan.batch {
+            None => None,
+            Some((size, parallel)) => {
+                let size = self.positive(token, node, size, "batch size")?;
+                Some((size, self.positive(token, node, parallel, "number of parallel batches")?))
+            }
+        };
+        let total = batch.map_or(count, |(size, _)| count.div_ceil(size));
+        let window = match batch {
+            Some((_, parallel)) => parallel,
+            None if plan.sequential => 1,
+            None => total,
+        };
+        let outputs = vec![Value::Null; if plan.output.is_some() { total as usize } else { 0 }];
+        let each = Each {
+            total,
+            window,
+            items,
+            batch_size: batch.map(|(size, _)| size),
+            begun: 0,
+            completed: 0,
+            outputs,
+        };
+        self.open_runs(token, node, ScopeKind::Each(each))?;
+        if total == 0 {
+            return self.each_done(token);
+        }
+        self.emit(Event::TokenCued { token, cue: Cue::Spawn });
+        Ok(())
+    }
+
+    fn open_runs(
+        &mut self,
+        token: TokenId,
+        node: &'a Node,
+        kind: ScopeKind,
+    ) -> Result<(), Failure> {
+        let at = self.instance.token(token).node;
+        let kind = Box::new(kind);
+        self.emit(Event::ScopeOpened { scope: token, node: at, kind, census: false });
+        self.emit(Event::TokenState { token, state: State::Waiting });
+        self.arm_boundary(token, node)
+    }
+
+    /// How many items there are, and what they are.
+    fn count(
+        &self,
+        token: TokenId,
+        node: &Node,
+        plan: &EachPlan,
+    ) -> Result<(u32, Option<Arc<Vec<Value>>>), Failure> {
+        let bad = |message: String| Err(Failure::new(FailureKind::Repeat, message));
+        let name = &node.name;
+        let (count, items, what) = match &plan.count {
+            Count::Cardinality(program) => {
+                let value = self.eval(token, program)?;
+                let what = format!("cardinality `{}`", program.source());
+                let Some(count) = whole(&value) else {
+                    return bad(format!("{name}: the {what} is {value}, not a whole number ≥ 0"));
+                };
+                (count, None, what)
+            }
+            Count::Collection(program) => {
+                let value = self.eval(token, program)?;
+                let what = format!("collection `{}`", program.source());
+                let Value::List(items) = value else {
+                    return bad(format!("{name}: the {what} is {}, not a list", value.kind()));
+                };
+                let Ok(count) = u32::try_from(items.len()) else {
+                    return bad(format!("{name}: the {what} has too many items"));
+                };
+                (count, Some(items), what)
+            }
+            Count::Messages => {
+                let count = match &node.element {
+                    Element::Send(send) => send.messages.len(),
+                    Element::Receive(receive) => receive.triggers.len(),
+                    _ => 0,
+                };
+                (u32::try_from(count).unwrap_or(u32::MAX), None, "list of messages".to_owned())
+            }
+        };
+        if count == 0 && plan.on_empty == OnEmpty::Error {
+            return bad(format!("{name}: the {what} is empty"));
+        }
+        Ok((count, items))
+    }
+
+    fn positive(
+        &self,
+        token: TokenId,
+        node: &Node,
+        program: &Program,
+        what: &str,
+    ) -> Result<u32, Failure> {
+        let value = self.eval(token, program)?;
+        whole(&value).filter(|it| *it > 0).ok_or_else(|| {
+            let message = format!("{}: the {what} is {value}, not a whole number ≥ 1", node.name);
+            Failure::new(FailureKind::Repeat, message)
+        })
+    }
+
+    /// Opens runs, some at a time. The main token is looked at again before any of them, so that
+    /// all of a parallel activity exist before the first completes.
+    pub(crate) fn spawn_runs(&mut self, host: TokenId) -> Result<(), Failure> {
+        let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
+            unreachable!("only multi-instance activities spawn")
+        };
+        let open = each.window.min(each.total);
+        let until = open.min(each.begun + SPAWN_MAX);
+        for index in each.begun..until {
+            self.spawn_run(host, index);
+        }
+        if until == open {
+            self.emit(Event::TokenUncued { token: host });
+        }
+        Ok(())
+    }
+
+    fn spawn_run(&mut self, host: TokenId, index: u32) {
+        let it = self.instance.token(host);
+        let (node, layer, status) = (it.node, it.layer, it.status.clone());
+        self.create(node, host, Role::Run(index), Reads::Own(Some(layer)), status);
+    }
+
+    /// One run is complete.
+    pub(crate) fn run_ended(&mut self, run: TokenId, index: u32) -> Result<(), Failure> {
+        let host = self.instance_scope(run);
+        match self.node_of(host).repeat.as_deref().expect("runs have a main token") {
+            Repeat::Each(plan) => self.each_ended(run, host, index, plan),
+            Repeat::Loop(plan) => self.loop_ended(run, host, plan),
+        }
+    }
+
+    fn each_ended(
+        &mut self,
+        run: TokenId,
+        host: TokenId,
+        index: u32,
+        plan: &'a EachPlan,
+    ) -> Result<(), Failure> {
+        let output = match &plan.output {
+            None => None,
+            Some((_, OutputItem::Variable(name))) => {
+                let local = &self.instance.layers[&run].variables;
+                Some(local.get(name).cloned().unwrap_or_default())
+            }
+            Some((_, OutputItem::Expression(program))) => Some(self.eval(run, program)?),
+        };
+        let enough = match &plan.completion {
+            None => false,
+            Some(condition) => {
+                let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
+                    unreachable!("the caller has seen the kind")
+                };
+                // The condition sees the run as ended, though a failure here leaves it open.
+                let extra = vec![
+                    ("nrOfCompletedInstances".into(), i64::from(each.completed + 1).into()),
+                    (
+                        "nrOfActiveInstances".into(),
+                        i64::from(each.begun - each.completed - 1).into(),
+                    ),
+                ];
+                self.holds_with(run, condition, &extra)?
+            }
+        };
+        self.emit(Event::RunEnded { scope: host, index, output });
+        self.end_run(run);
+        let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
+            unreachable!("the caller has seen the kind")
+        };
+        if enough || each.completed == each.total {
+            self.drain(host, &mut Vec::new());
+            return self.each_done(host);
+        }
+        if each.begun < each.total && each.begun - each.completed < each.window {
+            let next = each.begun;
+            self.spawn_run(host, next);
+        }
+        Ok(())
+    }
+
+    /// Takes an ended run away, unless it stays for compensation.
+    fn end_run(&mut self, run: TokenId) {
+        let node = self.node_of(run);
+        if !self.keep_for_compensation(run, node) {
+            self.drop_scope(run);
+            self.emit(Event::TokenGone { token: run, state: State::Done });
+        }
+    }
+
+    /// All runs are complete, or enough of them.
+    fn each_done(&mut self, host: TokenId) -> Result<(), Failure> {
+        let node = self.node_of(host);
+        let Some(Repeat::Each(plan)) = node.repeat.as_deref() else {
+            unreachable!("the caller has seen the kind")
+        };
+        let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
+            unreachable!("the caller has seen the kind")
+        };
+        if let Some((name, _)) = &plan.output {
+            let list = Value::from(each.outputs.clone());
+            let layer = self.instance.token(host).layer;
+            self.write(layer, Arc::clone(name), Some(list));
+        }
+        self.repeat_done(host, node)
+    }
+
+    fn repeat_done(&mut self, host: TokenId, node: &'a Node) -> Result<(), Failure> {
+        self.take_merged_status(host);
+        if self.instance.token(host).role == Role::Compensation {
+            self.undone(host);
+            return Ok(());
+        }
+        let flows = self.choose(host, node)?;
+        self.withdraw_guards(host);
+        self.leave(host, node, &flows);
+        Ok(())
+    }
+
+    fn open_loop(
+        &mut self,
+        token: TokenId,
+        node: &'a Node,
+        plan: &'a LoopPlan,
+    ) -> Result<(), Failure> {
+        if let Some(maximum) = &plan.maximum {
+            self.positive(token, node, maximum, "maximum of the loop")?;
+        }
+        let begin = match &plan.condition {
+            Some(condition) if plan.test_before => self.holds(token, condition)?,
+            Some(_) | None => true,
+        };
+        self.open_runs(token, node, ScopeKind::Loop { runs: 0 })?;
+        if begin {
+            self.spawn_run(token, 0);
+            Ok(())
+        } else {
+            self.repeat_done(token, node)
+        }
+    }
+
+    fn loop_ended(
+        &mut self,
+        run: TokenId,
+        host: TokenId,
+        plan: &'a LoopPlan,
+    ) -> Result<(), Failure> {
+        let node = self.node_of(host);
+        let ScopeKind::Loop { runs } = self.instance.scope(host).kind else {
+            unreachable!("the caller has seen the kind")
+        };
+        let below = match &plan.maximum {
+            Some(maximum) => runs < self.positive(host, node, maximum, "maximum of the loop")?,
+            None => true,
+        };
+        let again = below
+            && match &plan.condition {
+                Some(condition) => self.holds(run, condition)?,
+                // Without a condition only the maximum ends it.
+                None => plan.maximum.is_some(),
+            };
+        self.end_run(run);
+        if again {
+            self.spawn_run(host, runs);
+            Ok(())
+        } else {
+            self.repeat_done(host, node)
+        }
+    }
+}

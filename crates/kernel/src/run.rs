@@ -1,0 +1,298 @@
+//! The answer to one command, as it is being worked out.
+//!
+//! A [`Run`] takes the tokens on the agenda in turn until none is left or the turn is used up.
+//! [`Run::emit`] is the only place where an instance changes.
+
+use std::sync::Arc;
+
+use crate::time::Timestamp;
+use travertine_expr::{EvalError, Name, Program, Value};
+
+use crate::{
+    apply::apply,
+    plan::{Node, NodeId, Plan, Write},
+    state::{Cue, Instance, ROOT, Role, Status},
+    view::View,
+    vocabulary::{
+        Assignments, Event, Failure, FailureKind, Incident, PostId, Reads, Slot, TokenId, WaitFor,
+        WaitId,
+    },
+};
+
+/// The answer to a command.
+#[derive(Debug, PartialEq)]
+pub struct Turn {
+    /// What happened.
+    pub events: Vec<Event>,
+    /// Whether the turn was used up: someone should say [`Command::Continue`](crate::Command).
+    pub unfinished: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) now: Timestamp,
+    pub(crate) instance: &'a mut Instance,
+    events: Vec<Event>,
+    /// The variables that have changed since conditions were last looked at.
+    pub(crate) changed: Vec<Name>,
+    /// Conditions nobody has looked at yet.
+    pub(crate) fresh: Vec<WaitId>,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(plan: &'a Plan, instance: &'a mut Instance, now: Timestamp) -> Self {
+        Self { plan, now, instance, events: Vec::new(), changed: Vec::new(), fresh: Vec::new() }
+    }
+
+    /// Moves tokens until all of them rest or the turn is used up, then tells what happened.
+    pub(crate) fn finish(mut self) -> Turn {
+        let mut steps = self.plan.turn_steps_max;
+        loop {
+            self.weigh_conditions();
+            let Some((_, &token)) = self.instance.agenda.first_key_value() else {
+                if self.fire_inclusive_joins() {
+                    continue;
+                }
+                break;
+            };
+            if steps == 0 {
+                break;
+            }
+            steps -= 1;
+            self.visit(token);
+        }
+        let unfinished = self.instance.is_unfinished();
+        Turn { events: self.events, unfinished }
+    }
+
+    fn visit(&mut self, token: TokenId) {
+        let cued = self.instance.token(token).cue;
+        let (_, cue) = cued.expect("tokens on the agenda have a cue");
+        if let Some(max) = self.plan.steps_max
+            && self.instance.steps > max
+        {
+            let message = format!("the instance has taken more than {max} steps");
+            self.incident(token, Failure::new(FailureKind::Steps, message), cue);
+            return;
+        }
+        let outcome = match cue {
+            Cue::Arrive => self.arrive(token),
+            Cue::Enter => self.enter(token),
+            Cue::Spawn => self.spawn_runs(token),
+            Cue::Childless => self.childless(token),
+            Cue::Complete => self.work_done(token),
+            Cue::Exit => self.exit(token),
+            Cue::Offer => self.offer_again(token),
+        };
+        if let Err(failure) = outcome {
+            self.fail(token, failure, cue);
+        }
+        // A token that opens its runs keeps its place until all of them exist.
+        if cue != Cue::Spawn && self.instance.tokens.get(&token).is_some_and(|it| it.cue == cued) {
+            self.emit(Event::TokenUncued { token });
+        }
+    }
+
+    pub(crate) fn emit(&mut self, event: Event) {
+        apply(self.instance, &event);
+        #[cfg(any(test, feature = "invariants"))]
+        crate::check::check(self.plan, self.instance);
+        self.events.push(event);
+    }
+
+    /// The node that a token stands at.
+    pub(crate) fn node_of(&self, token: TokenId) -> &'a Node {
+        self.plan.node(self.instance.token(token).node)
+    }
+
+    pub(crate) fn view(&self, token: TokenId) -> View<'_> {
+        View::new(self.plan, self.instance, token)
+    }
+
+    pub(crate) fn eval(&self, token: TokenId, program: &Program) -> Result<Value, Failure> {
+        program
+            .value(&self.view(token), &self.plan.limits)
+            .map_err(|error| script_failure(program, &error))
+    }
+
+    pub(crate) fn eval_all(
+        &self,
+        token: TokenId,
+        programs: &[(Name, Program)],
+    ) -> Result<Assignments, Failure> {
+        programs
+            .iter()
+            .map(|(name, program)| Ok((Arc::clone(name), self.eval(token, program)?)))
+            .collect()
+    }
+
+    pub(crate) fn eval_name(&self, token: TokenId, program: &Program) -> Result<Name, Failure> {
+        match self.eval(token, program)? {
+            Value::String(name) => Ok(name),
+            Value::Number(number) => Ok(number.to_string().into()),
+            other => Err(Failure::new(
+                FailureKind::Script,
+                format!("`{}` is {}, not a text", program.source(), other.kind()),
+            )),
+        }
+    }
+
+    pub(crate) fn holds(&self, token: TokenId, program: &Program) -> Result<bool, Failure> {
+        self.holds_with(token, program, &Vec::new())
+    }
+
+    pub(crate) fn holds_with(
+        &self,
+        token: TokenId,
+        program: &Program,
+        extra: &Assignments,
+    ) -> Result<bool, Failure> {
+        let view = self.view(token).with(extra);
+        let value = program
+            .value(&view, &self.plan.limits)
+            .map_err(|error| script_failure(program, &error))?;
+        match value {
+            Value::Bool(holds) => Ok(holds),
+            Value::String(text) if &*text == "true" => Ok(true),
+            Value::String(text) if &*text == "false" => Ok(false),
+            other => Err(Failure::new(
+                FailureKind::Script,
+                format!(
+                    "the condition `{}` is {}, neither true nor false",
+                    program.source(),
+                    other.kind()
+                ),
+            )),
+        }
+    }
+
+    /// Writes a variable as the policy says, from where `layer` is.
+    pub(crate) fn write(&mut self, layer: TokenId, name: Name, value: Option<Value>) {
+        let target = match self.plan.policy.write {
+            Write::Local => self.solid(layer),
+            Write::Propagate => self.holder(layer, &name),
+        };
+        self.set(target, name, value);
+    }
+
+    pub(crate) fn write_all(&mut self, layer: TokenId, values: Assignments) {
+        for (name, value) in values {
+            self.write(layer, name, Some(value));
+        }
+    }
+
+    /// Sets or removes a variable in exactly this layer.
+    pub(crate) fn set(&mut self, layer: TokenId, name: Name, value: Option<Value>) {
+        if !self.instance.conditions.is_empty() && !self.changed.contains(&name) {
+            self.changed.push(Arc::clone(&name));
+        }
+        match value {
+            Some(value) => self.emit(Event::VariableSet { layer, name, value }),
+            None if self.instance.layers[&layer].variables.contains_key(&name) => {
+                self.emit(Event::VariableRemoved { layer, name });
+            }
+            None => {}
+        }
+    }
+
+    /// The nearest layer that keeps what is written to it.
+    fn solid(&self, mut layer: TokenId) -> TokenId {
+        while let it = &self.instance.layers[&layer]
+            && it.transparent
+            && let Some(parent) = it.parent
+        {
+            layer = parent;
+        }
+        layer
+    }
+
+    /// The nearest layer that has the name, else the outermost.
+    fn holder(&self, mut layer: TokenId, name: &str) -> TokenId {
+        loop {
+            let it = &self.instance.layers[&layer];
+            match it.parent {
+                Some(parent) if !it.variables.contains_key(name) => layer = parent,
+                _ => return layer,
+            }
+        }
+    }
+
+    /// The layer around the token's own, or the one it shares.
+    pub(crate) fn outer_layer(&self, token: TokenId) -> TokenId {
+        let layer = self.instance.token(token).layer;
+        if layer == token && token != ROOT {
+            self.instance.layers[&layer].parent.expect("it was opened over another")
+        } else {
+            layer
+        }
+    }
+
+    /// Gives the token a layer of its own, unless it has one.
+    pub(crate) fn own_layer(&mut self, token: TokenId) {
+        if self.instance.token(token).layer != token {
+            self.emit(Event::LayerOpened { token, transparent: false });
+        }
+    }
+
+    pub(crate) fn next_name(&self) -> u64 {
+        self.instance.names + 1
+    }
+
+    pub(crate) fn create(
+        &mut self,
+        node: NodeId,
+        scope: TokenId,
+        role: Role,
+        layer: Reads,
+        status: Status,
+    ) -> TokenId {
+        self.create_via(node, None, scope, role, layer, status)
+    }
+
+    pub(crate) fn create_via(
+        &mut self,
+        node: NodeId,
+        via: Option<crate::plan::FlowId>,
+        scope: TokenId,
+        role: Role,
+        layer: Reads,
+        status: Status,
+    ) -> TokenId {
+        let token = TokenId(self.next_name());
+        let scope = Some(scope);
+        self.emit(Event::TokenCreated { token, node, scope, via, role, layer, status });
+        token
+    }
+
+    pub(crate) fn open(&mut self, token: TokenId, slot: Slot, on: WaitFor) -> WaitId {
+        let wait = WaitId(self.next_name());
+        let fresh = on == WaitFor::Condition;
+        self.emit(Event::WaitOpened { wait, token, slot, on: Arc::new(on) });
+        if fresh {
+            self.fresh.push(wait);
+        }
+        wait
+    }
+
+    pub(crate) fn post(&mut self, what: crate::vocabulary::Post) {
+        let post = PostId(self.next_name());
+        self.emit(Event::Posted { post, what: Arc::new(what) });
+    }
+
+    pub(crate) fn incident(&mut self, token: TokenId, failure: Failure, redo: Cue) {
+        let incident = Box::new(Incident { failure, redo, since: self.now });
+        self.emit(Event::IncidentRaised { token, incident });
+    }
+}
+
+pub(crate) fn script_failure(program: &Program, error: &EvalError) -> Failure {
+    match error {
+        EvalError::Thrown { code, message } => Failure {
+            kind: FailureKind::Error,
+            code: Some(code.as_str().into()),
+            message: message.clone(),
+        },
+        other => Failure::new(FailureKind::Script, format!("`{}`: {other}", program.source())),
+    }
+}

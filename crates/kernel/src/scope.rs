@@ -1,0 +1,253 @@
+//! Scopes: opening, the end of the last token, cancellation. The same for all kinds of scope.
+
+use crate::{
+    element::Step,
+    plan::{Element, NodeId},
+    run::Run,
+    state::{Cue, Failing, Instance, ROOT, Role, ScopeKind, State},
+    status,
+    vocabulary::{Ending, Event, Failure, FailureKind, Reads, TokenId},
+};
+
+/// Scopes nested deeper than this are a gosub that never returns.
+const DEPTH_MAX: u32 = 512;
+
+impl Run<'_> {
+    /// Opens the inside of the container that the token stands at.
+    pub(crate) fn open_container(
+        &mut self,
+        token: TokenId,
+        kind: ScopeKind,
+    ) -> Result<Step, Failure> {
+        let node = self.instance.token(token).node;
+        self.open_scope(token, node, kind)
+    }
+
+    pub(crate) fn open_gosub(&mut self, token: TokenId, process: NodeId) -> Result<Step, Failure> {
+        self.open_scope(token, process, ScopeKind::Gosub)
+    }
+
+    fn open_scope(
+        &mut self,
+        token: TokenId,
+        node: NodeId,
+        kind: ScopeKind,
+    ) -> Result<Step, Failure> {
+        if self.instance.scope_of(token).1.depth >= DEPTH_MAX {
+            let message = format!("scopes are nested deeper than {DEPTH_MAX}");
+            return Err(Failure::new(FailureKind::Depth, message));
+        }
+        let container = self.plan.container(node).expect("only containers have an inside");
+        self.own_layer(token);
+        let census = container.inclusive_joins;
+        self.emit(Event::ScopeOpened { scope: token, node, kind: Box::new(kind), census });
+        self.emit(Event::TokenState { token, state: State::Busy });
+        for event in &container.events {
+            self.arm_event_sub_process(token, *event)?;
+        }
+        let event_start = match &self.plan.node(node).element {
+            Element::EventSubProcess(it) => Some(it.start),
+            _ => None,
+        };
+        match event_start {
+            Some(start) => self.begin_at(token, start),
+            None => {
+                for start in &container.starts {
+                    self.begin_at(token, *start);
+                }
+            }
+        }
+        self.settle(token);
+        Ok(Step::Settled)
+    }
+
+    /// Puts a token at a start of the scope.
+    pub(crate) fn begin_at(&mut self, scope: TokenId, start: NodeId) {
+        let host = self.instance.token(scope);
+        let (layer, status) = (Reads::Shared(host.layer), host.status.clone());
+        self.create(start, scope, Role::Flow, layer, status);
+    }
+
+    /// Looks whether the scope still waits for anyone.
+    pub(crate) fn settle(&mut self, scope: TokenId) {
+        if self.instance.scope(scope).is_settled() {
+            self.emit(Event::TokenCued { token: scope, cue: Cue::Childless });
+        }
+    }
+
+    /// The last token of the scope is gone.
+    pub(crate) fn childless(&mut self, host: TokenId) -> Result<(), Failure> {
+        let scope = self.instance.scope(host);
+        if !scope.is_settled() {
+            return Ok(());
+        }
+        if let Some(&next) = scope.queue.last() {
+            self.recall(next, host);
+            return Ok(());
+        }
+        if let Some(cause) = scope.failing.clone() {
+            match cause {
+                Failing::Error(failure, variables) => self.failed(host, failure, variables),
+                Failing::Cancelled => self.cancelled(host),
+            }
+            return Ok(());
+        }
+        match scope.kind {
+            ScopeKind::Process => {
+                self.end_process(Ending::Completed, State::Done);
+                Ok(())
+            }
+            ScopeKind::SubProcess
+            | ScopeKind::EventSubProcess
+            | ScopeKind::Transaction
+            | ScopeKind::AdHoc
+            | ScopeKind::Gosub => {
+                if self.is_retired(host) {
+                    self.undone(host);
+                    return Ok(());
+                }
+                self.withdraw_starts(host);
+                self.take_merged_status(host);
+                self.work_done(host)
+            }
+            ScopeKind::Compensation => self.work_done(host),
+            ScopeKind::FanOut(_) => self.fan_in(host),
+            ScopeKind::Each(_) | ScopeKind::Loop { .. } => {
+                if self.is_retired(host) {
+                    self.undone(host);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The host takes over what its tokens agree on.
+    pub(crate) fn take_merged_status(&mut self, host: TokenId) {
+        if self.plan.status.is_empty() || self.performs(host) {
+            return;
+        }
+        let done = &self.instance.scope(host).done;
+        if done.values.is_empty() {
+            return;
+        }
+        let status = status::settle(done, &self.instance.token(host).status);
+        self.emit(Event::StatusSet { token: host, status });
+    }
+
+    /// Ends the instance with what is left of it.
+    pub(crate) fn end_process(&mut self, ending: Ending, state: State) {
+        self.cancel_scope(ROOT);
+        self.emit(Event::TokenGone { token: ROOT, state });
+        self.emit(Event::Finished { ending });
+    }
+
+    /// Takes everything out of a scope, innermost first, and removes it. Answers with the tokens
+    /// that were taken away, each once; with none where there is no such scope.
+    pub(crate) fn cancel_scope(&mut self, scope: TokenId) -> Vec<TokenId> {
+        let mut gone = Vec::new();
+        if self.instance.scopes.contains_key(&scope) {
+            self.drain(scope, &mut gone);
+            let staying = self.instance.scope(scope).compensations.clone();
+            for token in staying.into_iter().rev() {
+                self.withdraw_into(token, State::Withdrawn, &mut gone);
+            }
+            self.emit(Event::ScopeClosed { scope });
+        }
+        gone
+    }
+
+    /// Takes everything out of a scope but what stays for compensation.
+    pub(crate) fn drain(&mut self, scope: TokenId, gone: &mut Vec<TokenId>) {
+        let live: Vec<TokenId> = self.instance.scope(scope).live.iter().copied().collect();
+        for token in live {
+            self.withdraw_into(token, State::Withdrawn, gone);
+        }
+        self.withdraw_starts(scope);
+    }
+
+    pub(crate) fn withdraw_starts(&mut self, scope: TokenId) {
+        let starts: Vec<TokenId> = self.instance.scope(scope).starts.values().copied().collect();
+        for token in starts {
+            self.withdraw(token, State::Withdrawn);
+        }
+    }
+
+    /// Takes a token away, with all that works for it and all it waits for.
+    pub(crate) fn withdraw(&mut self, token: TokenId, state: State) {
+        self.withdraw_into(token, state, &mut Vec::new());
+    }
+
+    fn withdraw_into(&mut self, token: TokenId, state: State, gone: &mut Vec<TokenId>) {
+        gone.extend(self.cancel_scope(token));
+        self.withdraw_guards(token);
+        self.close_waits(token);
+        self.release_performer(token);
+        self.emit(Event::TokenGone { token, state });
+        gone.push(token);
+    }
+
+    pub(crate) fn withdraw_guards(&mut self, token: TokenId) {
+        while let Some(guard) = self.instance.token(token).guards.last().copied() {
+            self.withdraw(guard, State::Withdrawn);
+        }
+    }
+
+    pub(crate) fn close_waits(&mut self, token: TokenId) {
+        while let Some(wait) = self.instance.token(token).waits.last().copied() {
+            self.emit(Event::WaitClosed { wait });
+        }
+    }
+
+    /// Removes the scope that a leaving token hosted, if it hosted one.
+    pub(crate) fn drop_scope(&mut self, token: TokenId) {
+        self.cancel_scope(token);
+    }
+
+    /// Ends every token of the innermost container around the token, the token included.
+    pub(crate) fn terminate(&mut self, token: TokenId) {
+        let scope = self.instance.container_scope(token);
+        self.leave_by_end(token);
+        self.drain(scope, &mut Vec::new());
+        self.settle(scope);
+    }
+
+    /// The token's path ends here, without a look at its scope.
+    fn leave_by_end(&mut self, token: TokenId) {
+        self.emit(Event::TokenGone { token, state: State::Done });
+    }
+}
+
+impl Instance {
+    /// The innermost scope around a token that is the inside of a container.
+    pub(crate) fn container_scope(&self, token: TokenId) -> TokenId {
+        let (mut id, mut scope) = self.scope_of(token);
+        while matches!(
+            scope.kind,
+            ScopeKind::FanOut(_)
+                | ScopeKind::Each(_)
+                | ScopeKind::Loop { .. }
+                | ScopeKind::Compensation
+        ) {
+            (id, scope) = self.scope_of(id);
+        }
+        id
+    }
+}
+
+impl crate::state::Scope {
+    /// Whether all tokens it must wait for are gone, or have come to the fan-in.
+    pub(crate) fn is_settled(&self) -> bool {
+        match &self.kind {
+            ScopeKind::FanOut(fan) => self.live.len() == fan.arrived.len(),
+            ScopeKind::Process
+            | ScopeKind::SubProcess
+            | ScopeKind::EventSubProcess
+            | ScopeKind::Transaction
+            | ScopeKind::AdHoc
+            | ScopeKind::Each(_)
+            | ScopeKind::Loop { .. }
+            | ScopeKind::Gosub
+            | ScopeKind::Compensation => self.is_empty(),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! What is true of one instance now.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use crate::time::Timestamp;
+use travertine_expr::{Name, Value};
+
+use crate::{
+    plan::{FlowId, NodeId},
+    vocabulary::{
+        Assignments, Catches, Ending, Failure, Incident, Post, PostId, Slot, TokenId, WaitFor,
+        WaitId,
+    },
+};
+
+/// The token of the process itself, which hosts the outermost scope.
+pub const ROOT: TokenId = TokenId(1);
+
+/// One run of a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Instance {
+    /// How far it is.
+    pub phase: Phase,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// What its caller catches, where it has one.
+    pub caller: Option<Catches>,
+    /// Its tokens, oldest first.
+    pub tokens: BTreeMap<TokenId, Token>,
+    /// Its scopes, by host.
+    pub scopes: BTreeMap<TokenId, Scope>,
+    /// Its variables, by owner.
+    pub layers: BTreeMap<TokenId, Layer>,
+    /// What its tokens wait for.
+    pub waits: BTreeMap<WaitId, Wait>,
+    /// Tokens that need an operator.
+    pub incidents: BTreeMap<TokenId, Incident>,
+    /// What must be sent and is not known to have arrived.
+    pub posts: BTreeMap<PostId, Arc<Post>>,
+    /// How many nodes were run since the start, or since someone resolved a step-limit incident.
+    pub steps: u64,
+    /// Tokens that must be looked at, in that order.
+    pub(crate) agenda: BTreeMap<u64, TokenId>,
+    /// The waits for conditions.
+    pub(crate) conditions: BTreeSet<WaitId>,
+    /// Joins of the inclusive kind that have tokens.
+    pub(crate) inclusive: BTreeSet<(TokenId, NodeId)>,
+    /// How many names have been given out.
+    pub(crate) names: u64,
+}
+
+/// How far an instance is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Not started.
+    #[default]
+    New,
+    /// It has tokens.
+    Running,
+    /// It had tokens.
+    Ended(Ending),
+}
+
+/// A token's status attributes. `None` where the plan has none.
+pub type Status = Option<Arc<BTreeMap<Name, Value>>>;
+
+/// A point of control.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Token {
+    /// Where it stands.
+    pub node: NodeId,
+    /// How it got there.
+    pub via: Option<FlowId>,
+    /// The scope it is in; `None` for the token of the process itself.
+    pub scope: Option<TokenId>,
+    /// How far it is with its node.
+    pub state: State,
+    /// What it is there for.
+    pub role: Role,
+    /// The layer its reads begin at, named by the token that owns it.
+    pub layer: TokenId,
+    /// Its status attributes.
+    pub status: Status,
+    /// What it waits for.
+    pub waits: Vec<WaitId>,
+    /// The tokens that stand beside it: boundary events of its activity, events of its gateway.
+    pub guards: Vec<TokenId>,
+    pub(crate) cue: Option<(u64, Cue)>,
+}
+
+/// What a token is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It flows.
+    Flow,
+    /// It is one run of a multi-instance activity or of a loop, counted from 0.
+    Run(u32),
+    /// It is the first of a branch of a fan-out, counted from 0.
+    Branch(u32),
+    /// It stands beside this token, at a boundary event or behind an event-based gateway.
+    Guard(TokenId),
+    /// It stands at the start event of an event sub-process.
+    Start,
+    /// It stays to undo what was completed.
+    Compensation,
+}
+
+/// How far a token is with its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// It is new and came by no flow.
+    Created,
+    /// It came by a flow.
+    Arrived,
+    /// All that it needs is known.
+    Ready,
+    /// Someone decided that it starts.
+    Entered,
+    /// It is at work.
+    Busy,
+    /// The work is done.
+    Completed,
+    /// Someone decided that it leaves.
+    Exiting,
+    /// It went on to the next node.
+    Departed,
+    /// It waits for other tokens: at a join, or as the main token of a multi-instance activity.
+    Waiting,
+    /// Its path has ended.
+    Done,
+    /// It failed and is cleaning up.
+    Failing,
+    /// It failed.
+    Failed,
+    /// It was taken away.
+    Withdrawn,
+}
+
+/// Why a token must be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cue {
+    /// It stands at a new node.
+    Arrive,
+    /// It may be entered.
+    Enter,
+    /// It goes on opening its runs.
+    Spawn,
+    /// The last token of its scope is gone.
+    Childless,
+    /// Its work is done.
+    Complete,
+    /// It may leave.
+    Exit,
+    /// Its work is offered again.
+    Offer,
+}
+
+/// What is shared by the tokens that one token hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scope {
+    /// The node whose inside it is.
+    pub node: NodeId,
+    /// The scope around it.
+    pub parent: Option<TokenId>,
+    /// How many scopes are around it.
+    pub depth: u32,
+    /// What kind of scope, with what only that kind has.
+    pub kind: ScopeKind,
+    /// The tokens it must wait for.
+    pub live: BTreeSet<TokenId>,
+    /// The start events of its event sub-processes that can still be triggered.
+    pub starts: BTreeMap<NodeId, TokenId>,
+    /// Tokens that stay to undo, oldest first.
+    pub compensations: Vec<TokenId>,
+    /// Tokens to be recalled, the last one first.
+    pub queue: Vec<TokenId>,
+    /// Why it is failing.
+    pub failing: Option<Failing>,
+    /// The token its performer works on, and those that wait for the performer.
+    pub performer: Performer,
+    /// The merged status of the tokens that are done.
+    pub done: Merged,
+    pub(crate) joins: BTreeMap<NodeId, BTreeMap<FlowId, VecDeque<TokenId>>>,
+    pub(crate) census: Option<BTreeMap<NodeId, u32>>,
+}
+
+/// What kind of scope, with what only that kind has.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScopeKind {
+    /// The process.
+    Process,
+    /// A sub-process.
+    SubProcess,
+    /// An event sub-process.
+    EventSubProcess,
+    /// A transaction.
+    Transaction,
+    /// An ad-hoc sub-process.
+    AdHoc,
+    /// A multi-instance activity; a batch where it has slices.
+    Each(Each),
+    /// A standard loop.
+    Loop {
+        /// How many runs have begun.
+        runs: u32,
+    },
+    /// A fan-out.
+    FanOut(FanOut),
+    /// A called process within this instance.
+    Gosub,
+    /// The undoing of what was completed.
+    Compensation,
+}
+
+/// The state of a multi-instance activity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Each {
+    /// How many runs there will be.
+    pub total: u32,
+    /// How many may be open at a time.
+    pub window: u32,
+    /// What they run over; nothing where only their number is known.
+    pub items: Option<Arc<Vec<Value>>>,
+    /// How many items make a run, for a batch.
+    pub batch_size: Option<u32>,
+    /// How many have begun.
+    pub begun: u32,
+    /// How many are complete.
+    pub completed: u32,
+    /// What they gave, by index.
+    pub outputs: Vec<Value>,
+}
+
+/// The state of a fan-out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FanOut {
+    /// How many branches there were.
+    pub count: u32,
+    /// The first token of each branch, which owns the branch's layer.
+    pub branches: Vec<TokenId>,
+    /// Where the branches end: where the first of them ended.
+    pub fan_in: Option<NodeId>,
+    /// The tokens that have arrived there.
+    pub arrived: Vec<TokenId>,
+}
+
+/// Why a scope is failing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failing {
+    /// An error, with the variables it brings.
+    Error(Failure, Assignments),
+    /// The transaction is cancelled.
+    Cancelled,
+}
+
+/// Who is worked on, and who waits for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Performer {
+    /// The token being worked on.
+    pub busy: Option<TokenId>,
+    /// Those that wait, first come first.
+    pub waiting: VecDeque<TokenId>,
+}
+
+/// The merged status of several tokens, in whatever order they came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Merged {
+    /// For each attribute the value all agree on, or `None` where they do not.
+    pub values: BTreeMap<Name, Option<Value>>,
+}
+
+/// Variables, over those of another layer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layer {
+    /// The layer around it.
+    pub parent: Option<TokenId>,
+    /// Its own variables.
+    pub variables: BTreeMap<Name, Value>,
+    /// Whether writes pass through to the layer around it.
+    pub transparent: bool,
+    /// Whether its owner is a run, whose counters and item are visible here.
+    pub run: bool,
+}
+
+/// A token's claim on the outside world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait {
+    /// Who waits.
+    pub token: TokenId,
+    /// Which of the token's waits this is.
+    pub slot: Slot,
+    /// What for.
+    pub on: Arc<WaitFor>,
+}
+
+impl State {
+    /// Whether a token can come from this state to that one, by the arrows of the life cycle. States
+    /// that are granted at once are passed without a stop.
+    pub fn leads_to(self, next: Self) -> bool {
+        use State::{
+            Arrived, Busy, Completed, Created, Departed, Done, Entered, Exiting, Failed, Failing,
+            Ready, Waiting, Withdrawn,
+        };
+        match (self, next) {
+            (Done | Failed | Departed | Withdrawn, _) => false,
+            (_, Withdrawn) => true,
+            (Created, it) => it != Created,
+            (Arrived, it) => !matches!(it, Created | Arrived),
+            (Ready, it) => !matches!(it, Created | Arrived | Ready),
+            (Entered, it) => !matches!(it, Created | Arrived | Ready | Entered | Waiting),
+            (Busy | Waiting, it) => {
+                matches!(it, Completed | Exiting | Departed | Done | Failing | Failed)
+            }
+            (Completed, it) => matches!(it, Exiting | Departed | Done | Failing | Failed),
+            (Exiting, it) => matches!(it, Departed | Done | Failing | Failed),
+            (Failing, it) => matches!(it, Failed),
+        }
+    }
+}
+
+impl Scope {
+    /// Whether nothing is left in it that it must wait for.
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+}
+
+impl Instance {
+    /// Whether it has begun and not ended.
+    pub fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    /// Whether there is work left that needs nothing from outside.
+    pub fn is_unfinished(&self) -> bool {
+        !self.agenda.is_empty()
+    }
+
+    /// How the instance ended.
+    pub fn ending(&self) -> Option<&Ending> {
+        match &self.phase {
+            Phase::Ended(ending) => Some(ending),
+            Phase::New | Phase::Running => None,
+        }
+    }
+
+    /// The process's own variables. They stay after the end.
+    pub fn variables(&self) -> Option<&BTreeMap<Name, Value>> {
+        self.layers.get(&ROOT).map(|it| &it.variables)
+    }
+
+    pub(crate) fn token(&self, id: TokenId) -> &Token {
+        self.tokens.get(&id).expect("whoever names a token has seen it")
+    }
+
+    pub(crate) fn scope(&self, id: TokenId) -> &Scope {
+        self.scopes.get(&id).expect("whoever names a scope has seen it")
+    }
+
+    /// The scope a token is in. The token of the process is in none.
+    pub(crate) fn scope_of(&self, token: TokenId) -> (TokenId, &Scope) {
+        let id = self.token(token).scope.expect("only the process's token is in no scope");
+        (id, self.scope(id))
+    }
+}

@@ -1,0 +1,405 @@
+//! Events that tokens wait for: catch events, boundary events, event-based gateways, event
+//! sub-processes, conditions.
+
+use std::sync::Arc;
+
+use crate::time::{self, Repeat};
+use travertine_expr::{Name, Value};
+
+use crate::{
+    element::Step,
+    plan::{Boundary, Element, Node, NodeId, Start, TimerKind, Trigger},
+    run::Run,
+    state::{Role, State, Wait},
+    vocabulary::{Assignments, Event, Failure, FailureKind, Reads, Slot, TokenId, WaitFor, WaitId},
+};
+
+impl<'a> Run<'a> {
+    /// Opens a wait for each trigger that comes from outside.
+    pub(crate) fn open_triggers(
+        &mut self,
+        token: TokenId,
+        triggers: &'a [Trigger],
+    ) -> Result<(), Failure> {
+        for (slot, trigger) in (0..).map(Slot::Own).zip(triggers) {
+            if let Some(on) = self.wait_for(token, trigger)? {
+                self.open(token, slot, on);
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for(&self, token: TokenId, trigger: &Trigger) -> Result<Option<WaitFor>, Failure> {
+        Ok(match trigger {
+            Trigger::Message(message) => Some(WaitFor::Message {
+                name: self.eval_name(token, &message.name)?,
+                correlation: self.eval_all(token, &message.correlation)?,
+            }),
+            Trigger::Signal { name } => {
+                Some(WaitFor::Signal { name: self.eval_name(token, name)? })
+            }
+            Trigger::Timer { kind, when } => {
+                let value = self.eval(token, when)?;
+                let wrong = |why: &dyn std::fmt::Display| {
+                    let message = format!("the timer `{}` is no time: {why}", when.source());
+                    Failure::new(FailureKind::Timer, message)
+                };
+                let Value::String(text) = &value else { return Err(wrong(&value.kind())) };
+                let kind = match kind {
+                    TimerKind::Date => time::Timer::Date,
+                    TimerKind::Duration => time::Timer::Duration,
+                    TimerKind::Cycle => time::Timer::Cycle,
+                };
+                let due = time::due(kind, text, self.now).map_err(|error| wrong(&error))?;
+                Some(WaitFor::Timer { due: due.at, repeat: due.repeat })
+            }
+            Trigger::Condition { .. } => Some(WaitFor::Condition),
+            Trigger::Error { .. }
+            | Trigger::Escalation { .. }
+            | Trigger::Compensation
+            | Trigger::Cancel => None,
+        })
+    }
+
+    /// Puts a token at each boundary event of the activity.
+    pub(crate) fn arm_boundary(&mut self, token: TokenId, node: &'a Node) -> Result<(), Failure> {
+        if !self.instance.token(token).guards.is_empty() {
+            // A retried entry finds them in place.
+            return Ok(());
+        }
+        for boundary in &node.boundary {
+            let Element::Boundary(it) = &self.plan.node(*boundary).element else {
+                unreachable!("only boundary events are attached")
+            };
+            let guard = self.guard(token, *boundary);
+            self.open_triggers(guard, &it.triggers)?;
+        }
+        Ok(())
+    }
+
+    /// A token beside `of`, in the same scope and with the same view of it.
+    fn guard(&mut self, of: TokenId, node: NodeId) -> TokenId {
+        let scope = self.instance_scope(of);
+        let layer = Reads::Shared(self.outer_layer(of));
+        let status = self.instance.token(of).status.clone();
+        let guard = self.create(node, scope, Role::Guard(of), layer, status);
+        self.emit(Event::TokenState { token: guard, state: State::Busy });
+        guard
+    }
+
+    /// The event-based gateway: a token at each event behind it, of which the first wins.
+    pub(crate) fn race(&mut self, token: TokenId, node: &'a Node) -> Result<Step, Failure> {
+        self.emit(Event::TokenState { token, state: State::Waiting });
+        for flow in &node.outgoing {
+            let to = self.plan.flow(*flow).to;
+            let guard = self.guard(token, to);
+            match &self.plan.node(to).element {
+                Element::Catch(catch) | Element::Receive(catch) => {
+                    self.open_triggers(guard, &catch.triggers)?;
+                }
+                _ => unreachable!("readers put only catching events behind event gateways"),
+            }
+        }
+        Ok(Step::Settled)
+    }
+
+    /// Puts a token at the start of an event sub-process of the scope.
+    pub(crate) fn arm_event_sub_process(
+        &mut self,
+        scope: TokenId,
+        event: NodeId,
+    ) -> Result<(), Failure> {
+        let (start, triggers) = self.start_of(event);
+        if matches!(triggers.triggers[..], [Trigger::Compensation]) {
+            return Ok(());
+        }
+        let host = self.instance.token(scope);
+        let (layer, status) = (Reads::Shared(host.layer), host.status.clone());
+        let token = self.create(start, scope, Role::Start, layer, status);
+        self.emit(Event::TokenState { token, state: State::Busy });
+        self.open_triggers(token, &triggers.triggers)
+    }
+
+    pub(crate) fn start_of(&self, event: NodeId) -> (NodeId, &'a Start) {
+        let Element::EventSubProcess(it) = &self.plan.node(event).element else {
+            unreachable!("only event sub-processes are listed as such")
+        };
+        let Element::Start(start) = &self.plan.node(it.start).element else {
+            unreachable!("event sub-processes begin at start events")
+        };
+        (it.start, start)
+    }
+
+    /// What a token waited for has happened.
+    pub(crate) fn met(
+        &mut self,
+        wait: &Wait,
+        position: u16,
+        variables: Assignments,
+    ) -> Result<(), Failure> {
+        let token = wait.token;
+        let repeat = match &*wait.on {
+            WaitFor::Timer { repeat, due } => repeat.as_ref().and_then(|it| it.next(*due)),
+            _ => None,
+        };
+        let node = self.node_of(token);
+        match self.instance.token(token).role {
+            Role::Guard(of) => match &node.element {
+                Element::Boundary(boundary) => {
+                    if boundary.all && !self.instance.token(token).waits.is_empty() {
+                        self.take_results(token, variables);
+                        return Ok(());
+                    }
+                    self.trigger_boundary(token, of, boundary, variables, repeat);
+                    Ok(())
+                }
+                _ => self.win(token, of, variables),
+            },
+            Role::Start => {
+                let Element::Start(start) = &node.element else {
+                    unreachable!("pending starts stand at start events")
+                };
+                if start.all && !self.instance.token(token).waits.is_empty() {
+                    return Ok(());
+                }
+                self.start_event_sub_process(token, variables, repeat)
+            }
+            Role::Flow | Role::Run(_) | Role::Branch(_) | Role::Compensation => {
+                self.take_results(token, variables);
+                self.stamp(token);
+                if matches!(node.element, Element::Receive(_) | Element::Decision) {
+                    self.operate(token, node, true)?;
+                }
+                let all = match &node.element {
+                    Element::Catch(catch) | Element::Receive(catch) => catch.all,
+                    _ => false,
+                };
+                if all && !self.instance.token(token).waits.is_empty() {
+                    return Ok(());
+                }
+                if let Some(due) = repeat.filter(|_| matches!(node.element, Element::Catch(_))) {
+                    return self.tick(token, position, due);
+                }
+                self.close_waits(token);
+                self.work_done(token)
+            }
+        }
+    }
+
+    /// A catch event with a cycle lets a token go each time, and itself the last time.
+    fn tick(&mut self, token: TokenId, position: u16, due: time::Due) -> Result<(), Failure> {
+        let node = self.node_of(token);
+        let flows = self.choose(token, node)?;
+        let on = WaitFor::Timer { due: due.at, repeat: due.repeat };
+        self.open(token, Slot::Own(position), on);
+        let it = self.instance.token(token);
+        let (layer, status) = (Reads::Shared(it.layer), it.status.clone());
+        let scope = self.instance_scope(token);
+        for flow in &*flows {
+            self.send(*flow, scope, layer, status.clone());
+        }
+        Ok(())
+    }
+
+    /// One event behind an event-based gateway has happened first.
+    fn win(
+        &mut self,
+        token: TokenId,
+        gateway: TokenId,
+        variables: Assignments,
+    ) -> Result<(), Failure> {
+        let all = match &self.node_of(token).element {
+            Element::Catch(catch) | Element::Receive(catch) => catch.all,
+            _ => false,
+        };
+        if all && !self.instance.token(token).waits.is_empty() {
+            return Ok(());
+        }
+        self.emit(Event::TokenPromoted { token });
+        self.withdraw(gateway, State::Departed);
+        self.take_results(token, variables);
+        self.close_waits(token);
+        self.work_done(token)
+    }
+
+    /// A boundary event happens.
+    pub(crate) fn trigger_boundary(
+        &mut self,
+        guard: TokenId,
+        activity: TokenId,
+        boundary: &'a Boundary,
+        variables: Assignments,
+        next: Option<time::Due>,
+    ) {
+        let state = State::Withdrawn;
+        self.emit(Event::TokenPromoted { token: guard });
+        if boundary.interrupting {
+            self.withdraw(activity, state);
+        } else {
+            self.rearm_boundary(guard, activity, boundary, next);
+        }
+        self.take_results(guard, variables);
+        self.close_waits(guard);
+        self.go_on(guard);
+    }
+
+    /// Takes a token out of the event it stands at.
+    pub(crate) fn go_on(&mut self, token: TokenId) {
+        if let Err(failure) = self.work_done(token) {
+            self.fail(token, failure, crate::state::Cue::Complete);
+        }
+    }
+
+    fn rearm_boundary(
+        &mut self,
+        guard: TokenId,
+        activity: TokenId,
+        boundary: &'a Boundary,
+        next: Option<time::Due>,
+    ) {
+        let timers_only = boundary.triggers.iter().all(|it| matches!(it, Trigger::Timer { .. }));
+        if timers_only && next.is_none() {
+            return;
+        }
+        let node = self.instance.token(guard).node;
+        let again = self.guard(activity, node);
+        self.reopen(again, &boundary.triggers, next);
+    }
+
+    /// Opens waits for triggers that have happened before: a timer goes on with its cycle.
+    fn reopen(&mut self, token: TokenId, triggers: &'a [Trigger], next: Option<time::Due>) {
+        for (slot, trigger) in (0..).map(Slot::Own).zip(triggers) {
+            let on = match trigger {
+                Trigger::Timer { .. } => next.as_ref().map(timer),
+                // What could be worked out once can be worked out again, or waits no more.
+                _ => self.wait_for(token, trigger).ok().flatten(),
+            };
+            if let Some(on) = on {
+                let stale = on == WaitFor::Condition;
+                self.open(token, slot, on);
+                if stale {
+                    // It has just been true: only the next change counts.
+                    self.fresh.pop();
+                }
+            }
+        }
+    }
+
+    /// The start of an event sub-process is triggered.
+    pub(crate) fn start_event_sub_process(
+        &mut self,
+        start: TokenId,
+        variables: Assignments,
+        next: Option<time::Due>,
+    ) -> Result<(), Failure> {
+        let (scope, around) = self.instance.scope_of(start);
+        if around.is_empty() {
+            // The scope is about to complete: it is too late.
+            self.withdraw(start, State::Withdrawn);
+            return Ok(());
+        }
+        let start_node = self.instance.token(start).node;
+        let event = self.plan.node(start_node).parent.expect("start events are in containers");
+        let Element::EventSubProcess(it) = &self.plan.node(event).element else {
+            unreachable!("pending starts are those of event sub-processes")
+        };
+        let status = self.instance.token(start).status.clone();
+        let layer = Reads::Shared(self.instance.token(scope).layer);
+        let host = self.create(event, scope, Role::Flow, layer, status);
+        self.close_waits(start);
+        self.emit(Event::TokenGone { token: start, state: State::Departed });
+        if it.interrupting {
+            let others: Vec<TokenId> =
+                self.instance.scope(scope).live.iter().copied().filter(|it| *it != host).collect();
+            for token in others {
+                self.withdraw(token, State::Withdrawn);
+            }
+            self.withdraw_starts(scope);
+        } else {
+            self.rearm_start(scope, event, next);
+        }
+        self.own_layer(host);
+        for (name, value) in variables {
+            self.set(host, name, Some(value));
+        }
+        if let Err(failure) = self.enter(host) {
+            self.fail(host, failure, crate::state::Cue::Enter);
+        }
+        Ok(())
+    }
+
+    fn rearm_start(&mut self, scope: TokenId, event: NodeId, next: Option<time::Due>) {
+        let (start, it) = self.start_of(event);
+        let timers_only = it.triggers.iter().all(|it| matches!(it, Trigger::Timer { .. }));
+        if timers_only && next.is_none() {
+            return;
+        }
+        let host = self.instance.token(scope);
+        let (layer, status) = (Reads::Shared(host.layer), host.status.clone());
+        let token = self.create(start, scope, Role::Start, layer, status);
+        self.emit(Event::TokenState { token, state: State::Busy });
+        self.reopen(token, &it.triggers, next);
+    }
+
+    /// Looks at the conditions that changed variables may have made true, oldest first.
+    pub(crate) fn weigh_conditions(&mut self) {
+        while !self.fresh.is_empty() || !self.changed.is_empty() {
+            let fresh = std::mem::take(&mut self.fresh);
+            let changed = std::mem::take(&mut self.changed);
+            let waits: Vec<WaitId> = self.instance.conditions.iter().copied().collect();
+            for wait in waits {
+                let is_new = fresh.contains(&wait);
+                if is_new || !changed.is_empty() {
+                    self.weigh(wait, is_new, &changed);
+                }
+            }
+        }
+    }
+
+    fn weigh(&mut self, id: WaitId, is_new: bool, changed: &[Name]) {
+        let Some(wait) = self.instance.waits.get(&id).cloned() else { return };
+        let Slot::Own(position) = wait.slot else { return };
+        if self.instance.incidents.contains_key(&wait.token) {
+            return;
+        }
+        let triggers = self.triggers_of(wait.token);
+        let Trigger::Condition { when, variables } = &triggers[usize::from(position)] else {
+            unreachable!("only conditions wait for conditions")
+        };
+        let named = variables.is_empty() || changed.iter().any(|it| variables.contains(it));
+        let read = when.reads().is_none_or(|reads| changed.iter().any(|it| reads.contains(it)));
+        if !is_new && !(named && read) {
+            return;
+        }
+        match self.holds(wait.token, when) {
+            Ok(true) => {
+                self.emit(Event::WaitClosed { wait: id });
+                if let Err(failure) = self.met(&wait, position, Vec::new()) {
+                    self.fail(wait.token, failure, crate::state::Cue::Complete);
+                }
+            }
+            Ok(false) => {}
+            // A variable it needs may come later: it does not hold yet.
+            Err(_) => {}
+        }
+    }
+
+    fn triggers_of(&self, token: TokenId) -> &'a [Trigger] {
+        match &self.node_of(token).element {
+            Element::Boundary(it) => &it.triggers,
+            Element::Catch(it) | Element::Receive(it) => &it.triggers,
+            Element::Start(it) => &it.triggers,
+            _ => &[],
+        }
+    }
+}
+
+fn timer(due: &time::Due) -> WaitFor {
+    let repeat: Option<Repeat> = due.repeat.clone();
+    WaitFor::Timer { due: due.at, repeat }
+}
+
+/// Whether a code that was raised is one that is waited for.
+pub(crate) fn matches_code(wanted: Option<&Name>, raised: Option<&Arc<str>>) -> bool {
+    wanted.is_none_or(|wanted| raised == Some(wanted))
+}

@@ -1,0 +1,139 @@
+//! What an expression sees: the merged variables of a place in the instance.
+
+use std::collections::BTreeSet;
+
+use travertine_expr::{Name, Value, Variables};
+
+use crate::{
+    plan::{Plan, Repeat},
+    state::{Each, Instance, Role, ScopeKind, Token},
+    vocabulary::{Assignments, TokenId},
+};
+
+/// The variables that a token sees: names given for this look alone, its status, then layer by
+/// layer outwards.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    plan: &'a Plan,
+    instance: &'a Instance,
+    token: Option<&'a Token>,
+    layer: TokenId,
+    extra: &'a [(Name, Value)],
+}
+
+impl<'a> View<'a> {
+    /// What the token sees.
+    pub fn new(plan: &'a Plan, instance: &'a Instance, token: TokenId) -> Self {
+        let it = instance.token(token);
+        Self { plan, instance, token: Some(it), layer: it.layer, extra: &[] }
+    }
+
+    /// The same, with some names on top.
+    #[must_use]
+    pub(crate) fn with(self, extra: &'a Assignments) -> Self {
+        Self { extra, ..self }
+    }
+
+    /// All of it, each name once.
+    pub fn all(&self) -> Assignments {
+        self.names()
+            .into_iter()
+            .filter_map(|name| {
+                let value = self.get(&name)?;
+                Some((name, value))
+            })
+            .collect()
+    }
+
+    /// The value that a run has by being a run.
+    fn of_run(&self, owner: TokenId, name: &str) -> Option<Value> {
+        let run = self.instance.tokens.get(&owner)?;
+        let Role::Run(index) = run.role else { return None };
+        let scope = self.instance.scopes.get(&run.scope?)?;
+        match (name, &scope.kind) {
+            ("loopCounter", _) => return Some(i64::from(index).into()),
+            ("nrOfInstances", ScopeKind::Each(each)) => return Some(each.total.into()),
+            ("nrOfCompletedInstances", ScopeKind::Each(each)) => {
+                return Some(each.completed.into());
+            }
+            ("nrOfActiveInstances", ScopeKind::Each(each)) => {
+                return Some((each.begun - each.completed).into());
+            }
+            _ => {}
+        }
+        let ScopeKind::Each(each) = &scope.kind else { return None };
+        let Some(Repeat::Each(plan)) = self.plan.node(run.node).repeat.as_deref() else {
+            return None;
+        };
+        if plan.index.as_deref() == Some(name) {
+            return Some((i64::from(index) + 1).into());
+        }
+        (plan.item.as_deref() == Some(name)).then(|| each.item(index)).flatten()
+    }
+
+    fn run_names(&self, owner: TokenId, names: &mut BTreeSet<Name>) {
+        let Some(run) = self.instance.tokens.get(&owner) else { return };
+        names.insert("loopCounter".into());
+        let Some(Repeat::Each(each)) = self.plan.node(run.node).repeat.as_deref() else { return };
+        for name in ["nrOfInstances", "nrOfCompletedInstances", "nrOfActiveInstances"] {
+            names.insert(name.into());
+        }
+        names.extend(each.index.clone());
+        names.extend(each.item.clone());
+    }
+}
+
+impl Variables for View<'_> {
+    fn get(&self, name: &str) -> Option<Value> {
+        if let Some((_, value)) = self.extra.iter().find(|(it, _)| &**it == name) {
+            return Some(value.clone());
+        }
+        if let Some(Token { status: Some(status), .. }) = self.token
+            && let Some(value) = status.get(name)
+        {
+            return Some(value.clone());
+        }
+        let mut next = Some(self.layer);
+        while let Some(id) = next {
+            let layer = self.instance.layers.get(&id)?;
+            if let Some(value) = layer.variables.get(name) {
+                return Some(value.clone());
+            }
+            if layer.run
+                && let Some(value) = self.of_run(id, name)
+            {
+                return Some(value);
+            }
+            next = layer.parent;
+        }
+        None
+    }
+
+    fn names(&self) -> Vec<Name> {
+        let mut names: BTreeSet<Name> = self.extra.iter().map(|(name, _)| name.clone()).collect();
+        if let Some(Token { status: Some(status), .. }) = self.token {
+            names.extend(status.keys().cloned());
+        }
+        let mut next = Some(self.layer);
+        while let Some(id) = next {
+            let Some(layer) = self.instance.layers.get(&id) else { break };
+            names.extend(layer.variables.keys().cloned());
+            if layer.run {
+                self.run_names(id, &mut names);
+            }
+            next = layer.parent;
+        }
+        names.into_iter().collect()
+    }
+}
+
+impl Each {
+    /// What the run of that index works on: an item, or a slice of them in a batch.
+    pub(crate) fn item(&self, index: u32) -> Option<Value> {
+        let items = self.items.as_ref()?;
+        let Some(size) = self.batch_size else { return items.get(index as usize).cloned() };
+        let from = index as usize * size as usize;
+        let to = items.len().min(from + size as usize);
+        items.get(from..to).map(|slice| slice.to_vec().into())
+    }
+}

@@ -1,0 +1,595 @@
+//! The words spoken at the kernel's edge: commands in, events and refusals out.
+
+use std::{fmt, sync::Arc};
+
+use crate::time::{Repeat, Timestamp};
+use travertine_expr::{Name, Value};
+
+use crate::{
+    plan::{FlowId, NodeId},
+    state::{Cue, Failing, Role, ScopeKind, State, Status},
+};
+
+/// A token's name within its instance. It is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenId(pub u64);
+
+/// A wait's name within its instance. It is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaitId(pub u64);
+
+/// The name of a thing sent, within its instance. It is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PostId(pub u64);
+
+/// Names and values.
+pub type Assignments = Vec<(Name, Value)>;
+
+/// A request to change an instance. It may be refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Begin.
+    Start {
+        /// The start event that was triggered; the plain start where there is none.
+        at: Option<NodeId>,
+        /// The variables it begins with.
+        variables: Assignments,
+        /// What its caller catches, where it has one.
+        caller: Option<Catches>,
+    },
+    /// What `wait` waits for has happened.
+    Complete {
+        /// The wait.
+        wait: WaitId,
+        /// The variables it brings.
+        variables: Assignments,
+    },
+    /// The work that `wait` waits for has raised an error for the model to catch.
+    Raise {
+        /// The wait.
+        wait: WaitId,
+        /// The error's code.
+        code: Name,
+        /// What it says to people.
+        message: String,
+        /// The variables it brings.
+        variables: Assignments,
+    },
+    /// The work that `wait` waits for has raised an escalation, and may go on.
+    Escalate {
+        /// The wait.
+        wait: WaitId,
+        /// The escalation's code.
+        code: Name,
+        /// The variables it brings.
+        variables: Assignments,
+    },
+    /// The work that `wait` waits for has failed for a technical reason.
+    Fail {
+        /// The wait.
+        wait: WaitId,
+        /// How often it may be tried again. At 0 someone must look at it.
+        retries: u32,
+        /// What went wrong.
+        message: String,
+    },
+    /// Set variables in the layer of a token.
+    Set {
+        /// Whose layer; the process's where none is named.
+        token: Option<TokenId>,
+        /// The variables.
+        variables: Assignments,
+    },
+    /// Try again what ended in an incident.
+    Retry {
+        /// The token that has the incident.
+        token: TokenId,
+    },
+    /// What was posted has been taken over by someone else.
+    Delivered {
+        /// What.
+        post: PostId,
+    },
+    /// Go on where the last turn stopped.
+    Continue,
+    /// End everything.
+    Cancel,
+}
+
+/// The errors a caller has a handler for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catches {
+    /// Whether it catches every error.
+    pub all: bool,
+    /// The codes it catches.
+    pub codes: Vec<Name>,
+}
+
+/// A fact. It has happened and cannot be refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The instance has begun.
+    Started {
+        /// When.
+        at: Timestamp,
+        /// What its caller catches, where it has one.
+        caller: Option<Catches>,
+    },
+    /// A token stands at a node.
+    TokenCreated {
+        /// Its name.
+        token: TokenId,
+        /// Where it stands.
+        node: NodeId,
+        /// The scope it is in; `None` for the token of the process itself.
+        scope: Option<TokenId>,
+        /// How it got there.
+        via: Option<FlowId>,
+        /// What it is there for.
+        role: Role,
+        /// The layer it reads.
+        layer: Reads,
+        /// Its status attributes.
+        status: Status,
+    },
+    /// A token has departed from its node and arrived at another.
+    TokenMoved {
+        /// Its name.
+        token: TokenId,
+        /// The flow; `None` where compensation sends it to its handler.
+        via: Option<FlowId>,
+        /// Where it stands now.
+        to: NodeId,
+    },
+    /// A token has come to a state and rests there.
+    TokenState {
+        /// Its name.
+        token: TokenId,
+        /// The state.
+        state: State,
+    },
+    /// A token waits at a join for others.
+    TokenParked {
+        /// Its name.
+        token: TokenId,
+    },
+    /// A token must be looked at again.
+    TokenCued {
+        /// Its name.
+        token: TokenId,
+        /// Why.
+        cue: Cue,
+    },
+    /// A token needs no look any more.
+    TokenUncued {
+        /// Its name.
+        token: TokenId,
+    },
+    /// A token that stood beside an activity goes its own way.
+    TokenPromoted {
+        /// Its name.
+        token: TokenId,
+    },
+    /// A token has completed its activity and stays for its compensation.
+    TokenRetired {
+        /// Its name.
+        token: TokenId,
+    },
+    /// A token that stayed for compensation is sent to work.
+    TokenRecalled {
+        /// Its name.
+        token: TokenId,
+        /// The scope that it now works in.
+        scope: TokenId,
+    },
+    /// A token is gone.
+    TokenGone {
+        /// Its name.
+        token: TokenId,
+        /// The state it ended in.
+        state: State,
+    },
+    /// A token's status attributes have changed.
+    StatusSet {
+        /// Its name.
+        token: TokenId,
+        /// All of them.
+        status: Status,
+    },
+    /// A token has a layer of variables of its own.
+    LayerOpened {
+        /// Its name.
+        token: TokenId,
+        /// Whether writes pass through to the layer around it.
+        transparent: bool,
+    },
+    /// A token has gone back to the layer around its own, which is gone.
+    LayerClosed {
+        /// Its name.
+        token: TokenId,
+    },
+    /// A variable has a new value.
+    VariableSet {
+        /// The layer, named by the token that owns it.
+        layer: TokenId,
+        /// The variable.
+        name: Name,
+        /// The value.
+        value: Value,
+    },
+    /// A variable is gone from a layer.
+    VariableRemoved {
+        /// The layer, named by the token that owns it.
+        layer: TokenId,
+        /// The variable.
+        name: Name,
+    },
+    /// A token hosts a scope.
+    ScopeOpened {
+        /// The host, whose name is the scope's too.
+        scope: TokenId,
+        /// The node whose inside it is.
+        node: NodeId,
+        /// What kind of scope.
+        kind: Box<ScopeKind>,
+        /// Whether it counts its tokens by node, for inclusive joins.
+        census: bool,
+    },
+    /// A scope is on its way to failure or cancellation.
+    ScopeFailing {
+        /// The scope.
+        scope: TokenId,
+        /// Why.
+        cause: Box<Failing>,
+    },
+    /// A scope is gone.
+    ScopeClosed {
+        /// The scope.
+        scope: TokenId,
+    },
+    /// What stayed for compensation in one scope belongs to another now.
+    CompensationsMoved {
+        /// From here.
+        from: TokenId,
+        /// To here.
+        to: TokenId,
+    },
+    /// These tokens will be recalled, the last one first.
+    CompensationQueued {
+        /// The scope that they will work in.
+        scope: TokenId,
+        /// The tokens.
+        tokens: Vec<TokenId>,
+    },
+    /// One run of a multi-instance activity is complete.
+    RunEnded {
+        /// The scope of the activity.
+        scope: TokenId,
+        /// Which run.
+        index: u32,
+        /// What it adds to the list of results.
+        output: Option<Value>,
+    },
+    /// A branch has come to its fan-in.
+    BranchArrived {
+        /// The token.
+        token: TokenId,
+    },
+    /// A performer works on a token.
+    PerformerTaken {
+        /// The scope of the performer.
+        scope: TokenId,
+        /// The token.
+        token: TokenId,
+    },
+    /// A token waits for a performer.
+    PerformerAwaited {
+        /// The scope of the performer.
+        scope: TokenId,
+        /// The token.
+        token: TokenId,
+    },
+    /// A token needs its performer no more.
+    PerformerLeft {
+        /// The scope of the performer.
+        scope: TokenId,
+        /// The token.
+        token: TokenId,
+    },
+    /// A token waits for something outside.
+    WaitOpened {
+        /// Its name.
+        wait: WaitId,
+        /// Who waits.
+        token: TokenId,
+        /// Which of the token's waits this is.
+        slot: Slot,
+        /// What for.
+        on: Arc<WaitFor>,
+    },
+    /// A wait for work has another number of tries left.
+    RetriesSet {
+        /// The wait.
+        wait: WaitId,
+        /// The tries.
+        retries: u32,
+    },
+    /// A wait is over, met or abandoned.
+    WaitClosed {
+        /// Its name.
+        wait: WaitId,
+    },
+    /// Something must be sent.
+    Posted {
+        /// Its name.
+        post: PostId,
+        /// What.
+        what: Arc<Post>,
+    },
+    /// It has been sent.
+    PostDelivered {
+        /// Its name.
+        post: PostId,
+    },
+    /// A token cannot go on until an operator helps.
+    IncidentRaised {
+        /// The token.
+        token: TokenId,
+        /// What is wrong.
+        incident: Box<Incident>,
+    },
+    /// The operator has helped.
+    IncidentResolved {
+        /// The token.
+        token: TokenId,
+    },
+    /// No token is left.
+    Finished {
+        /// How it ended.
+        ending: Ending,
+    },
+}
+
+/// The layer a new token reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// One that is there.
+    Shared(TokenId),
+    /// A new one of its own, over this one; over none for the process.
+    Own(Option<TokenId>),
+}
+
+/// Which of a token's waits is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// What its element waits for, by position.
+    Own(u16),
+    /// A decision at a gate.
+    Gate(Gate),
+}
+
+/// Where a decision is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Before the activity is ready.
+    Ready,
+    /// Before it is entered.
+    Entry,
+    /// Before it is left.
+    Exit,
+}
+
+/// What a token can wait for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WaitFor {
+    /// A worker or a person to do something.
+    Work(Job),
+    /// A time to come.
+    Timer {
+        /// When.
+        due: Timestamp,
+        /// What comes after that.
+        repeat: Option<Repeat>,
+    },
+    /// A message to come.
+    Message {
+        /// Its name.
+        name: Name,
+        /// Named properties that must match where both sides define them.
+        correlation: Assignments,
+    },
+    /// A signal to be sent.
+    Signal {
+        /// Its name.
+        name: Name,
+    },
+    /// A condition to become true. The kernel sees to that itself.
+    Condition,
+    /// A message to be taken over.
+    Delivery(Post),
+    /// An instance of another definition to end.
+    Child {
+        /// The definition.
+        definition: Name,
+        /// Which version.
+        binding: Option<Name>,
+        /// What it begins with.
+        variables: Assignments,
+        /// What is caught here if it fails.
+        catches: Catches,
+    },
+    /// A decision at a gate.
+    Gate(Gate),
+    /// A choice that a decision task asks for.
+    Choice,
+}
+
+/// Work to be done outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// For whom.
+    pub kind: crate::plan::WorkKind,
+    /// Which workers can do it.
+    pub job_type: Name,
+    /// How often it may still fail. At 0 it is not offered.
+    pub retries: u32,
+    /// Headers of a job; assignee, due date and so on of a user task.
+    pub fields: Assignments,
+}
+
+/// Something to be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Post {
+    /// A message, to one.
+    Message {
+        /// Its name.
+        name: Name,
+        /// Named properties that must match where both sides define them.
+        correlation: Assignments,
+        /// What goes with it.
+        payload: Assignments,
+    },
+    /// A signal, to all.
+    Signal {
+        /// Its name.
+        name: Name,
+        /// What goes with it.
+        payload: Assignments,
+    },
+    /// An escalation that nobody here caught, to the caller.
+    Escalation {
+        /// Its code.
+        code: Option<Name>,
+    },
+}
+
+/// A fault in the process, not in the engine: an operator can repair it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// What went wrong.
+    pub failure: Failure,
+    /// What is tried again.
+    pub redo: Cue,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// What went wrong with a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind of fault.
+    pub kind: FailureKind,
+    /// The code, where it is an error of the model.
+    pub code: Option<Name>,
+    /// What it says to people.
+    pub message: String,
+}
+
+/// The kind of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// An error that the model raised.
+    Error,
+    /// An expression or a script failed.
+    Script,
+    /// A gateway found no flow to take and has no default.
+    NoFlow,
+    /// A restriction is violated.
+    Restriction,
+    /// An operator did what it may not.
+    Operator,
+    /// A multi-instance activity or a loop cannot be run as asked.
+    Repeat,
+    /// A timer's text is no time.
+    Timer,
+    /// A branch came to the wrong place.
+    FanIn,
+    /// Work failed too often.
+    Work,
+    /// Too many steps.
+    Steps,
+    /// Scopes are nested too deeply.
+    Depth,
+}
+
+/// How an instance ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All its tokens are done.
+    Completed,
+    /// An error went through to the top.
+    Failed(Failure),
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// Why a command was refused. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The instance has been started before.
+    AlreadyStarted,
+    /// The instance has not been started, or has ended.
+    NotRunning,
+    /// The plan has no such start.
+    NoSuchStart,
+    /// The wait is closed, or never was.
+    NoSuchWait(WaitId),
+    /// The token is gone, or never was.
+    NoSuchToken(TokenId),
+    /// The token has no incident.
+    NoIncident(TokenId),
+    /// What was posted is delivered, or never was.
+    NoSuchPost(PostId),
+    /// This cannot happen to such a wait.
+    WrongWait {
+        /// The wait.
+        wait: WaitId,
+        /// What was asked of it.
+        asked: &'static str,
+    },
+    /// The performer works on something else.
+    PerformerBusy {
+        /// The wait for the decision to enter.
+        wait: WaitId,
+        /// What it works on.
+        with: TokenId,
+    },
+    /// The token has an incident, which comes first.
+    HasIncident(TokenId),
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyStarted => f.write_str("the instance has been started before"),
+            Self::NotRunning => f.write_str("the instance is not running"),
+            Self::NoSuchStart => f.write_str("the process has no such start event"),
+            Self::NoSuchWait(wait) => write!(f, "no such wait: {}", wait.0),
+            Self::NoSuchToken(token) => write!(f, "no such token: {}", token.0),
+            Self::NoIncident(token) => write!(f, "token {} has no incident", token.0),
+            Self::NoSuchPost(post) => write!(f, "nothing to deliver: {}", post.0),
+            Self::WrongWait { wait, asked } => write!(f, "wait {} cannot {asked}", wait.0),
+            Self::PerformerBusy { wait, with } => {
+                write!(f, "wait {} must wait: the performer is busy with token {}", wait.0, with.0)
+            }
+            Self::HasIncident(token) => {
+                write!(f, "token {} has an incident, resolve it first", token.0)
+            }
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, code: None, message: message.into() }
+    }
+}
