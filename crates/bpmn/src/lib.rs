@@ -1,1 +1,49 @@
-//! Being built.
+//! Reads BPMN 2.0 models: XML to tree, tree to diagnostics, tree to plan.
+//!
+//! [`read`] takes files that are deployed together and answers for everything in them: what is
+//! executed, what has no effect, and what is rejected and why. Whatever differs between dialects
+//! of BPMN is settled here; the kernel never learns where a plan came from.
+
+#![forbid(unsafe_code)]
+
+mod dialect;
+mod expression;
+mod extension;
+mod files;
+mod iso8601;
+mod lower;
+mod read;
+mod report;
+pub mod schema;
+mod validate;
+mod xml;
+
+use travertine_expr::Languages;
+use travertine_kernel::plan::Policy;
+
+pub use dialect::Dialect;
+pub use lower::CORRELATION_KEY;
+pub use read::read;
+pub use report::{Answer, Diagnostic, Process, Report, Severity, Verdict};
+
+/// How to read.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The languages that expressions and scripts may be in.
+    pub languages: Languages,
+    /// The dialect of models that name none themselves.
+    pub dialect: Option<Dialect>,
+    /// The choices that dialects make differently, where they are not the dialect's own. What a
+    /// process says itself still counts.
+    pub policy: Option<Policy>,
+    /// Local names of plain tasks, such as `task` and `manualTask`, that wait to be completed
+    /// instead of passing through.
+    pub wait_tasks: Vec<String>,
+}
+
+impl Options {
+    /// The options with these languages and nothing out of the ordinary.
+    pub fn new(languages: Languages) -> Self {
+        Self { languages, dialect: None, policy: None, wait_tasks: Vec::new() }
+    }
+}

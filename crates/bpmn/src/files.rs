@@ -1,0 +1,45 @@
+//! Files that are read together, and how they find things in each other.
+
+use crate::{
+    dialect::Dialect,
+    schema,
+    xml::{Document, Node, local_part},
+};
+
+/// Files that are read together.
+#[derive(Debug)]
+pub(crate) struct Files<'a> {
+    pub(crate) documents: Vec<(&'a Document, Dialect)>,
+}
+
+impl<'a> Files<'a> {
+    /// The dialect of the file that `node` stands in.
+    pub(crate) fn dialect(&self, node: Node<'_>) -> Dialect {
+        let found = self.documents.iter().find(|(it, _)| std::ptr::eq(*it, node.document()));
+        found.map_or(Dialect::Native, |(_, dialect)| *dialect)
+    }
+
+    /// What a reference written at `from` means: an element of the same file, else of another.
+    pub(crate) fn resolve(&self, from: Node<'a>, reference: &str) -> Option<Node<'a>> {
+        let reference = reference.trim();
+        let own = |document: &'a Document| {
+            document.by_id(reference).or_else(|| document.by_id(local_part(reference)))
+        };
+        own(from.document()).or_else(|| self.documents.iter().find_map(|(it, _)| own(it)))
+    }
+
+    /// What a reference written at `from` means, where it is of that kind.
+    pub(crate) fn resolve_as(
+        &self,
+        from: Node<'a>,
+        reference: &str,
+        kind: &str,
+    ) -> Option<Node<'a>> {
+        self.resolve(from, reference).filter(|it| schema::is_a(it.name(), kind))
+    }
+
+    /// Every process of every file.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = Node<'a>> {
+        self.documents.iter().flat_map(|(it, _)| it.root().all("process"))
+    }
+}

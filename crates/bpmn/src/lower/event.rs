@@ -1,0 +1,196 @@
+//! Events that wait: start, intermediate catch and boundary events.
+
+use travertine_expr::{Name, Program};
+use travertine_kernel::plan::{Boundary, Catch, Element, Message, Start, Trigger};
+
+use super::{Lowering, is_true};
+use crate::{
+    dialect::Dialect,
+    expression::{Text, literal},
+    schema,
+    xml::{Node, Ns},
+};
+
+impl<'a> Lowering<'a> {
+    pub(super) fn start_event(&self, node: Node<'a>) -> Element {
+        let (triggers, all) = self.triggers(node);
+        Element::Start(Start { triggers, all })
+    }
+
+    pub(super) fn catch_event(&self, node: Node<'a>) -> Element {
+        if node.child("linkEventDefinition").is_some() {
+            return Element::Pass;
+        }
+        let (triggers, all) = self.triggers(node);
+        Element::Catch(Catch { triggers, all })
+    }
+
+    pub(super) fn boundary_event(&self, node: Node<'a>) -> Element {
+        let Some(attached_to) = node.attr("attachedToRef").and_then(|it| self.target(node, it))
+        else {
+            return Element::Pass;
+        };
+        let (triggers, all) = self.triggers(node);
+        let handler = self.compensation_handler(node).and_then(|it| self.places.get(&it.key()));
+        Element::Boundary(Boundary {
+            attached_to,
+            triggers,
+            all,
+            interrupting: is_true(node, "cancelActivity", true),
+            handler: handler.copied(),
+        })
+    }
+
+    /// The activity that an association leads to from a compensation event.
+    pub(super) fn compensation_handler(&self, node: Node<'a>) -> Option<Node<'a>> {
+        node.children().find(|it| it.is("compensateEventDefinition"))?;
+        let id = node.id()?;
+        let associations = node.parent()?.all("association");
+        associations
+            .filter(|it| it.attr("sourceRef") == Some(id))
+            .filter_map(|it| self.cx.files.resolve(it, it.attr("targetRef")?))
+            .find(|it| schema::is_a(it.name(), "activity"))
+    }
+
+    /// What an event waits for, and whether it waits for all of it.
+    fn triggers(&self, node: Node<'a>) -> (Vec<Trigger>, bool) {
+        let definitions = self.definitions(node);
+        let triggers = definitions.into_iter().filter_map(|it| self.trigger(node, it)).collect();
+        (triggers, is_true(node, "parallelMultiple", false))
+    }
+
+    /// The event definitions of an event: those drawn in it, then those it refers to.
+    pub(super) fn definitions(&self, node: Node<'a>) -> Vec<Node<'a>> {
+        let is_definition =
+            |it: &Node<'a>| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition");
+        let own = node.children().filter(is_definition);
+        let referred = node
+            .all("eventDefinitionRef")
+            .filter_map(|it| self.cx.files.resolve_as(it, it.text(), "eventDefinition"));
+        own.chain(referred).collect()
+    }
+
+    fn trigger(&self, event: Node<'a>, definition: Node<'a>) -> Option<Trigger> {
+        match definition.name() {
+            "messageEventDefinition" => {
+                let message = definition.attr("messageRef").unwrap_or_default();
+                Some(Trigger::Message(self.message(message, definition, event)))
+            }
+            "signalEventDefinition" => {
+                Some(Trigger::Signal { name: self.name_of_ref(definition, "signalRef") })
+            }
+            "timerEventDefinition" => self.timer(definition),
+            "conditionalEventDefinition" => Some(self.condition(definition)),
+            "errorEventDefinition" => {
+                let code = self.code(definition, "errorRef", "errorCode");
+                let code_variable = self.variable(definition, "codeVariable", "errorCodeVariable");
+                let message_variable =
+                    self.variable(definition, "messageVariable", "errorMessageVariable");
+                Some(Trigger::Error { code, code_variable, message_variable })
+            }
+            "escalationEventDefinition" => {
+                let code = self.code(definition, "escalationRef", "escalationCode");
+                let code_variable =
+                    self.variable(definition, "codeVariable", "escalationCodeVariable");
+                Some(Trigger::Escalation { code, code_variable })
+            }
+            "compensateEventDefinition" => Some(Trigger::Compensation),
+            "cancelEventDefinition" => Some(Trigger::Cancel),
+            // Links and terminations wait for nothing; validation says where they may stand.
+            _ => None,
+        }
+    }
+
+    fn condition(&self, definition: Node<'a>) -> Trigger {
+        let when = match definition.child("condition") {
+            Some(condition) => self.compiler.expression(Text::of(condition)),
+            None => crate::expression::nothing(),
+        };
+        let names = definition.ext(&Ns::Travertine, "variables").or_else(|| {
+            // Which kinds of change count is decided by the condition itself: it must become true.
+            definition.ext(&Ns::Camunda, "variableEvents");
+            definition.ext(&Ns::Camunda, "variableName")
+        });
+        let variables = names.unwrap_or_default().split([' ', ',']).filter(|it| !it.is_empty());
+        Trigger::Condition { when, variables: variables.map(Name::from).collect() }
+    }
+
+    /// A variable named by an attribute of ours, or of Camunda's.
+    fn variable(&self, definition: Node<'a>, native: &str, camunda: &str) -> Option<Name> {
+        definition
+            .ext(&Ns::Travertine, native)
+            .or_else(|| definition.ext(&Ns::Camunda, camunda))
+            .filter(|it| !it.is_empty())
+            .map(Name::from)
+    }
+
+    /// The code of an error or escalation that is caught; none catches them all.
+    fn code(&self, definition: Node<'a>, reference: &str, code: &str) -> Option<Name> {
+        let reference = definition.attr(reference)?;
+        match self.cx.files.resolve(definition, reference) {
+            Some(target) => match target.attr(code) {
+                Some(code) if !code.is_empty() => Some(Name::from(code)),
+                // Camunda 7 catches everything then; elsewhere the definition speaks for itself.
+                _ if self.dialect == Dialect::Camunda7 => None,
+                _ => target.id().map(Name::from),
+            },
+            None => Some(Name::from(reference)),
+        }
+    }
+
+    /// The code of an error or escalation that is thrown.
+    pub(super) fn thrown_code(
+        &self,
+        definition: Node<'a>,
+        reference: &str,
+        code: &str,
+    ) -> Option<Name> {
+        let reference = definition.attr(reference)?;
+        let target = self.cx.files.resolve(definition, reference);
+        let code = target.and_then(|it| it.attr(code).filter(|it| !it.is_empty()).or(it.id()));
+        Some(Name::from(code.unwrap_or(reference)))
+    }
+
+    /// The name of the message or signal that a reference means; its id where it has no name.
+    pub(super) fn name_of_ref(&self, definition: Node<'a>, reference: &str) -> Program {
+        let reference = definition.attr(reference).unwrap_or_default();
+        match self.cx.files.resolve(definition, reference) {
+            Some(target) => self.event_name(target),
+            None => literal(reference),
+        }
+    }
+
+    pub(super) fn event_name(&self, target: Node<'a>) -> Program {
+        match target.attribute(&Ns::None, "name") {
+            Some(name) if !name.value.is_empty() => {
+                self.compiler.text(Text::attribute(target, name))
+            }
+            _ => literal(target.id().unwrap_or_default()),
+        }
+    }
+
+    /// A message that is waited for or sent. What `definition` and `event` say about correlation
+    /// adds to what the message itself says.
+    pub(super) fn message(
+        &self,
+        reference: &str,
+        definition: Node<'a>,
+        event: Node<'a>,
+    ) -> Message {
+        let target = self.cx.files.resolve_as(definition, reference, "message");
+        let name = target.map_or_else(|| literal(reference), |it| self.event_name(it));
+        let mut correlation = Vec::new();
+        let mut places: Vec<_> = target.into_iter().collect();
+        places.push(definition);
+        if event != definition {
+            places.push(event);
+        }
+        for place in places {
+            correlation.extend(self.named(place, "correlation"));
+            if self.dialect == Dialect::Camunda8 {
+                correlation.extend(self.subscription(place));
+            }
+        }
+        Message { name, correlation }
+    }
+}

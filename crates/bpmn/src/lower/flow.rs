@@ -1,0 +1,157 @@
+//! Sequence flows, default flows and links.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use travertine_kernel::plan::{Element, Flow, FlowId, NodeId};
+
+use super::{Lowering, index, is_true};
+use crate::{
+    expression::Text,
+    xml::{Node, Ns},
+};
+
+impl<'a> Lowering<'a> {
+    /// The flows directly in a container, in document order, then its links.
+    pub(super) fn flows_of(&mut self, container: Node<'a>) {
+        for source in container.all("sequenceFlow") {
+            let end = |name| source.attr(name).and_then(|it| self.target(source, it));
+            let (Some(from), Some(to)) = (end("sourceRef"), end("targetRef")) else { continue };
+            let name = match source.id() {
+                Some(id) => Arc::from(id),
+                None => Arc::from(format!(
+                    "{}->{}",
+                    self.nodes[index(from)].name,
+                    self.nodes[index(to)].name
+                )),
+            };
+            let condition = source
+                .child("conditionExpression")
+                .map(|it| self.compiler.expression(self.condition_text(it)));
+            let place = self.add_flow(Flow { name, from, to, condition });
+            self.flow_places.insert(source.key(), place);
+        }
+        self.links(container);
+    }
+
+    /// Camunda lets a condition be a script in the language of an attribute.
+    pub(super) fn condition_text(&self, node: Node<'a>) -> Text<'a> {
+        Text::of(node)
+    }
+
+    fn add_flow(&mut self, flow: Flow) -> FlowId {
+        let place = FlowId(u32::try_from(self.flows.len()).expect("files are limited in size"));
+        self.flows.push(flow);
+        place
+    }
+
+    pub(super) fn default_flow(&self, node: Node<'a>) -> Option<FlowId> {
+        let flow = self.cx.files.resolve(node, node.attr("default")?)?;
+        self.flow_places.get(&flow.key()).copied()
+    }
+
+    /// A link is a flow that nobody wanted to draw.
+    fn links(&mut self, container: Node<'a>) {
+        let mut catches: BTreeMap<&str, NodeId> = BTreeMap::new();
+        for (event, name) in links(container, "intermediateCatchEvent") {
+            let place = self.places[&event.key()];
+            if catches.insert(name, place).is_some() {
+                let message = format!("a second event catches the link '{name}'");
+                self.error("TV0420", event, message, "let one event catch each link");
+            }
+        }
+        let mut thrown = Vec::new();
+        for (event, name) in links(container, "intermediateThrowEvent") {
+            let from = self.places[&event.key()];
+            if let Some(&to) = catches.get(name) {
+                let flow = Flow::new(&format!("link {name}"), from, to);
+                self.add_flow(flow);
+                thrown.push(name);
+            } else {
+                let message = format!("no event catches the link '{name}'");
+                self.error("TV0421", event, message, "add a catching link event of that name");
+            }
+        }
+        for (event, name) in links(container, "intermediateCatchEvent") {
+            if !thrown.contains(&name) {
+                let message = format!("no event throws the link '{name}'");
+                self.error("TV0422", event, message, "add a throwing link event of that name");
+            }
+        }
+    }
+
+    pub(super) fn forking_gateway(&self, node: Node<'a>) -> Element {
+        let other =
+            if node.is("inclusiveGateway") { Element::Inclusive } else { Element::Parallel };
+        if let Some(merge) = self.merge(node) {
+            return Element::FanIn(merge);
+        }
+        match node.ext(&Ns::Travertine, "fork") {
+            Some("isolate") => Element::FanOut,
+            Some("share") | None => other,
+            Some(fork) => {
+                let message = format!("tv:fork of {} is '{fork}'", node.title());
+                self.error("TV0703", node, message, "write 'share' or 'isolate'");
+                other
+            }
+        }
+    }
+
+    pub(super) fn complex_gateway(&self, node: Node<'a>) -> Element {
+        match node.child("activationCondition") {
+            Some(condition) => {
+                Element::Complex { activation: self.compiler.expression(Text::of(condition)) }
+            }
+            // Without a condition nothing is complex: it merges one by one and splits by
+            // conditions, which is what an inclusive gateway does with one incoming flow.
+            None => Element::Inclusive,
+        }
+    }
+
+    pub(super) fn event_gateway(&self, node: Node<'a>, _place: NodeId) -> Element {
+        if !is_true(node, "instantiate", false) {
+            return Element::EventBased;
+        }
+        if node.attr("eventGatewayType") == Some("Parallel") {
+            let message = format!("{} starts an instance by several events at once", node.title());
+            self.error("TV0802", node, message, "this is not executed yet; use one start event");
+        }
+        Element::Pass
+    }
+
+    /// An instantiating event gateway is a way to draw several start events: the events behind it
+    /// become those.
+    pub(super) fn instantiating_gateways(&mut self) {
+        let mut gone = vec![false; self.nodes.len()];
+        for (place, source) in self.sources.iter().enumerate() {
+            gone[place] = source.is("eventBasedGateway") && is_true(*source, "instantiate", false);
+        }
+        if !gone.contains(&true) {
+            return;
+        }
+        for flow in &self.flows {
+            if !gone[index(flow.from)] {
+                continue;
+            }
+            let target = &mut self.nodes[index(flow.to)];
+            if let Element::Catch(catch) | Element::Receive(catch) = &target.element {
+                let (triggers, all) = (catch.triggers.clone(), catch.all);
+                target.element = Element::Start(travertine_kernel::plan::Start { triggers, all });
+            }
+        }
+        // Positions of flows are known to default flows by now, so the flow stays and is led away
+        // from the new start event instead of being removed.
+        for flow in &mut self.flows {
+            if gone[index(flow.from)] {
+                flow.to = flow.from;
+            }
+        }
+    }
+}
+
+/// The link events of a kind directly in a container, with their names.
+fn links<'a>(container: Node<'a>, kind: &'static str) -> impl Iterator<Item = (Node<'a>, &'a str)> {
+    container.all(kind).filter_map(|event| {
+        let link = event.child("linkEventDefinition")?;
+        Some((event, link.attr("name")?))
+    })
+}

@@ -1,0 +1,238 @@
+//! From the tree to a plan, one for each process.
+//!
+//! First every flow node gets its place in the plan, then each is filled in; so that nodes can
+//! refer to each other in any order. Lowering never stops at a mistake: it reports it and goes on
+//! with something harmless, because all problems of a file are reported at once and no plan of a
+//! broken file is ever run.
+
+mod call;
+mod camunda7;
+mod camunda8;
+mod container;
+mod event;
+mod extras;
+mod fields;
+mod flow;
+mod process;
+mod repeat;
+mod task;
+mod throw;
+mod timer;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+pub use camunda8::CORRELATION_KEY;
+use travertine_expr::Name;
+use travertine_kernel::plan::{self, Container, Element, Flow, NodeId, Plan};
+
+use crate::{
+    Options,
+    dialect::Dialect,
+    expression::Compiler,
+    files::Files,
+    report::Sink,
+    schema,
+    xml::{Node, Ns},
+};
+
+/// What lowering needs to know besides the process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) files: &'a Files<'a>,
+    pub(crate) options: &'a Options,
+    pub(crate) sink: &'a Sink,
+}
+
+/// Lowers a process, and the processes it calls as gosubs.
+pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Plan {
+    let mut lowering = Lowering {
+        cx,
+        dialect: cx.files.dialect(process),
+        compiler: Compiler { languages: &cx.options.languages, sink: cx.sink },
+        nodes: Vec::new(),
+        sources: Vec::new(),
+        flows: Vec::new(),
+        places: HashMap::new(),
+        flow_places: HashMap::new(),
+        called: VecDeque::new(),
+    };
+    lowering.callable(process);
+    while let Some(callee) = lowering.called.pop_front() {
+        lowering.fill_callable(callee);
+    }
+    lowering.finish(process)
+}
+
+/// A plan in the making.
+#[derive(Debug)]
+struct Lowering<'a> {
+    cx: Context<'a>,
+    dialect: Dialect,
+    compiler: Compiler<'a>,
+    nodes: Vec<plan::Node>,
+    /// Where each node came from.
+    sources: Vec<Node<'a>>,
+    flows: Vec<Flow>,
+    places: HashMap<(usize, usize), NodeId>,
+    flow_places: HashMap<(usize, usize), plan::FlowId>,
+    /// Processes that have a place but no content yet.
+    called: VecDeque<Node<'a>>,
+}
+
+impl<'a> Lowering<'a> {
+    /// The place of a process in the plan; it is filled in later.
+    fn callable(&mut self, process: Node<'a>) -> NodeId {
+        if let Some(&place) = self.places.get(&process.key()) {
+            return place;
+        }
+        self.called.push_back(process);
+        let place = self.declare(process, None);
+        self.declare_children(process, place);
+        place
+    }
+
+    /// Gives a flow node its place.
+    fn declare(&mut self, source: Node<'a>, parent: Option<NodeId>) -> NodeId {
+        let place = NodeId(u32::try_from(self.nodes.len()).expect("files are limited in size"));
+        let mut node = plan::Node::new(&name_of(source), parent, Element::Pass);
+        node.label = source.attr("name").map(Name::from);
+        self.nodes.push(node);
+        self.sources.push(source);
+        self.places.insert(source.key(), place);
+        place
+    }
+
+    fn declare_children(&mut self, container: Node<'a>, place: NodeId) {
+        for child in flow_nodes(container) {
+            let place = self.declare(child, Some(place));
+            if schema::is_a(child.name(), "subProcess") {
+                self.declare_children(child, place);
+            }
+        }
+    }
+
+    fn fill_callable(&mut self, process: Node<'a>) {
+        let place = self.places[&process.key()];
+        if process.is("process") {
+            self.nodes[index(place)].element = Element::Process(Container::default());
+            self.fill_children(process);
+        } else {
+            self.global_task(process, place);
+        }
+    }
+
+    fn fill_children(&mut self, container: Node<'a>) {
+        self.flows_of(container);
+        for child in flow_nodes(container) {
+            let place = self.places[&child.key()];
+            let element = self.element(child, place);
+            let default = self.default_flow(child);
+            let repeat = if schema::is_a(child.name(), "activity") {
+                self.repeat(child, &element)
+            } else {
+                None
+            };
+            let node = &mut self.nodes[index(place)];
+            node.element = element;
+            node.default = default;
+            node.repeat = repeat.map(Box::new);
+            node.for_compensation = is_true(child, "isForCompensation", false);
+            self.extras(child, place);
+            if schema::is_a(child.name(), "subProcess") {
+                self.fill_children(child);
+            }
+        }
+    }
+
+    /// What a flow node does.
+    fn element(&mut self, node: Node<'a>, place: NodeId) -> Element {
+        self.not_built(node);
+        match node.name() {
+            "subProcess" | "transaction" | "adHocSubProcess" => self.sub_process(node),
+            "callActivity" => self.call(node),
+            "task" | "manualTask" => self.plain_task(node),
+            "scriptTask" => self.script_task(node, "scriptFormat"),
+            "userTask" => self.user_task(node),
+            "serviceTask" | "businessRuleTask" => self.service_task(node),
+            "sendTask" => self.send_task(node),
+            "receiveTask" => self.receive_task(node),
+            "startEvent" => self.start_event(node),
+            "intermediateCatchEvent" => self.catch_event(node),
+            "boundaryEvent" => self.boundary_event(node),
+            "intermediateThrowEvent" | "endEvent" | "implicitThrowEvent" => self.throw_event(node),
+            "exclusiveGateway" => Element::Exclusive,
+            "parallelGateway" | "inclusiveGateway" => self.forking_gateway(node),
+            "complexGateway" => self.complex_gateway(node),
+            "eventBasedGateway" => self.event_gateway(node, place),
+            // Choreographies; nothing of them is ever reached from a process.
+            _ => Element::Pass,
+        }
+    }
+
+    fn finish(mut self, process: Node<'a>) -> Plan {
+        self.instantiating_gateways();
+        let settings = self.settings(process);
+        let mut plan = Plan::new(self.nodes, self.flows);
+        plan.policy = settings.policy;
+        plan.status = settings.status;
+        plan.steps_max = settings.steps_max;
+        plan
+    }
+
+    /// The place of the element that a reference means.
+    fn target(&self, from: Node<'a>, reference: &str) -> Option<NodeId> {
+        let target = self.cx.files.resolve(from, reference)?;
+        self.places.get(&target.key()).copied()
+    }
+
+    fn error(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        self.cx.sink.error(code, at, message, help);
+    }
+
+    fn warn(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        self.cx.sink.warn(code, at, message, help);
+    }
+
+    /// Refuses what the plan has no word for.
+    fn not_built(&self, node: Node<'a>) {
+        for name in ["startQuantity", "completionQuantity"] {
+            if node.attr(name).is_some_and(|it| it.trim() != "1") {
+                let message = format!("{} has a {name} other than 1", node.title());
+                self.error("TV0801", node, message, "this is not executed yet; remove it");
+            }
+        }
+    }
+}
+
+fn index(place: NodeId) -> usize {
+    place.0 as usize
+}
+
+/// The flow nodes directly in a container.
+fn flow_nodes<'a>(container: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+    container.children().filter(|it| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "flowNode"))
+}
+
+/// Its id, or one made from where it stands.
+fn name_of(node: Node<'_>) -> Arc<str> {
+    match node.id() {
+        Some(id) => Arc::from(id),
+        None => {
+            let place = node.place();
+            Arc::from(format!("{}@{}:{}", node.name(), place.line, place.column))
+        }
+    }
+}
+
+/// A yes-or-no attribute.
+pub(crate) fn is_true(node: Node<'_>, name: &str, other: bool) -> bool {
+    node.attr(name).map_or(other, |it| matches!(it.trim(), "true" | "1"))
+}
+
+/// A yes-or-no attribute in another namespace.
+fn is_true_ext(node: Node<'_>, ns: &Ns, name: &str) -> Option<bool> {
+    node.ext(ns, name).map(|it| matches!(it.trim(), "true" | "1"))
+}

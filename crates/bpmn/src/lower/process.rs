@@ -1,0 +1,89 @@
+//! What a process says about itself: policies, status attributes, the step limit.
+
+use travertine_expr::{Name, Program};
+use travertine_kernel::plan::{CompensateOnError, Policy, ScopeOutput, UnhandledError, Write};
+
+use super::Lowering;
+use crate::{
+    dialect::Dialect,
+    expression::Text,
+    xml::{Node, Ns},
+};
+
+/// What a process says about itself.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) policy: Policy,
+    pub(super) status: Vec<(Name, Option<Program>)>,
+    pub(super) steps_max: Option<u64>,
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn settings(&self, process: Node<'a>) -> Settings {
+        Settings {
+            policy: self.policy(process),
+            status: self.status(process),
+            steps_max: self.steps_max(process),
+        }
+    }
+
+    fn policy(&self, process: Node<'a>) -> Policy {
+        let mut policy = self.cx.options.policy.unwrap_or(match self.dialect {
+            Dialect::Native => Policy::NATIVE,
+            Dialect::Camunda7 | Dialect::Camunda8 => Policy::CAMUNDA,
+        });
+        let words = [("local", Write::Local), ("propagate", Write::Propagate)];
+        self.choose(process, "write", &words, &mut policy.write);
+        let words = [("mapped", ScopeOutput::Mapped), ("all", ScopeOutput::All)];
+        self.choose(process, "scopeOutput", &words, &mut policy.scope_output);
+        let words = [("incident", UnhandledError::Incident), ("fail", UnhandledError::Fail)];
+        self.choose(process, "unhandledError", &words, &mut policy.unhandled_error);
+        let words = [
+            ("never", CompensateOnError::Never),
+            ("transaction", CompensateOnError::Transaction),
+            ("always", CompensateOnError::Always),
+        ];
+        self.choose(process, "compensateOnError", &words, &mut policy.compensate_on_error);
+        policy
+    }
+
+    /// Sets a policy to what the attribute says, where there is one.
+    fn choose<T: Copy>(&self, process: Node<'a>, name: &str, words: &[(&str, T)], to: &mut T) {
+        let Some(value) = process.ext(&Ns::Travertine, name) else { return };
+        match words.iter().find(|(word, _)| *word == value) {
+            Some((_, choice)) => *to = *choice,
+            None => {
+                let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+                let message = format!("tv:{name} of {} is '{value}'", process.title());
+                self.error("TV0703", process, message, &format!("write {}", known.join(" or ")));
+            }
+        }
+    }
+
+    fn status(&self, process: Node<'a>) -> Vec<(Name, Option<Program>)> {
+        let attributes =
+            process.extensions(&Ns::Travertine, "status").flat_map(|it| it.parts("attribute"));
+        attributes
+            .filter_map(|it| {
+                let Some(name) = it.attr("name").filter(|it| !it.is_empty()) else {
+                    let message = "a status attribute has no name".to_owned();
+                    self.error("TV0704", it, message, "add the attribute name");
+                    return None;
+                };
+                let text = Text::of(it);
+                let first = (!text.text.is_empty()).then(|| self.compiler.expression(text));
+                Some((Name::from(name), first))
+            })
+            .collect()
+    }
+
+    fn steps_max(&self, process: Node<'a>) -> Option<u64> {
+        let limit = process.ext(&Ns::Travertine, "stepLimit")?;
+        let parsed = limit.trim().parse().ok().filter(|it| *it > 0);
+        if parsed.is_none() {
+            let message = format!("tv:stepLimit of {} is '{limit}'", process.title());
+            self.error("TV0703", process, message, "write a whole number greater than 0");
+        }
+        parsed
+    }
+}

@@ -1,0 +1,54 @@
+//! The way through: read, check, lower, answer.
+
+use std::sync::Arc;
+
+use crate::{
+    Options,
+    dialect::Dialect,
+    files::Files,
+    lower,
+    report::{Process, Report, Sink},
+    schema, validate,
+    xml::{self, Node},
+};
+
+/// Reads files that are deployed together. All problems of all files are reported; there are
+/// processes only where none of them is an error.
+pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
+    let sink = Sink::default();
+    let mut documents = Vec::new();
+    for (name, bytes) in files {
+        match xml::read(name, bytes) {
+            Ok(document) => documents.push(document),
+            Err(fault) => sink.fault(name, fault),
+        }
+    }
+    let known = Files {
+        documents: documents
+            .iter()
+            .map(|it| (it, Dialect::of(it, options.dialect, &sink)))
+            .collect(),
+    };
+    for document in &documents {
+        schema::check(document, &known, &sink);
+    }
+    validate::validate(&known, &sink);
+    let cx = lower::Context { files: &known, options, sink: &sink };
+    let mut processes: Vec<_> = known.processes().map(|it| process(cx, it)).collect();
+    let elements = documents.iter().flat_map(|it| schema::answers(it, &sink)).collect();
+    if sink.has_errors() {
+        processes.clear();
+    }
+    let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
+    Report { diagnostics: sink.into_diagnostics(&names), elements, processes }
+}
+
+fn process<'a>(cx: lower::Context<'a>, node: Node<'a>) -> Process {
+    Process {
+        id: node.id().unwrap_or_default().to_owned(),
+        name: node.attr("name").map(str::to_owned),
+        executable: lower::is_true(node, "isExecutable", false),
+        plan: Arc::new(lower::lower(cx, node)),
+        file: node.document().file.clone(),
+    }
+}

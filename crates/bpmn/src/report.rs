@@ -1,0 +1,219 @@
+//! What reading a model answers: diagnostics, and a verdict on every element.
+
+use std::{cell::RefCell, collections::BTreeSet, fmt, sync::Arc};
+
+use travertine_kernel::plan::Plan;
+
+use crate::xml::{Attribute, Fault, Node, Place};
+
+/// What came of reading files that are deployed together.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Everything worth knowing, in document order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What becomes of every element, and of attributes and extensions worth a word.
+    pub elements: Vec<Answer>,
+    /// The processes, ready to run; none where any diagnostic is an error.
+    pub processes: Vec<Process>,
+}
+
+impl Report {
+    /// Whether the files cannot be deployed.
+    pub fn is_rejected(&self) -> bool {
+        self.diagnostics.iter().any(|it| it.severity == Severity::Error)
+    }
+}
+
+/// A process that can be run.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Its id in the model.
+    pub id: String,
+    /// Its name for people.
+    pub name: Option<String>,
+    /// Whether the model says that it is meant to be run.
+    pub executable: bool,
+    /// What the kernel runs.
+    pub plan: Arc<Plan>,
+    /// The file it came from.
+    pub file: String,
+}
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The files cannot be deployed.
+    Error,
+    /// They can, but something may not be what its author meant.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+/// Something worth knowing about a place in a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable code, such as `TV0301`.
+    pub code: &'static str,
+    /// The file.
+    pub file: String,
+    /// The id of the element, where it has one.
+    pub element: Option<String>,
+    /// Where, from 1.
+    pub line: u32,
+    /// Where in the line, from 1.
+    pub column: u32,
+    /// A sentence that names the thing.
+    pub message: String,
+    /// The way out.
+    pub help: String,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { severity, code, file, element: _, line, column, message, help } = self;
+        write!(f, "{file}:{line}:{column}: {severity} {code}: {message}")?;
+        if help.is_empty() { Ok(()) } else { write!(f, " ({help})") }
+    }
+}
+
+/// What becomes of an element when the model runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does what the standard says.
+    Executed,
+    /// It does not change what happens: documentation, diagrams, lanes.
+    NoEffect,
+    /// The model cannot be deployed with it.
+    Rejected,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Executed => "executed",
+            Self::NoEffect => "no effect",
+            Self::Rejected => "rejected",
+        })
+    }
+}
+
+/// What becomes of an element, an attribute or an extension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The file.
+    pub file: String,
+    /// The id of the element, where it has one.
+    pub id: Option<String>,
+    /// The local name of the element, or `@name` for an attribute.
+    pub kind: String,
+    /// Where, from 1.
+    pub line: u32,
+    /// Where in the line, from 1.
+    pub column: u32,
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// What there is to say about that.
+    pub note: String,
+}
+
+/// Collects diagnostics.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    found: RefCell<Vec<(Diagnostic, Option<usize>)>>,
+}
+
+impl Sink {
+    pub(crate) fn error(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        self.add(Severity::Error, code, at, at.place(), message, help);
+    }
+
+    pub(crate) fn warn(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        self.add(Severity::Warning, code, at, at.place(), message, help);
+    }
+
+    /// An error about an attribute of `at`.
+    pub(crate) fn attribute_error(
+        &self,
+        code: &'static str,
+        at: Node<'_>,
+        attribute: &Attribute,
+        message: String,
+        help: &str,
+    ) {
+        self.add(Severity::Error, code, at, attribute.place, message, help);
+    }
+
+    pub(crate) fn add(
+        &self,
+        severity: Severity,
+        code: &'static str,
+        at: Node<'_>,
+        place: Place,
+        message: String,
+        help: &str,
+    ) {
+        // What has no id of its own is known by the nearest thing around it that has one.
+        let element = std::iter::once(at).chain(at.ancestors()).find_map(Node::id);
+        let diagnostic = Diagnostic {
+            severity,
+            code,
+            file: at.document().file.clone(),
+            element: element.map(str::to_owned),
+            line: place.line,
+            column: place.column,
+            message,
+            help: help.to_owned(),
+        };
+        self.found.borrow_mut().push((diagnostic, Some(at.position())));
+    }
+
+    pub(crate) fn fault(&self, file: &str, fault: Fault) {
+        let diagnostic = Diagnostic {
+            severity: Severity::Error,
+            code: fault.code,
+            file: file.to_owned(),
+            element: None,
+            line: fault.place.line,
+            column: fault.place.column,
+            message: fault.message,
+            help: fault.help.to_owned(),
+        };
+        self.found.borrow_mut().push((diagnostic, None));
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.found.borrow().iter().any(|(it, _)| it.severity == Severity::Error)
+    }
+
+    /// The file and position of every element that an error is about.
+    pub(crate) fn rejected(&self) -> BTreeSet<(String, usize)> {
+        let found = self.found.borrow();
+        let errors = found.iter().filter(|(it, _)| it.severity == Severity::Error);
+        errors.filter_map(|(it, position)| Some((it.file.clone(), (*position)?))).collect()
+    }
+
+    /// Everything once, in the order of the files and of the places in them.
+    pub(crate) fn into_diagnostics(self, files: &[&str]) -> Vec<Diagnostic> {
+        let mut found: Vec<_> = self.found.into_inner().into_iter().map(|(it, _)| it).collect();
+        found.sort_by(|a, b| {
+            let key = |it: &Diagnostic| {
+                let file = files.iter().position(|file| *file == it.file);
+                (file, it.line, it.column, it.severity, it.code)
+            };
+            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+        });
+        // A process that others call as a gosub is lowered more than once.
+        found.dedup();
+        found
+    }
+}

@@ -1,0 +1,118 @@
+//! A verdict on every element of a file, and on the extensions it uses.
+
+use std::collections::BTreeSet;
+
+use super::{Content, find};
+use crate::{
+    extension,
+    report::{Answer, Severity, Sink, Verdict},
+    xml::{Attribute, Document, Node, Ns},
+};
+
+/// Answers for every element of a file. Extensions that nobody honoured are warned about here,
+/// because only now, after lowering, is that known.
+pub(crate) fn answers(document: &Document, sink: &Sink) -> Vec<Answer> {
+    warn(document.root(), sink);
+    let rejected = sink.rejected();
+    let mut answers = Vec::new();
+    collect(document.root(), &rejected, &mut answers);
+    answers
+}
+
+fn collect(node: Node<'_>, rejected: &BTreeSet<(String, usize)>, answers: &mut Vec<Answer>) {
+    let own = rejected.contains(&(node.document().file.clone(), node.position()));
+    let (verdict, note) = match node.ns() {
+        Ns::Tool => return,
+        Ns::Bpmn => find(node.name()).map_or((Verdict::Rejected, ""), |it| (it.verdict, it.note)),
+        _ if node.is_seen() => (Verdict::Executed, ""),
+        ns => (Verdict::NoEffect, extension::note(ns, node.name()).unwrap_or_default()),
+    };
+    let verdict = if own { Verdict::Rejected } else { verdict };
+    answers.push(Answer {
+        file: node.document().file.clone(),
+        id: node.id().map(str::to_owned),
+        kind: format!("{}{}", prefix(node.ns()), node.name()),
+        line: node.place().line,
+        column: node.place().column,
+        verdict,
+        note: note.to_owned(),
+    });
+    for attribute in node.attributes().iter().filter(|it| is_extension(&it.ns)) {
+        let note = extension::note(&attribute.ns, &attribute.name).unwrap_or_default();
+        let verdict = if attribute.is_seen() { Verdict::Executed } else { Verdict::NoEffect };
+        answers.push(Answer {
+            file: node.document().file.clone(),
+            id: node.id().map(str::to_owned),
+            kind: format!("@{}{}", attribute.ns.prefix(), attribute.name),
+            line: attribute.place.line,
+            column: attribute.place.column,
+            verdict,
+            note: if attribute.is_seen() { String::new() } else { note.to_owned() },
+        });
+    }
+    if is_opaque(node) {
+        return;
+    }
+    for child in node.children() {
+        collect(child, rejected, answers);
+    }
+}
+
+/// Whether what is in it is for people only.
+fn is_opaque(node: Node<'_>) -> bool {
+    *node.ns() == Ns::Bpmn
+        && node.name() != "extensionElements"
+        && find(node.name()).is_some_and(|it| matches!(it.content, Content::Any))
+        && !crate::schema::is_a(node.name(), "expression")
+}
+
+fn prefix(ns: &Ns) -> &'static str {
+    if *ns == Ns::Bpmn { "" } else { ns.prefix() }
+}
+
+fn is_extension(ns: &Ns) -> bool {
+    match ns {
+        Ns::Travertine | Ns::Camunda | Ns::Zeebe | Ns::Other(_) => true,
+        Ns::None | Ns::Bpmn | Ns::Modeler | Ns::Xsi | Ns::Tool => false,
+    }
+}
+
+fn warn(node: Node<'_>, sink: &Sink) {
+    if *node.ns() != Ns::Bpmn {
+        if is_extension(node.ns()) || *node.ns() == Ns::None {
+            warn_element(node, sink);
+        }
+        if !node.is_seen() {
+            return;
+        }
+    }
+    let ignored = node.attributes().iter().filter(|it| is_extension(&it.ns) && !it.is_seen());
+    for attribute in ignored {
+        warn_attribute(node, attribute, sink);
+    }
+    if !is_opaque(node) {
+        for child in node.children() {
+            warn(child, sink);
+        }
+    }
+}
+
+fn warn_element(node: Node<'_>, sink: &Sink) {
+    if node.is_seen() || extension::note(node.ns(), node.name()).is_some() {
+        return;
+    }
+    let message = format!("{}{} has no effect here", node.ns().prefix(), node.name());
+    sink.warn("TV0702", node, message, extension::help(node.ns(), node.name()));
+}
+
+fn warn_attribute(node: Node<'_>, attribute: &Attribute, sink: &Sink) {
+    let Attribute { ns, name, .. } = attribute;
+    if extension::note(ns, name).is_some() {
+        return;
+    }
+    // A misspelt extension of ours would silently do something else than it says.
+    let severity = if *ns == Ns::Travertine { Severity::Error } else { Severity::Warning };
+    let message = format!("{}{name} has no effect on {}", ns.prefix(), node.title());
+    let help = extension::help(ns, name);
+    sink.add(severity, "TV0702", node, attribute.place, message, help);
+}

@@ -1,0 +1,135 @@
+//! The elements of BPMN 2.0 as data: what may stand where, and what we do with it.
+//!
+//! [`TABLE`] is the one place that says which element is executed, has no effect or is rejected;
+//! checking reads it, and so does whoever writes documentation.
+
+mod answer;
+mod check;
+mod table;
+mod value;
+
+use std::{collections::HashMap, sync::LazyLock};
+
+pub(crate) use answer::answers;
+pub(crate) use check::check;
+pub use table::TABLE;
+
+use crate::report::Verdict;
+
+/// An element of BPMN, or an abstract type that elements share.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// The local name.
+    pub name: &'static str,
+    /// The kind whose attributes and children it has too; empty for none.
+    pub base: &'static str,
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// What there is to say about that.
+    pub note: &'static str,
+    /// Its attributes, besides those of its base.
+    pub attributes: &'static [AttributeRule],
+    /// Its children, besides those of its base.
+    pub children: &'static [ChildRule],
+    /// What text it has.
+    pub content: Content,
+}
+
+/// An attribute an element may have.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeRule {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it must be there.
+    pub required: bool,
+    /// What its value is.
+    pub value: Type,
+}
+
+/// A child an element may have.
+#[derive(Clone, Copy, Debug)]
+pub struct ChildRule {
+    /// The kind, or an abstract type that stands for several.
+    pub name: &'static str,
+    /// How many there must be.
+    pub min: usize,
+    /// How many there may be.
+    pub max: usize,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug)]
+pub enum Type {
+    /// An id, unique in the file.
+    Id,
+    /// Any text.
+    Text,
+    /// True or false.
+    Bool,
+    /// A whole number of at least that.
+    Int(i64),
+    /// A URI.
+    Uri,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// The id of an element of one of these kinds.
+    Ref(&'static [&'static str]),
+}
+
+/// What text an element has.
+#[derive(Clone, Copy, Debug)]
+pub enum Content {
+    /// None.
+    Elements,
+    /// Text, and nothing else.
+    Text,
+    /// Text and anything else.
+    Any,
+    /// The id of an element of one of these kinds.
+    Ref(&'static [&'static str]),
+}
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Kind>> =
+    LazyLock::new(|| TABLE.iter().map(|it| (it.name, it)).collect());
+
+/// The kind of that name.
+pub fn find(name: &str) -> Option<&'static Kind> {
+    BY_NAME.get(name).copied()
+}
+
+/// Whether the kind `name` is `of`, or one of the kinds that `of` stands for.
+pub(crate) fn is_a(name: &str, of: &str) -> bool {
+    name == of || chain(name).any(|it| it.name == of)
+}
+
+/// A kind and its bases.
+fn chain(name: &str) -> impl Iterator<Item = &'static Kind> {
+    std::iter::successors(find(name), |it| find(it.base))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_in_the_table_is_a_kind() {
+        for kind in TABLE {
+            assert!(kind.base.is_empty() || find(kind.base).is_some(), "{}", kind.base);
+            for child in kind.children {
+                assert!(find(child.name).is_some(), "{} in {}", child.name, kind.name);
+            }
+            for attribute in kind.attributes {
+                if let Type::Ref(targets) = attribute.value {
+                    assert!(targets.iter().all(|it| find(it).is_some()), "{}", attribute.name);
+                }
+            }
+        }
+        assert_eq!(BY_NAME.len(), TABLE.len(), "each kind stands once in the table");
+    }
+
+    #[test]
+    fn a_transaction_is_an_activity_and_a_gateway_is_not() {
+        assert!(is_a("transaction", "activity"));
+        assert!(!is_a("exclusiveGateway", "activity"));
+    }
+}

@@ -1,0 +1,250 @@
+//! An XML document as a tree that knows where everything stands.
+//!
+//! Elements lie in one list, in document order; a [`Node`] is a handle to one of them. Namespaces
+//! are resolved while reading, so nobody after that sees a prefix, except in QNames.
+
+mod name;
+mod read;
+
+use std::{cell::Cell, collections::HashMap};
+
+pub(crate) use name::{Ns, local_part};
+pub(crate) use read::{Fault, read};
+
+/// A place in a file; both count from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) file: String,
+    elements: Vec<Data>,
+    /// The first element with each id.
+    ids: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct Data {
+    ns: Ns,
+    name: String,
+    attributes: Vec<Attribute>,
+    /// The namespace declarations it carries: prefix and URI.
+    declared: Vec<(String, String)>,
+    parent: Option<usize>,
+    children: Vec<usize>,
+    text: String,
+    place: Place,
+    text_place: Place,
+    seen: Cell<bool>,
+}
+
+/// An attribute of an element.
+#[derive(Debug)]
+pub(crate) struct Attribute {
+    pub(crate) ns: Ns,
+    pub(crate) name: String,
+    pub(crate) value: String,
+    pub(crate) place: Place,
+    pub(crate) value_place: Place,
+    seen: Cell<bool>,
+}
+
+impl Attribute {
+    /// Whether lowering has looked at it.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.seen.get()
+    }
+}
+
+/// A handle to an element.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node<'a> {
+    document: &'a Document,
+    position: usize,
+}
+
+impl PartialEq for Node<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Node<'_> {}
+
+impl Document {
+    /// The outermost element.
+    pub(crate) fn root(&self) -> Node<'_> {
+        Node { document: self, position: 0 }
+    }
+
+    /// Every element, in document order.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+        (0..self.elements.len()).map(|position| Node { document: self, position })
+    }
+
+    /// The first BPMN element with that id.
+    pub(crate) fn by_id(&self, id: &str) -> Option<Node<'_>> {
+        self.ids.get(id).map(|&position| Node { document: self, position })
+    }
+}
+
+impl<'a> Node<'a> {
+    fn data(self) -> &'a Data {
+        &self.document.elements[self.position]
+    }
+
+    /// What tells it from every other element of all files.
+    pub(crate) fn key(self) -> (usize, usize) {
+        (std::ptr::from_ref(self.document).addr(), self.position)
+    }
+
+    /// Where it stands among the elements of its file.
+    pub(crate) fn position(self) -> usize {
+        self.position
+    }
+
+    pub(crate) fn document(self) -> &'a Document {
+        self.document
+    }
+
+    pub(crate) fn ns(self) -> &'a Ns {
+        &self.data().ns
+    }
+
+    /// Its local name.
+    pub(crate) fn name(self) -> &'a str {
+        &self.data().name
+    }
+
+    /// Whether it is the BPMN element of that name.
+    pub(crate) fn is(self, name: &str) -> bool {
+        self.data().ns == Ns::Bpmn && self.data().name == name
+    }
+
+    /// Whether it is one of these BPMN elements.
+    pub(crate) fn is_any(self, names: &[&str]) -> bool {
+        self.data().ns == Ns::Bpmn && names.contains(&self.name())
+    }
+
+    pub(crate) fn place(self) -> Place {
+        self.data().place
+    }
+
+    pub(crate) fn attributes(self) -> &'a [Attribute] {
+        &self.data().attributes
+    }
+
+    /// The value of its own attribute of that name.
+    pub(crate) fn attr(self, name: &str) -> Option<&'a str> {
+        self.attribute(&Ns::None, name).map(|it| it.value.as_str())
+    }
+
+    /// The attribute of that name; asking for it counts as honouring it.
+    pub(crate) fn attribute(self, ns: &Ns, name: &str) -> Option<&'a Attribute> {
+        let found = self.data().attributes.iter().find(|it| it.ns == *ns && it.name == name)?;
+        found.seen.set(true);
+        Some(found)
+    }
+
+    /// The value of an attribute in another namespace; asking for it counts as honouring it.
+    pub(crate) fn ext(self, ns: &Ns, name: &str) -> Option<&'a str> {
+        self.attribute(ns, name).map(|it| it.value.as_str())
+    }
+
+    pub(crate) fn id(self) -> Option<&'a str> {
+        self.attr("id")
+    }
+
+    /// How messages call it: its kind and its id, where it has one.
+    pub(crate) fn title(self) -> String {
+        match self.id() {
+            Some(id) => format!("{} '{id}'", self.name()),
+            None => self.name().to_owned(),
+        }
+    }
+
+    pub(crate) fn parent(self) -> Option<Self> {
+        self.data().parent.map(|position| Node { document: self.document, position })
+    }
+
+    /// The elements around it, nearest first.
+    pub(crate) fn ancestors(self) -> impl Iterator<Item = Self> {
+        std::iter::successors(self.parent(), |it| it.parent())
+    }
+
+    pub(crate) fn children(self) -> impl DoubleEndedIterator<Item = Self> {
+        let document = self.document;
+        self.data().children.iter().map(move |&position| Node { document, position })
+    }
+
+    /// Its BPMN children of that name.
+    pub(crate) fn all(self, name: &str) -> impl Iterator<Item = Self> {
+        self.children().filter(move |it| it.is(name))
+    }
+
+    /// Its first BPMN child of that name.
+    pub(crate) fn child(self, name: &str) -> Option<Self> {
+        self.children().find(|it| it.is(name))
+    }
+
+    /// It and everything in it, in document order.
+    pub(crate) fn descendants(self) -> impl Iterator<Item = Self> {
+        let mut todo = vec![self];
+        std::iter::from_fn(move || {
+            let next = todo.pop()?;
+            todo.extend(next.children().rev());
+            Some(next)
+        })
+    }
+
+    /// The text directly in it.
+    pub(crate) fn text(self) -> &'a str {
+        &self.data().text
+    }
+
+    /// Where that text begins.
+    pub(crate) fn text_place(self) -> Place {
+        self.data().text_place
+    }
+
+    /// Notes that lowering has honoured it. Only extension elements need that.
+    pub(crate) fn mark(self) -> Self {
+        self.data().seen.set(true);
+        self
+    }
+
+    /// Whether lowering has honoured it.
+    pub(crate) fn is_seen(self) -> bool {
+        self.data().seen.get()
+    }
+
+    /// The namespace a prefix stands for here; the empty prefix is the default namespace.
+    pub(crate) fn namespace(self, prefix: &str) -> Option<&'a str> {
+        std::iter::once(self).chain(self.ancestors()).find_map(|it| {
+            it.data().declared.iter().find(|(name, _)| name == prefix).map(|(_, uri)| uri.as_str())
+        })
+    }
+
+    /// The namespace declarations it carries: prefix and URI.
+    pub(crate) fn declared(self) -> &'a [(String, String)] {
+        &self.data().declared
+    }
+
+    /// Its extension elements of that namespace and name; asking for them counts as honouring
+    /// them.
+    pub(crate) fn extensions(self, ns: &'a Ns, name: &'a str) -> impl Iterator<Item = Self> {
+        self.all("extensionElements")
+            .flat_map(Self::children)
+            .filter(move |it| it.ns() == ns && it.name() == name)
+            .map(Self::mark)
+    }
+
+    /// The children of an extension element that have that name and its namespace.
+    pub(crate) fn parts(self, name: &'a str) -> impl Iterator<Item = Self> {
+        self.children().filter(move |it| it.ns() == self.ns() && it.name() == name).map(Self::mark)
+    }
+}

@@ -1,0 +1,79 @@
+//! The namespaces we know.
+
+/// A namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Ns {
+    /// No namespace at all.
+    None,
+    /// BPMN itself.
+    Bpmn,
+    /// Our own extensions.
+    Travertine,
+    /// Camunda 7, or Activiti from which it came.
+    Camunda,
+    /// Camunda 8.
+    Zeebe,
+    /// What the Camunda Modeler says about the model.
+    Modeler,
+    /// XML Schema's instance attributes, such as `xsi:type`.
+    Xsi,
+    /// Diagrams, colours and other things of tools that say nothing about execution.
+    Tool,
+    /// Any other.
+    Other(String),
+}
+
+pub(crate) const TRAVERTINE: &str = "urn:travertine:bpmn:1";
+
+const KNOWN: &[(&str, Ns)] = &[
+    ("http://www.omg.org/spec/BPMN/20100524/MODEL", Ns::Bpmn),
+    (TRAVERTINE, Ns::Travertine),
+    ("http://camunda.org/schema/1.0/bpmn", Ns::Camunda),
+    ("http://activiti.org/bpmn", Ns::Camunda),
+    ("http://www.activiti.org/bpmn", Ns::Camunda),
+    ("http://camunda.org/schema/zeebe/1.0", Ns::Zeebe),
+    ("http://camunda.org/schema/modeler/1.0", Ns::Modeler),
+    ("http://www.w3.org/2001/XMLSchema-instance", Ns::Xsi),
+    ("http://www.w3.org/XML/1998/namespace", Ns::Tool),
+    ("http://www.omg.org/spec/BPMN/20100524/DI", Ns::Tool),
+    ("http://www.omg.org/spec/DD/20100524/DI", Ns::Tool),
+    ("http://www.omg.org/spec/DD/20100524/DC", Ns::Tool),
+    ("http://bpmn.io/schema/bpmn/biocolor/1.0", Ns::Tool),
+    ("http://www.omg.org/spec/BPMN/non-normative/color/1.0", Ns::Tool),
+    ("http://www.omg.org/spec/BPMN/non-normative/extendedColor/1.0", Ns::Tool),
+    ("http://www.signavio.com", Ns::Tool),
+    ("http://bpmn.io/schema/bpmn", Ns::Tool),
+    ("http://www.trisotech.com/2015/triso/modeling", Ns::Tool),
+];
+
+impl Ns {
+    pub(super) fn of(uri: &str) -> Self {
+        if uri.is_empty() {
+            return Self::None;
+        }
+        KNOWN
+            .iter()
+            .find(|(known, _)| *known == uri)
+            .map_or_else(|| Self::Other(uri.to_owned()), |(_, ns)| ns.clone())
+    }
+
+    /// The prefix under which people know it.
+    pub(crate) fn prefix(&self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Bpmn => "bpmn:",
+            Self::Travertine => "tv:",
+            Self::Camunda => "camunda:",
+            Self::Zeebe => "zeebe:",
+            Self::Modeler => "modeler:",
+            Self::Xsi => "xsi:",
+            Self::Tool => "tool:",
+            Self::Other(_) => "other:",
+        }
+    }
+}
+
+/// A QName without its prefix.
+pub(crate) fn local_part(qname: &str) -> &str {
+    qname.rsplit_once(':').map_or(qname, |(_, local)| local)
+}

@@ -1,0 +1,4 @@
+//! Reads whole models.
+
+mod language;
+mod suites;
