@@ -9,7 +9,7 @@ use crate::{
         Wait,
     },
     status,
-    vocabulary::{Ending, Event, FailureKind, Reads, TokenId, WaitFor, WaitId},
+    vocabulary::{Ending, Event, FailureKind, LayerId, Reads, TokenId, WaitFor, WaitId},
 };
 
 /// The instance that `events` tell of.
@@ -36,9 +36,14 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 Reads::Own(parent) => {
                     let run = matches!(role, Role::Run(_));
                     let transparent = run && scope.is_some_and(|it| instance.is_loop(it));
-                    let layer = Layer { parent, run, transparent, ..Layer::default() };
-                    instance.layers.insert(*token, layer);
-                    *token
+                    let owner = match (role, scope) {
+                        (Role::Branch(_), Some(host)) => *host,
+                        _ => *token,
+                    };
+                    let variables = [].into();
+                    let layer = Layer { owner, parent, variables, transparent, run };
+                    instance.layers.insert(LayerId(token.0), layer);
+                    LayerId(token.0)
                 }
             };
             let state = if via.is_some() { State::Arrived } else { State::Created };
@@ -124,15 +129,23 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         Event::StatusSet { token, status } => {
             instance.token_mut(*token).status.clone_from(status);
         }
-        Event::LayerOpened { token, transparent } => {
+        Event::LayerOpened { token, layer } => {
+            instance.named(layer.0);
             let it = instance.token_mut(*token);
-            let parent = Some(std::mem::replace(&mut it.layer, *token));
-            let layer = Layer { parent, transparent: *transparent, ..Layer::default() };
-            instance.layers.insert(*token, layer);
+            let opened = Layer {
+                owner: *token,
+                parent: Some(std::mem::replace(&mut it.layer, *layer)),
+                variables: [].into(),
+                transparent: false,
+                run: false,
+            };
+            instance.layers.insert(*layer, opened);
         }
         Event::LayerClosed { token } => {
-            let layer = instance.layers.remove(token).expect("the layer was opened");
-            instance.token_mut(*token).layer = layer.parent.expect("it was opened over another");
+            let layer = instance.token(*token).layer;
+            let closed = instance.layers.remove(&layer).expect("a token's layer is there");
+            assert_eq!(closed.owner, *token, "a token closes only layers of its own");
+            instance.token_mut(*token).layer = closed.parent.expect("it was opened over another");
         }
         Event::VariableSet { layer, name, value } => {
             instance.layer_mut(*layer).variables.insert(Arc::clone(name), value.clone());
@@ -175,16 +188,14 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             let moved = std::mem::take(&mut instance.scope_mut(*from).compensations);
             let layer = instance.token(*to).layer;
             for token in &moved {
-                let it = instance.token_mut(*token);
-                it.scope = Some(*to);
-                it.layer = layer;
+                // A token that owns layers keeps them, over another one.
+                match instance.own_layers(*token).last().map(|(id, _)| id) {
+                    Some(own) => instance.layer_mut(own).parent = Some(layer),
+                    None => instance.token_mut(*token).layer = layer,
+                }
+                instance.token_mut(*token).scope = Some(*to);
                 if let Some(inner) = instance.scopes.get_mut(token) {
                     inner.parent = Some(*to);
-                }
-                // A token that owns a layer keeps it, over another one.
-                if let Some(own) = instance.layers.get_mut(token) {
-                    own.parent = Some(layer);
-                    instance.token_mut(*token).layer = *token;
                 }
             }
             instance.scope_mut(*to).compensations.extend(moved);
@@ -285,13 +296,13 @@ impl Instance {
         self.scopes.get_mut(&id).expect("events name scopes that exist")
     }
 
-    fn layer_mut(&mut self, id: TokenId) -> &mut Layer {
+    fn layer_mut(&mut self, id: LayerId) -> &mut Layer {
         self.layers.get_mut(&id).expect("events name layers that exist")
     }
 
     fn cue(&mut self, token: TokenId, cue: Cue) {
-        self.names += 1;
-        let turn = self.names;
+        self.cues += 1;
+        let turn = self.cues;
         self.token_mut(token).cue = Some((turn, cue));
         self.agenda.insert(turn, token);
     }
@@ -313,7 +324,7 @@ impl Instance {
                 match (role, &mut self.scope_mut(scope).kind) {
                     (Role::Run(index), ScopeKind::Each(each)) => each.begun = index + 1,
                     (Role::Run(index), ScopeKind::Loop { runs }) => *runs = index + 1,
-                    (Role::Branch(_), ScopeKind::FanOut(fan)) => fan.branches.push(id),
+                    (Role::Branch(_), ScopeKind::FanOut(fan)) => fan.branches.push(LayerId(id.0)),
                     _ => {}
                 }
                 self.steps += 1;
@@ -382,12 +393,15 @@ impl Instance {
         assert!(token.state.leads_to(state), "no way from {:?} to {state:?}", token.state);
         let role = token.role;
         self.leave_scope(id);
+        // The process's variables stay readable after the end.
+        if id != ROOT {
+            let layers: Vec<LayerId> = self.own_layers(id).map(|(layer, _)| layer).collect();
+            for layer in layers {
+                self.layers.remove(&layer);
+            }
+        }
         let token = self.tokens.remove(&id).expect("it was just there");
         self.incidents.remove(&id);
-        // A branch's layer is merged at the fan-in; the process's stays readable after the end.
-        if !matches!(role, Role::Branch(_)) && id != ROOT {
-            self.layers.remove(&id);
-        }
         let Some(scope) = token.scope else { return };
         if let Role::Guard(of) = role {
             self.token_mut(of).guards.retain(|it| *it != id);

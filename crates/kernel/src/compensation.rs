@@ -23,7 +23,7 @@ impl<'a> Run<'a> {
         if let Some(boundary) = node.compensation {
             if !matches!(role, Role::Run(_)) {
                 let scope = self.instance_scope(token);
-                let layer = Reads::Shared(self.outer_layer(token));
+                let layer = Reads::Shared(self.base_layer(token));
                 let status = self.instance.token(token).status.clone();
                 self.create(boundary, scope, Role::Compensation, layer, status);
             }

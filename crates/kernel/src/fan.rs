@@ -10,7 +10,7 @@ use crate::{
     run::Run,
     state::{FanOut, Role, ScopeKind, State},
     status,
-    vocabulary::{Assignments, Event, Failure, FailureKind, Reads, TokenId},
+    vocabulary::{Assignments, Event, Failure, FailureKind, LayerId, Reads, TokenId},
 };
 
 impl Run<'_> {
@@ -93,7 +93,7 @@ impl Run<'_> {
     }
 
     /// What the branches wrote, as one set of variables, by branch and never by arrival.
-    fn merge_branches(&self, branches: &[TokenId], rule: &Merge) -> Result<Assignments, Failure> {
+    fn merge_branches(&self, branches: &[LayerId], rule: &Merge) -> Result<Assignments, Failure> {
         let layers = branches.iter().map(|it| &self.instance.layers[it].variables);
         if let Merge::Append(path) = rule {
             let entries = layers.map(|variables| {

@@ -8,7 +8,7 @@ use travertine_expr::{Name, Value};
 use crate::{
     plan::{NodeId, Plan},
     run::{Run, Turn},
-    state::{Cue, Instance, Phase, ROOT, Role, ScopeKind, State, Status, Wait},
+    state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
     vocabulary::{
         Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Reads, Rejection,
@@ -146,7 +146,7 @@ impl Run<'_> {
             status: None,
         });
         for (name, value) in variables {
-            self.set(ROOT, name, Some(value));
+            self.set(ROOT_LAYER, name, Some(value));
         }
         match self.first_status() {
             Ok(None) => {}

@@ -6,7 +6,7 @@ use crate::{
     element::Step,
     plan::{FlowId, Node, NodeId},
     run::Run,
-    state::{Role, State},
+    state::State,
     status,
     vocabulary::{Event, Failure, TokenId},
 };
@@ -143,9 +143,5 @@ impl<'a> Run<'a> {
         }
         self.open_fan(token, &flows);
         Ok(Step::Settled)
-    }
-
-    pub(crate) fn is_branch(&self, token: TokenId) -> bool {
-        matches!(self.instance.token(token).role, Role::Branch(_))
     }
 }

@@ -46,12 +46,17 @@ pub use handle::handle;
 pub use plan::{FlowId, NodeId, Plan};
 pub use run::Turn;
 pub use state::{
-    Cue, Each, Failing, FanOut, Instance, Layer, Merged, Performer, Phase, ROOT, Role, Scope,
+    Cue, Each, Failing, FanOut, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role, Scope,
     ScopeKind, State, Status, Token, Wait,
 };
 pub use status::TIMESTAMP;
 pub use view::View;
 pub use vocabulary::{
-    Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Incident, Job, Post,
+    Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Incident, Job, LayerId, Post,
     PostId, Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
 };
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::{
     element::Step,
-    plan::{Element, FlowId, Node, RestrictionScope, ScopeOutput, Write},
+    plan::{Element, FlowId, Node, RestrictionScope, ScopeOutput},
     run::Run,
     state::{Cue, Role, State},
     vocabulary::{Assignments, Event, Failure, FailureKind, Gate, Reads, Slot, TokenId, WaitFor},
@@ -58,9 +58,9 @@ impl<'a> Run<'a> {
             }
             if !extras.inputs.is_empty() {
                 let inputs = self.eval_all(token, &extras.inputs)?;
-                self.own_layer(token);
+                let own = self.own_layer(token);
                 for (name, value) in inputs {
-                    self.set(token, name, Some(value));
+                    self.set(own, name, Some(value));
                 }
             }
         }
@@ -180,21 +180,13 @@ impl<'a> Run<'a> {
 
     /// Output mappings: what the world around sees of what happened inside.
     fn hand_over(&mut self, token: TokenId, node: &Node) -> Result<(), Failure> {
-        let it = self.instance.token(token);
-        let run = matches!(it.role, Role::Run(_));
-        let owns = it.layer == token;
-        let outer = match self.plan.policy.write {
-            Write::Local if run => token,
-            Write::Local | Write::Propagate => self.outer_layer(token),
-        };
+        let outer = self.base_layer(token);
         let outputs = node.extras.as_ref().map_or(&[][..], |it| &it.outputs);
         let values = self.eval_all(token, outputs)?;
-        let everything = owns
-            && !run
-            && node.element.container().is_some()
+        let everything = node.element.container().is_some()
             && self.plan.policy.scope_output == ScopeOutput::All;
         let inside: Assignments = if everything {
-            let variables = &self.instance.layers[&token].variables;
+            let variables = &self.instance.layers[&self.instance.token(token).layer].variables;
             variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
         } else {
             Vec::new()
@@ -225,13 +217,11 @@ impl<'a> Run<'a> {
         let mapped = node.extras.as_ref().is_some_and(|it| !it.outputs.is_empty());
         if mapped {
             // What is mapped is mapped from here; the rest goes with the layer.
-            self.own_layer(token);
-            self.set(token, name, value);
-        } else if matches!(self.instance.token(token).role, Role::Run(_)) {
-            self.write(token, name, value);
+            let own = self.own_layer(token);
+            self.set(own, name, value);
         } else {
-            let outer = self.outer_layer(token);
-            self.write(outer, name, value);
+            let base = self.base_layer(token);
+            self.write(base, name, value);
         }
     }
 
@@ -281,7 +271,7 @@ impl<'a> Run<'a> {
     pub(crate) fn leave(&mut self, token: TokenId, node: &'a Node, flows: &[FlowId]) {
         let stays = self.keep_for_compensation(token, node);
         let scope = self.instance_scope(token);
-        let layer = Reads::Shared(self.outer_layer_of_leaver(token));
+        let layer = Reads::Shared(self.base_layer(token));
         let status = self.instance.token(token).status.clone();
         let Some((first, others)) = flows.split_first() else {
             if !stays {
@@ -294,11 +284,7 @@ impl<'a> Run<'a> {
         // A token that has hosted a scope has given it its name, so another one goes on.
         let moves = !stays && !node.hosts();
         if moves {
-            if self.instance.token(token).layer == token
-                && !matches!(self.instance.token(token).role, Role::Branch(_))
-            {
-                self.emit(Event::LayerClosed { token });
-            }
+            self.close_layers(token);
             let to = self.plan.flow(*first).to;
             self.emit(Event::TokenMoved { token, via: Some(*first), to });
         } else {
@@ -310,16 +296,6 @@ impl<'a> Run<'a> {
         if !moves && !stays {
             self.drop_scope(token);
             self.emit(Event::TokenGone { token, state: State::Departed });
-        }
-    }
-
-    /// A branch goes on with its own layer; any other token with the one around it.
-    fn outer_layer_of_leaver(&self, token: TokenId) -> TokenId {
-        match self.instance.token(token).role {
-            Role::Branch(_) => token,
-            Role::Flow | Role::Run(_) | Role::Guard(_) | Role::Start | Role::Compensation => {
-                self.outer_layer(token)
-            }
         }
     }
 

@@ -179,8 +179,9 @@ impl<'a> Run<'a> {
         let output = match &plan.output {
             None => None,
             Some((_, OutputItem::Variable(name))) => {
-                let local = &self.instance.layers[&run].variables;
-                Some(local.get(name).cloned().unwrap_or_default())
+                let mut own = self.instance.own_layers(run);
+                let value = own.find_map(|(_, layer)| layer.variables.get(name));
+                Some(value.cloned().unwrap_or_default())
             }
             Some((_, OutputItem::Expression(program))) => Some(self.eval(run, program)?),
         };

@@ -11,10 +11,10 @@ use travertine_expr::{EvalError, Name, Program, Value};
 use crate::{
     apply::apply,
     plan::{Node, NodeId, Plan, Write},
-    state::{Cue, Instance, ROOT, Role, Status},
+    state::{Cue, Instance, Role, Status},
     view::View,
     vocabulary::{
-        Assignments, Event, Failure, FailureKind, Incident, PostId, Reads, Slot, TokenId, WaitFor,
+        Assignments, Event, Failure, FailureKind, Incident, LayerId, PostId, Reads, Slot, TokenId, WaitFor,
         WaitId,
     },
 };
@@ -168,7 +168,7 @@ impl<'a> Run<'a> {
     }
 
     /// Writes a variable as the policy says, from where `layer` is.
-    pub(crate) fn write(&mut self, layer: TokenId, name: Name, value: Option<Value>) {
+    pub(crate) fn write(&mut self, layer: LayerId, name: Name, value: Option<Value>) {
         let target = match self.plan.policy.write {
             Write::Local => self.solid(layer),
             Write::Propagate => self.holder(layer, &name),
@@ -176,14 +176,14 @@ impl<'a> Run<'a> {
         self.set(target, name, value);
     }
 
-    pub(crate) fn write_all(&mut self, layer: TokenId, values: Assignments) {
+    pub(crate) fn write_all(&mut self, layer: LayerId, values: Assignments) {
         for (name, value) in values {
             self.write(layer, name, Some(value));
         }
     }
 
     /// Sets or removes a variable in exactly this layer.
-    pub(crate) fn set(&mut self, layer: TokenId, name: Name, value: Option<Value>) {
+    pub(crate) fn set(&mut self, layer: LayerId, name: Name, value: Option<Value>) {
         if !self.instance.conditions.is_empty() && !self.changed.contains(&name) {
             self.changed.push(Arc::clone(&name));
         }
@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
     }
 
     /// The nearest layer that keeps what is written to it.
-    fn solid(&self, mut layer: TokenId) -> TokenId {
+    fn solid(&self, mut layer: LayerId) -> LayerId {
         while let it = &self.instance.layers[&layer]
             && it.transparent
             && let Some(parent) = it.parent
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
     }
 
     /// The nearest layer that has the name, else the outermost.
-    fn holder(&self, mut layer: TokenId, name: &str) -> TokenId {
+    fn holder(&self, mut layer: LayerId, name: &str) -> LayerId {
         loop {
             let it = &self.instance.layers[&layer];
             match it.parent {
@@ -218,20 +218,36 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The layer around the token's own, or the one it shares.
-    pub(crate) fn outer_layer(&self, token: TokenId) -> TokenId {
-        let layer = self.instance.token(token).layer;
-        if layer == token && token != ROOT {
-            self.instance.layers[&layer].parent.expect("it was opened over another")
-        } else {
-            layer
+    /// The layer that the token's activity works for: that of its run, else the one around all
+    /// layers of its own.
+    pub(crate) fn base_layer(&self, token: TokenId) -> LayerId {
+        let mut layer = self.instance.token(token).layer;
+        while let it = &self.instance.layers[&layer]
+            && it.owner == token
+            && !it.run
+            && let Some(parent) = it.parent
+        {
+            layer = parent;
         }
+        layer
     }
 
-    /// Gives the token a layer of its own, unless it has one.
-    pub(crate) fn own_layer(&mut self, token: TokenId) {
-        if self.instance.token(token).layer != token {
-            self.emit(Event::LayerOpened { token, transparent: false });
+    /// The layer of the activity's own, for mappings and for what is inside; opened on demand.
+    pub(crate) fn own_layer(&mut self, token: TokenId) -> LayerId {
+        let layer = self.instance.token(token).layer;
+        let it = &self.instance.layers[&layer];
+        if it.owner == token && !it.run {
+            return layer;
+        }
+        let layer = LayerId(self.next_name());
+        self.emit(Event::LayerOpened { token, layer });
+        layer
+    }
+
+    /// Leaves the layers behind that the activity had for its own.
+    pub(crate) fn close_layers(&mut self, token: TokenId) {
+        while self.instance.layers[&self.instance.token(token).layer].owner == token {
+            self.emit(Event::LayerClosed { token });
         }
     }
 

@@ -11,13 +11,16 @@ use travertine_expr::{Name, Value};
 use crate::{
     plan::{FlowId, NodeId},
     vocabulary::{
-        Assignments, Catches, Ending, Failure, Incident, Post, PostId, Slot, TokenId, WaitFor,
+        Assignments, Catches, Ending, Failure, Incident, LayerId, Post, PostId, Slot, TokenId, WaitFor,
         WaitId,
     },
 };
 
 /// The token of the process itself, which hosts the outermost scope.
 pub const ROOT: TokenId = TokenId(1);
+
+/// The layer of the process itself.
+pub const ROOT_LAYER: LayerId = LayerId(1);
 
 /// One run of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,8 +35,8 @@ pub struct Instance {
     pub tokens: BTreeMap<TokenId, Token>,
     /// Its scopes, by host.
     pub scopes: BTreeMap<TokenId, Scope>,
-    /// Its variables, by owner.
-    pub layers: BTreeMap<TokenId, Layer>,
+    /// Its variables.
+    pub layers: BTreeMap<LayerId, Layer>,
     /// What its tokens wait for.
     pub waits: BTreeMap<WaitId, Wait>,
     /// Tokens that need an operator.
@@ -50,6 +53,8 @@ pub struct Instance {
     pub(crate) inclusive: BTreeSet<(TokenId, NodeId)>,
     /// How many names have been given out.
     pub(crate) names: u64,
+    /// How many cues have been given.
+    pub(crate) cues: u64,
 }
 
 /// How far an instance is.
@@ -80,8 +85,8 @@ pub struct Token {
     pub state: State,
     /// What it is there for.
     pub role: Role,
-    /// The layer its reads begin at, named by the token that owns it.
-    pub layer: TokenId,
+    /// The layer its reads begin at.
+    pub layer: LayerId,
     /// Its status attributes.
     pub status: Status,
     /// What it waits for.
@@ -239,8 +244,8 @@ pub struct Each {
 pub struct FanOut {
     /// How many branches there were.
     pub count: u32,
-    /// The first token of each branch, which owns the branch's layer.
-    pub branches: Vec<TokenId>,
+    /// The layer of each branch.
+    pub branches: Vec<LayerId>,
     /// Where the branches end: where the first of them ended.
     pub fan_in: Option<NodeId>,
     /// The tokens that have arrived there.
@@ -273,10 +278,12 @@ pub struct Merged {
 }
 
 /// Variables, over those of another layer.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
+    /// The token whose end is its end; for a branch the host of the fan-out.
+    pub owner: TokenId,
     /// The layer around it.
-    pub parent: Option<TokenId>,
+    pub parent: Option<LayerId>,
     /// Its own variables.
     pub variables: BTreeMap<Name, Value>,
     /// Whether writes pass through to the layer around it.
@@ -349,7 +356,15 @@ impl Instance {
 
     /// The process's own variables. They stay after the end.
     pub fn variables(&self) -> Option<&BTreeMap<Name, Value>> {
-        self.layers.get(&ROOT).map(|it| &it.variables)
+        self.layers.get(&ROOT_LAYER).map(|it| &it.variables)
+    }
+
+    /// The layers that a token owns, innermost first.
+    pub(crate) fn own_layers(&self, token: TokenId) -> impl Iterator<Item = (LayerId, &Layer)> {
+        let first = self.token(token).layer;
+        std::iter::successors(Some(first), |it| self.layers[it].parent)
+            .map(|id| (id, &self.layers[&id]))
+            .take_while(move |(_, layer)| layer.owner == token)
     }
 
     pub(crate) fn token(&self, id: TokenId) -> &Token {

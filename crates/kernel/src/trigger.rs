@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
     /// A token beside `of`, in the same scope and with the same view of it.
     fn guard(&mut self, of: TokenId, node: NodeId) -> TokenId {
         let scope = self.instance_scope(of);
-        let layer = Reads::Shared(self.outer_layer(of));
+        let layer = Reads::Shared(self.base_layer(of));
         let status = self.instance.token(of).status.clone();
         let guard = self.create(node, scope, Role::Guard(of), layer, status);
         self.emit(Event::TokenState { token: guard, state: State::Busy });
@@ -318,9 +318,9 @@ impl<'a> Run<'a> {
         } else {
             self.rearm_start(scope, event, next);
         }
-        self.own_layer(host);
+        let own = self.own_layer(host);
         for (name, value) in variables {
-            self.set(host, name, Some(value));
+            self.set(own, name, Some(value));
         }
         if let Err(failure) = self.enter(host) {
             self.fail(host, failure, crate::state::Cue::Enter);

@@ -7,7 +7,7 @@ use travertine_expr::{Name, Value, Variables};
 use crate::{
     plan::{Plan, Repeat},
     state::{Each, Instance, Role, ScopeKind, Token},
-    vocabulary::{Assignments, TokenId},
+    vocabulary::{Assignments, LayerId, TokenId},
 };
 
 /// The variables that a token sees: names given for this look alone, its status, then layer by
@@ -17,7 +17,7 @@ pub struct View<'a> {
     plan: &'a Plan,
     instance: &'a Instance,
     token: Option<&'a Token>,
-    layer: TokenId,
+    layer: LayerId,
     extra: &'a [(Name, Value)],
 }
 
@@ -100,7 +100,7 @@ impl Variables for View<'_> {
                 return Some(value.clone());
             }
             if layer.run
-                && let Some(value) = self.of_run(id, name)
+                && let Some(value) = self.of_run(layer.owner, name)
             {
                 return Some(value);
             }
@@ -119,7 +119,7 @@ impl Variables for View<'_> {
             let Some(layer) = self.instance.layers.get(&id) else { break };
             names.extend(layer.variables.keys().cloned());
             if layer.run {
-                self.run_names(id, &mut names);
+                self.run_names(layer.owner, &mut names);
             }
             next = layer.parent;
         }

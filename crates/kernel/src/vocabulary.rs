@@ -18,6 +18,10 @@ pub struct TokenId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitId(pub u64);
 
+/// A layer's name within its instance. It is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LayerId(pub u64);
+
 /// The name of a thing sent, within its instance. It is never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PostId(pub u64);
@@ -196,12 +200,12 @@ pub enum Event {
         /// All of them.
         status: Status,
     },
-    /// A token has a layer of variables of its own.
+    /// A token has a layer of variables of its own, over the one it had.
     LayerOpened {
         /// Its name.
         token: TokenId,
-        /// Whether writes pass through to the layer around it.
-        transparent: bool,
+        /// The layer's name.
+        layer: LayerId,
     },
     /// A token has gone back to the layer around its own, which is gone.
     LayerClosed {
@@ -210,8 +214,8 @@ pub enum Event {
     },
     /// A variable has a new value.
     VariableSet {
-        /// The layer, named by the token that owns it.
-        layer: TokenId,
+        /// The layer.
+        layer: LayerId,
         /// The variable.
         name: Name,
         /// The value.
@@ -219,8 +223,8 @@ pub enum Event {
     },
     /// A variable is gone from a layer.
     VariableRemoved {
-        /// The layer, named by the token that owns it.
-        layer: TokenId,
+        /// The layer.
+        layer: LayerId,
         /// The variable.
         name: Name,
     },
@@ -354,9 +358,9 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// One that is there.
-    Shared(TokenId),
-    /// A new one of its own, over this one; over none for the process.
-    Own(Option<TokenId>),
+    Shared(LayerId),
+    /// A new one, over this one; over none for the process. Its name is the token's number.
+    Own(Option<LayerId>),
 }
 
 /// Which of a token's waits is meant.

@@ -190,15 +190,13 @@ impl<'a> Run<'a> {
         let definition = self.eval_name(token, &call.definition)?;
         let variables = if call.all_in {
             self.view(token).all()
-        } else if self.instance.token(token).layer == token {
+        } else {
             let inputs = self.node_of(token).extras.as_ref().map_or(&[][..], |it| &it.inputs);
-            let layer = &self.instance.layers[&token].variables;
+            let layer = &self.instance.layers[&self.instance.token(token).layer].variables;
             inputs
                 .iter()
                 .filter_map(|(name, _)| Some((name.clone(), layer.get(name)?.clone())))
                 .collect()
-        } else {
-            Vec::new()
         };
         let catches = self.catches(token);
         let binding = call.binding.clone();
