@@ -1,0 +1,163 @@
+//! What is deployed: definitions with their versions, and what starts them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use travertine_expr::{Map, Name, Program, Value};
+use travertine_kernel::{
+    NodeId, Plan,
+    plan::{Element, Start, TimerKind, Trigger},
+    time,
+};
+
+use crate::{Error, Timestamp};
+
+/// A version of something that can be run.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its id, shared by all versions.
+    pub id: Name,
+    /// Which version, from 1.
+    pub version: u32,
+    /// What was deployed together has the same number.
+    pub deployment: u32,
+    /// What the kernel runs.
+    pub plan: Arc<Plan>,
+    /// What starts it from outside.
+    pub starts: Vec<StartTrigger>,
+}
+
+/// One trigger of a start event.
+#[derive(Clone, Debug)]
+pub struct StartTrigger {
+    /// The start event.
+    pub node: NodeId,
+    /// Which of its triggers.
+    pub position: usize,
+    /// What must happen.
+    pub on: StartOn,
+}
+
+/// What starts an instance from outside.
+#[derive(Clone, Debug)]
+pub enum StartOn {
+    /// A message of this name.
+    Message(Name),
+    /// A signal of this name.
+    Signal(Name),
+    /// A time.
+    Timer(time::Due),
+    /// A condition on variables that someone offers.
+    Condition(Program),
+}
+
+/// Everything deployed.
+#[derive(Clone, Debug, Default)]
+pub struct Definitions {
+    versions: BTreeMap<Name, Vec<Arc<Definition>>>,
+    deployments: u32,
+}
+
+impl Definitions {
+    /// The latest version of each, by id.
+    pub fn latest(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.versions.values().filter_map(|it| it.last())
+    }
+
+    /// The latest version of the definition of that id.
+    pub fn find(&self, id: &str) -> Option<&Arc<Definition>> {
+        self.versions.get(id)?.last()
+    }
+
+    /// The version of the definition that `binding` names, as `caller` sees it: a number, or
+    /// `deployment` for the one deployed together with the caller; the latest where it names none.
+    pub fn bound(
+        &self,
+        id: &str,
+        binding: Option<&str>,
+        caller: &Definition,
+    ) -> Option<&Arc<Definition>> {
+        let versions = self.versions.get(id)?;
+        match binding {
+            None | Some("latest") => versions.last(),
+            Some("deployment") => versions.iter().find(|it| it.deployment == caller.deployment),
+            Some(version) => {
+                let version: u32 = version.parse().ok()?;
+                versions.iter().find(|it| it.version == version)
+            }
+        }
+    }
+
+    /// Adds a version of each; all of them, or none where the start of one makes no sense.
+    pub(crate) fn add(
+        &mut self,
+        all: &[(Name, Arc<Plan>)],
+        now: Timestamp,
+    ) -> Result<Vec<Arc<Definition>>, Error> {
+        let mut added = Vec::new();
+        for (id, plan) in all {
+            added.push((Name::clone(id), Arc::clone(plan), start_triggers(id, plan, now)?));
+        }
+        self.deployments += 1;
+        let added = added.into_iter().map(|(id, plan, starts)| {
+            let versions = self.versions.entry(Name::clone(&id)).or_default();
+            let version = versions.last().map_or(1, |it| it.version + 1);
+            let deployment = self.deployments;
+            versions.push(Arc::new(Definition { id, version, deployment, plan, starts }));
+            Arc::clone(versions.last().expect("it has just been added"))
+        });
+        Ok(added.collect())
+    }
+}
+
+impl Definition {
+    pub(crate) fn start(&self, node: NodeId) -> Option<&Start> {
+        match &self.plan.node(node).element {
+            Element::Start(start) => Some(start),
+            _ => None,
+        }
+    }
+}
+
+fn start_triggers(id: &Name, plan: &Plan, now: Timestamp) -> Result<Vec<StartTrigger>, Error> {
+    let mut triggers = Vec::new();
+    for &node in &plan.root().typed_starts {
+        let Element::Start(start) = &plan.node(node).element else { continue };
+        for (position, trigger) in start.triggers.iter().enumerate() {
+            let on = start_on(plan, trigger, now).map_err(|reason| Error::BadStart {
+                definition: Name::clone(id),
+                start: Name::clone(&plan.node(node).name),
+                reason,
+            })?;
+            triggers.extend(on.map(|on| StartTrigger { node, position, on }));
+        }
+    }
+    Ok(triggers)
+}
+
+/// What a trigger waits for before there are any variables; `None` for one that only happens within.
+fn start_on(plan: &Plan, trigger: &Trigger, now: Timestamp) -> Result<Option<StartOn>, String> {
+    let text = |program: &Program| match program.value(&Map::new(), &plan.limits) {
+        Ok(Value::String(text)) => Ok(text),
+        Ok(other) => Err(format!("`{}` is {}, not a text", program.source(), other.kind())),
+        Err(error) => Err(format!("`{}`: {error}", program.source())),
+    };
+    Ok(match trigger {
+        Trigger::Message(message) => Some(StartOn::Message(text(&message.name)?)),
+        Trigger::Signal { name } => Some(StartOn::Signal(text(name)?)),
+        Trigger::Timer { kind, when } => {
+            let kind = match kind {
+                TimerKind::Date => time::Timer::Date,
+                TimerKind::Duration => time::Timer::Duration,
+                TimerKind::Cycle => time::Timer::Cycle,
+            };
+            let text = text(when)?;
+            let wrong = |error| format!("`{text}` is no time: {error}");
+            Some(StartOn::Timer(time::due(kind, &text, now).map_err(wrong)?))
+        }
+        Trigger::Condition { when, .. } => Some(StartOn::Condition(when.clone())),
+        Trigger::Error { .. }
+        | Trigger::Escalation { .. }
+        | Trigger::Compensation
+        | Trigger::Cancel => None,
+    })
+}
