@@ -18,6 +18,8 @@ const XPATH: &str = "http://www.w3.org/1999/XPath";
 #[derive(Debug)]
 pub(crate) struct Compiler<'a> {
     pub(crate) languages: &'a Languages,
+    /// The language of texts in models that name none.
+    pub(crate) default: Option<&'a str>,
     pub(crate) sink: &'a Sink,
 }
 
@@ -108,7 +110,7 @@ impl Compiler<'_> {
             self.sink.error("TV0501", text.at, message, "write an expression");
             return nothing();
         }
-        let (name, source) = language(text);
+        let (name, source) = self.language(text);
         let Some(language) = self.languages.find(name) else {
             if let Some(variable) = text.text.strip_prefix('=').map(str::trim)
                 && is_identifier(variable)
@@ -127,22 +129,22 @@ impl Compiler<'_> {
             nothing()
         })
     }
-}
 
-/// The language of a text, and the text as that language wants it.
-fn language(text: Text<'_>) -> (&str, &str) {
-    if let Some(language) = text.language {
-        return (language, text.text);
-    }
-    if text.text.contains("${") || text.text.contains("#{") {
-        return ("juel", text.text);
-    }
-    if let Some(feel) = text.text.strip_prefix('=') {
-        return ("feel", feel.trim_start());
-    }
-    match text.at.document().root().attr("expressionLanguage") {
-        Some(language) if !language.starts_with(XPATH) => (language, text.text),
-        _ => ("javascript", text.text),
+    /// The language of a text, and the text as that language wants it.
+    fn language<'t>(&'t self, text: Text<'t>) -> (&'t str, &'t str) {
+        if let Some(language) = text.language {
+            return (language, text.text);
+        }
+        if text.text.contains("${") || text.text.contains("#{") {
+            return ("juel", text.text);
+        }
+        if let Some(feel) = text.text.strip_prefix('=') {
+            return ("feel", feel.trim_start());
+        }
+        match text.at.document().root().attr("expressionLanguage") {
+            Some(language) if !language.starts_with(XPATH) => (language, text.text),
+            _ => (self.default.unwrap_or("javascript"), text.text),
+        }
     }
 }
 

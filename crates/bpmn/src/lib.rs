@@ -33,6 +33,9 @@ pub struct Options {
     pub languages: Languages,
     /// The dialect of models that name none themselves.
     pub dialect: Option<Dialect>,
+    /// The language of texts in models that name none, where it is not JavaScript. Times are texts
+    /// of that language too then, unless they are ISO 8601.
+    pub expression_language: Option<String>,
     /// The choices that dialects make differently, where they are not the dialect's own. What a
     /// process says itself still counts.
     pub policy: Option<Policy>,
@@ -44,6 +47,12 @@ pub struct Options {
 impl Options {
     /// The options with these languages and nothing out of the ordinary.
     pub fn new(languages: Languages) -> Self {
-        Self { languages, dialect: None, policy: None, wait_tasks: Vec::new() }
+        Self {
+            languages,
+            dialect: None,
+            expression_language: None,
+            policy: None,
+            wait_tasks: Vec::new(),
+        }
     }
 }

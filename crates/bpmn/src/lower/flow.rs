@@ -24,8 +24,12 @@ impl<'a> Lowering<'a> {
                     self.nodes[index(to)].name
                 )),
             };
+            // Gateways that always take all flows do so in Camunda 7 too, whatever is written there.
+            let always =
+                self.sources[index(from)].is_any(&["parallelGateway", "eventBasedGateway"]);
             let condition = source
                 .child("conditionExpression")
+                .filter(|_| !always)
                 .map(|it| self.compiler.expression(self.condition_text(it)));
             let place = self.add_flow(Flow { name, from, to, condition });
             self.flow_places.insert(source.key(), place);

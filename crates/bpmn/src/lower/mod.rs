@@ -51,7 +51,11 @@ pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Plan {
     let mut lowering = Lowering {
         cx,
         dialect: cx.files.dialect(process),
-        compiler: Compiler { languages: &cx.options.languages, sink: cx.sink },
+        compiler: Compiler {
+            languages: &cx.options.languages,
+            default: cx.options.expression_language.as_deref(),
+            sink: cx.sink,
+        },
         nodes: Vec::new(),
         sources: Vec::new(),
         flows: Vec::new(),

@@ -35,7 +35,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn each(&self, node: Node<'a>, several: Node<'a>, element: &Element) -> Option<Each> {
-        if several.attr("behavior").is_some_and(|it| it != "All") {
+        if several.attr("behavior").is_some_and(|it| it != "All")
+            || several.child("complexBehaviorDefinition").is_some()
+        {
             let message = format!("{} throws events as its runs end", node.title());
             let help = "this is not executed yet; remove behavior, or throw the event behind it";
             self.error("TV0803", several, message, help);

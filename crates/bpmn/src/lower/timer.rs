@@ -29,25 +29,33 @@ impl<'a> Lowering<'a> {
             self.error("TV0511", second, message, "keep one of them");
         }
         let text = Text::of(node);
-        let when = if text.is_marked() {
+        let when = if is_time(kind, text.text) {
+            literal(text.text)
+        } else if text.is_marked() || self.compiler.default.is_some() {
             self.compiler.expression(text)
         } else {
-            self.check_time(node, kind, text.text);
+            self.not_a_time(node, kind, text.text);
             literal(text.text)
         };
         Some(Trigger::Timer { kind, when })
     }
 
-    fn check_time(&self, node: Node<'a>, kind: TimerKind, text: &str) {
-        let (fits, example) = match kind {
-            TimerKind::Date => (iso8601::is_date_time(text), "2030-01-31T12:00:00Z"),
-            TimerKind::Duration => (iso8601::is_duration(text), "PT15M"),
-            TimerKind::Cycle => (iso8601::is_cycle(text), "R3/PT10M"),
+    fn not_a_time(&self, node: Node<'a>, kind: TimerKind, text: &str) {
+        let example = match kind {
+            TimerKind::Date => "2030-01-31T12:00:00Z",
+            TimerKind::Duration => "PT15M",
+            TimerKind::Cycle => "R3/PT10M",
         };
-        if !fits {
-            let message = format!("'{text}' is not a {} of ISO 8601", node.name());
-            self.error("TV0512", node, message, &format!("write something like {example}"));
-        }
+        let message = format!("'{text}' is not a {} of ISO 8601", node.name());
+        self.error("TV0512", node, message, &format!("write something like {example}, or ${{…}}"));
+    }
+}
+
+fn is_time(kind: TimerKind, text: &str) -> bool {
+    match kind {
+        TimerKind::Date => iso8601::is_date_time(text),
+        TimerKind::Duration => iso8601::is_duration(text),
+        TimerKind::Cycle => iso8601::is_cycle(text),
     }
 }
 

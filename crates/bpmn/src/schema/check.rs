@@ -6,7 +6,7 @@ use super::{Content, Type, chain, find, is_a, value};
 use crate::{
     dialect::Dialect,
     files::Files,
-    report::Sink,
+    report::{Severity, Sink},
     xml::{Attribute, Document, Node, Ns, local_part},
 };
 
@@ -97,11 +97,13 @@ fn reference(
     files: &Files<'_>,
     sink: &Sink,
 ) {
-    let report = |code, message: String, help: &str| match attribute {
-        Some(attribute) => sink.attribute_error(code, node, attribute, message, help),
-        None => sink.error(code, node, message, help),
-    };
     let name = attribute.map_or(node.name(), |it| it.name.as_str());
+    // Lanes and types change nothing, so what they lack breaks nothing.
+    let harmless = ["flowNodeRef", "structureRef", "itemRef", "itemSubjectRef"].contains(&name);
+    let severity = if harmless { Severity::Warning } else { Severity::Error };
+    let place = attribute.map_or(node.place(), |it| it.place);
+    let report =
+        |code, message: String, help: &str| sink.add(severity, code, node, place, message, help);
     let owner = if attribute.is_some() { Some(node) } else { node.parent() };
     let owner = owner.map(Node::title).unwrap_or_default();
     let prefix = text.split_once(':').map(|(prefix, _)| prefix);

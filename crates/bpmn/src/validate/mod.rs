@@ -1,6 +1,91 @@
 //! The rules of the standard that no schema can state.
+//!
+//! Each file is a group of rules about one thing. A rule reports and goes on: what it reports is
+//! never run, so nobody after it has to be afraid.
 
-use crate::{files::Files, report::Sink};
+mod collaboration;
+mod compensation;
+mod container;
+mod data;
+mod event;
+mod event_gateway;
+mod flow;
+mod gateway;
+mod graph;
+
+use crate::{
+    dialect::Dialect,
+    files::Files,
+    report::{Severity, Sink},
+    schema,
+    xml::{Node, Ns},
+};
+use graph::Graph;
 
 /// Checks all files.
-pub(crate) fn validate(_files: &Files<'_>, _sink: &Sink) {}
+pub(crate) fn validate(files: &Files<'_>, sink: &Sink) {
+    for (document, dialect) in &files.documents {
+        let root = document.root();
+        collaboration::check(root, files, sink);
+        data::check(root, files, sink);
+        for process in root.all("process") {
+            let graph = Graph::new(process, files);
+            let rules = Rules { files, sink, graph: &graph, dialect: *dialect };
+            rules.container(process);
+        }
+    }
+    if files.documents.iter().any(|(it, _)| it.root().is("definitions"))
+        && files.processes().next().is_none()
+        && let Some((document, _)) = files.documents.first()
+    {
+        let message = "there is no process to run in these files".to_owned();
+        sink.error("TV0401", document.root(), message, "add a process");
+    }
+}
+
+/// What every rule about a process needs.
+#[derive(Clone, Copy, Debug)]
+struct Rules<'a> {
+    files: &'a Files<'a>,
+    sink: &'a Sink,
+    graph: &'a Graph<'a>,
+    dialect: Dialect,
+}
+
+impl<'a> Rules<'a> {
+    /// Checks a process or sub-process and everything in it.
+    fn container(&self, container: Node<'a>) {
+        self.check_container(container);
+        for node in container.children().filter(|it| *it.ns() == Ns::Bpmn) {
+            match node.name() {
+                "sequenceFlow" => self.check_flow(node),
+                name if schema::is_a(name, "anyEvent") => self.check_event(node),
+                name if schema::is_a(name, "gateway") => self.check_gateway(node),
+                _ => {}
+            }
+            if schema::is_a(node.name(), "flowNode") {
+                self.check_connections(node);
+                self.check_default(node);
+            }
+            if schema::is_a(node.name(), "activity") {
+                self.check_compensation(node);
+            }
+            if schema::is_a(node.name(), "subProcess") {
+                self.container(node);
+            }
+        }
+    }
+
+    fn error(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        self.sink.error(code, at, message, help);
+    }
+
+    /// A rule of the standard that Camunda 7 does not enforce, and its models do not keep.
+    fn strict(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        let severity = match self.dialect {
+            Dialect::Camunda7 => Severity::Warning,
+            Dialect::Native | Dialect::Camunda8 => Severity::Error,
+        };
+        self.sink.add(severity, code, at, at.place(), message, help);
+    }
+}

@@ -45,13 +45,14 @@ fn cases(suite: &Path) -> Vec<Case> {
         .collect()
 }
 
-fn report(files: &[PathBuf], dialect: Option<Dialect>) -> Report {
+fn report(files: &[PathBuf], dialect: Option<Dialect>, language: Option<&str>) -> Report {
     let contents: Vec<_> = files.iter().map(|it| std::fs::read(it).unwrap()).collect();
     let names: Vec<_> = files.iter().map(|it| it.display().to_string()).collect();
     let files: Vec<_> =
         names.iter().zip(&contents).map(|(name, it)| (name.as_str(), it.as_slice())).collect();
     let mut options = lenient();
     options.dialect = dialect;
+    options.expression_language = language.map(str::to_owned);
     read(&files, &options)
 }
 
@@ -59,12 +60,14 @@ fn report(files: &[PathBuf], dialect: Option<Dialect>) -> Report {
 fn models_that_run_are_read_and_models_that_break_the_standard_are_refused() {
     let Some(suites) = suites() else { return };
     let (mut wrongly_refused, mut wrongly_taken) = (0, 0);
-    for (suite, dialect) in
-        [("betsy", None), ("camunda7", Some(Dialect::Camunda7)), ("spiff", None)]
-    {
+    for (suite, dialect, language) in [
+        ("betsy", None, None),
+        ("camunda7", Some(Dialect::Camunda7), None),
+        ("spiff", None, Some("python")),
+    ] {
         let (mut taken, mut refused) = (0, 0);
         for case in cases(&suites.join(suite)) {
-            let report = report(&case.files, dialect);
+            let report = report(&case.files, dialect, language);
             if report.is_rejected() == case.rejected {
                 *(if case.rejected { &mut refused } else { &mut taken }) += 1;
                 continue;

@@ -1,0 +1,91 @@
+//! Rules about collaborations, roles and annotations.
+
+use crate::{
+    files::Files,
+    report::Sink,
+    schema,
+    xml::{Node, Ns},
+};
+
+pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn) {
+        match node.name() {
+            "messageFlow" => message_flow(node, files, sink),
+            "callActivity" => called(node, files, sink),
+            "documentation" | "textAnnotation" => text_format(node, sink),
+            name if schema::is_a(name, "resourceRole") => role(node, sink),
+            _ => {}
+        }
+    }
+}
+
+/// A message goes from one participant to another, from something that sends to something that
+/// receives.
+fn message_flow<'a>(flow: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let end = |name| files.resolve(flow, flow.attr(name)?);
+    let (Some(source), Some(target)) = (end("sourceRef"), end("targetRef")) else { return };
+    if participant(source, files) == participant(target, files) {
+        let message = format!("{} stays within one participant", flow.title());
+        sink.error("TV0480", flow, message, "use a sequence flow, or another participant");
+    }
+    let sends = |it: Node<'_>| !schema::is_a(it.name(), "catchEvent") && !it.is("receiveTask");
+    let receives = |it: Node<'_>| !schema::is_a(it.name(), "throwEvent") && !it.is("sendTask");
+    if !sends(source) {
+        let message = format!("{} begins at {}, which sends nothing", flow.title(), source.title());
+        sink.error("TV0481", flow, message, "turn it around");
+    }
+    if !receives(target) {
+        let message =
+            format!("{} ends at {}, which receives nothing", flow.title(), target.title());
+        sink.error("TV0481", flow, message, "turn it around");
+    }
+}
+
+/// The participant that a node is or belongs to; the process where no participant has it.
+fn participant<'a>(node: Node<'a>, files: &Files<'a>) -> Node<'a> {
+    let Some(process) = node.ancestors().find(|it| it.is("process")) else { return node };
+    let participants = process.document().root().all("collaboration").flat_map(|it| it.children());
+    let mut owners = participants.filter(|it| {
+        it.is("participant")
+            && it.attr("processRef").and_then(|id| files.resolve(*it, id)) == Some(process)
+    });
+    owners.next().unwrap_or(process)
+}
+
+/// A called process must be startable without a trigger.
+fn called<'a>(call: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let target = call.attr("calledElement").and_then(|it| files.resolve_as(call, it, "process"));
+    let Some(process) = target else { return };
+    let waits = |start: Node<'a>| {
+        start.children().any(|it| {
+            it.is("eventDefinitionRef")
+                || (*it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition"))
+        })
+    };
+    let mut starts = process.all("startEvent").peekable();
+    if starts.peek().is_some() && starts.all(waits) {
+        let message = format!(
+            "{} calls {}, which waits for an event to start",
+            call.title(),
+            process.title()
+        );
+        sink.error("TV0432", call, message, "add a plain start event to the called process");
+    }
+}
+
+fn text_format(node: Node<'_>, sink: &Sink) {
+    let Some(format) = node.attr("textFormat") else { return };
+    let is_mime =
+        format.split_once('/').is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty());
+    if !is_mime {
+        let message = format!("'{format}' is not a MIME type");
+        sink.error("TV0208", node, message, "write something like text/plain");
+    }
+}
+
+fn role(node: Node<'_>, sink: &Sink) {
+    if node.child("resourceRef").is_some() && node.child("resourceAssignmentExpression").is_some() {
+        let message = format!("{} names a resource and an expression", node.title());
+        sink.error("TV0209", node, message, "keep one of them");
+    }
+}
