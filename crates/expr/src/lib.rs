@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod js;
 mod json;
 pub mod juel;
 mod number;

@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
+    js::JavaScript,
     juel::Juel,
     value::{Map, Name, Value},
 };
@@ -113,6 +114,12 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
+impl From<Limit> for EvalError {
+    fn from(limit: Limit) -> Self {
+        Self::Limit(limit)
+    }
+}
+
 /// Why a source text is not a program. Lines and columns count from 1, within the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileError {
@@ -219,7 +226,7 @@ impl Languages {
 
     /// All that come with the engine.
     pub fn standard() -> Self {
-        Self::empty().with(Arc::new(Juel))
+        Self::empty().with(Arc::new(Juel)).with(Arc::new(JavaScript))
     }
 
     /// Adds a language. It goes before those already there that share a name with it.

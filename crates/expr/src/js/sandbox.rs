@@ -1,0 +1,414 @@
+//! One run of a script: its own runtime, what it may see, what it may cost, what it leaves behind.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use rquickjs::{
+    Coerced, Context, Ctx, Exception, FromJs, Function, Object, Runtime,
+    context::{EvalOptions, intrinsic},
+    object::Filter,
+};
+
+use crate::{
+    program::{CompileError, EvalError, Kind, Limit, Limits, Outcome, Variables},
+    value::{Name, Value},
+};
+
+use super::convert::{self, Reader};
+
+/// Everything but `Date`, `performance`, typed arrays with their atomics, and weak references.
+type Intrinsics = (
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::Proxy,
+    intrinsic::MapSet,
+    intrinsic::Promise,
+);
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// Its names are those of no script: `with` puts the variables between the script and the globals,
+/// and the inner function keeps what the script declares out of the variables.
+const RUN: &str = "(function () { with (arguments[0]) { return (function () { \
+                   return eval(arguments[0]); })(arguments[1]); } })";
+
+/// What the engine counts as one step it asks about only every so often.
+const STEPS_PER_INTERRUPT: u64 = 10_000;
+
+/// What an empty context holds, with room to spare.
+const EMPTY_BYTES: usize = 512 << 10;
+
+/// How much of the native stack a nested call takes, roughly.
+const CALL_BYTES: usize = 2 << 10;
+
+/// The text as it is evaluated.
+pub(super) fn text(kind: Kind, source: &str) -> String {
+    match kind {
+        Kind::Expression => format!("({source}\n)"),
+        Kind::Script => source.to_owned(),
+    }
+}
+
+/// Checks the syntax without running anything.
+pub(super) fn check(kind: Kind, source: &str) -> Result<(), CompileError> {
+    match kind {
+        Kind::Script => check_text(source, ""),
+        // Both must hold, so that `1) + (2` is no expression.
+        Kind::Expression => check_text(&text(kind, source), "(")
+            .and_then(|()| check_text(&format!("[{source}\n]"), "[")),
+    }
+}
+
+fn check_text(text: &str, before: &str) -> Result<(), CompileError> {
+    let problem = |message: String, line: u32, column: u32| {
+        let shift = if line == 1 { u32::try_from(before.len()).unwrap_or(0) } else { 0 };
+        CompileError { message, line, column: column.saturating_sub(shift).max(1) }
+    };
+    let (_, context) = empty(&Limits::default())
+        .map_err(|error| problem(format!("no room for a script: {error}"), 1, 1))?;
+    context.with(|ctx| {
+        // It is read as a whole, and then thrown away before anything in it runs.
+        let checked = eval::<rquickjs::Value<'_>>(&ctx, format!("throw 0;\n{text}"), "check");
+        match checked {
+            Ok(_) => Ok(()),
+            Err(rquickjs::Error::Exception) => {
+                let thrown = ctx.catch();
+                if thrown.is_int() {
+                    return Ok(());
+                }
+                let exception = thrown.as_exception();
+                let message = exception.and_then(Exception::message).unwrap_or_default();
+                let stack = exception.and_then(Exception::stack).unwrap_or_default();
+                let (line, column) = place(&stack, "check").unwrap_or((2, 1));
+                Err(problem(message, line.saturating_sub(1).max(1), column))
+            }
+            Err(error) => Err(problem(error.to_string(), 1, 1)),
+        }
+    })
+}
+
+/// Runs a script that has been checked.
+pub(super) fn run(
+    text: &str,
+    words: &[Name],
+    variables: &dyn Variables,
+    limits: &Limits,
+) -> Result<Outcome, EvalError> {
+    let known = words.iter().map(|it| (Name::clone(it), variables.get(it))).collect();
+    let host = Rc::new(Host::new(Known::Words(known), limits));
+    let outcome = run_with(text, &host, limits);
+    if !host.lacks_a_name.get() {
+        return outcome;
+    }
+    // It asked for a name that it does not spell. Nothing has happened yet, so it can run again, now
+    // with everything at hand.
+    let all =
+        variables.names().into_iter().filter_map(|it| variables.get(&it).map(|value| (it, value)));
+    run_with(text, &Rc::new(Host::new(Known::All(all.collect()), limits)), limits)
+}
+
+/// What the script can reach outside of its runtime.
+struct Host {
+    known: Known,
+    depth_max: usize,
+    steps_max: u64,
+    steps: Cell<u64>,
+    lacks_a_name: Cell<bool>,
+    /// What went wrong in a call out of the script, where its exception does not say it all.
+    error: RefCell<Option<EvalError>>,
+}
+
+enum Known {
+    Words(BTreeMap<Name, Option<Value>>),
+    All(indexmap::IndexMap<Name, Value>),
+}
+
+impl Host {
+    fn new(known: Known, limits: &Limits) -> Self {
+        Self {
+            known,
+            depth_max: limits.depth_max.min(convert::DEPTH_MAX),
+            steps_max: limits.steps_max,
+            steps: Cell::new(0),
+            lacks_a_name: Cell::new(false),
+            error: RefCell::new(None),
+        }
+    }
+
+    /// The variable before the run, or `Err` where that is not known.
+    fn original(&self, name: &str) -> Result<Option<&Value>, Unknown> {
+        match &self.known {
+            Known::Words(words) => words.get(name).map(Option::as_ref).ok_or(Unknown),
+            Known::All(all) => Ok(all.get(name)),
+        }
+    }
+
+    fn load<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<rquickjs::Value<'js>> {
+        match self.original(name) {
+            Err(Unknown) => Err(self.give_up(ctx)),
+            Ok(None) => Ok(rquickjs::Value::new_undefined(ctx.clone())),
+            Ok(Some(value)) => convert::to_js(ctx, value, self.depth_max).map_err(|refusal| {
+                match refusal.into_error(name) {
+                    Ok(error) => {
+                        let message = error.to_string();
+                        if let EvalError::Limit(_) = error {
+                            self.error.replace(Some(error));
+                        }
+                        Exception::throw_type(ctx, &message)
+                    }
+                    Err(error) => error,
+                }
+            }),
+        }
+    }
+
+    fn names(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Vec<String>> {
+        match &self.known {
+            Known::Words(_) => Err(self.give_up(ctx)),
+            Known::All(all) => Ok(all.keys().map(|it| it.as_ref().to_owned()).collect()),
+        }
+    }
+
+    /// The script may catch this, but whatever it does then is thrown away.
+    fn give_up(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
+        self.lacks_a_name.set(true);
+        Exception::throw_message(ctx, "not all variables are known")
+    }
+
+    /// Counts steps; whether there were too many.
+    fn count(&self, steps: u64) -> bool {
+        self.steps.set(self.steps.get().saturating_add(steps));
+        self.steps.get() > self.steps_max
+    }
+
+    /// Whether it is a true list, whose length has been counted as steps.
+    fn charge(&self, ctx: &Ctx<'_>, value: &rquickjs::Value<'_>) -> rquickjs::Result<bool> {
+        let Some(list) = value.as_array().filter(|_| !value.is_proxy()) else { return Ok(false) };
+        if self.count(convert::length(list)? as u64) {
+            return Err(Exception::throw_range(ctx, "the step limit was exceeded"));
+        }
+        Ok(true)
+    }
+}
+
+struct Unknown;
+
+fn run_with(text: &str, host: &Rc<Host>, limits: &Limits) -> Result<Outcome, EvalError> {
+    let (runtime, context) = empty(limits).map_err(|_| EvalError::Limit(Limit::Memory))?;
+    let counter = Rc::clone(host);
+    runtime.set_interrupt_handler(Some(Box::new(move || {
+        counter.lacks_a_name.get() || counter.count(STEPS_PER_INTERRUPT)
+    })));
+    let outcome = context.with(|ctx| {
+        let stage = Stage::set(&ctx, host).map_err(|_| Ending::Failed(Limit::Memory.into()))?;
+        stage.play(text, limits)
+    });
+    match outcome {
+        // Whatever waits for a promise would never run.
+        Ok(_) if runtime.is_job_pending() => {
+            Err(EvalError::Failed("a script cannot wait: its promises never settle".to_owned()))
+        }
+        Ok(outcome) => Ok(outcome),
+        Err(Ending::Failed(error)) => Err(error),
+        // Where there is no room left for an exception, the engine throws null.
+        Err(Ending::ThrewNull) if is_full(&runtime, limits) => Err(Limit::Memory.into()),
+        Err(Ending::ThrewNull) => Err(EvalError::Failed("null was thrown".to_owned())),
+    }
+}
+
+enum Ending {
+    Failed(EvalError),
+    ThrewNull,
+}
+
+fn is_full(runtime: &Runtime, limits: &Limits) -> bool {
+    let used = usize::try_from(runtime.memory_usage().malloc_size).unwrap_or(0);
+    used > limits.memory_bytes_max / 2
+}
+
+/// A runtime in which nothing has happened yet.
+fn empty(limits: &Limits) -> rquickjs::Result<(Runtime, Context)> {
+    let runtime = Runtime::new()?;
+    runtime.set_memory_limit(limits.memory_bytes_max.saturating_add(EMPTY_BYTES));
+    // However deep the settings allow, the thread has only so much stack.
+    let stack_bytes = limits.depth_max.saturating_mul(CALL_BYTES);
+    runtime.set_max_stack_size(stack_bytes.clamp(64 << 10, 1 << 20));
+    let context = Context::custom::<Intrinsics>(&runtime)?;
+    Ok((runtime, context))
+}
+
+fn eval<'js, V: FromJs<'js>>(
+    ctx: &Ctx<'js>,
+    text: impl Into<Vec<u8>>,
+    file: &str,
+) -> rquickjs::Result<V> {
+    let mut options = EvalOptions::default();
+    options.strict = false;
+    options.filename = Some(file.to_owned());
+    ctx.eval_with_options(text, options)
+}
+
+/// The first line and column of `file` in a stack trace.
+fn place(stack: &str, file: &str) -> Option<(u32, u32)> {
+    let (_, after) = stack.split_once(&format!("{file}:"))?;
+    let mut numbers = after.split(|it: char| !it.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// A context in which everything is ready for the script.
+struct Stage<'js, 'h> {
+    ctx: Ctx<'js>,
+    host: &'h Host,
+    run: Function<'js>,
+    target: Object<'js>,
+    settled: Object<'js>,
+    scope: Object<'js>,
+    bpmn_error: Function<'js>,
+}
+
+impl<'js, 'h> Stage<'js, 'h> {
+    fn set(ctx: &Ctx<'js>, host: &'h Rc<Host>) -> rquickjs::Result<Self> {
+        let prelude: Function<'js> = eval(ctx, PRELUDE, "prelude")?;
+        let load = Function::new(ctx.clone(), loading(Rc::clone(host)))?;
+        let exists = Function::new(ctx.clone(), existing(Rc::clone(host)))?;
+        let names = Function::new(ctx.clone(), naming(Rc::clone(host)))?;
+        let charge = Function::new(ctx.clone(), charging(Rc::clone(host)))?;
+        let made: Object<'js> = prelude.call((load, exists, names, charge))?;
+        Ok(Self {
+            ctx: ctx.clone(),
+            host,
+            run: eval(ctx, RUN, "run")?,
+            target: made.get("target")?,
+            settled: made.get("settled")?,
+            scope: made.get("scope")?,
+            bpmn_error: made.get("bpmnError")?,
+        })
+    }
+
+    fn play(&self, text: &str, limits: &Limits) -> Result<Outcome, Ending> {
+        let value = self.run.call((self.scope.clone(), text)).map_err(|it| self.explain(&it))?;
+        let mut reader = Reader::new(&self.ctx, &self.target, limits);
+        let writes = self.writes(&mut reader)?;
+        let value = self.read(&mut reader, value, "the value of the script")?.unwrap_or_default();
+        // A getter, called just now, may have asked for more.
+        if self.host.steps.get() > self.host.steps_max {
+            return Err(Ending::Failed(Limit::Steps.into()));
+        }
+        Ok(Outcome { value, writes })
+    }
+
+    /// What differs from before, of all that the script has touched.
+    fn writes(&self, reader: &mut Reader<'js>) -> Result<Vec<(Name, Option<Value>)>, Ending> {
+        let names = |object: &Object<'js>| {
+            let names = object.own_keys::<String>(Filter::new().string());
+            names.collect::<rquickjs::Result<Vec<_>>>().map_err(|it| self.explain(&it))
+        };
+        let present: BTreeSet<String> = names(&self.target)?.into_iter().collect();
+        let mut writes = Vec::new();
+        for name in names(&self.settled)? {
+            let after = if present.contains(&name) {
+                let value = self.target.get(name.as_str()).map_err(|it| self.explain(&it))?;
+                self.read(reader, value, &name)?
+            } else {
+                None
+            };
+            let Ok(before) = self.host.original(&name) else {
+                return Err(self.explain(&self.host.give_up(&self.ctx)));
+            };
+            if after.as_ref() != before {
+                writes.push((name.into(), after));
+            }
+        }
+        Ok(writes)
+    }
+
+    fn read(
+        &self,
+        reader: &mut Reader<'js>,
+        value: rquickjs::Value<'js>,
+        name: &str,
+    ) -> Result<Option<Value>, Ending> {
+        reader.read(value).map_err(|refusal| match refusal.into_error(name) {
+            Ok(error) => Ending::Failed(error),
+            Err(error) => self.explain(&error),
+        })
+    }
+
+    /// Why the script ended early. To find out may call code of the script.
+    fn explain(&self, error: &rquickjs::Error) -> Ending {
+        let thrown = self.ctx.catch();
+        let ending = match error {
+            rquickjs::Error::Exception if thrown.is_null() => Ending::ThrewNull,
+            rquickjs::Error::Exception => Ending::Failed(self.explain_thrown(thrown)),
+            rquickjs::Error::Allocation => Ending::Failed(Limit::Memory.into()),
+            other => Ending::Failed(EvalError::Failed(other.to_string())),
+        };
+        if let Some(error) = self.host.error.take() {
+            Ending::Failed(error)
+        } else if self.host.steps.get() > self.host.steps_max {
+            Ending::Failed(Limit::Steps.into())
+        } else {
+            ending
+        }
+    }
+
+    fn explain_thrown(&self, thrown: rquickjs::Value<'js>) -> EvalError {
+        let parts = self.bpmn_error.call::<_, Option<Vec<String>>>((thrown.clone(),));
+        if let Ok(Some(parts)) = parts
+            && let [code, message] = parts.as_slice()
+        {
+            return EvalError::Thrown { code: code.clone(), message: message.clone() };
+        }
+        let Some(exception) = thrown.as_exception() else {
+            let text = Coerced::<String>::from_js(&self.ctx, thrown).map(|it| it.0);
+            let text = text.unwrap_or_else(|_| "something without a text".to_owned());
+            return EvalError::Failed(format!("{text} was thrown"));
+        };
+        let name = exception.get::<_, String>("name").unwrap_or_default();
+        let message = exception.message().unwrap_or_default();
+        // A script could throw these itself, and would deceive only itself.
+        match (name.as_str(), message.as_str()) {
+            ("RangeError" | "InternalError", "Maximum call stack size exceeded") => {
+                return Limit::Depth.into();
+            }
+            ("InternalError", "out of memory")
+            | ("RangeError" | "InternalError", "invalid string length" | "string too long") => {
+                return Limit::Memory.into();
+            }
+            _ => {}
+        }
+        let line = place(&exception.stack().unwrap_or_default(), "<input>");
+        EvalError::Failed(match line {
+            Some((line, _)) => format!("{name}: {message} (line {line})"),
+            None => format!("{name}: {message}"),
+        })
+    }
+}
+
+fn loading<'js>(
+    host: Rc<Host>,
+) -> impl Fn(Ctx<'js>, String) -> rquickjs::Result<rquickjs::Value<'js>> + 'static {
+    move |ctx, name| host.load(&ctx, &name)
+}
+
+fn existing<'js>(host: Rc<Host>) -> impl Fn(Ctx<'js>, String) -> rquickjs::Result<bool> + 'static {
+    move |ctx, name| match host.original(&name) {
+        Ok(value) => Ok(value.is_some()),
+        Err(Unknown) => Err(host.give_up(&ctx)),
+    }
+}
+
+fn naming<'js>(host: Rc<Host>) -> impl Fn(Ctx<'js>) -> rquickjs::Result<Vec<String>> + 'static {
+    move |ctx| host.names(&ctx)
+}
+
+fn charging<'js>(
+    host: Rc<Host>,
+) -> impl Fn(Ctx<'js>, rquickjs::Value<'js>) -> rquickjs::Result<bool> + 'static {
+    move |ctx, value| host.charge(&ctx, &value)
+}
