@@ -80,7 +80,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             assert!(it.state.leads_to(*state), "no way from {:?} to {state:?}", it.state);
             it.state = *state;
         }
-        Event::TokenParked { token } => {
+        Event::TokenParked { token, inclusive } => {
             instance.uncue(*token);
             let it = instance.token_mut(*token);
             it.state = State::Waiting;
@@ -88,7 +88,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             let scope = it.scope.expect("joins are in scopes");
             let join = instance.scope_mut(scope).joins.entry(node).or_default();
             join.entry(via).or_default().push_back(*token);
-            if instance.scope(scope).census.is_some() {
+            if *inclusive {
                 instance.inclusive.insert((scope, node));
             }
         }
@@ -110,8 +110,14 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             let it = instance.token_mut(*token);
             it.role = Role::Compensation;
             it.state = State::Completed;
-            let scope = it.scope.expect("the process is never compensated");
-            instance.scope_mut(scope).compensations.push(*token);
+            let around = it.scope.expect("the process is never compensated");
+            let event = matches!(
+                instance.scopes.get(token),
+                Some(Scope { kind: ScopeKind::EventSubProcess, .. })
+            );
+            let around = instance.scope_mut(around);
+            around.compensations.push(*token);
+            around.events -= u32::from(event);
         }
         Event::TokenRecalled { token, scope } => {
             let home = instance.token(*token).scope.expect("the process is never compensated");
@@ -162,6 +168,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 kind: (**kind).clone(),
                 live: [].into(),
                 starts: [].into(),
+                events: 0,
                 compensations: Vec::new(),
                 queue: Vec::new(),
                 failing: None,
@@ -170,6 +177,9 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 joins: [].into(),
                 census: census.then(Default::default),
             };
+            if let (ScopeKind::EventSubProcess, Some(around)) = (&**kind, parent) {
+                instance.scope_mut(around).events += 1;
+            }
             instance.scopes.insert(*scope, opened);
         }
         Event::ScopeFailing { scope, cause } => {
@@ -178,10 +188,18 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         Event::ScopeClosed { scope } => {
             let closed = instance.scopes.remove(scope).expect("it was opened");
             assert!(closed.live.is_empty(), "a closed scope has no live tokens");
-            if let ScopeKind::FanOut(fan) = closed.kind {
-                for branch in fan.branches {
-                    instance.layers.remove(&branch);
+            match (closed.kind, closed.parent) {
+                (ScopeKind::FanOut(fan), _) => {
+                    for branch in fan.branches {
+                        instance.layers.remove(&branch);
+                    }
                 }
+                (ScopeKind::EventSubProcess, Some(around))
+                    if instance.token(*scope).role != Role::Compensation =>
+                {
+                    instance.scope_mut(around).events -= 1;
+                }
+                _ => {}
             }
         }
         Event::CompensationsMoved { from, to } => {

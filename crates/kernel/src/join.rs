@@ -32,7 +32,7 @@ impl<'a> Run<'a> {
             .map(|flow| parked.and_then(|it| it.get(flow)).and_then(|it| it.front()).copied())
             .collect();
         let Some(others) = others else {
-            self.emit(Event::TokenParked { token });
+            self.emit(Event::TokenParked { token, inclusive: false });
             return Ok(Step::Settled);
         };
         self.absorb(token, &others);
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
         if node.incoming.len() < 2 {
             return Ok(Step::Leave);
         }
-        self.emit(Event::TokenParked { token });
+        self.emit(Event::TokenParked { token, inclusive: true });
         Ok(Step::Settled)
     }
 
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
             .collect();
         let extra = vec![("activationCount".into(), (parked.len() as i64 + 1).into())];
         if !self.holds_with(token, activation, &extra)? {
-            self.emit(Event::TokenParked { token });
+            self.emit(Event::TokenParked { token, inclusive: false });
             return Ok(Step::Settled);
         }
         let others: Vec<TokenId> = parked.into_iter().map(|(_, token)| token).collect();

@@ -46,14 +46,14 @@ pub use handle::handle;
 pub use plan::{FlowId, NodeId, Plan};
 pub use run::Turn;
 pub use state::{
-    Cue, Each, Failing, FanOut, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role, Scope,
-    ScopeKind, State, Status, Token, Wait,
+    Cue, Each, Failing, FanOut, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role,
+    Scope, ScopeKind, State, Status, Token, Wait,
 };
 pub use status::TIMESTAMP;
 pub use view::View;
 pub use vocabulary::{
-    Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Incident, Job, LayerId, Post,
-    PostId, Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
+    Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Incident, Job,
+    LayerId, Post, PostId, Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
 };
 
 #[cfg(test)]

@@ -183,8 +183,8 @@ impl<'a> Run<'a> {
         let outer = self.base_layer(token);
         let outputs = node.extras.as_ref().map_or(&[][..], |it| &it.outputs);
         let values = self.eval_all(token, outputs)?;
-        let everything = node.element.container().is_some()
-            && self.plan.policy.scope_output == ScopeOutput::All;
+        let everything =
+            node.element.container().is_some() && self.plan.policy.scope_output == ScopeOutput::All;
         let inside: Assignments = if everything {
             let variables = &self.instance.layers[&self.instance.token(token).layer].variables;
             variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()

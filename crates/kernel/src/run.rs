@@ -14,8 +14,8 @@ use crate::{
     state::{Cue, Instance, Role, Status},
     view::View,
     vocabulary::{
-        Assignments, Event, Failure, FailureKind, Incident, LayerId, PostId, Reads, Slot, TokenId, WaitFor,
-        WaitId,
+        Assignments, Event, Failure, FailureKind, Incident, LayerId, PostId, Reads, Slot, TokenId,
+        WaitFor, WaitId,
     },
 };
 

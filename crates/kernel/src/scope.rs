@@ -70,7 +70,13 @@ impl Run<'_> {
 
     /// Looks whether the scope still waits for anyone.
     pub(crate) fn settle(&mut self, scope: TokenId) {
-        if self.instance.scope(scope).is_settled() {
+        let it = self.instance.scope(scope);
+        let settled = it.is_settled();
+        // Once only event sub-processes are running, no other may begin.
+        if !it.starts.is_empty() && it.live.len() == it.events as usize {
+            self.withdraw_starts(scope);
+        }
+        if settled {
             self.emit(Event::TokenCued { token: scope, cue: Cue::Childless });
         }
     }

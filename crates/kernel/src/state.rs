@@ -11,8 +11,8 @@ use travertine_expr::{Name, Value};
 use crate::{
     plan::{FlowId, NodeId},
     vocabulary::{
-        Assignments, Catches, Ending, Failure, Incident, LayerId, Post, PostId, Slot, TokenId, WaitFor,
-        WaitId,
+        Assignments, Catches, Ending, Failure, Incident, LayerId, Post, PostId, Slot, TokenId,
+        WaitFor, WaitId,
     },
 };
 
@@ -178,6 +178,8 @@ pub struct Scope {
     pub live: BTreeSet<TokenId>,
     /// The start events of its event sub-processes that can still be triggered.
     pub starts: BTreeMap<NodeId, TokenId>,
+    /// How many event sub-processes are running in it.
+    pub events: u32,
     /// Tokens that stay to undo, oldest first.
     pub compensations: Vec<TokenId>,
     /// Tokens to be recalled, the last one first.

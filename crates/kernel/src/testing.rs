@@ -39,7 +39,8 @@ impl Build {
     }
 
     pub(crate) fn flow(&mut self, from: NodeId, to: NodeId) -> FlowId {
-        let name = format!("{}-{}", self.nodes[from.0 as usize].name, self.nodes[to.0 as usize].name);
+        let name =
+            format!("{}-{}", self.nodes[from.0 as usize].name, self.nodes[to.0 as usize].name);
         self.flows.push(Flow::new(&name, from, to));
         FlowId(u32::try_from(self.flows.len() - 1).unwrap())
     }
@@ -89,9 +90,7 @@ pub(crate) fn program(
     Program::new("closure", Arc::new(Closure(run)))
 }
 
-pub(crate) fn value(
-    value: impl Fn(&dyn Variables) -> Value + Send + Sync + 'static,
-) -> Program {
+pub(crate) fn value(value: impl Fn(&dyn Variables) -> Value + Send + Sync + 'static) -> Program {
     program(move |it| Ok(Outcome { value: value(it), writes: Vec::new() }))
 }
 
@@ -159,7 +158,10 @@ impl Bench {
     pub(crate) fn waits(&self, node: &str) -> Vec<WaitId> {
         let at = self.plan.find(node).unwrap();
         let waits = self.instance.waits.iter();
-        waits.filter(|(_, it)| self.instance.tokens[&it.token].node == at).map(|(id, _)| *id).collect()
+        waits
+            .filter(|(_, it)| self.instance.tokens[&it.token].node == at)
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     pub(crate) fn complete(&mut self, node: &str) {

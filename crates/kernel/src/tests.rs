@@ -41,7 +41,8 @@ fn a_token_goes_from_node_to_node() {
         ScopeClosed { scope: TokenId(1) }
         token 1 gone, Done
         Finished { ending: Completed }
-    "#]].assert_eq(&bench.trace);
+    "#]]
+    .assert_eq(&bench.trace);
 }
 
 #[test]

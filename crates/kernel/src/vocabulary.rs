@@ -156,6 +156,8 @@ pub enum Event {
     TokenParked {
         /// Its name.
         token: TokenId,
+        /// Whether the join waits for whoever can still come, not for every flow.
+        inclusive: bool,
     },
     /// A token must be looked at again.
     TokenCued {

@@ -1,1 +1,4 @@
-//! Being built.
+//! Case runner, traces, virtual clock, generators and oracle.
+
+pub mod block;
+pub mod oracle;

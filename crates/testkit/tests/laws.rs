@@ -1,0 +1,168 @@
+//! What holds of every process and every order of events.
+//!
+//! `PROPTEST_CASES=20000 cargo test -p travertine-testkit --release --test laws` looks harder.
+
+use proptest::prelude::*;
+use travertine_kernel::{
+    Command, Effect, Ending, Event, Instance, Plan, Role, TokenId, Turn, WaitId, check_at_rest,
+    effects, handle, outstanding, replay,
+    time::Timestamp,
+};
+use travertine_testkit::{
+    block::{Block, block},
+    oracle::{Offer, Rest},
+};
+
+/// An instance, everything that has happened to it, and a copy that only ever heard of events.
+struct Lab {
+    plan: Plan,
+    instance: Instance,
+    shadow: Instance,
+    log: Vec<Event>,
+}
+
+impl Lab {
+    fn new(block: &Block, turn_steps_max: u32) -> Self {
+        let mut plan = block.plan();
+        plan.turn_steps_max = turn_steps_max;
+        Self { plan, instance: Instance::default(), shadow: Instance::default(), log: Vec::new() }
+    }
+
+    /// Asks, and goes on until nothing is left to do. The copy must be the same after each turn.
+    fn ask(&mut self, mut command: Command) {
+        loop {
+            let turn = handle(&self.plan, &mut self.instance, Timestamp(0), command);
+            let Turn { events, unfinished } = turn.expect("the command is one that can be done");
+            for event in &events {
+                travertine_kernel::apply(&mut self.shadow, event);
+            }
+            assert_eq!(self.shadow, self.instance, "events tell all that changes");
+            self.log.extend(events);
+            if !unfinished {
+                break;
+            }
+            command = Command::Continue;
+        }
+        check_at_rest(&self.instance);
+    }
+
+    fn start(&mut self) {
+        self.ask(Command::Start { at: None, variables: Vec::new(), caller: None });
+    }
+
+    fn offers(&self) -> Vec<(Offer, WaitId)> {
+        let waits = self.instance.waits.iter();
+        let mut offers: Vec<_> =
+            waits.map(|(id, wait)| (self.offer(wait.token), *id)).collect();
+        offers.sort();
+        offers
+    }
+
+    fn offer(&self, token: TokenId) -> Offer {
+        let tokens = &self.instance.tokens;
+        let mut runs = Vec::new();
+        let mut next = Some(token);
+        while let Some(id) = next {
+            if let Role::Run(index) = tokens[&id].role {
+                runs.push(index);
+            }
+            next = tokens[&id].scope;
+        }
+        runs.reverse();
+        Offer { node: tokens[&token].node.0, runs }
+    }
+}
+
+/// Each event at a boundary happens once: two copies of one handler could not be told apart.
+fn pick(offers: &[(Offer, WaitId)], seen: &mut Vec<Offer>, lab: &Lab, pick: usize) -> Option<(Offer, WaitId)> {
+    let fresh: Vec<_> = offers.iter().filter(|(offer, _)| !seen.contains(offer)).collect();
+    let (offer, wait) = fresh.get(pick % fresh.len().max(1)).copied()?.clone();
+    let name = &lab.plan.nodes[offer.node as usize].name;
+    if name.starts_with("boundary") || name.starts_with("event-start") {
+        seen.push(offer.clone());
+    }
+    Some((offer, wait))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The kernel offers what the oracle says, in whatever order the world answers, and ends when
+    /// it says. Long runs are cut into turns, which changes nothing.
+    #[test]
+    fn the_kernel_does_what_the_blocks_mean(
+        block in block(),
+        turn_steps_max in prop_oneof![Just(10_000u32), 1..5u32],
+        picks in prop::collection::vec(any::<usize>(), 120),
+    ) {
+        let mut lab = Lab::new(&block, turn_steps_max);
+        let mut rest = Rest::new(&block);
+        let mut seen = Vec::new();
+        lab.start();
+        for number in picks {
+            let offers = lab.offers();
+            let found: Vec<Offer> = offers.iter().map(|(offer, _)| offer.clone()).collect();
+            prop_assert_eq!(&found, &rest.offers(), "{:#?}", block);
+            let Some((offer, wait)) = pick(&offers, &mut seen, &lab, number) else { break };
+            lab.ask(Command::Complete { wait, variables: Vec::new() });
+            rest.answer(&offer);
+        }
+        prop_assert_eq!(lab.instance.ending().is_some(), rest.is_done());
+        if rest.is_done() {
+            prop_assert_eq!(lab.instance.ending(), Some(&Ending::Completed));
+        }
+        prop_assert!(lab.instance.incidents.is_empty());
+    }
+
+    /// The log tells the whole state, a crash loses no request, and the same input gives the same
+    /// bytes.
+    #[test]
+    fn the_log_is_the_truth(block in block(), picks in prop::collection::vec(any::<usize>(), 60)) {
+        let mut lab = Lab::new(&block, 10_000);
+        let mut twin = Lab::new(&block, 10_000);
+        let mut seen = Vec::new();
+        lab.start();
+        twin.start();
+        for number in picks {
+            prop_assert_eq!(&replay(&lab.log), &lab.instance);
+            prop_assert_eq!(owed(&lab.log), outstanding(&lab.instance));
+            let offers = lab.offers();
+            let Some((_, wait)) = pick(&offers, &mut seen, &lab, number) else { break };
+            lab.ask(Command::Complete { wait, variables: Vec::new() });
+            twin.ask(Command::Complete { wait, variables: Vec::new() });
+            prop_assert_eq!(format!("{:?}", lab.log), format!("{:?}", twin.log));
+
+            let before = lab.instance.clone();
+            let again = Command::Complete { wait, variables: Vec::new() };
+            let refused = handle(&lab.plan, &mut lab.instance, Timestamp(0), again);
+            prop_assert!(refused.is_err(), "a wait is met once");
+            prop_assert_eq!(&lab.instance, &before, "a refused command changes nothing");
+        }
+    }
+
+    /// Whatever is under way, cancelling leaves nothing behind.
+    #[test]
+    fn cancelling_leaves_nothing_behind(block in block(), picks in prop::collection::vec(any::<usize>(), 0..20)) {
+        let mut lab = Lab::new(&block, 10_000);
+        let mut seen = Vec::new();
+        lab.start();
+        for number in picks {
+            let offers = lab.offers();
+            let Some((_, wait)) = pick(&offers, &mut seen, &lab, number) else { break };
+            lab.ask(Command::Complete { wait, variables: Vec::new() });
+        }
+        if lab.instance.is_running() {
+            lab.ask(Command::Cancel);
+            prop_assert_eq!(lab.instance.ending(), Some(&Ending::Cancelled));
+        }
+        prop_assert!(lab.instance.tokens.is_empty());
+        prop_assert!(lab.instance.scopes.is_empty());
+        prop_assert!(outstanding(&lab.instance).is_empty());
+        prop_assert_eq!(lab.instance.layers.len(), 1, "only the process's own variables stay");
+    }
+}
+
+/// What the effects of a whole life ask for and have not taken back.
+fn owed(log: &[Event]) -> Vec<Effect> {
+    effects(log).into_iter().filter(|it| !matches!(it, Effect::Disarm(_))).collect()
+}
