@@ -35,6 +35,7 @@ mod scope;
 mod state;
 mod status;
 pub mod time;
+mod tree;
 mod trigger;
 mod view;
 mod vocabulary;
@@ -50,6 +51,7 @@ pub use state::{
     Scope, ScopeKind, State, Status, Token, Wait,
 };
 pub use status::TIMESTAMP;
+pub use tree::{Branch, address, tree};
 pub use view::View;
 pub use vocabulary::{
     Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Incident, Job,

@@ -1,0 +1,155 @@
+//! The context tree of an instance, for people.
+
+use std::fmt;
+
+use travertine_expr::Name;
+
+use crate::{
+    plan::Plan,
+    state::{Instance, ROOT, Role, Scope, ScopeKind, State},
+    vocabulary::TokenId,
+};
+
+/// A token, and the scope it hosts with the tokens in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The token.
+    pub token: TokenId,
+    /// The node it stands at.
+    pub node: Name,
+    /// How far it is with it.
+    pub state: State,
+    /// What it is there for.
+    pub role: Role,
+    /// What it hosts, in one word; `None` where it hosts nothing.
+    pub hosts: Option<&'static str>,
+    /// How far a multi-instance activity, a batch or a fan-out is.
+    pub progress: Option<String>,
+    /// The tokens inside, oldest first: those that are waited for, then those that stay for
+    /// compensation.
+    pub inside: Vec<Self>,
+}
+
+/// The context tree of a running instance; `None` before its start and after its end.
+pub fn tree(plan: &Plan, instance: &Instance) -> Option<Branch> {
+    instance.tokens.contains_key(&ROOT).then(|| branch(plan, instance, ROOT))
+}
+
+/// How a token is called by people: the instance's own id, then each node on the way to it, with the
+/// number of its run where it is one of several: `order-7^review#2`.
+pub fn address(plan: &Plan, instance: &Instance, id: &str, token: TokenId) -> String {
+    let mut steps = Vec::new();
+    let mut next = instance.tokens.get(&token);
+    while let Some(it) = next {
+        let Some(scope) = it.scope else { break };
+        let name = &plan.node(it.node).name;
+        match it.role {
+            Role::Run(index) => steps.push(format!("{name}#{index}")),
+            // The main token of runs has the same node as they.
+            _ if plan.node(it.node).repeat.is_some() && !steps.is_empty() => {}
+            _ => steps.push(name.to_string()),
+        }
+        next = instance.tokens.get(&scope);
+    }
+    steps.push(id.to_owned());
+    steps.reverse();
+    steps.join("^")
+}
+
+fn branch(plan: &Plan, instance: &Instance, id: TokenId) -> Branch {
+    let token = instance.token(id);
+    let scope = instance.scopes.get(&id);
+    let inside = scope.iter().flat_map(|it| it.live.iter().chain(&it.compensations));
+    Branch {
+        token: id,
+        node: plan.node(token.node).name.clone(),
+        state: token.state,
+        role: token.role,
+        hosts: scope.map(kind),
+        progress: scope.and_then(progress),
+        inside: inside.map(|it| branch(plan, instance, *it)).collect(),
+    }
+}
+
+fn kind(scope: &Scope) -> &'static str {
+    match &scope.kind {
+        ScopeKind::Process => "process",
+        ScopeKind::SubProcess => "sub-process",
+        ScopeKind::EventSubProcess => "event sub-process",
+        ScopeKind::Transaction => "transaction",
+        ScopeKind::AdHoc => "ad-hoc sub-process",
+        ScopeKind::Each(each) if each.batch_size.is_some() => "batch",
+        ScopeKind::Each(_) => "multi-instance",
+        ScopeKind::Loop { .. } => "loop",
+        ScopeKind::FanOut(_) => "fan-out",
+        ScopeKind::Gosub => "gosub",
+        ScopeKind::Compensation => "compensation",
+    }
+}
+
+fn progress(scope: &Scope) -> Option<String> {
+    match &scope.kind {
+        ScopeKind::Each(each) => {
+            let open = each.begun - each.completed;
+            Some(format!("{} of {} done, {open} open", each.completed, each.total))
+        }
+        ScopeKind::Loop { runs } => Some(format!("run {runs}")),
+        ScopeKind::FanOut(fan) => Some(format!("{} of {} arrived", fan.arrived.len(), fan.count)),
+        ScopeKind::Process
+        | ScopeKind::SubProcess
+        | ScopeKind::EventSubProcess
+        | ScopeKind::Transaction
+        | ScopeKind::AdHoc
+        | ScopeKind::Gosub
+        | ScopeKind::Compensation => None,
+    }
+}
+
+impl Branch {
+    fn write(&self, f: &mut fmt::Formatter<'_>, indent: usize) -> fmt::Result {
+        write!(f, "{:indent$}", "")?;
+        if let Some(kind) = self.hosts {
+            write!(f, "{kind} ")?;
+        }
+        write!(f, "{}", self.node)?;
+        match self.role {
+            Role::Run(index) => write!(f, "#{index}")?,
+            Role::Branch(index) => write!(f, " (branch {index})")?,
+            Role::Compensation => write!(f, " (compensation)")?,
+            Role::Flow | Role::Guard(_) | Role::Start => {}
+        }
+        write!(f, " [{} {}]", self.token.0, self.state)?;
+        if let Some(progress) = &self.progress {
+            write!(f, " {progress}")?;
+        }
+        writeln!(f)?;
+        self.inside.iter().try_for_each(|it| it.write(f, indent + 2))
+    }
+}
+
+/// One line a token, indented by scope.
+impl fmt::Display for Branch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Created => "created",
+            Self::Arrived => "arrived",
+            Self::Ready => "ready",
+            Self::Entered => "entered",
+            Self::Busy => "busy",
+            Self::Completed => "completed",
+            Self::Exiting => "exiting",
+            Self::Departed => "departed",
+            Self::Waiting => "waiting",
+            Self::Done => "done",
+            Self::Failing => "failing",
+            Self::Failed => "failed",
+            Self::Withdrawn => "withdrawn",
+        })
+    }
+}
