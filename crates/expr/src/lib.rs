@@ -11,6 +11,7 @@ mod json;
 pub mod juel;
 mod number;
 mod program;
+pub mod time;
 mod value;
 
 pub use json::JsonError;
