@@ -28,7 +28,7 @@ pub(crate) struct Compiler<'a> {
 pub(crate) struct Text<'a> {
     pub(crate) at: Node<'a>,
     pub(crate) place: Place,
-    pub(crate) text: &'a str,
+    pub(crate) source: &'a str,
     /// The language it says it is in.
     pub(crate) language: Option<&'a str>,
 }
@@ -37,13 +37,13 @@ impl<'a> Text<'a> {
     /// The text of an element, without the space around it.
     pub(crate) fn of(node: Node<'a>) -> Self {
         let language = node.attr("language");
-        Self { at: node, place: node.text_place(), text: node.text(), language }.trimmed()
+        Self { at: node, place: node.text_place(), source: node.text(), language }.trimmed()
     }
 
     /// The value of an attribute of `node`.
     pub(crate) fn attribute(node: Node<'a>, attribute: &'a Attribute) -> Self {
-        let (place, text) = (attribute.value_place, attribute.value.as_str());
-        Self { at: node, place, text, language: None }.trimmed()
+        let (place, source) = (attribute.value_place, attribute.value.as_str());
+        Self { at: node, place, source, language: None }.trimmed()
     }
 
     /// The value of an attribute of `node`, where it has one.
@@ -56,24 +56,24 @@ impl<'a> Text<'a> {
     }
 
     fn trimmed(self) -> Self {
-        let text = self.text.trim_start();
+        let text = self.source.trim_start();
         let mut place = self.place;
-        for character in self.text[..self.text.len() - text.len()].chars() {
+        for character in self.source[..self.source.len() - text.len()].chars() {
             if character == '\n' {
                 place = Place { line: place.line + 1, column: 1 };
             } else {
                 place.column += 1;
             }
         }
-        Self { place, text: text.trim_end(), ..self }
+        Self { place, source: text.trim_end(), ..self }
     }
 
     /// Whether it says itself that it is an expression.
     pub(crate) fn is_marked(&self) -> bool {
         self.language.is_some()
-            || self.text.contains("${")
-            || self.text.contains("#{")
-            || self.text.starts_with('=')
+            || self.source.contains("${")
+            || self.source.contains("#{")
+            || self.source.starts_with('=')
     }
 
     /// A place in it, as a place in the file.
@@ -101,23 +101,23 @@ impl Compiler<'_> {
 
     /// An expression where the text says that it is one, and the text itself otherwise.
     pub(crate) fn text(&self, text: Text<'_>) -> Program {
-        if text.is_marked() { self.expression(text) } else { literal(text.text) }
+        if text.is_marked() { self.expression(text) } else { literal(text.source) }
     }
 
     fn compile(&self, kind: Kind, text: Text<'_>) -> Program {
-        if text.text.is_empty() {
+        if text.source.is_empty() {
             let message = format!("{} has no text", text.at.title());
             self.sink.error("TV0501", text.at, message, "write an expression");
             return nothing();
         }
         let (name, source) = self.language(text);
         let Some(language) = self.languages.find(name) else {
-            if let Some(variable) = text.text.strip_prefix('=').map(str::trim)
+            if let Some(variable) = text.source.strip_prefix('=').map(str::trim)
                 && is_identifier(variable)
             {
                 return variable_named(variable);
             }
-            let message = format!("no language '{name}' is known, for: {}", text.text);
+            let message = format!("no language '{name}' is known, for: {}", text.source);
             let help = "write it in JavaScript, or as ${…}";
             self.sink.add(Severity::Error, "TV0502", text.at, text.place, message, help);
             return nothing();
@@ -133,17 +133,17 @@ impl Compiler<'_> {
     /// The language of a text, and the text as that language wants it.
     fn language<'t>(&'t self, text: Text<'t>) -> (&'t str, &'t str) {
         if let Some(language) = text.language {
-            return (language, text.text);
+            return (language, text.source);
         }
-        if text.text.contains("${") || text.text.contains("#{") {
-            return ("juel", text.text);
+        if text.source.contains("${") || text.source.contains("#{") {
+            return ("juel", text.source);
         }
-        if let Some(feel) = text.text.strip_prefix('=') {
+        if let Some(feel) = text.source.strip_prefix('=') {
             return ("feel", feel.trim_start());
         }
         match text.at.document().root().attr("expressionLanguage") {
-            Some(language) if !language.starts_with(XPATH) => (language, text.text),
-            _ => (self.default.unwrap_or("javascript"), text.text),
+            Some(language) if !language.starts_with(XPATH) => (language, text.source),
+            _ => (self.default.unwrap_or("javascript"), text.source),
         }
     }
 }

@@ -44,6 +44,12 @@ pub struct Options {
     pub wait_tasks: Vec<String>,
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self::new(Languages::standard())
+    }
+}
+
 impl Options {
     /// The options with these languages and nothing out of the ordinary.
     pub fn new(languages: Languages) -> Self {

@@ -19,13 +19,12 @@ impl<'a> Lowering<'a> {
             return Some(Element::Script { program: self.compiler.text(expression), result });
         }
         if node.ext(NS, "type") == Some("external") {
-            let job_type = match Text::ext(node, NS, "topic") {
-                Some(topic) => self.compiler.text(topic),
-                None => {
-                    let message = format!("{} is external but has no topic", owner.title());
-                    self.error("TV0710", node, message, "add camunda:topic");
-                    nothing()
-                }
+            let job_type = if let Some(topic) = Text::ext(node, NS, "topic") {
+                self.compiler.text(topic)
+            } else {
+                let message = format!("{} is external but has no topic", owner.title());
+                self.error("TV0710", node, message, "add camunda:topic");
+                nothing()
             };
             return Some(Element::Work(self.work_for(owner, job_type)));
         }
@@ -37,7 +36,7 @@ impl<'a> Lowering<'a> {
             let message = format!(
                 "camunda:{name} of {} is not run here; workers do it, as jobs of the type '{}'",
                 owner.title(),
-                text.text
+                text.source
             );
             self.warn(
                 "TV0711",
@@ -45,7 +44,7 @@ impl<'a> Lowering<'a> {
                 message,
                 "provide a worker, or use camunda:type=\"external\"",
             );
-            let job_type = crate::expression::literal(text.text);
+            let job_type = crate::expression::literal(text.source);
             return Some(Element::Work(self.work_for(owner, job_type)));
         }
         None
@@ -83,7 +82,7 @@ impl<'a> Lowering<'a> {
             return self.camunda_script(script);
         }
         let text = Text::of(node);
-        if text.text.is_empty() { nothing() } else { self.compiler.text(text) }
+        if text.source.is_empty() { nothing() } else { self.compiler.text(text) }
     }
 
     fn parameter_item(&self, node: Node<'a>) -> Program {
@@ -115,11 +114,6 @@ impl<'a> Lowering<'a> {
     /// What `camunda:out` takes back from a called process.
     pub(super) fn camunda_out(&self, node: Node<'a>) -> Vec<(Name, Program)> {
         self.passed(node, "out")
-    }
-
-    /// Whether all variables are passed.
-    pub(super) fn camunda_all(&self, node: Node<'a>, kind: &'a str) -> bool {
-        node.extensions(NS, kind).any(|it| it.attr("variables") == Some("all"))
     }
 
     fn passed(&self, node: Node<'a>, kind: &'a str) -> Vec<(Name, Program)> {
@@ -163,4 +157,9 @@ impl<'a> Lowering<'a> {
             None => error.attr("name").map(crate::expression::literal),
         }
     }
+}
+
+/// Whether all variables are passed.
+pub(super) fn camunda_all<'a>(node: Node<'a>, kind: &'a str) -> bool {
+    node.extensions(NS, kind).any(|it| it.attr("variables") == Some("all"))
 }

@@ -16,35 +16,29 @@ const NS: &Ns = &Ns::Zeebe;
 pub const CORRELATION_KEY: &str = "correlationKey";
 
 impl<'a> Lowering<'a> {
-    /// An attribute of an extension element.
-    fn zeebe(&self, node: Node<'a>, element: &'a str, attribute: &str) -> Option<Text<'a>> {
-        let element = node.extensions(NS, element).next()?;
-        Text::ext(element, &Ns::None, attribute).filter(|it| !it.text.is_empty())
-    }
-
     /// A text that is FEEL or stands for itself.
     fn feel_or_text(&self, text: Text<'a>) -> Program {
-        if text.text.starts_with('=') {
+        if text.source.starts_with('=') {
             self.compiler.expression(text)
         } else {
-            crate::expression::literal(text.text)
+            crate::expression::literal(text.source)
         }
     }
 
     /// What a task definition or a called decision means.
     pub(super) fn zeebe_task(&self, node: Node<'a>) -> Option<Element> {
-        if let Some(decision) = self.zeebe(node, "calledDecision", "decisionId") {
+        if let Some(decision) = zeebe(node, "calledDecision", "decisionId") {
             let message = format!(
                 "the decision of {} is not evaluated here; workers do it, as jobs of the type '{}'",
                 node.title(),
-                decision.text
+                decision.source
             );
             self.warn("TV0711", node, message, "provide a worker for it");
             return Some(Element::Work(self.work_for(node, self.feel_or_text(decision))));
         }
-        let job_type = self.zeebe(node, "taskDefinition", "type")?;
+        let job_type = zeebe(node, "taskDefinition", "type")?;
         let mut work = self.work_for(node, self.feel_or_text(job_type));
-        work.retries = self.zeebe(node, "taskDefinition", "retries").map(|it| self.number(it));
+        work.retries = zeebe(node, "taskDefinition", "retries").map(|it| self.number(it));
         for header in node.extensions(NS, "taskHeaders").flat_map(|it| it.parts("header")) {
             if let (Some(key), Some(value)) =
                 (header.attr("key"), header.attribute(&Ns::None, "value"))
@@ -57,8 +51,8 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn zeebe_script(&self, node: Node<'a>) -> Option<Element> {
-        if let Some(expression) = self.zeebe(node, "script", "expression") {
-            let result = self.zeebe(node, "script", "resultVariable").map(|it| it.text.into());
+        if let Some(expression) = zeebe(node, "script", "expression") {
+            let result = zeebe(node, "script", "resultVariable").map(|it| it.source.into());
             return Some(Element::Script { program: self.compiler.expression(expression), result });
         }
         self.zeebe_task(node)
@@ -78,7 +72,7 @@ impl<'a> Lowering<'a> {
             ("formDefinition", "externalReference", "form"),
         ];
         let found = places.into_iter().filter_map(|(element, attribute, field)| {
-            let text = self.zeebe(node, element, attribute)?;
+            let text = zeebe(node, element, attribute)?;
             Some((Name::from(field), self.feel_or_text(text)))
         });
         found.collect()
@@ -86,13 +80,12 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn called_element(&self, node: Node<'a>) -> Option<Call> {
         let called = node.extensions(NS, "calledElement").next()?;
-        let definition = match self.zeebe(node, "calledElement", "processId") {
-            Some(id) => self.feel_or_text(id),
-            None => {
-                let message = format!("{} does not say what it calls", node.title());
-                self.error("TV0430", called, message, "add processId to zeebe:calledElement");
-                nothing()
-            }
+        let definition = if let Some(id) = zeebe(node, "calledElement", "processId") {
+            self.feel_or_text(id)
+        } else {
+            let message = format!("{} does not say what it calls", node.title());
+            self.error("TV0430", called, message, "add processId to zeebe:calledElement");
+            nothing()
         };
         let binding = match called.attr("bindingType") {
             None | Some("latest") => None,
@@ -107,17 +100,12 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// An attribute of the loop characteristics.
-    pub(super) fn zeebe_loop(&self, several: Node<'a>, attribute: &str) -> Option<Text<'a>> {
-        self.zeebe(several, "loopCharacteristics", attribute)
-    }
-
     /// Input or output mappings.
     pub(super) fn zeebe_mapping(&self, node: Node<'a>, kind: &'a str) -> Vec<(Name, Program)> {
         let mappings = node.extensions(NS, "ioMapping").flat_map(|it| it.parts(kind));
         mappings
             .filter_map(|it| {
-                let source = Text::ext(it, &Ns::None, "source").filter(|it| !it.text.is_empty());
+                let source = Text::ext(it, &Ns::None, "source").filter(|it| !it.source.is_empty());
                 let target = it.attr("target").filter(|it| !it.is_empty());
                 let (Some(source), Some(target)) = (source, target) else {
                     let message = format!("a zeebe:{kind} of {} is incomplete", node.title());
@@ -131,7 +119,18 @@ impl<'a> Lowering<'a> {
 
     /// The correlation key of a message.
     pub(super) fn subscription(&self, node: Node<'a>) -> Option<(Name, Program)> {
-        let key = self.zeebe(node, "subscription", "correlationKey")?;
+        let key = zeebe(node, "subscription", "correlationKey")?;
         Some((Name::from(CORRELATION_KEY), self.compiler.expression(key)))
     }
+}
+
+/// An attribute of an extension element.
+fn zeebe<'a>(node: Node<'a>, element: &'a str, attribute: &str) -> Option<Text<'a>> {
+    let element = node.extensions(NS, element).next()?;
+    Text::ext(element, &Ns::None, attribute).filter(|it| !it.source.is_empty())
+}
+
+/// An attribute of the loop characteristics.
+pub(super) fn zeebe_loop<'a>(several: Node<'a>, attribute: &str) -> Option<Text<'a>> {
+    zeebe(several, "loopCharacteristics", attribute)
 }

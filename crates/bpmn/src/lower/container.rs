@@ -39,10 +39,7 @@ impl<'a> Lowering<'a> {
     /// The nearest element around an ad-hoc sub-process that says it performs sequentially, unless
     /// another ad-hoc sub-process comes first.
     fn performer(&self, node: Node<'a>) -> Option<NodeId> {
-        let is_performer = |it: Node<'a>| {
-            it.children()
-                .any(|role| role.is("performer") && role.attr("name") == Some("Sequential"))
-        };
+        let is_performer = |it: Node<'a>| self.performers.contains(&it.key());
         if is_performer(node) {
             return None;
         }

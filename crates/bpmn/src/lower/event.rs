@@ -45,9 +45,10 @@ impl<'a> Lowering<'a> {
     pub(super) fn compensation_handler(&self, node: Node<'a>) -> Option<Node<'a>> {
         node.children().find(|it| it.is("compensateEventDefinition"))?;
         let id = node.id()?;
-        let associations = node.parent()?.all("association");
-        associations
-            .filter(|it| it.attr("sourceRef") == Some(id))
+        self.associations
+            .get(id)?
+            .iter()
+            .copied()
             .filter_map(|it| self.cx.files.resolve(it, it.attr("targetRef")?))
             .find(|it| schema::is_a(it.name(), "activity"))
     }
@@ -83,15 +84,14 @@ impl<'a> Lowering<'a> {
             "conditionalEventDefinition" => Some(self.condition(definition)),
             "errorEventDefinition" => {
                 let code = self.code(definition, "errorRef", "errorCode");
-                let code_variable = self.variable(definition, "codeVariable", "errorCodeVariable");
+                let code_variable = variable(definition, "codeVariable", "errorCodeVariable");
                 let message_variable =
-                    self.variable(definition, "messageVariable", "errorMessageVariable");
+                    variable(definition, "messageVariable", "errorMessageVariable");
                 Some(Trigger::Error { code, code_variable, message_variable })
             }
             "escalationEventDefinition" => {
                 let code = self.code(definition, "escalationRef", "escalationCode");
-                let code_variable =
-                    self.variable(definition, "codeVariable", "escalationCodeVariable");
+                let code_variable = variable(definition, "codeVariable", "escalationCodeVariable");
                 Some(Trigger::Escalation { code, code_variable })
             }
             "compensateEventDefinition" => Some(Trigger::Compensation),
@@ -113,15 +113,6 @@ impl<'a> Lowering<'a> {
         });
         let variables = names.unwrap_or_default().split([' ', ',']).filter(|it| !it.is_empty());
         Trigger::Condition { when, variables: variables.map(Name::from).collect() }
-    }
-
-    /// A variable named by an attribute of ours, or of Camunda's.
-    fn variable(&self, definition: Node<'a>, native: &str, camunda: &str) -> Option<Name> {
-        definition
-            .ext(&Ns::Travertine, native)
-            .or_else(|| definition.ext(&Ns::Camunda, camunda))
-            .filter(|it| !it.is_empty())
-            .map(Name::from)
     }
 
     /// The code of an error or escalation that is caught; none catches them all.
@@ -147,7 +138,8 @@ impl<'a> Lowering<'a> {
     ) -> Option<Name> {
         let reference = definition.attr(reference)?;
         let target = self.cx.files.resolve(definition, reference);
-        let code = target.and_then(|it| it.attr(code).filter(|it| !it.is_empty()).or(it.id()));
+        let code =
+            target.and_then(|it| it.attr(code).filter(|it| !it.is_empty()).or_else(|| it.id()));
         Some(Name::from(code.unwrap_or(reference)))
     }
 
@@ -193,4 +185,13 @@ impl<'a> Lowering<'a> {
         }
         Message { name, correlation }
     }
+}
+
+/// A variable named by an attribute of ours, or of Camunda's.
+fn variable(definition: Node<'_>, native: &str, camunda: &str) -> Option<Name> {
+    definition
+        .ext(&Ns::Travertine, native)
+        .or_else(|| definition.ext(&Ns::Camunda, camunda))
+        .filter(|it| !it.is_empty())
+        .map(Name::from)
 }

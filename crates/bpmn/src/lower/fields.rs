@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             let (mut users, mut groups) = (Vec::new(), Vec::new());
-            for part in text.text.split(',').map(str::trim) {
+            for part in text.source.split(',').map(str::trim) {
                 let inner = |word: &str| {
                     part.strip_prefix(word)?.trim().strip_prefix('(')?.strip_suffix(')')
                 };
@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
             for (field, names) in [("candidateUsers", users), ("candidateGroups", groups)] {
                 if !names.is_empty() {
                     let joined = names.join(",");
-                    add(fields, field, self.compiler.text(Text { text: &joined, ..text }));
+                    add(fields, field, self.compiler.text(Text { source: &joined, ..text }));
                 }
             }
         }

@@ -1,6 +1,9 @@
 //! Sequence flows, default flows and links.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use travertine_kernel::plan::{Element, Flow, FlowId, NodeId};
 
@@ -30,16 +33,11 @@ impl<'a> Lowering<'a> {
             let condition = source
                 .child("conditionExpression")
                 .filter(|_| !always)
-                .map(|it| self.compiler.expression(self.condition_text(it)));
+                .map(|it| self.compiler.expression(Text::of(it)));
             let place = self.add_flow(Flow { name, from, to, condition });
             self.flow_places.insert(source.key(), place);
         }
         self.links(container);
-    }
-
-    /// Camunda lets a condition be a script in the language of an attribute.
-    pub(super) fn condition_text(&self, node: Node<'a>) -> Text<'a> {
-        Text::of(node)
     }
 
     fn add_flow(&mut self, flow: Flow) -> FlowId {
@@ -63,20 +61,20 @@ impl<'a> Lowering<'a> {
                 self.error("TV0420", event, message, "let one event catch each link");
             }
         }
-        let mut thrown = Vec::new();
+        let mut thrown = BTreeSet::new();
         for (event, name) in links(container, "intermediateThrowEvent") {
             let from = self.places[&event.key()];
             if let Some(&to) = catches.get(name) {
                 let flow = Flow::new(&format!("link {name}"), from, to);
                 self.add_flow(flow);
-                thrown.push(name);
+                thrown.insert(name);
             } else {
                 let message = format!("no event catches the link '{name}'");
                 self.error("TV0421", event, message, "add a catching link event of that name");
             }
         }
         for (event, name) in links(container, "intermediateCatchEvent") {
-            if !thrown.contains(&name) {
+            if !thrown.contains(name) {
                 let message = format!("no event throws the link '{name}'");
                 self.error("TV0422", event, message, "add a throwing link event of that name");
             }

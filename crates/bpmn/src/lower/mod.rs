@@ -20,7 +20,7 @@ mod throw;
 mod timer;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -61,6 +61,8 @@ pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Plan {
         flows: Vec::new(),
         places: HashMap::new(),
         flow_places: HashMap::new(),
+        associations: HashMap::new(),
+        performers: HashSet::new(),
         called: VecDeque::new(),
     };
     lowering.callable(process);
@@ -82,6 +84,10 @@ struct Lowering<'a> {
     flows: Vec<Flow>,
     places: HashMap<(usize, usize), NodeId>,
     flow_places: HashMap<(usize, usize), plan::FlowId>,
+    /// What associations lead to, by the id they come from.
+    associations: HashMap<&'a str, Vec<Node<'a>>>,
+    /// Elements that say they perform sequentially.
+    performers: HashSet<(usize, usize)>,
     /// Processes that have a place but no content yet.
     called: VecDeque<Node<'a>>,
 }
@@ -110,6 +116,14 @@ impl<'a> Lowering<'a> {
     }
 
     fn declare_children(&mut self, container: Node<'a>, place: NodeId) {
+        for child in container.children() {
+            if let (true, Some(source)) = (child.is("association"), child.attr("sourceRef")) {
+                self.associations.entry(source).or_default().push(child);
+            }
+            if child.is("performer") && child.attr("name") == Some("Sequential") {
+                self.performers.insert(container.key());
+            }
+        }
         for child in flow_nodes(container) {
             let place = self.declare(child, Some(place));
             if schema::is_a(child.name(), "subProcess") {
@@ -216,18 +230,17 @@ fn index(place: NodeId) -> usize {
 }
 
 /// The flow nodes directly in a container.
-fn flow_nodes<'a>(container: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+fn flow_nodes(container: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     container.children().filter(|it| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "flowNode"))
 }
 
 /// Its id, or one made from where it stands.
 fn name_of(node: Node<'_>) -> Arc<str> {
-    match node.id() {
-        Some(id) => Arc::from(id),
-        None => {
-            let place = node.place();
-            Arc::from(format!("{}@{}:{}", node.name(), place.line, place.column))
-        }
+    if let Some(id) = node.id() {
+        Arc::from(id)
+    } else {
+        let place = node.place();
+        Arc::from(format!("{}@{}:{}", node.name(), place.line, place.column))
     }
 }
 

@@ -50,13 +50,12 @@ impl<'a> Lowering<'a> {
     /// Sets a policy to what the attribute says, where there is one.
     fn choose<T: Copy>(&self, process: Node<'a>, name: &str, words: &[(&str, T)], to: &mut T) {
         let Some(value) = process.ext(&Ns::Travertine, name) else { return };
-        match words.iter().find(|(word, _)| *word == value) {
-            Some((_, choice)) => *to = *choice,
-            None => {
-                let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-                let message = format!("tv:{name} of {} is '{value}'", process.title());
-                self.error("TV0703", process, message, &format!("write {}", known.join(" or ")));
-            }
+        if let Some((_, choice)) = words.iter().find(|(word, _)| *word == value) {
+            *to = *choice;
+        } else {
+            let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+            let message = format!("tv:{name} of {} is '{value}'", process.title());
+            self.error("TV0703", process, message, &format!("write {}", known.join(" or ")));
         }
     }
 
@@ -71,7 +70,7 @@ impl<'a> Lowering<'a> {
                     return None;
                 };
                 let text = Text::of(it);
-                let first = (!text.text.is_empty()).then(|| self.compiler.expression(text));
+                let first = (!text.source.is_empty()).then(|| self.compiler.expression(text));
                 Some((Name::from(name), first))
             })
             .collect()

@@ -6,7 +6,7 @@
 use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{Count, Each, Element, Loop, OnEmpty, OutputItem, Repeat, Trigger};
 
-use super::{Lowering, is_true};
+use super::{Lowering, camunda8::zeebe_loop, is_true};
 use crate::{
     dialect::Dialect,
     expression::{Text, is_identifier, variable_named},
@@ -57,7 +57,7 @@ impl<'a> Lowering<'a> {
         Some(Each {
             sequential: is_true(several, "isSequential", false),
             count,
-            item: self.item(several),
+            item: item(several),
             index: several.ext(&Ns::Travertine, "loopIndex").map(Name::from),
             output: self.output(node, several),
             completion: several
@@ -143,12 +143,12 @@ impl<'a> Lowering<'a> {
         if let Some(reference) = several.child("loopDataInputRef") {
             return Some(self.data_reference(reference));
         }
-        self.zeebe_loop(several, "inputCollection").map(|it| self.compiler.expression(it))
+        zeebe_loop(several, "inputCollection").map(|it| self.compiler.expression(it))
     }
 
     fn variable_or_expression(&self, text: Text<'a>) -> Program {
-        if is_identifier(text.text) {
-            variable_named(text.text)
+        if is_identifier(text.source) {
+            variable_named(text.source)
         } else {
             self.compiler.expression(text)
         }
@@ -172,22 +172,12 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn item(&self, several: Node<'a>) -> Option<Name> {
-        several
-            .ext(&Ns::Travertine, "elementVariable")
-            .or_else(|| several.ext(&Ns::Camunda, "elementVariable"))
-            .or_else(|| several.attr("inputDataItem"))
-            .or_else(|| several.child("inputDataItem").and_then(name_or_id))
-            .or_else(|| self.zeebe_loop(several, "inputElement").map(|it| it.text))
-            .map(Name::from)
-    }
-
     fn output(&self, node: Node<'a>, several: Node<'a>) -> Option<(Name, OutputItem)> {
         let list = several
             .ext(&Ns::Travertine, "outputCollection")
             .or_else(|| several.attr("outputCollection"))
             .or_else(|| several.child("loopDataOutputRef").map(|it| self.data_name(it)))
-            .or_else(|| self.zeebe_loop(several, "outputCollection").map(|it| it.text))
+            .or_else(|| zeebe_loop(several, "outputCollection").map(|it| it.source))
             .map(Name::from);
         let item = Text::ext(several, &Ns::Travertine, "outputElement")
             .or_else(|| Text::ext(several, &Ns::None, "outputDataItem"))
@@ -197,7 +187,7 @@ impl<'a> Lowering<'a> {
                 Some(OutputItem::Variable(Name::from(name)))
             })
             .or_else(|| {
-                let text = self.zeebe_loop(several, "outputElement")?;
+                let text = zeebe_loop(several, "outputElement")?;
                 Some(OutputItem::Expression(self.compiler.expression(text)))
             });
         if list.is_some() != item.is_some() {
@@ -211,8 +201,8 @@ impl<'a> Lowering<'a> {
     }
 
     fn output_item(&self, text: Text<'a>) -> OutputItem {
-        if is_identifier(text.text) {
-            OutputItem::Variable(Name::from(text.text))
+        if is_identifier(text.source) {
+            OutputItem::Variable(Name::from(text.source))
         } else {
             OutputItem::Expression(self.compiler.expression(text))
         }
@@ -252,4 +242,15 @@ fn source_of<'a>(lowering: &Lowering<'a>, data: Node<'a>) -> Option<Node<'a>> {
         .find(|it| it.child(here).is_some_and(|it| Some(it.text().trim()) == data.id()))?;
     let reference = found.child(there)?;
     lowering.cx.files.resolve(reference, reference.text())
+}
+
+/// The variable that takes the item of each run.
+fn item(several: Node<'_>) -> Option<Name> {
+    several
+        .ext(&Ns::Travertine, "elementVariable")
+        .or_else(|| several.ext(&Ns::Camunda, "elementVariable"))
+        .or_else(|| several.attr("inputDataItem"))
+        .or_else(|| several.child("inputDataItem").and_then(name_or_id))
+        .or_else(|| zeebe_loop(several, "inputElement").map(|it| it.source))
+        .map(Name::from)
 }

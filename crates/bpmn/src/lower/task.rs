@@ -67,7 +67,7 @@ impl<'a> Lowering<'a> {
         if let Some(element) = self.implementation(node, node) {
             return element;
         }
-        Element::Work(self.work_for(node, self.job_type_of(node)))
+        Element::Work(self.work_for(node, job_type_of(node)))
     }
 
     pub(super) fn send_task(&self, node: Node<'a>) -> Element {
@@ -76,7 +76,7 @@ impl<'a> Lowering<'a> {
         }
         let messages = self.messages(node);
         if messages.is_empty() {
-            return Element::Work(self.work_for(node, self.job_type_of(node)));
+            return Element::Work(self.work_for(node, job_type_of(node)));
         }
         Element::Send(Send { messages, payload: self.named(node, "payload") })
     }
@@ -132,17 +132,6 @@ impl<'a> Lowering<'a> {
         Some(Element::Work(self.work_for(node, self.compiler.text(job_type))))
     }
 
-    /// Where nothing says what a task's workers are called, they are called like its
-    /// implementation, else like the task.
-    fn job_type_of(&self, node: Node<'a>) -> Program {
-        let implementation = node.attr("implementation").unwrap_or_default().trim();
-        if UNSPECIFIED.contains(&implementation) {
-            literal(node.id().unwrap_or_default())
-        } else {
-            literal(implementation)
-        }
-    }
-
     pub(super) fn work_for(&self, node: Node<'a>, job_type: Program) -> Work {
         let retries = Text::ext(node, &Ns::Travertine, "retries").map(|it| self.number(it));
         let fields = self.keyed(node, "header", "key");
@@ -151,7 +140,7 @@ impl<'a> Lowering<'a> {
 
     /// A number, or an expression for one.
     pub(super) fn number(&self, text: Text<'a>) -> Program {
-        match text.text.parse::<i64>() {
+        match text.source.parse::<i64>() {
             Ok(number) => Program::constant(number.into()),
             Err(_) => self.compiler.expression(text),
         }
@@ -170,5 +159,16 @@ impl<'a> Lowering<'a> {
         let name = format!("{}/task", self.nodes[index(place)].name);
         self.nodes.push(travertine_kernel::plan::Node::new(&name, Some(place), element));
         self.sources.push(node);
+    }
+}
+
+/// Where nothing says what a task's workers are called, they are called like its
+/// implementation, else like the task.
+fn job_type_of(node: Node<'_>) -> Program {
+    let implementation = node.attr("implementation").unwrap_or_default().trim();
+    if UNSPECIFIED.contains(&implementation) {
+        literal(node.id().unwrap_or_default())
+    } else {
+        literal(implementation)
     }
 }

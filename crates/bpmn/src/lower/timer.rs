@@ -29,13 +29,13 @@ impl<'a> Lowering<'a> {
             self.error("TV0511", second, message, "keep one of them");
         }
         let text = Text::of(node);
-        let when = if is_time(kind, text.text) {
-            literal(text.text)
+        let when = if is_time(kind, text.source) {
+            literal(text.source)
         } else if text.is_marked() || self.compiler.default.is_some() {
             self.compiler.expression(text)
         } else {
-            self.not_a_time(node, kind, text.text);
-            literal(text.text)
+            self.not_a_time(node, kind, text.source);
+            literal(text.source)
         };
         Some(Trigger::Timer { kind, when })
     }

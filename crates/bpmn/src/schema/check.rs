@@ -97,11 +97,11 @@ fn reference(
     files: &Files<'_>,
     sink: &Sink,
 ) {
-    let name = attribute.map_or(node.name(), |it| it.name.as_str());
+    let name = attribute.map_or_else(|| node.name(), |it| it.name.as_str());
     // Lanes and types change nothing, so what they lack breaks nothing.
     let harmless = ["flowNodeRef", "structureRef", "itemRef", "itemSubjectRef"].contains(&name);
     let severity = if harmless { Severity::Warning } else { Severity::Error };
-    let place = attribute.map_or(node.place(), |it| it.place);
+    let place = attribute.map_or_else(|| node.place(), |it| it.place);
     let report =
         |code, message: String, help: &str| sink.add(severity, code, node, place, message, help);
     let owner = if attribute.is_some() { Some(node) } else { node.parent() };
@@ -140,23 +140,20 @@ fn children(node: Node<'_>, sink: &Sink) {
         if find(child.name()).is_none() {
             continue;
         }
-        match rules.iter().position(|it| is_a(child.name(), it.name)) {
-            Some(rule) => {
-                counts[rule] += 1;
-                if counts[rule] == rules[rule].max.saturating_add(1) {
-                    let message = format!(
-                        "{} has more than {} {}",
-                        node.title(),
-                        rules[rule].max,
-                        rules[rule].name
-                    );
-                    sink.error("TV0206", child, message, "keep the one you mean");
-                }
+        if let Some(rule) = rules.iter().position(|it| is_a(child.name(), it.name)) {
+            counts[rule] += 1;
+            if counts[rule] == rules[rule].max.saturating_add(1) {
+                let message = format!(
+                    "{} has more than {} {}",
+                    node.title(),
+                    rules[rule].max,
+                    rules[rule].name
+                );
+                sink.error("TV0206", child, message, "keep the one you mean");
             }
-            None => {
-                let message = format!("{} cannot stand in {}", child.title(), node.title());
-                sink.error("TV0202", child, message, "move it to where BPMN allows it");
-            }
+        } else {
+            let message = format!("{} cannot stand in {}", child.title(), node.title());
+            sink.error("TV0202", child, message, "move it to where BPMN allows it");
         }
     }
     for (rule, count) in rules.iter().zip(counts) {

@@ -1,5 +1,7 @@
 //! Rules about collaborations, roles and annotations.
 
+use std::collections::HashMap;
+
 use crate::{
     files::Files,
     report::Sink,
@@ -8,10 +10,12 @@ use crate::{
 };
 
 pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let participants = participants(root, files);
+    let mut waiting = HashMap::new();
     for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn) {
         match node.name() {
-            "messageFlow" => message_flow(node, files, sink),
-            "callActivity" => called(node, files, sink),
+            "messageFlow" => message_flow(node, files, &participants, sink),
+            "callActivity" => called(node, files, &mut waiting, sink),
             "documentation" | "textAnnotation" => text_format(node, sink),
             name if schema::is_a(name, "resourceRole") => role(node, sink),
             _ => {}
@@ -21,10 +25,15 @@ pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
 
 /// A message goes from one participant to another, from something that sends to something that
 /// receives.
-fn message_flow<'a>(flow: Node<'a>, files: &Files<'a>, sink: &Sink) {
+fn message_flow<'a>(
+    flow: Node<'a>,
+    files: &Files<'a>,
+    participants: &Participants<'a>,
+    sink: &Sink,
+) {
     let end = |name| files.resolve(flow, flow.attr(name)?);
     let (Some(source), Some(target)) = (end("sourceRef"), end("targetRef")) else { return };
-    if participant(source, files) == participant(target, files) {
+    if participant(source, participants) == participant(target, participants) {
         let message = format!("{} stays within one participant", flow.title());
         sink.error("TV0480", flow, message, "use a sequence flow, or another participant");
     }
@@ -41,29 +50,33 @@ fn message_flow<'a>(flow: Node<'a>, files: &Files<'a>, sink: &Sink) {
     }
 }
 
-/// The participant that a node is or belongs to; the process where no participant has it.
-fn participant<'a>(node: Node<'a>, files: &Files<'a>) -> Node<'a> {
-    let Some(process) = node.ancestors().find(|it| it.is("process")) else { return node };
-    let participants = process.document().root().all("collaboration").flat_map(|it| it.children());
-    let mut owners = participants.filter(|it| {
-        it.is("participant")
-            && it.attr("processRef").and_then(|id| files.resolve(*it, id)) == Some(process)
-    });
-    owners.next().unwrap_or(process)
+/// The participant of each process that has one.
+type Participants<'a> = HashMap<(usize, usize), Node<'a>>;
+
+fn participants<'a>(root: Node<'a>, files: &Files<'a>) -> Participants<'a> {
+    let nodes =
+        root.all("collaboration").flat_map(Node::children).filter(|it| it.is("participant"));
+    let owned = nodes.filter_map(|it| Some((files.resolve(it, it.attr("processRef")?)?.key(), it)));
+    owned.collect()
 }
 
-/// A called process must be startable without a trigger.
-fn called<'a>(call: Node<'a>, files: &Files<'a>, sink: &Sink) {
+/// The participant that a node is or belongs to; the process where no participant has it.
+fn participant<'a>(node: Node<'a>, participants: &Participants<'a>) -> Node<'a> {
+    let Some(process) = node.ancestors().find(|it| it.is("process")) else { return node };
+    participants.get(&process.key()).copied().unwrap_or(process)
+}
+
+/// A called process must be startable without a trigger. What is known of a process is kept in
+/// `waiting`.
+fn called<'a>(
+    call: Node<'a>,
+    files: &Files<'a>,
+    waiting: &mut HashMap<(usize, usize), bool>,
+    sink: &Sink,
+) {
     let target = call.attr("calledElement").and_then(|it| files.resolve_as(call, it, "process"));
     let Some(process) = target else { return };
-    let waits = |start: Node<'a>| {
-        start.children().any(|it| {
-            it.is("eventDefinitionRef")
-                || (*it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition"))
-        })
-    };
-    let mut starts = process.all("startEvent").peekable();
-    if starts.peek().is_some() && starts.all(waits) {
+    if *waiting.entry(process.key()).or_insert_with(|| waits(process)) {
         let message = format!(
             "{} calls {}, which waits for an event to start",
             call.title(),
@@ -71,6 +84,16 @@ fn called<'a>(call: Node<'a>, files: &Files<'a>, sink: &Sink) {
         );
         sink.error("TV0432", call, message, "add a plain start event to the called process");
     }
+}
+
+/// Whether all start events of a process wait for something.
+fn waits(process: Node<'_>) -> bool {
+    let is_definition = |it: Node<'_>| {
+        it.is("eventDefinitionRef")
+            || (*it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition"))
+    };
+    let mut starts = process.all("startEvent").peekable();
+    starts.peek().is_some() && starts.all(|it| it.children().any(is_definition))
 }
 
 fn text_format(node: Node<'_>, sink: &Sink) {

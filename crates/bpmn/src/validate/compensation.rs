@@ -10,11 +10,8 @@ use crate::{
 impl<'a> Rules<'a> {
     /// Checks the compensation of an activity, and the compensation it throws from inside.
     pub(super) fn check_compensation(&self, activity: Node<'a>) {
-        let Some(scope) = activity.parent() else { return };
-        let boundaries = scope.all("boundaryEvent").filter(|it| {
-            it.attr("attachedToRef") == activity.id()
-                && it.child("compensateEventDefinition").is_some()
-        });
+        let boundaries = self.graph.boundaries(activity).iter().copied();
+        let boundaries = boundaries.filter(|it| it.child("compensateEventDefinition").is_some());
         for boundary in boundaries {
             if is_true(activity, "isForCompensation", false) {
                 let message =
@@ -26,11 +23,8 @@ impl<'a> Rules<'a> {
     }
 
     fn check_handler(&self, activity: Node<'a>, boundary: Node<'a>) {
-        let associations = boundary.parent().into_iter().flat_map(|it| {
-            it.children().filter(|it| it.is("association") && it.attr("sourceRef") == boundary.id())
-        });
-        let handlers: Vec<_> = associations
-            .filter_map(|it| self.files.resolve(it, it.attr("targetRef")?))
+        let associated = self.graph.associated(boundary).iter().copied();
+        let handlers: Vec<_> = associated
             .filter(|it| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "activity"))
             .collect();
         let [handler] = handlers[..] else {

@@ -111,13 +111,12 @@ impl<'a> Data<'a, '_> {
                 format!("{} has several sources and no transformation", association.title());
             self.sink.error("TV0904", association, message, "add a transformation");
         }
-        if let ([source], [target], false) = (&sources[..], &targets[..], transformed) {
-            if let (Some(from), Some(to)) = (self.structure(*source), self.structure(*target))
-                && from != to
-            {
-                let message = format!("{} leads from {from} to {to}", association.title());
-                self.sink.error("TV0905", association, message, "give both the same structure");
-            }
+        if let ([source], [target], false) = (&sources[..], &targets[..], transformed)
+            && let (Some(from), Some(to)) = (self.structure(*source), self.structure(*target))
+            && from != to
+        {
+            let message = format!("{} leads from {from} to {to}", association.title());
+            self.sink.error("TV0905", association, message, "give both the same structure");
         }
         // The inputs of a process are filled before it begins, its outputs are read after it ended.
         let of_process = |it: Node<'a>| {
@@ -171,9 +170,7 @@ impl<'a> Data<'a, '_> {
         let structure =
             message.and_then(|it| self.item(it, "itemRef")).and_then(|it| it.attr("structureRef"));
         let Some(structure) = structure else { return };
-        for data in
-            task.all("ioSpecification").flat_map(|it| it.children()).filter(|it| it.is(kind))
-        {
+        for data in task.all("ioSpecification").flat_map(Node::children).filter(|it| it.is(kind)) {
             if self.structure(data) != Some(structure) {
                 let message = format!("{} has not the type of the message", data.title());
                 self.sink.error("TV0909", data, message, "give it the message's item definition");

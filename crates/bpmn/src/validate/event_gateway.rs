@@ -52,15 +52,12 @@ impl<'a> Rules<'a> {
             );
             self.error("TV0461", target, message, "let the other flow lead elsewhere");
         }
-        let boundary = target.parent().and_then(|it| {
-            it.all("boundaryEvent").find(|it| it.attr("attachedToRef") == target.id())
-        });
-        if let Some(boundary) = boundary
+        if let [boundary, ..] = self.graph.boundaries(target)
             && target.is("receiveTask")
         {
             let message =
                 format!("{} stands behind a gateway and has boundary events", target.title());
-            self.error("TV0463", boundary, message, "remove them");
+            self.error("TV0463", *boundary, message, "remove them");
         }
     }
 }

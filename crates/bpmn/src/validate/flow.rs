@@ -3,6 +3,8 @@
 use super::{Rules, graph::end};
 use crate::{lower::is_true, schema, xml::Node};
 
+const LISTS: &[&str] = &["incoming", "outgoing"];
+
 impl<'a> Rules<'a> {
     pub(super) fn check_flow(&self, flow: Node<'a>) {
         let source = end(flow, "sourceRef", self.files);
@@ -18,17 +20,17 @@ impl<'a> Rules<'a> {
             );
             self.error("TV0402", flow, message, "keep flows inside one scope; use events between");
         }
-        self.check_listed(flow, source, "outgoing");
-        self.check_listed(flow, target, "incoming");
+        self.check_listed(flow, source, target);
         let Some(source) = source.filter(|_| flow.child("conditionExpression").is_some()) else {
             return;
         };
-        if source.is_any(&["parallelGateway", "eventBasedGateway"])
-            || schema::is_a(source.name(), "catchEvent")
-        {
-            let message =
-                format!("{} has a condition, but {} takes it always", flow.title(), source.title());
-            self.strict("TV0403", flow, message, "remove the condition, or use another gateway");
+        let message =
+            || format!("{} has a condition, but {} takes it always", flow.title(), source.title());
+        let help = "remove the condition, or use another gateway";
+        if source.is("parallelGateway") {
+            self.sink.warn("TV0403", flow, message(), help);
+        } else if source.is("eventBasedGateway") || schema::is_a(source.name(), "catchEvent") {
+            self.strict("TV0403", flow, message(), help);
         }
         if schema::is_a(source.name(), "activity") && self.graph.outgoing(source).len() < 2 {
             let message = format!(
@@ -40,26 +42,20 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Where a node lists its flows, it must list them all.
-    fn check_listed(&self, flow: Node<'a>, node: Option<Node<'a>>, list: &'static str) {
-        let Some((node, id)) = node.zip(flow.id()) else { return };
-        let lists = |list| node.all(list).next().is_some();
-        let is_listed = node.all(list).any(|it| crate::xml::local_part(it.text().trim()) == id);
-        if !is_listed && (lists("incoming") || lists("outgoing") || self.is_listed_elsewhere(flow))
-        {
-            let message = format!("{} does not list {} as {list}", node.title(), flow.title());
-            self.error("TV0405", node, message, "add it, or leave all such lists out");
+    /// Where a node lists its flows, it must list them all; the other end of a flow, too.
+    fn check_listed(&self, flow: Node<'a>, from: Option<Node<'a>>, to: Option<Node<'a>>) {
+        let (Some(from), Some(to), Some(id)) = (from, to, flow.id()) else { return };
+        let lists_any = |it: Node<'a>| {
+            // The lists come first, so that this never walks far.
+            it.children().take_while(|it| !it.is("sequenceFlow")).any(|it| it.is_any(LISTS))
+        };
+        let any = self.graph.lists(from, id) || self.graph.lists(to, id);
+        for (node, list) in [(from, "outgoing"), (to, "incoming")] {
+            if !self.graph.lists(node, id) && (any || lists_any(node)) {
+                let message = format!("{} does not list {} as {list}", node.title(), flow.title());
+                self.error("TV0405", node, message, "add it, or leave all such lists out");
+            }
         }
-    }
-
-    /// Whether the other end of a flow lists it.
-    fn is_listed_elsewhere(&self, flow: Node<'a>) -> bool {
-        let ends = [("sourceRef", "outgoing"), ("targetRef", "incoming")];
-        ends.into_iter().any(|(name, list)| {
-            end(flow, name, self.files).is_some_and(|node| {
-                node.all(list).any(|it| Some(crate::xml::local_part(it.text().trim())) == flow.id())
-            })
-        })
     }
 
     pub(super) fn check_default(&self, node: Node<'a>) {
@@ -105,11 +101,11 @@ impl<'a> Rules<'a> {
             refuse(outgoing, "away from");
         }
         let Some(scope) = node.parent().filter(|it| !it.is("adHocSubProcess")) else { return };
-        if scope.child("startEvent").is_some() && !never_in && incoming.is_empty() {
+        if self.graph.has_start(scope) && !never_in && incoming.is_empty() {
             let message = format!("no sequence flow leads to {}", node.title());
             self.strict("TV0409", node, message, "connect it, or remove it");
         }
-        if scope.child("endEvent").is_some() && !never_out && outgoing.is_empty() {
+        if self.graph.has_end(scope) && !never_out && outgoing.is_empty() {
             let message = format!("no sequence flow leads away from {}", node.title());
             self.strict("TV0410", node, message, "connect it, to an end event for instance");
         }

@@ -25,6 +25,7 @@ impl<'a> Rules<'a> {
             let message = format!("no sequence flow leads away from {}", gateway.title());
             self.error("TV0451", gateway, message, "add one");
         }
+        self.check_fan(gateway);
         if gateway.is("eventBasedGateway") {
             self.check_event_gateway(gateway);
         }

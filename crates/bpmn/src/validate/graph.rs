@@ -1,28 +1,71 @@
-//! Which sequence flows arrive at and leave each node.
+//! What is connected with what in a process, found once, so that no rule has to search.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::{files::Files, schema, xml::Node};
+use crate::{
+    files::Files,
+    schema,
+    xml::{Node, Ns, local_part},
+};
 
-/// The sequence flows of a process, by the nodes they connect.
+type Key = (usize, usize);
+
+/// The connections of a process.
 #[derive(Debug, Default)]
 pub(super) struct Graph<'a> {
-    incoming: HashMap<(usize, usize), Vec<Node<'a>>>,
-    outgoing: HashMap<(usize, usize), Vec<Node<'a>>>,
+    incoming: HashMap<Key, Vec<Node<'a>>>,
+    outgoing: HashMap<Key, Vec<Node<'a>>>,
+    boundaries: HashMap<Key, Vec<Node<'a>>>,
+    associated: HashMap<Key, Vec<Node<'a>>>,
+    /// Which nodes list which flows.
+    listed: HashSet<(Key, &'a str)>,
+    /// Containers with a start event, and with an end event.
+    started: HashSet<Key>,
+    ended: HashSet<Key>,
 }
 
 impl<'a> Graph<'a> {
     pub(super) fn new(process: Node<'a>, files: &Files<'a>) -> Self {
         let mut graph = Self::default();
-        for flow in process.descendants().filter(|it| it.is("sequenceFlow")) {
-            if let Some(source) = end(flow, "sourceRef", files) {
-                graph.outgoing.entry(source.key()).or_default().push(flow);
-            }
-            if let Some(target) = end(flow, "targetRef", files) {
-                graph.incoming.entry(target.key()).or_default().push(flow);
-            }
+        for node in process.descendants() {
+            graph.add(node, files);
         }
         graph
+    }
+
+    fn add(&mut self, node: Node<'a>, files: &Files<'a>) {
+        let mut connect = |name, to: fn(&mut Self) -> &mut HashMap<Key, Vec<Node<'a>>>, what| {
+            if let Some(end) = node.attr(name).and_then(|it| files.resolve(node, it)) {
+                to(self).entry(end.key()).or_default().push(what);
+            }
+        };
+        match (node.ns(), node.name()) {
+            (Ns::Bpmn, "sequenceFlow") => {
+                connect("sourceRef", |it| &mut it.outgoing, node);
+                connect("targetRef", |it| &mut it.incoming, node);
+            }
+            (Ns::Bpmn, "boundaryEvent") => {
+                connect("attachedToRef", |it| &mut it.boundaries, node);
+            }
+            (Ns::Bpmn, "association") => {
+                let target = node.attr("targetRef").and_then(|it| files.resolve(node, it));
+                if let Some(target) = target {
+                    connect("sourceRef", |it| &mut it.associated, target);
+                }
+            }
+            (Ns::Bpmn, "incoming" | "outgoing") => {
+                if let Some(parent) = node.parent() {
+                    self.listed.insert((parent.key(), local_part(node.text().trim())));
+                }
+            }
+            (Ns::Bpmn, "startEvent") => {
+                self.started.extend(node.parent().map(Node::key));
+            }
+            (Ns::Bpmn, "endEvent") => {
+                self.ended.extend(node.parent().map(Node::key));
+            }
+            _ => {}
+        }
     }
 
     /// The flows that arrive at a node.
@@ -33,6 +76,29 @@ impl<'a> Graph<'a> {
     /// The flows that leave a node.
     pub(super) fn outgoing(&self, node: Node<'_>) -> &[Node<'a>] {
         self.outgoing.get(&node.key()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The boundary events attached to an activity.
+    pub(super) fn boundaries(&self, activity: Node<'_>) -> &[Node<'a>] {
+        self.boundaries.get(&activity.key()).map_or(&[], Vec::as_slice)
+    }
+
+    /// What associations lead to from a node.
+    pub(super) fn associated(&self, node: Node<'_>) -> &[Node<'a>] {
+        self.associated.get(&node.key()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a node lists a flow as incoming or outgoing.
+    pub(super) fn lists(&self, node: Node<'_>, flow: &str) -> bool {
+        self.listed.contains(&(node.key(), flow))
+    }
+
+    pub(super) fn has_start(&self, container: Node<'_>) -> bool {
+        self.started.contains(&container.key())
+    }
+
+    pub(super) fn has_end(&self, container: Node<'_>) -> bool {
+        self.ended.contains(&container.key())
     }
 }
 

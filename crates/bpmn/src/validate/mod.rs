@@ -9,6 +9,7 @@ mod container;
 mod data;
 mod event;
 mod event_gateway;
+mod fan;
 mod flow;
 mod gateway;
 mod graph;

@@ -1,7 +1,7 @@
 //! An XML document as a tree that knows where everything stands.
 //!
 //! Elements lie in one list, in document order; a [`Node`] is a handle to one of them. Namespaces
-//! are resolved while reading, so nobody after that sees a prefix, except in QNames.
+//! are resolved while reading, so nobody after that sees a prefix, except in `QNames`.
 
 mod name;
 mod read;

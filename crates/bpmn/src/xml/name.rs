@@ -73,7 +73,7 @@ impl Ns {
     }
 }
 
-/// A QName without its prefix.
+/// A `QName` without its prefix.
 pub(crate) fn local_part(qname: &str) -> &str {
     qname.rsplit_once(':').map_or(qname, |(_, local)| local)
 }

@@ -1,4 +1,12 @@
 //! Reads whole models.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and say why")]
+
+mod dialects;
 mod language;
+mod loops;
+mod model;
+mod native;
+mod report;
+mod scopes;
 mod suites;

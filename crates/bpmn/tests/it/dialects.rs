@@ -1,0 +1,108 @@
+//! Models written for other engines.
+
+use travertine_expr::Program;
+use travertine_kernel::plan::{Element, Policy, Trigger, WorkKind};
+
+use crate::model::{around, element, errors, node, plan, report};
+
+fn camunda7(text: &str) -> String {
+    let declared = "xmlns:camunda='http://camunda.org/schema/1.0/bpmn' targetNamespace";
+    text.replacen("targetNamespace", declared, 1)
+}
+
+fn camunda8(text: &str) -> String {
+    let declared = "xmlns:zeebe='http://camunda.org/schema/zeebe/1.0' targetNamespace";
+    text.replacen("targetNamespace", declared, 1)
+}
+
+#[test]
+fn the_dialect_of_a_model_decides_its_policies() {
+    let plain = around("<userTask id='n'/>");
+    assert_eq!(plan(&plain).policy, Policy::NATIVE);
+    let text = camunda7(&around("<userTask id='n' camunda:assignee='kermit'/>"));
+    assert_eq!(plan(&text).policy, Policy::CAMUNDA);
+    let cloud = "xmlns:modeler='http://camunda.org/schema/modeler/1.0' \
+                 modeler:executionPlatform='Camunda Cloud' targetNamespace";
+    assert_eq!(plan(&plain.replacen("targetNamespace", cloud, 1)).policy, Policy::CAMUNDA);
+}
+
+#[test]
+fn a_model_for_two_engines_is_refused() {
+    let text = camunda8(&camunda7(&around(
+        "<serviceTask id='n' camunda:type='external' camunda:topic='t'><extensionElements>\
+         <zeebe:taskDefinition type='t'/></extensionElements></serviceTask>",
+    )));
+    assert!(errors(&text).contains(&"TV0701"));
+}
+
+#[test]
+fn camunda_7_service_tasks_become_scripts_or_jobs() {
+    let script = camunda7(&around(
+        "<serviceTask id='n' camunda:expression='${a + 1}' camunda:resultVariable='b'/>",
+    ));
+    let Element::Script { program, result } = element(&script) else { panic!() };
+    assert_eq!((program.source(), result.as_deref()), ("${a + 1}", Some("b")));
+    let job =
+        camunda7(&around("<serviceTask id='n' camunda:type='external' camunda:topic='mail'/>"));
+    let Element::Work(work) = element(&job) else { panic!() };
+    assert_eq!((work.kind, work.job_type.source()), (WorkKind::Job, "\"mail\""));
+    let class = camunda7(&around("<serviceTask id='n' camunda:class='org.acme.Mail'/>"));
+    assert!(report(&class).diagnostics.iter().any(|it| it.code == "TV0711"));
+}
+
+#[test]
+fn camunda_7_calls_pass_what_is_named() {
+    let text = camunda7(&around(
+        "<callActivity id='n' calledElement='other'><extensionElements>\
+         <camunda:in source='a' target='b'/><camunda:in variables='all'/>\
+         <camunda:out sourceExpression='${c}' target='d'/></extensionElements></callActivity>",
+    ));
+    let plan = plan(&text);
+    let Element::Call(call) = &node(&plan, "n").element else { panic!() };
+    assert_eq!((call.all_in, call.all_out), (true, false));
+    let extras = node(&plan, "n").extras.as_ref().unwrap();
+    assert_eq!((&*extras.inputs[0].0, extras.inputs[0].1.source()), ("b", "a"));
+    assert_eq!((&*extras.outputs[0].0, extras.outputs[0].1.source()), ("d", "${c}"));
+}
+
+#[test]
+fn camunda_7_parameters_can_be_lists_and_maps() {
+    let text = camunda7(&around(
+        "<userTask id='n'><extensionElements><camunda:inputOutput>\
+         <camunda:inputParameter name='l'><camunda:list><camunda:value>a</camunda:value>\
+         <camunda:value>${b}</camunda:value></camunda:list></camunda:inputParameter>\
+         <camunda:inputParameter name='m'><camunda:map><camunda:entry key='k'>v</camunda:entry>\
+         </camunda:map></camunda:inputParameter></camunda:inputOutput></extensionElements>\
+         </userTask>",
+    ));
+    let plan = plan(&text);
+    let inputs = &node(&plan, "n").extras.as_ref().unwrap().inputs;
+    let sources: Vec<_> = inputs.iter().map(|(_, it)| it.source()).collect();
+    assert_eq!(sources, ["[\"a\", ${b}]", "{k: \"v\"}"]);
+}
+
+#[test]
+fn camunda_8_jobs_and_messages_are_read() {
+    let job = camunda8(&around(
+        "<serviceTask id='n'><extensionElements><zeebe:taskDefinition type='mail' retries='2'/>\
+         <zeebe:taskHeaders><zeebe:header key='k' value='v'/></zeebe:taskHeaders>\
+         <zeebe:ioMapping><zeebe:input source='=a' target='b'/></zeebe:ioMapping>\
+         </extensionElements></serviceTask>",
+    ));
+    let plan = plan(&job);
+    let Element::Work(work) = &node(&plan, "n").element else { panic!() };
+    assert_eq!(work.job_type.source(), "\"mail\"");
+    assert_eq!(work.retries.as_ref().map(Program::source), Some("2"));
+    assert_eq!(&*work.fields[0].0, "k");
+    assert_eq!(&*node(&plan, "n").extras.as_ref().unwrap().inputs[0].0, "b");
+    let message = camunda8(&around("<receiveTask id='n' messageRef='m'/>").replace(
+        "</definitions>",
+        "<message id='m' name='paid'><extensionElements>\
+             <zeebe:subscription correlationKey='=orderId'/></extensionElements></message>\
+             </definitions>",
+    ));
+    let Element::Receive(catch) = element(&message) else { panic!() };
+    let Trigger::Message(message) = &catch.triggers[0] else { panic!() };
+    assert_eq!(message.name.source(), "\"paid\"");
+    assert_eq!(&*message.correlation[0].0, travertine_bpmn::CORRELATION_KEY);
+}

@@ -1,0 +1,79 @@
+//! What a report says.
+
+use travertine_bpmn::{Answer, Options, Severity, Verdict, read};
+
+use crate::model::{around, errors, file, process, report};
+
+#[test]
+fn all_problems_are_reported_in_document_order() {
+    let text = process(
+        "\n<startEvent id='a' colour='red'/>\n<sequenceFlow id='f' sourceRef='a' targetRef='x'/>\
+         \n<banana/>\n<task id='a'/>",
+    );
+    let found = report(&text).diagnostics;
+    let places: Vec<_> = found.iter().map(|it| (it.line, it.code)).collect();
+    assert_eq!(
+        places,
+        [(1, "TV0412"), (2, "TV0203"), (3, "TV0302"), (4, "TV0201"), (5, "TV0301"), (5, "TV0409")]
+    );
+    assert_eq!(found[1].element.as_deref(), Some("a"));
+    assert_eq!(found[1].column, 20);
+}
+
+#[test]
+fn a_broken_expression_is_reported_where_it_stands() {
+    let text = around(
+        "<scriptTask id='n' scriptFormat='javascript'>\n<script>\n  let x = ;\n</script></scriptTask>",
+    );
+    let found = report(&text).diagnostics;
+    assert_eq!((found[0].code, found[0].line), ("TV0503", 3));
+}
+
+#[test]
+fn a_file_that_is_not_xml_is_reported_and_the_others_are_read() {
+    let good = around("<task id='n'/>");
+    let files = [("a.bpmn", b"<definitions".as_slice()), ("b.bpmn", good.as_bytes())];
+    let report = read(&files, &Options::default());
+    assert_eq!(report.diagnostics[0].code, "TV0101");
+    assert_eq!(report.diagnostics[0].file, "a.bpmn");
+    assert!(report.processes.is_empty());
+    assert!(report.elements.iter().any(|it| it.file == "b.bpmn"));
+}
+
+fn answer(answers: &[Answer], kind: &str) -> Verdict {
+    answers.iter().find(|it| it.kind == kind).unwrap().verdict
+}
+
+#[test]
+fn every_element_is_answered_for() {
+    let text = around(
+        "<userTask id='n' tv:assignee='x' other:thing='y'><documentation>why</documentation>\
+         <extensionElements><other:data/></extensionElements></userTask>\
+         <textAnnotation id='t'><text>note</text></textAnnotation>",
+    )
+    .replacen("targetNamespace", "xmlns:other='urn:other' targetNamespace", 1);
+    let report = report(&text);
+    assert!(!report.is_rejected());
+    let answers = &report.elements;
+    assert_eq!(answer(answers, "userTask"), Verdict::Executed);
+    assert_eq!(answer(answers, "@tv:assignee"), Verdict::Executed);
+    assert_eq!(answer(answers, "@other:thing"), Verdict::NoEffect);
+    assert_eq!(answer(answers, "other:data"), Verdict::NoEffect);
+    assert_eq!(answer(answers, "documentation"), Verdict::NoEffect);
+    assert_eq!(answer(answers, "textAnnotation"), Verdict::NoEffect);
+    let warnings = report.diagnostics.iter().filter(|it| it.severity == Severity::Warning);
+    assert_eq!(warnings.map(|it| it.code).collect::<Vec<_>>(), ["TV0702", "TV0702"]);
+}
+
+#[test]
+fn what_is_rejected_is_answered_so() {
+    let report = report(&around("<callActivity id='n'/>"));
+    assert_eq!(answer(&report.elements, "callActivity"), Verdict::Rejected);
+    assert_eq!(answer(&report.elements, "startEvent"), Verdict::Executed);
+}
+
+#[test]
+fn files_without_a_process_are_refused() {
+    assert_eq!(errors(&file("<message id='m'/>")), ["TV0401"]);
+    assert_eq!(errors("<a/>"), ["TV0105"]);
+}
