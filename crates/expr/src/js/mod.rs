@@ -34,7 +34,13 @@ impl Language for JavaScript {
         sandbox::check(kind, source)?;
         let words = words::of(source);
         let reads = words::are_all_it_reads(source).then(|| words.clone());
-        let script = Script { text: sandbox::text(kind, source), words, reads };
+        let is_direct = reads.is_some() && !words::are_inherited(source);
+        let needs = Needs {
+            all_names: !is_direct,
+            errors: !is_direct || words.iter().any(|it| &**it == "BpmnError"),
+            lists: !is_direct || !words::make_only_true_lists(source),
+        };
+        let script = Script { text: sandbox::text(kind, source), words, reads, needs };
         Ok(Program::new(source, Arc::new(script)))
     }
 }
@@ -47,11 +53,28 @@ struct Script {
     /// when it turns out that they are needed.
     words: Vec<Name>,
     reads: Option<Vec<Name>>,
+    needs: Needs,
+}
+
+/// Which preludes must be there before a script can run. Reading them is what takes longest, so most
+/// scripts do without.
+#[derive(Clone, Copy, Debug)]
+struct Needs {
+    /// It may ask for names that it does not spell.
+    all_names: bool,
+    /// It may throw a `BpmnError`.
+    errors: bool,
+    /// It may make lists that are longer than what they hold.
+    lists: bool,
+}
+
+impl Needs {
+    const EVERYTHING: Self = Self { all_names: true, errors: true, lists: true };
 }
 
 impl Evaluate for Script {
     fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError> {
-        sandbox::run(&self.text, &self.words, variables, limits)
+        sandbox::run(&self.text, &self.words, self.needs, variables, limits)
     }
 
     fn reads(&self) -> Option<&[Name]> {

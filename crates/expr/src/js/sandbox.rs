@@ -2,14 +2,14 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
     rc::Rc,
 };
 
+use indexmap::{IndexMap, IndexSet};
 use rquickjs::{
     Coerced, Context, Ctx, Exception, FromJs, Function, Object, Runtime,
     context::{EvalOptions, intrinsic},
-    object::Filter,
+    object::{Filter, Property},
 };
 
 use crate::{
@@ -17,7 +17,10 @@ use crate::{
     value::{Name, Value},
 };
 
-use super::convert::{self, Reader};
+use super::{
+    Needs,
+    convert::{self, Reader},
+};
 
 /// Everything but `Date`, `performance`, typed arrays with their atomics, and weak references.
 type Intrinsics = (
@@ -30,7 +33,10 @@ type Intrinsics = (
     intrinsic::Promise,
 );
 
-const PRELUDE: &str = include_str!("prelude.js");
+const WORLD: &str = include_str!("prelude/world.js");
+const VARIABLES: &str = include_str!("prelude/variables.js");
+const ERRORS: &str = include_str!("prelude/errors.js");
+const LISTS: &str = include_str!("prelude/lists.js");
 
 /// Its names are those of no script: `with` puts the variables between the script and the globals,
 /// and the inner function keeps what the script declares out of the variables.
@@ -96,20 +102,22 @@ fn check_text(text: &str, before: &str) -> Result<(), CompileError> {
 pub(super) fn run(
     text: &str,
     words: &[Name],
+    needs: Needs,
     variables: &dyn Variables,
     limits: &Limits,
 ) -> Result<Outcome, EvalError> {
     let known = words.iter().map(|it| (Name::clone(it), variables.get(it))).collect();
     let host = Rc::new(Host::new(Known::Words(known), limits));
-    let outcome = run_with(text, &host, limits);
+    let outcome = run_with(text, needs, &host, limits);
     if !host.lacks_a_name.get() {
         return outcome;
     }
-    // It asked for a name that it does not spell. Nothing has happened yet, so it can run again, now
+    // It asked for a name that it does not spell, or spells one that it may not read. Nothing has happened yet, so it can run again, now
     // with everything at hand.
     let all =
         variables.names().into_iter().filter_map(|it| variables.get(&it).map(|value| (it, value)));
-    run_with(text, &Rc::new(Host::new(Known::All(all.collect()), limits)), limits)
+    let host = Rc::new(Host::new(Known::All(all.collect()), limits));
+    run_with(text, Needs::EVERYTHING, &host, limits)
 }
 
 /// What the script can reach outside of its runtime.
@@ -124,8 +132,8 @@ struct Host {
 }
 
 enum Known {
-    Words(BTreeMap<Name, Option<Value>>),
-    All(indexmap::IndexMap<Name, Value>),
+    Words(IndexMap<Name, Option<Value>>),
+    All(IndexMap<Name, Value>),
 }
 
 impl Host {
@@ -167,6 +175,34 @@ impl Host {
         }
     }
 
+    /// The variables there were, as far as they are known.
+    fn present_names(&self) -> IndexSet<String> {
+        match &self.known {
+            Known::Words(words) => {
+                words.iter().filter(|it| it.1.is_some()).map(|it| it.0.to_string()).collect()
+            }
+            Known::All(all) => all.keys().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// The variables that the script spells, as one object.
+    fn spelled<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        let target = Object::new(ctx.clone())?;
+        let Known::Words(words) = &self.known else { return Ok(target) };
+        for (name, value) in words {
+            let Some(value) = value else { continue };
+            match convert::to_js(ctx, value, self.depth_max) {
+                Ok(value) => target.set(&**name, value)?,
+                Err(refusal) => match refusal.into_error(name) {
+                    // Perhaps it only stands in a comment; so it gets a slot that fails when read.
+                    Ok(_) => return Err(self.give_up(ctx)),
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        Ok(target)
+    }
+
     fn names(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Vec<String>> {
         match &self.known {
             Known::Words(_) => Err(self.give_up(ctx)),
@@ -198,14 +234,20 @@ impl Host {
 
 struct Unknown;
 
-fn run_with(text: &str, host: &Rc<Host>, limits: &Limits) -> Result<Outcome, EvalError> {
+fn run_with(
+    text: &str,
+    needs: Needs,
+    host: &Rc<Host>,
+    limits: &Limits,
+) -> Result<Outcome, EvalError> {
     let (runtime, context) = empty(limits).map_err(|_| EvalError::Limit(Limit::Memory))?;
     let counter = Rc::clone(host);
     runtime.set_interrupt_handler(Some(Box::new(move || {
         counter.lacks_a_name.get() || counter.count(STEPS_PER_INTERRUPT)
     })));
     let outcome = context.with(|ctx| {
-        let stage = Stage::set(&ctx, host).map_err(|_| Ending::Failed(Limit::Memory.into()))?;
+        let stage = Stage::set(&ctx, needs, host);
+        let stage = stage.map_err(|_| Ending::Failed(Limit::Memory.into()))?;
         stage.play(text, limits)
     });
     match outcome {
@@ -265,29 +307,43 @@ struct Stage<'js, 'h> {
     ctx: Ctx<'js>,
     host: &'h Host,
     run: Function<'js>,
+    /// The variables as the script sees them.
     target: Object<'js>,
-    settled: Object<'js>,
+    /// Stands between the script and the globals.
     scope: Object<'js>,
-    bpmn_error: Function<'js>,
+    /// Its keys are the names that the script has touched; where there is none, it may have touched
+    /// all that it spells.
+    settled: Option<Object<'js>>,
+    /// Takes a `BpmnError` apart.
+    bpmn_error: Option<Function<'js>>,
 }
 
 impl<'js, 'h> Stage<'js, 'h> {
-    fn set(ctx: &Ctx<'js>, host: &'h Rc<Host>) -> rquickjs::Result<Self> {
-        let prelude: Function<'js> = eval(ctx, PRELUDE, "prelude")?;
-        let load = Function::new(ctx.clone(), loading(Rc::clone(host)))?;
-        let exists = Function::new(ctx.clone(), existing(Rc::clone(host)))?;
-        let names = Function::new(ctx.clone(), naming(Rc::clone(host)))?;
-        let charge = Function::new(ctx.clone(), charging(Rc::clone(host)))?;
-        let made: Object<'js> = prelude.call((load, exists, names, charge))?;
-        Ok(Self {
-            ctx: ctx.clone(),
-            host,
-            run: eval(ctx, RUN, "run")?,
-            target: made.get("target")?,
-            settled: made.get("settled")?,
-            scope: made.get("scope")?,
-            bpmn_error: made.get("bpmnError")?,
-        })
+    fn set(ctx: &Ctx<'js>, needs: Needs, host: &'h Rc<Host>) -> rquickjs::Result<Self> {
+        let () = eval(ctx, WORLD, "prelude")?;
+        let bpmn_error = if needs.errors { Some(eval(ctx, ERRORS, "prelude")?) } else { None };
+        if needs.lists {
+            let lists: Function<'js> = eval(ctx, LISTS, "prelude")?;
+            let () = lists.call((Function::new(ctx.clone(), charging(Rc::clone(host)))?,))?;
+        }
+        let run = eval(ctx, RUN, "run")?;
+        let stage = if needs.all_names {
+            let variables: Function<'js> = eval(ctx, VARIABLES, "prelude")?;
+            let load = Function::new(ctx.clone(), loading(Rc::clone(host)))?;
+            let exists = Function::new(ctx.clone(), existing(Rc::clone(host)))?;
+            let names = Function::new(ctx.clone(), naming(Rc::clone(host)))?;
+            let made: Object<'js> = variables.call((load, exists, names))?;
+            show(ctx, made.get("context")?)?;
+            let (target, scope) = (made.get("target")?, made.get("scope")?);
+            let settled = Some(made.get("settled")?);
+            Self { ctx: ctx.clone(), host, run, target, scope, settled, bpmn_error }
+        } else {
+            let target = host.spelled(ctx)?;
+            show(ctx, target.clone())?;
+            let scope = target.clone();
+            Self { ctx: ctx.clone(), host, run, target, scope, settled: None, bpmn_error }
+        };
+        Ok(stage)
     }
 
     fn play(&self, text: &str, limits: &Limits) -> Result<Outcome, Ending> {
@@ -308,9 +364,13 @@ impl<'js, 'h> Stage<'js, 'h> {
             let names = object.own_keys::<String>(Filter::new().string());
             names.collect::<rquickjs::Result<Vec<_>>>().map_err(|it| self.explain(&it))
         };
-        let present: BTreeSet<String> = names(&self.target)?.into_iter().collect();
+        let present: IndexSet<String> = names(&self.target)?.into_iter().collect();
+        let touched = match &self.settled {
+            Some(settled) => names(settled)?.into_iter().collect(),
+            None => &self.host.present_names() | &present,
+        };
         let mut writes = Vec::new();
-        for name in names(&self.settled)? {
+        for name in touched {
             let after = if present.contains(&name) {
                 let value = self.target.get(name.as_str()).map_err(|it| self.explain(&it))?;
                 self.read(reader, value, &name)?
@@ -358,8 +418,8 @@ impl<'js, 'h> Stage<'js, 'h> {
     }
 
     fn explain_thrown(&self, thrown: rquickjs::Value<'js>) -> EvalError {
-        let parts = self.bpmn_error.call::<_, Option<Vec<String>>>((thrown.clone(),));
-        if let Ok(Some(parts)) = parts
+        if let Some(take_apart) = &self.bpmn_error
+            && let Ok(Some(parts)) = take_apart.call::<_, Option<Vec<String>>>((thrown.clone(),))
             && let [code, message] = parts.as_slice()
         {
             return EvalError::Thrown { code: code.clone(), message: message.clone() };
@@ -388,6 +448,11 @@ impl<'js, 'h> Stage<'js, 'h> {
             None => format!("{name}: {message}"),
         })
     }
+}
+
+/// Gives the script its `_context`.
+fn show<'js>(ctx: &Ctx<'js>, context: Object<'js>) -> rquickjs::Result<()> {
+    ctx.globals().prop("_context", Property::from(context).writable().configurable())
 }
 
 fn loading<'js>(

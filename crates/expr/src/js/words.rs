@@ -22,12 +22,46 @@ pub(super) fn of(source: &str) -> Vec<Name> {
 /// Whether a script cannot reach a variable without spelling its name: `_context` is only followed by
 /// a point, and there is nothing by which a name could be computed.
 pub(super) fn are_all_it_reads(source: &str) -> bool {
-    const INDIRECT: [&str; 7] =
-        ["eval", "Function", "constructor", "globalThis", "this", "with", "arguments"];
-    let is_indirect = |word: &str| INDIRECT.contains(&word);
+    const INDIRECT: [&str; 8] =
+        ["eval", "Function", "constructor", "globalThis", "this", "with", "arguments", "__proto__"];
     !source.contains('\\')
-        && !source.split(|it| !is_part(it)).any(is_indirect)
+        && !has_any(source, &INDIRECT)
         && source.split("_context").skip(1).all(|it| it.starts_with('.'))
+}
+
+/// Whether a script that spells its names cannot make a list that is longer than what it holds, nor
+/// something that only looks like a list.
+pub(super) fn make_only_true_lists(source: &str) -> bool {
+    const MAKERS: [&str; 8] =
+        ["length", "Array", "Object", "Reflect", "Proxy", "String", "JSON", "Symbol"];
+    source.split('[').skip(1).all(is_short_index) && !has_any(source, &MAKERS)
+}
+
+/// Whether what follows a bracket is a small index, or nothing: `[0]`, `[]`.
+fn is_short_index(after: &str) -> bool {
+    let rest = after.trim_start_matches(|it: char| it.is_ascii_digit());
+    rest.starts_with(']') && after.len() - rest.len() <= 6
+}
+
+/// Whether bare names of the script could be mistaken for what every object inherits.
+pub(super) fn are_inherited(source: &str) -> bool {
+    const INHERITED: [&str; 10] = [
+        "toString",
+        "toLocaleString",
+        "valueOf",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+    ];
+    has_any(source, &INHERITED)
+}
+
+fn has_any(source: &str, words: &[&str]) -> bool {
+    source.split(|it| !is_part(it)).any(|it| words.contains(&it))
 }
 
 fn is_start(it: char) -> bool {
