@@ -13,6 +13,7 @@ mod definition;
 mod error;
 mod message;
 mod sandbox;
+pub mod trace;
 
 pub use alarm::Timestamp;
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};

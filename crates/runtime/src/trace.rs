@@ -1,0 +1,222 @@
+//! What happens, for people: a line for each thing.
+//!
+//! Commands begin with `>`, effects with `!`, events with the thing they are about. Nodes have the
+//! ids of the model; tokens, waits and scopes have the numbers of their instance.
+
+use std::fmt::Write as _;
+
+use travertine_kernel::{
+    Assignments, Command, Effect, Ending, Event, Gate, NodeId, Plan, Post, Role, ScopeKind, Slot,
+    State, WaitFor,
+};
+
+/// One command with what came of it, line by line.
+pub fn trace(plan: &Plan, command: &Command, events: &[Event], effects: &[Effect]) -> String {
+    let mut text = format!("> {}\n", of_command(plan, command));
+    for event in events {
+        text.push_str(&of_event(plan, event));
+        text.push('\n');
+    }
+    for effect in effects {
+        writeln!(text, "! {}", of_effect(effect)).expect("a string takes every text");
+    }
+    text
+}
+
+/// A command in a line.
+pub fn of_command(plan: &Plan, command: &Command) -> String {
+    match command {
+        Command::Start { at: None, variables, .. } => format!("start{}", with(variables)),
+        Command::Start { at: Some(at), variables, .. } => {
+            format!("start at {}{}", node(plan, *at), with(variables))
+        }
+        Command::Complete { wait, variables } => format!("complete {}{}", wait.0, with(variables)),
+        Command::Raise { wait, code, variables, .. } => {
+            format!("raise error {code} at {}{}", wait.0, with(variables))
+        }
+        Command::Escalate { wait, code, variables } => {
+            format!("raise escalation {code} at {}{}", wait.0, with(variables))
+        }
+        Command::Fail { wait, retries, message } => {
+            format!("fail {}, {retries} tries left: {message}", wait.0)
+        }
+        Command::Set { token: None, variables } => format!("set{}", with(variables)),
+        Command::Set { token: Some(token), variables } => {
+            format!("set at token {}{}", token.0, with(variables))
+        }
+        Command::Retry { token } => format!("retry token {}", token.0),
+        Command::Delivered { post } => format!("delivered {}", post.0),
+        Command::Continue => "continue".to_owned(),
+        Command::Cancel => "cancel".to_owned(),
+    }
+}
+
+/// An effect in a line.
+pub fn of_effect(effect: &Effect) -> String {
+    match effect {
+        Effect::Arm(wait, on) => format!("arm {}: {}", wait.0, of_wait(on)),
+        Effect::Disarm(wait) => format!("disarm {}", wait.0),
+        Effect::Send(post, what) => format!("send {}: {}", post.0, of_post(what)),
+    }
+}
+
+/// An event in a line.
+pub fn of_event(plan: &Plan, event: &Event) -> String {
+    match event {
+        Event::Started { .. } => "started".to_owned(),
+        Event::TokenCreated { token, node: at, role, .. } => {
+            format!("token {} at {}{}", token.0, node(plan, *at), of_role(*role))
+        }
+        Event::TokenMoved { token, to, .. } => format!("token {} to {}", token.0, node(plan, *to)),
+        Event::TokenState { token, state } | Event::TokenGone { token, state } => {
+            format!("token {} {}", token.0, of_state(*state))
+        }
+        Event::TokenParked { token, .. } => format!("token {} waits for others", token.0),
+        Event::TokenCued { token, cue } => {
+            format!("token {} will {}", token.0, format!("{cue:?}").to_lowercase())
+        }
+        Event::TokenUncued { token } => format!("token {} rests", token.0),
+        Event::TokenPromoted { token } => format!("token {} is triggered", token.0),
+        Event::TokenRetired { token } => format!("token {} stays for compensation", token.0),
+        Event::TokenRecalled { token, scope } => {
+            format!("token {} is recalled in scope {}", token.0, scope.0)
+        }
+        Event::StatusSet { token, status } => {
+            let all = status.iter().flat_map(|it| it.iter());
+            let all: Vec<String> = all.map(|(name, value)| format!("{name}={value}")).collect();
+            format!("token {} status {}", token.0, all.join(" "))
+        }
+        Event::LayerOpened { token, .. } => format!("layer {}", token.0),
+        Event::LayerClosed { token } => format!("layer {} closed", token.0),
+        Event::VariableSet { layer, name, value } => format!("layer {}: {name} = {value}", layer.0),
+        Event::VariableRemoved { layer, name } => format!("layer {}: {name} removed", layer.0),
+        Event::ScopeOpened { scope, node: at, kind, .. } => {
+            format!("scope {}: {} {}", scope.0, of_kind(kind), node(plan, *at))
+        }
+        Event::ScopeFailing { scope, .. } => format!("scope {} failing", scope.0),
+        Event::ScopeClosed { scope } => format!("scope {} closed", scope.0),
+        Event::CompensationsMoved { from, to } => {
+            format!("compensations of scope {} to scope {}", from.0, to.0)
+        }
+        Event::CompensationQueued { scope, tokens } => {
+            let tokens: Vec<String> = tokens.iter().map(|it| it.0.to_string()).collect();
+            format!("scope {} will recall {}", scope.0, tokens.join(" "))
+        }
+        Event::RunEnded { scope, index, output } => {
+            let output = output.as_ref().map_or_else(String::new, |it| format!(": {it}"));
+            format!("scope {} run {index} ended{output}", scope.0)
+        }
+        Event::BranchArrived { token } => format!("token {} is at the fan-in", token.0),
+        Event::PerformerTaken { scope, token } => {
+            format!("performer {} takes token {}", scope.0, token.0)
+        }
+        Event::PerformerAwaited { scope, token } => {
+            format!("token {} waits for performer {}", token.0, scope.0)
+        }
+        Event::PerformerLeft { scope, token } => {
+            format!("performer {} leaves token {}", scope.0, token.0)
+        }
+        Event::WaitOpened { wait, token, slot, on } => {
+            let gate = match slot {
+                Slot::Own(_) => "",
+                Slot::Gate(_) => "the ",
+            };
+            format!("wait {}: token {} for {gate}{}", wait.0, token.0, of_wait(on))
+        }
+        Event::RetriesSet { wait, retries } => format!("wait {}: {retries} tries left", wait.0),
+        Event::WaitClosed { wait } => format!("wait {} closed", wait.0),
+        Event::Posted { post, what } => format!("post {}: {}", post.0, of_post(what)),
+        Event::PostDelivered { post } => format!("post {} delivered", post.0),
+        Event::IncidentRaised { token, incident } => {
+            format!("incident at token {}: {}", token.0, incident.failure)
+        }
+        Event::IncidentResolved { token } => format!("incident at token {} resolved", token.0),
+        Event::Finished { ending } => match ending {
+            Ending::Completed => "finished".to_owned(),
+            Ending::Failed(failure) => format!("failed: {failure}"),
+            Ending::Cancelled => "cancelled".to_owned(),
+        },
+    }
+}
+
+/// What a token waits for, in a few words.
+pub fn of_wait(on: &WaitFor) -> String {
+    match on {
+        WaitFor::Work(job) => format!("work {}", job.job_type),
+        WaitFor::Timer { due, .. } => format!("timer {}", due.0),
+        WaitFor::Message { name, correlation } => format!("message {name}{}", with(correlation)),
+        WaitFor::Signal { name } => format!("signal {name}"),
+        WaitFor::Condition => "condition".to_owned(),
+        WaitFor::Delivery(post) => format!("delivery of {}", of_post(post)),
+        WaitFor::Child { definition, .. } => format!("child {definition}"),
+        WaitFor::Gate(Gate::Ready) => "ready gate".to_owned(),
+        WaitFor::Gate(Gate::Entry) => "entry gate".to_owned(),
+        WaitFor::Gate(Gate::Exit) => "exit gate".to_owned(),
+        WaitFor::Choice => "choice".to_owned(),
+    }
+}
+
+fn of_post(post: &Post) -> String {
+    match post {
+        Post::Message { name, .. } => format!("message {name}"),
+        Post::Signal { name, .. } => format!("signal {name}"),
+        Post::Escalation { code, .. } => {
+            format!("escalation {}", code.as_deref().unwrap_or_default())
+        }
+    }
+}
+
+fn of_role(role: Role) -> String {
+    match role {
+        Role::Flow => String::new(),
+        Role::Run(index) => format!(" run {index}"),
+        Role::Branch(index) => format!(" branch {index}"),
+        Role::Guard(of) => format!(" beside token {}", of.0),
+        Role::Start => " to be triggered".to_owned(),
+        Role::Compensation => " for compensation".to_owned(),
+    }
+}
+
+fn of_state(state: State) -> &'static str {
+    match state {
+        State::Created => "created",
+        State::Arrived => "arrived",
+        State::Ready => "ready",
+        State::Entered => "entered",
+        State::Busy => "busy",
+        State::Completed => "completed",
+        State::Exiting => "exiting",
+        State::Departed => "departed",
+        State::Waiting => "waiting",
+        State::Done => "done",
+        State::Failing => "failing",
+        State::Failed => "failed",
+        State::Withdrawn => "withdrawn",
+    }
+}
+
+fn of_kind(kind: &ScopeKind) -> &'static str {
+    match kind {
+        ScopeKind::Process => "process",
+        ScopeKind::SubProcess => "sub-process",
+        ScopeKind::EventSubProcess => "event sub-process",
+        ScopeKind::Transaction => "transaction",
+        ScopeKind::AdHoc => "ad-hoc sub-process",
+        ScopeKind::Each(each) if each.batch_size.is_some() => "batch",
+        ScopeKind::Each(_) => "multi-instance",
+        ScopeKind::Loop { .. } => "loop",
+        ScopeKind::FanOut(_) => "fan-out",
+        ScopeKind::Gosub => "gosub",
+        ScopeKind::Compensation => "compensation",
+    }
+}
+
+fn node(plan: &Plan, id: NodeId) -> &str {
+    &plan.node(id).name
+}
+
+fn with(variables: &Assignments) -> String {
+    let all: Vec<String> =
+        variables.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    all.concat()
+}

@@ -1,0 +1,125 @@
+//! What has happened in a case: which elements were entered, which completed, and in what order.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use travertine_expr::Name;
+use travertine_kernel::{Event, NodeId, Plan, ROOT, Role, State, TokenId, plan::Element};
+use travertine_runtime::{InstanceId, Turned, trace::trace};
+
+/// A trace longer than this says nothing to anyone.
+const TRACE_BYTES_MAX: usize = 200_000;
+
+/// What has happened so far.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    tokens: BTreeMap<(InstanceId, TokenId), Seen>,
+    entered: BTreeSet<(InstanceId, Name)>,
+    completed: Vec<(InstanceId, Name)>,
+    failed: BTreeSet<(InstanceId, Name)>,
+    pub(super) trace: String,
+}
+
+/// What is known of a token.
+#[derive(Debug)]
+struct Seen {
+    node: NodeId,
+    /// Whether its node is completed when it goes. Not so for the main token of several runs, for
+    /// what only waits to be triggered, and for what stays behind for compensation.
+    counts: bool,
+    parked: bool,
+}
+
+impl Journal {
+    pub(super) fn entered(&self, of: impl Fn(InstanceId) -> bool) -> BTreeSet<&str> {
+        self.entered.iter().filter(|(id, _)| of(*id)).map(|(_, name)| &**name).collect()
+    }
+
+    pub(super) fn completed(&self, of: impl Fn(InstanceId) -> bool) -> Vec<&str> {
+        self.completed.iter().filter(|(id, _)| of(*id)).map(|(_, name)| &**name).collect()
+    }
+
+    pub(super) fn has_failed_at(&self, element: &str) -> bool {
+        self.failed.iter().any(|(_, name)| &**name == element)
+    }
+
+    pub(super) fn note(&mut self, turned: Turned<'_>) {
+        let plan = &turned.definition.plan;
+        if self.trace.len() < TRACE_BYTES_MAX {
+            let text = trace(plan, turned.command, turned.events, turned.effects);
+            let Turned { instance, now, .. } = turned;
+            write!(self.trace, "[{instance} {} at {}] {text}", turned.definition.id, now.0)
+                .expect("a string takes every text");
+        }
+        for event in turned.events {
+            self.note_event(turned.instance, plan, event);
+        }
+    }
+
+    fn note_event(&mut self, id: InstanceId, plan: &Plan, event: &Event) {
+        match event {
+            Event::TokenCreated { token, node, role, .. } => {
+                let (enters, counts) = match role {
+                    Role::Flow | Role::Branch(_) => (true, plan.node(*node).repeat.is_none()),
+                    Role::Run(_) => (true, true),
+                    Role::Guard(_) => (false, true),
+                    Role::Start | Role::Compensation => (false, false),
+                };
+                let counts = counts && *token != ROOT;
+                if enters {
+                    self.enter(id, plan, *node);
+                }
+                self.tokens.insert((id, *token), Seen { node: *node, counts, parked: false });
+            }
+            Event::TokenPromoted { token } => {
+                let node = self.tokens[&(id, *token)].node;
+                self.enter(id, plan, node);
+            }
+            Event::TokenParked { token, .. } => {
+                self.tokens.get_mut(&(id, *token)).expect("it was created").parked = true;
+            }
+            Event::TokenMoved { token, to, .. } => {
+                let seen = &self.tokens[&(id, *token)];
+                let recalled = matches!(plan.node(seen.node).element, Element::Boundary(_));
+                if seen.counts || recalled {
+                    self.complete(id, plan, seen.node);
+                }
+                self.enter(id, plan, *to);
+                let counts = plan.node(*to).repeat.is_none();
+                self.tokens.insert((id, *token), Seen { node: *to, counts, parked: false });
+            }
+            Event::TokenRetired { token } => {
+                let seen = self.tokens.get_mut(&(id, *token)).expect("it was created");
+                let (node, counted) = (seen.node, std::mem::take(&mut seen.counts));
+                if counted {
+                    self.complete(id, plan, node);
+                }
+            }
+            Event::TokenGone { token, state } => {
+                let Some(seen) = self.tokens.remove(&(id, *token)) else { return };
+                match state {
+                    // Of the tokens that a join takes together only one goes on.
+                    State::Departed if seen.parked => {}
+                    State::Departed | State::Done if seen.counts => {
+                        self.complete(id, plan, seen.node);
+                    }
+                    State::Failed => {
+                        self.failed.insert((id, Name::clone(&plan.node(seen.node).name)));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, id: InstanceId, plan: &Plan, node: NodeId) {
+        self.entered.insert((id, Name::clone(&plan.node(node).name)));
+    }
+
+    fn complete(&mut self, id: InstanceId, plan: &Plan, node: NodeId) {
+        self.completed.push((id, Name::clone(&plan.node(node).name)));
+    }
+}
