@@ -58,21 +58,27 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 waits: Vec::new(),
                 guards: Vec::new(),
                 cue: None,
+                counted: false,
             };
             instance.tokens.insert(*token, created);
             instance.settle_in(*token);
         }
         Event::TokenMoved { token, via, to } => {
             instance.leave_node(*token);
+            instance.steps += 1;
+            instance.cues += 1;
+            let cue = instance.cues;
             let it = instance.token_mut(*token);
             assert!(it.waits.is_empty(), "a moving token has left its waits behind");
             assert!(it.guards.is_empty(), "a moving token has left its guards behind");
             it.node = *to;
             it.via = *via;
             it.state = if via.is_some() { State::Arrived } else { State::Created };
-            instance.come_to_node(*token);
-            instance.steps += 1;
-            instance.cue(*token, Cue::Arrive);
+            it.cue = Some((cue, Cue::Arrive));
+            if it.counted {
+                instance.come_to_node(*token);
+            }
+            instance.agenda.insert(cue, *token);
         }
         Event::TokenState { token, state } => {
             instance.uncue(*token);
@@ -358,36 +364,37 @@ impl Instance {
 
     fn join_scope(&mut self, id: TokenId) {
         let scope = self.token(id).scope.expect("only the process's token is in no scope");
-        self.scope_mut(scope).live.insert(id);
-        self.come_to_node(id);
+        let scope = self.scope_mut(scope);
+        scope.live.insert(id);
+        if scope.census.is_some() {
+            self.token_mut(id).counted = true;
+            self.come_to_node(id);
+        }
     }
 
     fn leave_scope(&mut self, id: TokenId) {
         self.leave_node(id);
-        if let Some(scope) = self.token(id).scope {
+        let token = self.token_mut(id);
+        token.counted = false;
+        if let Some(scope) = token.scope {
             self.scope_mut(scope).live.remove(&id);
         }
     }
 
+    /// A token that is counted has come to its node.
     fn come_to_node(&mut self, id: TokenId) {
-        let Token { node, scope: Some(scope), .. } = *self.token(id) else { return };
-        let scope = self.scope_mut(scope);
-        if let Some(census) = &mut scope.census
-            && scope.live.contains(&id)
-        {
-            *census.entry(node).or_default() += 1;
-        }
+        let token = self.token(id);
+        let (node, scope) = (token.node, token.scope.expect("who is counted is in a scope"));
+        let census = &mut self.scope_mut(scope).census;
+        *census.get_or_insert_default().entry(node).or_default() += 1;
     }
 
     fn leave_node(&mut self, id: TokenId) {
         self.uncue(id);
-        let Token { node, via, state, scope: Some(scope_id), .. } = *self.token(id) else {
+        let &Token { node, via, state, scope: Some(scope_id), counted, .. } = self.token(id) else {
             return;
         };
-        let scope = self.scope_mut(scope_id);
-        if let Some(census) = &mut scope.census
-            && scope.live.contains(&id)
-        {
+        if counted && let Some(census) = &mut self.scope_mut(scope_id).census {
             let count = census.get_mut(&node).expect("it was counted when it came");
             *count -= 1;
             if *count == 0 {
@@ -397,6 +404,7 @@ impl Instance {
         if state == State::Waiting
             && let Some(via) = via
         {
+            let scope = self.scope_mut(scope_id);
             unpark(scope, node, via, id);
             if !scope.joins.contains_key(&node) {
                 self.inclusive.remove(&(scope_id, node));
@@ -460,7 +468,12 @@ impl Instance {
 fn unpark(scope: &mut Scope, node: NodeId, via: crate::plan::FlowId, id: TokenId) {
     let Some(join) = scope.joins.get_mut(&node) else { return };
     let Some(parked) = join.get_mut(&via) else { return };
-    parked.retain(|it| *it != id);
+    // It is the oldest that goes on, unless someone interferes.
+    if parked.front() == Some(&id) {
+        parked.pop_front();
+    } else {
+        parked.retain(|it| *it != id);
+    }
     if parked.is_empty() {
         join.remove(&via);
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::time::Timestamp;
+use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
@@ -182,7 +182,7 @@ impl Run<'_> {
         for (name, program) in &self.plan.status {
             let value = match program {
                 Some(program) => self.eval(ROOT, program)?,
-                None if &**name == TIMESTAMP => self.now.0.into(),
+                None if &**name == TIMESTAMP => self.now.as_millis().into(),
                 None => Value::Null,
             };
             status.insert(Arc::clone(name), value);

@@ -34,7 +34,7 @@ mod run;
 mod scope;
 mod state;
 mod status;
-pub mod time;
+mod table;
 mod tree;
 mod trigger;
 mod view;
@@ -51,6 +51,8 @@ pub use state::{
     Scope, ScopeKind, State, Status, Token, Wait,
 };
 pub use status::TIMESTAMP;
+pub use table::{Iter, Key, Table};
+pub use travertine_expr::time;
 pub use tree::{Branch, address, tree};
 pub use view::View;
 pub use vocabulary::{

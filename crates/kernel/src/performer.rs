@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Name, Value};
+use travertine_expr::{Name, Value, time::Timestamp};
 
 use crate::{
     element::Step,
@@ -171,11 +171,11 @@ impl Run<'_> {
             .status
             .as_ref()
             .and_then(|it| it.get(TIMESTAMP)?.as_number()?.to_i64())
-            .filter(|due| *due > self.now.0);
+            .filter(|due| *due > self.now.as_millis());
         match due {
             None => Step::Leave,
             Some(due) => {
-                let due = crate::time::Timestamp(due);
+                let due = Timestamp::from_millis(due);
                 self.open(token, Slot::Own(0), WaitFor::Timer { due, repeat: None });
                 Step::Wait
             }
@@ -185,7 +185,7 @@ impl Run<'_> {
     /// The real time of completion, where tokens carry a time.
     pub(crate) fn stamp(&mut self, token: TokenId) {
         if self.is_status(TIMESTAMP) {
-            let now = Value::from(self.now.0);
+            let now = Value::from(self.now.as_millis());
             self.keep_status(token, TIMESTAMP.into(), now);
         }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::time::Timestamp;
+use travertine_expr::time::Timestamp;
 use travertine_expr::{EvalError, Name, Program, Value};
 
 use crate::{
@@ -50,7 +50,7 @@ impl<'a> Run<'a> {
         let mut steps = self.plan.turn_steps_max;
         loop {
             self.weigh_conditions();
-            let Some((_, &token)) = self.instance.agenda.first_key_value() else {
+            let Some((_, &token)) = self.instance.agenda.first() else {
                 if self.fire_inclusive_joins() {
                     continue;
                 }
@@ -67,13 +67,22 @@ impl<'a> Run<'a> {
     }
 
     fn visit(&mut self, token: TokenId) {
-        let cued = self.instance.token(token).cue;
+        let it = self.instance.token(token);
+        let (cued, role, at) = (it.cue, it.role, it.node);
         let (_, cue) = cued.expect("tokens on the agenda have a cue");
         if let Some(max) = self.plan.steps_max
             && self.instance.steps > max
         {
             let message = format!("the instance has taken more than {max} steps");
             self.incident(token, Failure::new(FailureKind::Steps, message), cue);
+            return;
+        }
+        if cue == Cue::Arrive
+            && role == Role::Flow
+            && let Some(via) = self.plan.node(at).straight
+        {
+            // Nothing can happen here but that the token goes on.
+            self.emit(Event::TokenMoved { token, via: Some(via), to: self.plan.flow(via).to });
             return;
         }
         let outcome = match cue {
@@ -96,8 +105,10 @@ impl<'a> Run<'a> {
 
     pub(crate) fn emit(&mut self, event: Event) {
         apply(self.instance, &event);
-        #[cfg(any(test, feature = "invariants"))]
-        crate::check::check(self.plan, self.instance);
+        // It looks at the whole instance, so it is for builds that are not for speed.
+        if cfg!(debug_assertions) {
+            crate::check::check(self.instance);
+        }
         self.events.push(event);
     }
 

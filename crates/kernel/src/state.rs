@@ -5,11 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use crate::time::Timestamp;
+use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
     plan::{FlowId, NodeId},
+    table::Table,
     vocabulary::{
         Assignments, Catches, Ending, Failure, Incident, LayerId, Post, PostId, Slot, TokenId,
         WaitFor, WaitId,
@@ -32,21 +33,21 @@ pub struct Instance {
     /// What its caller catches, where it has one.
     pub caller: Option<Catches>,
     /// Its tokens, oldest first.
-    pub tokens: BTreeMap<TokenId, Token>,
+    pub tokens: Table<TokenId, Token>,
     /// Its scopes, by host.
     pub scopes: BTreeMap<TokenId, Scope>,
     /// Its variables.
-    pub layers: BTreeMap<LayerId, Layer>,
+    pub layers: Table<LayerId, Layer>,
     /// What its tokens wait for.
-    pub waits: BTreeMap<WaitId, Wait>,
+    pub waits: Table<WaitId, Wait>,
     /// Tokens that need an operator.
     pub incidents: BTreeMap<TokenId, Incident>,
     /// What must be sent and is not known to have arrived.
-    pub posts: BTreeMap<PostId, Arc<Post>>,
+    pub posts: Table<PostId, Arc<Post>>,
     /// How many nodes were run since the start, or since someone resolved a step-limit incident.
     pub steps: u64,
     /// Tokens that must be looked at, in that order.
-    pub(crate) agenda: BTreeMap<u64, TokenId>,
+    pub(crate) agenda: Table<u64, TokenId>,
     /// The waits for conditions.
     pub(crate) conditions: BTreeSet<WaitId>,
     /// Joins of the inclusive kind that have tokens.
@@ -94,6 +95,8 @@ pub struct Token {
     /// The tokens that stand beside it: boundary events of its activity, events of its gateway.
     pub guards: Vec<TokenId>,
     pub(crate) cue: Option<(u64, Cue)>,
+    /// Whether its scope counts it by node.
+    pub(crate) counted: bool,
 }
 
 /// What a token is there for.

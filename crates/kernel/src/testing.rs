@@ -4,12 +4,13 @@ use std::{fmt::Write as _, sync::Arc};
 
 use travertine_expr::{EvalError, Evaluate, Limits, Name, Outcome, Program, Value, Variables};
 
+use travertine_expr::time::Timestamp;
+
 use crate::{
     Command, Event, Instance, Plan, Rejection, TokenId, Turn, WaitFor, WaitId, check_at_rest,
     handle,
     plan::{Container, Element, Flow, FlowId, Node, NodeId, Start, Work, WorkKind},
     replay,
-    time::Timestamp,
 };
 
 /// A plan in the making. Node 0 is the process.
@@ -133,7 +134,7 @@ impl Bench {
         loop {
             writeln!(self.trace, "> {}", name(&command)).unwrap();
             let Turn { events, unfinished } =
-                match handle(&self.plan, &mut self.instance, Timestamp(0), command) {
+                match handle(&self.plan, &mut self.instance, Timestamp::default(), command) {
                     Ok(turn) => turn,
                     Err(refusal) => {
                         assert_eq!(self.instance, before, "a refused command changes nothing");

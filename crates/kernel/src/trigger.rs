@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::time::{self, Repeat};
+use travertine_expr::time::{self, Repeat};
 use travertine_expr::{Name, Value};
 
 use crate::{
     element::Step,
-    plan::{Boundary, Element, Node, NodeId, Start, TimerKind, Trigger},
+    plan::{Boundary, Element, Node, NodeId, Start, Trigger},
     run::Run,
     state::{Role, State, Wait},
     vocabulary::{Assignments, Event, Failure, FailureKind, Reads, Slot, TokenId, WaitFor, WaitId},
@@ -45,12 +45,7 @@ impl<'a> Run<'a> {
                     Failure::new(FailureKind::Timer, message)
                 };
                 let Value::String(text) = &value else { return Err(wrong(&value.kind())) };
-                let kind = match kind {
-                    TimerKind::Date => time::Timer::Date,
-                    TimerKind::Duration => time::Timer::Duration,
-                    TimerKind::Cycle => time::Timer::Cycle,
-                };
-                let due = time::due(kind, text, self.now).map_err(|error| wrong(&error))?;
+                let due = time::due(*kind, text, self.now).map_err(|error| wrong(&error))?;
                 Some(WaitFor::Timer { due: due.at, repeat: due.repeat })
             }
             Trigger::Condition { .. } => Some(WaitFor::Condition),

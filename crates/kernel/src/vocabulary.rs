@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::time::{Repeat, Timestamp};
+use travertine_expr::time::{Repeat, Timestamp};
 use travertine_expr::{Name, Value};
 
 use crate::{

@@ -1,5 +1,6 @@
 //! The kinds of node and their settings, as data.
 
+pub use travertine_expr::time::Timer as TimerKind;
 use travertine_expr::{Name, Program};
 
 use super::NodeId;
@@ -187,17 +188,6 @@ pub enum Trigger {
     Compensation,
     /// The transaction is cancelled.
     Cancel,
-}
-
-/// How a timer's text is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimerKind {
-    /// A point in time.
-    Date,
-    /// A span of time.
-    Duration,
-    /// A repeated span.
-    Cycle,
 }
 
 /// Which messages are meant.

@@ -80,6 +80,8 @@ pub struct Node {
     pub(crate) conditional: bool,
     /// Whether it performs the activities of a sequential ad-hoc sub-process.
     pub(crate) performs: bool,
+    /// The flow by which every token leaves at once, where the node can do nothing else.
+    pub(crate) straight: Option<FlowId>,
 }
 
 /// What few nodes have: gates, mappings, operators, restrictions.
@@ -227,6 +229,7 @@ impl Node {
             compensation: None,
             conditional: false,
             performs: false,
+            straight: None,
         }
     }
 
@@ -336,6 +339,9 @@ impl Plan {
             }
         }
         mark_performers(&mut nodes);
+        for position in 0..nodes.len() {
+            nodes[position].straight = straight(&nodes, position);
+        }
         let restricted =
             nodes.iter().any(|it| it.extras.as_ref().is_some_and(|it| !it.restrictions.is_empty()));
         let reach = Reach::new(&nodes, &flows);
@@ -401,6 +407,28 @@ impl NodeId {
     fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// The only flow of a node that lets every token through at once.
+fn straight(nodes: &[Node], position: usize) -> Option<FlowId> {
+    let node = &nodes[position];
+    let [only] = node.outgoing[..] else { return None };
+    let in_ad_hoc =
+        node.parent.is_some_and(|it| matches!(nodes[it.index()].element, Element::AdHoc(_)));
+    let does_nothing = match node.element {
+        Element::Start(_) | Element::Pass | Element::Exclusive => true,
+        // A plain task can take time, in ways that show in its extras.
+        Element::Task => true,
+        Element::Parallel | Element::Inclusive => node.incoming.len() == 1,
+        _ => false,
+    };
+    let has_nothing = node.extras.is_none()
+        && node.repeat.is_none()
+        && node.boundary.is_empty()
+        && node.compensation.is_none()
+        && !node.for_compensation
+        && !node.conditional;
+    (does_nothing && has_nothing && !in_ad_hoc).then_some(only)
 }
 
 fn mark_performers(nodes: &mut [Node]) {

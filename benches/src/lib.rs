@@ -1,0 +1,266 @@
+//! What is measured: small processes of known size.
+//!
+//! Each scenario does `size` units of work and nothing else that grows, so that the difference of
+//! two sizes is the cost of the work alone.
+
+use std::sync::Arc;
+
+use travertine_expr::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
+use travertine_kernel::{
+    Command, Instance, NodeId, Plan, Turn, WaitId, handle,
+    plan::{
+        Container, Count, Each, Element, Flow, Node, OnEmpty, OutputItem, Repeat, Start, Work,
+        WorkKind,
+    },
+    time::Timestamp,
+};
+
+/// A scenario: what its unit of work is, and how to do `size` of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What one unit is.
+    pub unit: &'static str,
+    /// The sizes to compare, small and large.
+    pub sizes: (u32, u32),
+    /// How much more a unit may cost at the large size, in percent; `None` where it is not limited.
+    pub growth_max: Option<u32>,
+    /// Does the work, and answers with a number that depends on it.
+    pub run: fn(u32) -> usize,
+}
+
+/// All of them.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "straight",
+        unit: "token move",
+        sizes: (1_000, 10_000),
+        growth_max: Some(120),
+        run: straight,
+    },
+    Scenario {
+        name: "fork-join",
+        unit: "fork and join of two",
+        sizes: (1_000, 10_000),
+        growth_max: Some(120),
+        run: fork_join,
+    },
+    Scenario {
+        name: "nested",
+        unit: "level of sub-process",
+        sizes: (1, 64),
+        growth_max: Some(120),
+        run: nested,
+    },
+    Scenario {
+        name: "multi-instance-script",
+        unit: "run with an item and a result",
+        sizes: (1_000, 100_000),
+        growth_max: Some(120),
+        run: multi_instance_script,
+    },
+    Scenario {
+        name: "multi-instance-sequential",
+        unit: "run with an item and a result",
+        sizes: (1_000, 100_000),
+        growth_max: Some(120),
+        run: multi_instance_sequential,
+    },
+    Scenario {
+        name: "multi-instance-jobs",
+        unit: "job offered and completed",
+        sizes: (1_000, 100_000),
+        growth_max: Some(120),
+        run: multi_instance_jobs,
+    },
+];
+
+struct Build {
+    nodes: Vec<Node>,
+    flows: Vec<Flow>,
+}
+
+impl Build {
+    fn new() -> Self {
+        let process = Node::new("process", None, Element::Process(Container::default()));
+        Self { nodes: vec![process], flows: Vec::new() }
+    }
+
+    fn add(&mut self, parent: NodeId, element: Element) -> NodeId {
+        let id = NodeId(u32::try_from(self.nodes.len()).expect("plans are small"));
+        self.nodes.push(Node::new(&format!("n{}", id.0), Some(parent), element));
+        id
+    }
+
+    fn then(&mut self, after: NodeId, element: Element) -> NodeId {
+        let parent = self.nodes[after.0 as usize].parent.expect("it is inside the process");
+        let id = self.add(parent, element);
+        self.flow(after, id);
+        id
+    }
+
+    fn flow(&mut self, from: NodeId, to: NodeId) {
+        let name = format!("f{}", self.flows.len());
+        self.flows.push(Flow::new(&name, from, to));
+    }
+
+    fn start(&mut self, parent: NodeId) -> NodeId {
+        self.add(parent, Element::Start(Start::default()))
+    }
+
+    fn plan(self) -> Plan {
+        Plan::new(self.nodes, self.flows)
+    }
+}
+
+const PROCESS: NodeId = NodeId(0);
+
+/// Runs an instance until it rests, and answers with the number of events.
+fn run(plan: &Plan, instance: &mut Instance, mut command: Command) -> usize {
+    let mut count = 0;
+    loop {
+        let turn = handle(plan, instance, Timestamp::default(), command);
+        let Turn { events, unfinished } = turn.expect("the command can be done");
+        count += events.len();
+        if !unfinished {
+            return count;
+        }
+        command = Command::Continue;
+    }
+}
+
+fn start(variables: Vec<(Arc<str>, Value)>) -> Command {
+    Command::Start { at: None, variables, caller: None }
+}
+
+fn straight(size: u32) -> usize {
+    let mut build = Build::new();
+    let mut last = build.start(PROCESS);
+    for _ in 0..100 {
+        last = build.then(last, Element::Task);
+    }
+    let plan = build.plan();
+    (0..size / 100).map(|_| run(&plan, &mut Instance::default(), start(Vec::new()))).sum()
+}
+
+fn fork_join(size: u32) -> usize {
+    let mut build = Build::new();
+    let mut last = build.start(PROCESS);
+    for _ in 0..10 {
+        let fork = build.then(last, Element::Parallel);
+        let join = build.add(PROCESS, Element::Parallel);
+        for _ in 0..2 {
+            let task = build.then(fork, Element::Task);
+            build.flow(task, join);
+        }
+        last = join;
+    }
+    let plan = build.plan();
+    (0..size / 10).map(|_| run(&plan, &mut Instance::default(), start(Vec::new()))).sum()
+}
+
+fn nested(depth: u32) -> usize {
+    let mut build = Build::new();
+    let mut parent = PROCESS;
+    for _ in 0..depth {
+        let start = build.start(parent);
+        parent = build.then(start, Element::SubProcess(Container::default()));
+    }
+    let inner = build.start(parent);
+    build.then(inner, Element::Task);
+    let plan = build.plan();
+    (0..100).map(|_| run(&plan, &mut Instance::default(), start(Vec::new()))).sum()
+}
+
+fn each(count: Count, sequential: bool) -> Box<Repeat> {
+    Box::new(Repeat::Each(Each {
+        sequential,
+        count,
+        item: Some("item".into()),
+        index: None,
+        output: Some(("results".into(), OutputItem::Variable("result".into()))),
+        completion: None,
+        on_empty: OnEmpty::Error,
+        batch: None,
+    }))
+}
+
+/// `result = item`, without the cost of a language.
+#[derive(Debug)]
+struct Copy;
+
+impl Evaluate for Copy {
+    fn run(&self, variables: &dyn Variables, _: &Limits) -> Result<Outcome, EvalError> {
+        let item = variables.get("item").unwrap_or_default();
+        Ok(Outcome { value: Value::Null, writes: vec![("result".into(), Some(item))] })
+    }
+}
+
+#[derive(Debug)]
+struct Read(&'static str);
+
+impl Evaluate for Read {
+    fn run(&self, variables: &dyn Variables, _: &Limits) -> Result<Outcome, EvalError> {
+        let value = variables.get(self.0).unwrap_or_default();
+        Ok(Outcome { value, writes: Vec::new() })
+    }
+}
+
+fn scripts(size: u32, sequential: bool) -> usize {
+    let mut build = Build::new();
+    let begin = build.start(PROCESS);
+    let program = Program::new("result = item", Arc::new(Copy));
+    let script = build.then(begin, Element::Script { program, result: None });
+    let items = Program::new("items", Arc::new(Read("items")));
+    build.nodes[script.0 as usize].repeat = Some(each(Count::Collection(items), sequential));
+    let plan = build.plan();
+    let items: Vec<Value> = (0..i64::from(size)).map(Value::from).collect();
+    run(&plan, &mut Instance::default(), start(vec![("items".into(), items.into())]))
+}
+
+fn multi_instance_script(size: u32) -> usize {
+    scripts(size, false)
+}
+
+fn multi_instance_sequential(size: u32) -> usize {
+    scripts(size, true)
+}
+
+fn multi_instance_jobs(size: u32) -> usize {
+    let mut build = Build::new();
+    let begin = build.start(PROCESS);
+    let work = Work {
+        kind: WorkKind::Job,
+        job_type: Program::constant("review".into()),
+        retries: None,
+        fields: Vec::new(),
+    };
+    let job = build.then(begin, Element::Work(work));
+    let count = Count::Cardinality(Program::constant(i64::from(size).into()));
+    build.nodes[job.0 as usize].repeat = Some(each(count, false));
+    let plan = build.plan();
+    let mut instance = Instance::default();
+    let mut events = run(&plan, &mut instance, start(Vec::new()));
+    while let Some(wait) = instance.waits.keys().next().copied() {
+        events += complete(&plan, &mut instance, wait);
+    }
+    assert!(instance.ending().is_some(), "all jobs are done");
+    events
+}
+
+fn complete(plan: &Plan, instance: &mut Instance, wait: WaitId) -> usize {
+    run(plan, instance, Command::Complete { wait, variables: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SCENARIOS;
+
+    #[test]
+    fn every_scenario_runs() {
+        for scenario in SCENARIOS {
+            assert!((scenario.run)(200.min(scenario.sizes.1)) > 0, "{}", scenario.name);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Counts instructions, which are the same on a busy machine and an idle one.
+//!
+//! `cargo run --release -p travertine-benches` measures every scenario at two sizes under callgrind
+//! and prints what one more unit costs at each, and how much that grows. It needs valgrind.
+//! `… -- SCENARIO SIZE` does the work alone.
+
+use std::{
+    env,
+    io::{self, Write as _},
+    process::{Command, ExitCode},
+};
+
+use travertine_benches::{SCENARIOS, Scenario};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    match &args[..] {
+        [] => measure_all(),
+        [name, size] => {
+            let scenario = SCENARIOS.iter().find(|it| it.name == name);
+            match (scenario, size.parse()) {
+                (Some(scenario), Ok(size)) => {
+                    std::hint::black_box((scenario.run)(size));
+                    ExitCode::SUCCESS
+                }
+                _ => usage(),
+            }
+        }
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    let names: Vec<&str> = SCENARIOS.iter().map(|it| it.name).collect();
+    say(&format!("usage: [SCENARIO SIZE], where SCENARIO is one of {}", names.join(", ")));
+    ExitCode::from(2)
+}
+
+fn say(line: &str) {
+    // Nobody is left to tell when standard output is gone.
+    drop(writeln!(io::stdout(), "{line}"));
+}
+
+fn measure_all() -> ExitCode {
+    let mut good = true;
+    say("instructions a unit, at a small and at a large size, and the ratio of the two");
+    for scenario in SCENARIOS {
+        match measure(scenario) {
+            Ok((small, large)) => {
+                let ratio = large / small;
+                let limit = scenario.growth_max.map(|it| f64::from(it) / 100.0);
+                let verdict = match limit {
+                    Some(limit) if ratio > limit => {
+                        good = false;
+                        format!(", more than {limit}")
+                    }
+                    Some(_) | None => String::new(),
+                };
+                say(&format!(
+                    "{:28} {small:>9.0} {large:>9.0}  x{ratio:.2}{verdict}   ({})",
+                    scenario.name, scenario.unit
+                ));
+            }
+            Err(why) => {
+                good = false;
+                say(&format!("{:28} {why}", scenario.name));
+            }
+        }
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What one more unit costs, around the small size and around the large one.
+fn measure(scenario: &Scenario) -> Result<(f64, f64), String> {
+    let (small, large) = scenario.sizes;
+    let slope = |from: u32, to: u32| -> Result<f64, String> {
+        let (a, b) = (count(scenario, from)?, count(scenario, to)?);
+        Ok((b - a) / f64::from(to - from))
+    };
+    Ok((slope(small, small * 2)?, slope(large - large / 2, large)?))
+}
+
+fn count(scenario: &Scenario, size: u32) -> Result<f64, String> {
+    let exe = env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(exe)
+        .args([scenario.name, &size.to_string()])
+        .output()
+        .map_err(|error| format!("valgrind cannot be run ({error}): install the package valgrind"))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text.lines().find_map(|line| line.split_once("Collected :"));
+    line.and_then(|(_, number)| number.trim().parse().ok())
+        .ok_or_else(|| format!("valgrind counted nothing:\n{text}"))
+}
