@@ -242,3 +242,44 @@ impl Languages {
         self.known.iter().find(|it| it.names().contains(&name.as_str())).map(|it| &**it)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_go_by_all_their_names_in_any_case() {
+        let languages = Languages::standard();
+        for name in [
+            "juel",
+            "EL",
+            "JavaScript",
+            "js",
+            "ECMAScript",
+            "text/javascript",
+            "application/javascript",
+        ] {
+            assert!(languages.find(name).is_some(), "{name}");
+        }
+        assert!(languages.find("groovy").is_none());
+        assert!(Languages::empty().find("js").is_none());
+    }
+
+    #[test]
+    fn the_language_added_last_wins() {
+        #[derive(Debug)]
+        struct Mine;
+        impl Language for Mine {
+            fn names(&self) -> &[&str] {
+                &["js"]
+            }
+            fn compile(&self, _: Kind, _: &str) -> Result<Program, CompileError> {
+                Ok(Program::constant("mine".into()))
+            }
+        }
+        let languages = Languages::standard().with(Arc::new(Mine));
+        let program = languages.find("js").unwrap().compile(Kind::Expression, "1").unwrap();
+        assert_eq!(program.value(&Map::new(), &Limits::default()), Ok("mine".into()));
+        assert_eq!(program.reads(), Some(&[][..]));
+    }
+}

@@ -38,7 +38,7 @@ impl Language for JavaScript {
         let needs = Needs {
             all_names: !is_direct,
             errors: !is_direct || words.iter().any(|it| &**it == "BpmnError"),
-            lists: !is_direct || !words::make_only_true_lists(source),
+            lists: !is_direct || !words::need_no_guards(source),
         };
         let script = Script { text: sandbox::text(kind, source), words, reads, needs };
         Ok(Program::new(source, Arc::new(script)))
@@ -64,7 +64,7 @@ struct Needs {
     all_names: bool,
     /// It may throw a `BpmnError`.
     errors: bool,
-    /// It may make lists that are longer than what they hold.
+    /// It may call methods of lists that do not count their steps.
     lists: bool,
 }
 

@@ -12,7 +12,7 @@ fn variables() -> Map {
             "item": "invoice", "amount": 120, "rate": 0.1, "big": 9007199254740993,
             "huge": 123456789012345678901234567890, "fine": 0.1234567890123456789,
             "order": { "total": 1.5, "lines": [ { "sku": "x" } ], "__proto__": { "hacked": true } },
-            "list": [ 1, 2 ], "nothing": null, "mixed": { "ok": 1, "fine": 0.1234567890123456789 }
+            "list": [ 1, 2 ], "endless": { "length": 9007199254740991 }, "nothing": null, "mixed": { "ok": 1, "fine": 0.1234567890123456789 }
         }"#,
     );
     variables.unwrap().as_map().unwrap().clone()
@@ -69,7 +69,7 @@ fn expressions_see_variables_as_names_and_as_fields() {
             ("nothing === null", "true"),
             ("{ a: 1 }.a + [1, 2].length", "3"),
             ("rate * 3", "0.30000000000000004"),
-            ("Object.keys(_context).length", "10"),
+            ("Object.keys(_context).length", "11"),
             (
                 "JSON.stringify(_context.order)",
                 r#""{\"total\":1.5,\"lines\":[{\"sku\":\"x\"}],\"__proto__\":{\"hacked\":true}}""#,
@@ -93,6 +93,8 @@ fn scripts_write_what_they_change_and_nothing_else() {
             ("_context.list.push(3)", "list=[1,2,3]"),
             ("list.reverse()", "list=[2,1]"),
             ("amount = 5", "amount=5"),
+            ("'use strict'; amount = 5", "amount=5"),
+            ("'use strict'; stray = 1", "ReferenceError: stray is not defined (line 1)"),
             ("amount += 1; amount -= 1", ""),
             ("delete _context.item", "-item"),
             ("delete _context['it' + 'em']", "-item"),
@@ -377,7 +379,12 @@ fn a_run_is_bounded() {
     ] {
         assert_eq!(limit(source), Some(Limit::Depth), "{source}");
     }
-    for source in ["[].reverse.call({ length: 2 ** 53 - 1 })", "[].join.call(new Proxy([], {}))"] {
+    for source in [
+        "endless.reverse = list.reverse; endless.reverse()",
+        "endless.stop = list.slice; endless.stop()",
+        "[].reverse.call({ length: 2 ** 53 - 1 })",
+        "[].join.call(new Proxy([], {}))",
+    ] {
         assert!(writes(source).contains("works on lists only"), "{source}");
     }
 }

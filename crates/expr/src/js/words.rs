@@ -29,12 +29,29 @@ pub(super) fn are_all_it_reads(source: &str) -> bool {
         && source.split("_context").skip(1).all(|it| it.starts_with('.'))
 }
 
-/// Whether a script that spells its names cannot make a list that is longer than what it holds, nor
-/// something that only looks like a list.
-pub(super) fn make_only_true_lists(source: &str) -> bool {
+/// Whether a script that spells its names cannot call a method that needs guarding, nor make a list
+/// that is longer than what it holds.
+pub(super) fn need_no_guards(source: &str) -> bool {
+    const GUARDED: [&str; 13] = [
+        "concat",
+        "copyWithin",
+        "flat",
+        "flatMap",
+        "join",
+        "raw",
+        "reverse",
+        "shift",
+        "slice",
+        "sort",
+        "splice",
+        "stringify",
+        "unshift",
+    ];
     const MAKERS: [&str; 8] =
         ["length", "Array", "Object", "Reflect", "Proxy", "String", "JSON", "Symbol"];
-    source.split('[').skip(1).all(is_short_index) && !has_any(source, &MAKERS)
+    source.split('[').skip(1).all(is_short_index)
+        && !has_any(source, &MAKERS)
+        && !has_any(source, &GUARDED)
 }
 
 /// Whether what follows a bracket is a small index, or nothing: `[0]`, `[]`.
