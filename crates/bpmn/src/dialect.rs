@@ -44,7 +44,11 @@ impl Dialect {
 
 /// The first element that is, or has an attribute, of a namespace.
 fn first<'a>(document: &'a Document, ns: &Ns) -> Option<Node<'a>> {
-    document.nodes().find(|it| it.ns() == ns || it.attributes().iter().any(|it| it.ns == *ns))
+    // What stands at the outermost element is the modeler's, not the model's.
+    document
+        .nodes()
+        .skip(1)
+        .find(|it| it.ns() == ns || it.attributes().iter().any(|it| it.ns == *ns))
 }
 
 /// Whether it declares Camunda 7's namespace, used or not.

@@ -1,5 +1,7 @@
 //! Files that are read together, and how they find things in each other.
 
+use std::collections::HashSet;
+
 use crate::{
     dialect::Dialect,
     schema,
@@ -41,5 +43,12 @@ impl<'a> Files<'a> {
     /// Every process of every file.
     pub(crate) fn processes(&self) -> impl Iterator<Item = Node<'a>> {
         self.documents.iter().flat_map(|(it, _)| it.root().all("process"))
+    }
+
+    /// What call activities call.
+    pub(crate) fn called(&self) -> HashSet<(usize, usize)> {
+        let nodes = self.documents.iter().flat_map(|(it, _)| it.nodes());
+        let calls = nodes.filter(|it| it.is("callActivity"));
+        calls.filter_map(|it| Some(self.resolve(it, it.attr("calledElement")?)?.key())).collect()
     }
 }

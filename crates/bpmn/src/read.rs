@@ -29,18 +29,32 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
             .map(|it| (it, Dialect::of(it, options.dialect, &sink)))
             .collect(),
     };
+    spare_drawings(&known, &sink);
     for document in &documents {
         schema::check(document, &known, &sink);
     }
     validate::validate(&known, &sink);
     let cx = lower::Context { files: &known, options, sink: &sink };
-    let mut processes: Vec<_> = known.processes().map(|it| process(cx, it)).collect();
+    let lowered: Vec<_> = known.processes().map(|it| (it, process(cx, it))).collect();
     let elements = documents.iter().flat_map(|it| schema::answers(it, &sink)).collect();
-    if sink.has_errors() {
-        processes.clear();
-    }
+    let fit = lowered.into_iter().filter(|(it, _)| !sink.has_errors() && !sink.is_broken(*it));
+    let processes = fit.map(|(_, process)| process).collect();
     let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
     Report { diagnostics: sink.into_diagnostics(&names), elements, processes }
+}
+
+/// A process is meant to be run if it says so, if it is called, or if it is the only one and does
+/// not say otherwise. Others may be drawings for people, which are not held to the rules.
+fn spare_drawings(files: &Files<'_>, sink: &Sink) {
+    let called = files.called();
+    let only = files.processes().nth(1).is_none();
+    for process in files.processes() {
+        let silent = process.attr("isExecutable").is_none();
+        let runs = lower::is_true(process, "isExecutable", silent && only);
+        if !runs && !called.contains(&process.key()) {
+            sink.spare(process);
+        }
+    }
 }
 
 fn process<'a>(cx: lower::Context<'a>, node: Node<'a>) -> Process {

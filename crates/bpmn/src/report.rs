@@ -1,6 +1,11 @@
 //! What reading a model answers: diagnostics, and a verdict on every element.
 
-use std::{cell::RefCell, collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use travertine_kernel::plan::Plan;
 
@@ -13,7 +18,8 @@ pub struct Report {
     pub diagnostics: Vec<Diagnostic>,
     /// What becomes of every element, and of attributes and extensions worth a word.
     pub elements: Vec<Answer>,
-    /// The processes, ready to run; none where any diagnostic is an error.
+    /// The processes, ready to run; none where any diagnostic is an error. A process that is not
+    /// meant to be run is missing where it cannot be.
     pub processes: Vec<Process>,
 }
 
@@ -130,9 +136,36 @@ pub struct Answer {
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     found: RefCell<Vec<(Diagnostic, Option<usize>)>>,
+    /// Processes that nobody means to run. What is wrong in them is only a warning.
+    drawings: RefCell<HashSet<(usize, usize)>>,
+    /// Those of them that cannot be run.
+    broken: RefCell<HashSet<(usize, usize)>>,
 }
 
 impl Sink {
+    /// Notes that nobody means to run a process.
+    pub(crate) fn spare(&self, process: Node<'_>) {
+        self.drawings.borrow_mut().insert(process.key());
+    }
+
+    /// Whether something in a process, which nobody means to run, is wrong.
+    pub(crate) fn is_broken(&self, process: Node<'_>) -> bool {
+        self.broken.borrow().contains(&process.key())
+    }
+
+    /// An error in what nobody means to run is a warning, and the end of it.
+    fn soften(&self, severity: Severity, at: Node<'_>) -> Severity {
+        let process = std::iter::once(at).chain(at.ancestors()).find(|it| it.is("process"));
+        let drawing = process.filter(|it| self.drawings.borrow().contains(&it.key()));
+        match (severity, drawing) {
+            (Severity::Error, Some(process)) => {
+                self.broken.borrow_mut().insert(process.key());
+                Severity::Warning
+            }
+            _ => severity,
+        }
+    }
+
     pub(crate) fn error(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
         self.add(Severity::Error, code, at, at.place(), message, help);
     }
@@ -162,6 +195,7 @@ impl Sink {
         message: String,
         help: &str,
     ) {
+        let severity = self.soften(severity, at);
         // What has no id of its own is known by the nearest thing around it that has one.
         let element = std::iter::once(at).chain(at.ancestors()).find_map(Node::id);
         let diagnostic = Diagnostic {

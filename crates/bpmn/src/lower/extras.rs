@@ -34,6 +34,17 @@ impl<'a> Lowering<'a> {
         extras.restrictions = restrictions;
     }
 
+    /// A process has a status to keep, but nothing around it to map from or to.
+    pub(super) fn process_extras(&mut self, process: Node<'a>, place: NodeId) {
+        let operators = self.keyed(process, "operator", "attribute");
+        let restrictions = self.restrictions(process);
+        if !operators.is_empty() || !restrictions.is_empty() {
+            let extras = self.nodes[index(place)].extras_mut();
+            extras.operators = operators;
+            extras.restrictions = restrictions;
+        }
+    }
+
     fn gates(&self, node: Node<'a>) -> Gates {
         let mut gates = Gates::default();
         if !schema::is_a(node.name(), "activity") {

@@ -136,6 +136,7 @@ impl<'a> Lowering<'a> {
         let place = self.places[&process.key()];
         if process.is("process") {
             self.nodes[index(place)].element = Element::Process(Container::default());
+            self.process_extras(process, place);
             self.fill_children(process);
         } else {
             self.global_task(process, place);

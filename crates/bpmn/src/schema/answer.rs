@@ -102,7 +102,8 @@ fn warn_element(node: Node<'_>, sink: &Sink) {
         return;
     }
     let message = format!("{}{} has no effect here", node.ns().prefix(), node.name());
-    sink.warn("TV0702", node, message, extension::help(node.ns(), node.name()));
+    let help = extension::help(node.ns(), node.name());
+    sink.add(severity(node.ns()), "TV0702", node, node.place(), message, help);
 }
 
 fn warn_attribute(node: Node<'_>, attribute: &Attribute, sink: &Sink) {
@@ -110,9 +111,12 @@ fn warn_attribute(node: Node<'_>, attribute: &Attribute, sink: &Sink) {
     if extension::note(ns, name).is_some() {
         return;
     }
-    // A misspelt extension of ours would silently do something else than it says.
-    let severity = if *ns == Ns::Travertine { Severity::Error } else { Severity::Warning };
     let message = format!("{}{name} has no effect on {}", ns.prefix(), node.title());
     let help = extension::help(ns, name);
-    sink.add(severity, "TV0702", node, attribute.place, message, help);
+    sink.add(severity(ns), "TV0702", node, attribute.place, message, help);
+}
+
+/// A misspelt extension of ours would silently do something else than it says.
+fn severity(ns: &Ns) -> Severity {
+    if *ns == Ns::Travertine { Severity::Error } else { Severity::Warning }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Content, Type, chain, find, is_a, value};
+use super::{Content, Lineage, Type, is_a, lineage, value};
 use crate::{
     dialect::Dialect,
     files::Files,
@@ -40,39 +40,38 @@ pub(crate) fn check(document: &Document, files: &Files<'_>, sink: &Sink) {
 
 /// Checks one element; whether its children are worth a look.
 fn element(node: Node<'_>, files: &Files<'_>, sink: &Sink) -> bool {
-    let Some(kind) = find(node.name()) else {
+    let Some(known) = lineage(node.name()) else {
         let message = format!("BPMN has no element '{}'", node.name());
         sink.error("TV0201", node, message, "remove it, or correct its name");
         return false;
     };
-    attributes(node, files, sink);
-    match kind.content {
+    attributes(node, known, files, sink);
+    match known.kind.content {
         Content::Any => return false,
         Content::Ref(targets) => {
             reference(node, None, node.text().trim(), targets, files, sink);
         }
         Content::Elements | Content::Text => {}
     }
-    if let Content::Elements = kind.content
+    if let Content::Elements = known.kind.content
         && !node.text().trim().is_empty()
     {
         let message = format!("{} contains the text '{}'", node.title(), node.text().trim());
         sink.error("TV0207", node, message, "remove the text");
     }
-    children(node, sink);
+    children(node, known, sink);
     true
 }
 
-fn attributes(node: Node<'_>, files: &Files<'_>, sink: &Sink) {
-    let rules = || chain(node.name()).flat_map(|it| it.attributes);
-    for rule in rules().filter(|it| it.required) {
+fn attributes(node: Node<'_>, known: &Lineage, files: &Files<'_>, sink: &Sink) {
+    for rule in known.attributes.iter().filter(|it| it.required) {
         if node.attr(rule.name).is_none() {
             let message = format!("{} has no {}", node.title(), rule.name);
             sink.error("TV0204", node, message, "add the attribute; the standard asks for it");
         }
     }
     for attribute in node.attributes().iter().filter(|it| it.ns == Ns::None) {
-        let Some(rule) = rules().find(|it| it.name == attribute.name) else {
+        let Some(rule) = known.attributes.iter().find(|it| it.name == attribute.name) else {
             let message =
                 format!("{} has the unknown attribute '{}'", node.title(), attribute.name);
             let help = "remove it, correct its name, or give it the prefix of its extension";
@@ -133,14 +132,12 @@ fn is_foreign(node: Node<'_>, prefix: &str) -> bool {
     node.namespace(prefix) != node.document().root().attr("targetNamespace")
 }
 
-fn children(node: Node<'_>, sink: &Sink) {
-    let rules: Vec<_> = chain(node.name()).flat_map(|it| it.children).collect();
+fn children(node: Node<'_>, known: &Lineage, sink: &Sink) {
+    let rules = &known.children;
     let mut counts = vec![0_usize; rules.len()];
     for child in node.children().filter(|it| *it.ns() == Ns::Bpmn) {
-        if find(child.name()).is_none() {
-            continue;
-        }
-        if let Some(rule) = rules.iter().position(|it| is_a(child.name(), it.name)) {
+        let Some(kind) = lineage(child.name()) else { continue };
+        if let Some(rule) = rules.iter().position(|it| kind.names.contains(&it.name)) {
             counts[rule] += 1;
             if counts[rule] == rules[rule].max.saturating_add(1) {
                 let message = format!(

@@ -89,22 +89,43 @@ pub enum Content {
     Ref(&'static [&'static str]),
 }
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static Kind>> =
-    LazyLock::new(|| TABLE.iter().map(|it| (it.name, it)).collect());
+/// A kind with all that it has from its bases.
+#[derive(Debug)]
+struct Lineage {
+    kind: &'static Kind,
+    /// Its own name, then those of its bases.
+    names: Vec<&'static str>,
+    attributes: Vec<&'static AttributeRule>,
+    children: Vec<&'static ChildRule>,
+}
+
+static BY_NAME: LazyLock<HashMap<&'static str, Lineage>> = LazyLock::new(|| {
+    let kinds: HashMap<_, _> = TABLE.iter().map(|it| (it.name, it)).collect();
+    let lineage = |kind: &'static Kind| {
+        let chain: Vec<_> =
+            std::iter::successors(Some(kind), |it| kinds.get(it.base).copied()).collect();
+        Lineage {
+            kind,
+            names: chain.iter().map(|it| it.name).collect(),
+            attributes: chain.iter().flat_map(|it| it.attributes).collect(),
+            children: chain.iter().flat_map(|it| it.children).collect(),
+        }
+    };
+    TABLE.iter().map(|it| (it.name, lineage(it))).collect()
+});
 
 /// The kind of that name.
 pub fn find(name: &str) -> Option<&'static Kind> {
-    BY_NAME.get(name).copied()
+    lineage(name).map(|it| it.kind)
 }
 
 /// Whether the kind `name` is `of`, or one of the kinds that `of` stands for.
 pub(crate) fn is_a(name: &str, of: &str) -> bool {
-    name == of || chain(name).any(|it| it.name == of)
+    name == of || lineage(name).is_some_and(|it| it.names.contains(&of))
 }
 
-/// A kind and its bases.
-fn chain(name: &str) -> impl Iterator<Item = &'static Kind> {
-    std::iter::successors(find(name), |it| find(it.base))
+fn lineage(name: &str) -> Option<&'static Lineage> {
+    BY_NAME.get(name)
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ impl<'a> Data<'a, '_> {
             .filter(|it| schema::is_a(it.name(), "eventDefinition"))
             .filter_map(|it| self.carried(it))
             .collect();
-        if carried.len() != data.len() {
+        if carried.len() > data.len() {
             let message = format!(
                 "{} has {} {kind} for {} definitions that carry data",
                 event.title(),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and say why")]
 
 mod dialects;
+mod documentation;
 mod language;
 mod loops;
 mod model;
