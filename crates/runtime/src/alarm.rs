@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use travertine_expr::time::Timestamp;
 use travertine_kernel::NodeId;
-pub use travertine_kernel::time::Timestamp;
 
 use crate::sandbox::Address;
 

@@ -2,11 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use travertine_expr::{Map, Name, Program, Value};
+use travertine_expr::{Map, Name, Program, Value, time};
 use travertine_kernel::{
     NodeId, Plan,
     plan::{Element, Start, TimerKind, Trigger},
-    time,
 };
 
 use crate::{Error, Timestamp};

@@ -102,7 +102,7 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) fn hold(&mut self, message: Message, now: Timestamp) {
-        let until = message.ttl_ms.map(|ttl| Timestamp(now.0.saturating_add(ttl)));
+        let until = message.ttl_ms.map(|ttl| now.after_millis(ttl));
         self.messages.push((message, until));
     }
 

@@ -143,7 +143,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
 pub fn of_wait(on: &WaitFor) -> String {
     match on {
         WaitFor::Work(job) => format!("work {}", job.job_type),
-        WaitFor::Timer { due, .. } => format!("timer {}", due.0),
+        WaitFor::Timer { due, .. } => format!("timer {due}"),
         WaitFor::Message { name, correlation } => format!("message {name}{}", with(correlation)),
         WaitFor::Signal { name } => format!("signal {name}"),
         WaitFor::Condition => "condition".to_owned(),

@@ -16,9 +16,9 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::{Map, Name};
+use travertine_expr::{Map, Name, time::Repeat};
 use travertine_kernel::{
-    Assignments, Command, Effect, Event, Instance, Plan, TokenId, outstanding, time::Repeat,
+    Assignments, Command, Effect, Event, Instance, Plan, TokenId, outstanding,
 };
 
 pub use record::{Address, InstanceId, Record, Trouble};
@@ -236,7 +236,7 @@ impl Sandbox {
 
     /// Moves the clock by so many milliseconds.
     pub fn advance_by(&mut self, ms: i64) -> Result<(), Error> {
-        self.advance(Timestamp(self.now.0.saturating_add(ms)))
+        self.advance(self.now.after_millis(ms))
     }
 
     /// Forgets everything that instances wait for and asks them again, as after a crash.

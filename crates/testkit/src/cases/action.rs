@@ -19,9 +19,10 @@ impl World<'_> {
                 let Some(definition) = process.as_deref().or(self.case.process.as_deref()) else {
                     return Err("no process is named".to_owned());
                 };
+                let at = self.only_start(definition);
                 let started = self.sandbox.start(Start {
                     definition,
-                    at: None,
+                    at: at.as_deref(),
                     business_key: business_key.as_deref().map(Into::into),
                     variables: with_times(variables)?,
                 });
@@ -74,6 +75,16 @@ impl World<'_> {
         }
     }
 
+    /// The start event of a process that has one, which waits for a trigger. Someone who starts such
+    /// a process means it.
+    fn only_start(&self, definition: &str) -> Option<String> {
+        let plan = &self.sandbox.definitions().find(definition)?.plan;
+        match (plan.root().starts.as_slice(), plan.root().typed_starts.as_slice()) {
+            ([], [only]) => Some(plan.node(*only).name.to_string()),
+            _ => None,
+        }
+    }
+
     /// What waits at an element: work before anything else, what flows before what stands beside.
     fn wait_at(
         &self,
@@ -114,6 +125,10 @@ impl World<'_> {
             && instance.is_none();
         let variables = assignments(&step.variables);
         if anyone {
+            // Camunda 7 leaves it to the sender to say who is meant.
+            if self.is_camunda() && self.receivers(step, None).len() > 1 {
+                return Err(format!("several wait for message {}", step.name));
+            }
             let key = step.key.clone().map(|key| (CORRELATION_KEY.into(), key));
             let mut message = Message::new(&step.name);
             message.correlation = key.into_iter().collect();

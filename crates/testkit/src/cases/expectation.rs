@@ -30,8 +30,9 @@ impl World<'_> {
                 let all = self.sandbox.instances().filter(|it| meant(it.id));
                 let (running, ended): (Vec<&Record>, Vec<&Record>) =
                     all.partition(|it| it.state.is_running());
+                // Where no step asks for an instance, none is as good as one that has ended.
                 let is_so = if *wanted {
-                    running.is_empty() && !ended.is_empty()
+                    running.is_empty() && (!ended.is_empty() || !self.case.starts_instances())
                 } else {
                     !running.is_empty()
                 };

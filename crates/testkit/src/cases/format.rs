@@ -214,6 +214,27 @@ impl Suite {
     }
 }
 
+impl Case {
+    /// Whether any of its steps asks for an instance. Offering variables to conditions does not.
+    pub(super) fn starts_instances(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Act { action, .. } => match action {
+                Action::Start { .. } | Action::Message(_) | Action::Signal { .. } => true,
+                Action::Complete { .. }
+                | Action::ThrowError { .. }
+                | Action::Escalate { .. }
+                | Action::Fail { .. }
+                | Action::Advance(_)
+                | Action::SetVars(_)
+                | Action::EvaluateConditions(_)
+                | Action::Cancel
+                | Action::Restart => false,
+            },
+            Step::Expect { .. } => false,
+        })
+    }
+}
+
 fn case(json: &Value) -> Result<Case, LoadError> {
     let id = text_of(json, "id").unwrap_or_default();
     let steps = json.field("steps").and_then(Value::as_list).unwrap_or_default();

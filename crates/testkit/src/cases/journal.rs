@@ -6,7 +6,10 @@ use std::{
 };
 
 use travertine_expr::Name;
-use travertine_kernel::{Event, NodeId, Plan, ROOT, Role, State, TokenId, plan::Element};
+use travertine_kernel::{
+    Event, NodeId, Plan, ROOT, Role, State, TokenId,
+    plan::{Element, Throw},
+};
 use travertine_runtime::{InstanceId, Turned, trace::trace};
 
 /// A trace longer than this says nothing to anyone.
@@ -50,7 +53,7 @@ impl Journal {
         if self.trace.len() < TRACE_BYTES_MAX {
             let text = trace(plan, turned.command, turned.events, turned.effects);
             let Turned { instance, now, .. } = turned;
-            write!(self.trace, "[{instance} {} at {}] {text}", turned.definition.id, now.0)
+            write!(self.trace, "[{instance} {} at {now}] {text}", turned.definition.id)
                 .expect("a string takes every text");
         }
         for event in turned.events {
@@ -62,7 +65,11 @@ impl Journal {
         match event {
             Event::TokenCreated { token, node, role, .. } => {
                 let (enters, counts) = match role {
-                    Role::Flow | Role::Branch(_) => (true, plan.node(*node).repeat.is_none()),
+                    // The main token of several runs only waits for them.
+                    Role::Flow | Role::Branch(_) if plan.node(*node).repeat.is_some() => {
+                        (false, false)
+                    }
+                    Role::Flow | Role::Branch(_) => (true, true),
                     Role::Run(_) => (true, true),
                     Role::Guard(_) => (false, true),
                     Role::Start | Role::Compensation => (false, false),
@@ -86,8 +93,10 @@ impl Journal {
                 if seen.counts || recalled {
                     self.complete(id, plan, seen.node);
                 }
-                self.enter(id, plan, *to);
                 let counts = plan.node(*to).repeat.is_none();
+                if counts {
+                    self.enter(id, plan, *to);
+                }
                 self.tokens.insert((id, *token), Seen { node: *to, counts, parked: false });
             }
             Event::TokenRetired { token } => {
@@ -106,6 +115,9 @@ impl Journal {
                         self.complete(id, plan, seen.node);
                     }
                     State::Failed => {
+                        if raises_errors(plan, seen.node) {
+                            self.complete(id, plan, seen.node);
+                        }
                         self.failed.insert((id, Name::clone(&plan.node(seen.node).name)));
                     }
                     _ => {}
@@ -121,5 +133,13 @@ impl Journal {
 
     fn complete(&mut self, id: InstanceId, plan: &Plan, node: NodeId) {
         self.completed.push((id, Name::clone(&plan.node(node).name)));
+    }
+}
+
+/// Whether failing is what the node is there for.
+fn raises_errors(plan: &Plan, node: NodeId) -> bool {
+    match &plan.node(node).element {
+        Element::Throw(throws) => throws.iter().any(|it| matches!(it, Throw::Error { .. })),
+        _ => false,
     }
 }
