@@ -390,6 +390,20 @@ fn a_run_is_bounded() {
 }
 
 #[test]
+fn running_out_of_memory_anywhere_is_the_memory_limit() {
+    let source =
+        "let m = new Map(); for (let i = 0; i < 3000; i++) m.set('k' + i, /x(y)?/.exec('xy' + i));
+                  _context.size = m.size";
+    let mut outcomes = Vec::new();
+    for memory_bytes_max in (0..60).map(|it| it * 20_011) {
+        let limits = Limits { memory_bytes_max, ..Limits::default() };
+        outcomes.push(run(Kind::Script, source, &limits).map(|it| it.value));
+    }
+    outcomes.dedup();
+    assert_eq!(outcomes, [Err(Limit::Memory.into()), Ok(Value::from(3000))]);
+}
+
+#[test]
 fn the_same_script_takes_the_same_steps() {
     let source = "let n = 0; while (n < 50000) n++; n";
     let ends =
