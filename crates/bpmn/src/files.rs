@@ -40,6 +40,17 @@ impl<'a> Files<'a> {
         self.resolve(from, reference).filter(|it| schema::is_a(it.name(), kind))
     }
 
+    /// The process or global task that a call activity calls. Other elements may well have the
+    /// same id as a process of another file.
+    pub(crate) fn callable(&self, call: Node<'a>) -> Option<Node<'a>> {
+        let called = local_part(call.attr("calledElement")?.trim());
+        let own = std::iter::once(call.document());
+        let documents = own.chain(self.documents.iter().map(|(it, _)| *it));
+        documents
+            .filter_map(|it| it.by_id(called))
+            .find(|it| schema::is_a(it.name(), "callableElement"))
+    }
+
     /// Every process of every file.
     pub(crate) fn processes(&self) -> impl Iterator<Item = Node<'a>> {
         self.documents.iter().flat_map(|(it, _)| it.root().all("process"))
@@ -49,6 +60,6 @@ impl<'a> Files<'a> {
     pub(crate) fn called(&self) -> HashSet<(usize, usize)> {
         let nodes = self.documents.iter().flat_map(|(it, _)| it.nodes());
         let calls = nodes.filter(|it| it.is("callActivity"));
-        calls.filter_map(|it| Some(self.resolve(it, it.attr("calledElement")?)?.key())).collect()
+        calls.filter_map(|it| Some(self.callable(it)?.key())).collect()
     }
 }

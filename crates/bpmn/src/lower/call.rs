@@ -26,7 +26,7 @@ impl<'a> Lowering<'a> {
             return Element::Task;
         };
         let text = Text::attribute(node, called);
-        let target = self.cx.files.resolve(node, text.source);
+        let target = self.cx.files.callable(node);
         let task = target.filter(|it| schema::is_a(it.name(), "globalTask"));
         if is_true_ext(node, &Ns::Travertine, "gosub") == Some(true) || task.is_some() {
             return self.gosub(node, text.source, target);
@@ -45,7 +45,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn gosub(&mut self, node: Node<'a>, called: &str, target: Option<Node<'a>>) -> Element {
-        if let Some(process) = target.filter(|it| schema::is_a(it.name(), "callableElement")) {
+        if let Some(process) = target {
             Element::Gosub { process: self.callable(process) }
         } else {
             let message = format!("{} calls '{called}', which is no process", node.title());

@@ -16,6 +16,7 @@ pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
         match node.name() {
             "messageFlow" => message_flow(node, files, &participants, sink),
             "callActivity" => called(node, files, &mut waiting, sink),
+            "participantMultiplicity" => multiplicity(node, sink),
             "documentation" | "textAnnotation" => text_format(node, sink),
             name if schema::is_a(name, "resourceRole") => role(node, sink),
             _ => {}
@@ -74,8 +75,7 @@ fn called<'a>(
     waiting: &mut HashMap<(usize, usize), bool>,
     sink: &Sink,
 ) {
-    let target = call.attr("calledElement").and_then(|it| files.resolve_as(call, it, "process"));
-    let Some(process) = target else { return };
+    let Some(process) = files.callable(call).filter(|it| it.is("process")) else { return };
     if *waiting.entry(process.key()).or_insert_with(|| waits(process)) {
         let message = format!(
             "{} calls {}, which waits for an event to start",
@@ -94,6 +94,17 @@ fn waits(process: Node<'_>) -> bool {
     };
     let mut starts = process.all("startEvent").peekable();
     starts.peek().is_some() && starts.all(|it| it.children().any(is_definition))
+}
+
+fn multiplicity(node: Node<'_>, sink: &Sink) {
+    let number =
+        |name, other| node.attr(name).map_or(Some(other), |it| it.trim().parse::<i64>().ok());
+    if let (Some(minimum), Some(maximum)) = (number("minimum", 0), number("maximum", 1))
+        && minimum > maximum
+    {
+        let message = format!("at least {minimum} and at most {maximum} participants are none");
+        sink.error("TV0482", node, message, "correct minimum or maximum");
+    }
 }
 
 fn text_format(node: Node<'_>, sink: &Sink) {

@@ -4,6 +4,7 @@ use super::Rules;
 use crate::{
     dialect::Dialect,
     lower::is_true,
+    report::Severity,
     schema,
     xml::{Node, Ns},
 };
@@ -65,20 +66,43 @@ impl<'a> Rules<'a> {
     }
 
     fn check_definition(&self, event: Node<'a>, definition: Node<'a>) {
-        let reference = match definition.name() {
-            "signalEventDefinition" => "signalRef",
-            "messageEventDefinition" if schema::is_a(event.name(), "catchEvent") => "messageRef",
-            _ => return,
-        };
-        if definition.attr(reference).is_none() {
-            let message = format!("{} does not say which {reference} it means", event.title());
-            let help = "refer to a message or signal of the model";
-            if reference == "signalRef" {
-                self.error("TV0442", definition, message, help);
-            } else {
-                self.strict("TV0442", definition, message, help);
+        match definition.name() {
+            "signalEventDefinition" if definition.attr("signalRef").is_none() => {
+                let message = format!("{} does not say which signal it means", event.title());
+                self.error("TV0442", definition, message, "refer to a signal of the model");
             }
+            "messageEventDefinition" if definition.attr("messageRef").is_none() => {
+                let message = format!("{} does not say which message it means", event.title());
+                self.strict("TV0442", definition, message, "refer to a message of the model");
+            }
+            "errorEventDefinition" if schema::is_a(event.name(), "throwEvent") => {
+                self.check_code(event, definition, "errorRef", "errorCode");
+            }
+            "escalationEventDefinition" if schema::is_a(event.name(), "throwEvent") => {
+                self.check_code(event, definition, "escalationRef", "escalationCode");
+            }
+            _ => {}
         }
+    }
+
+    /// What is thrown has a code, or nobody could catch it by one.
+    fn check_code(&self, event: Node<'a>, definition: Node<'a>, reference: &str, code: &str) {
+        let target = definition.attr(reference).map(|it| self.files.resolve(definition, it));
+        let severity = match target {
+            // The standard asks for a code, but a catch-all catches what has none, and models use
+            // that. Camunda 7 takes a definition without a code for a mistake.
+            None => Severity::Warning,
+            Some(Some(target)) if target.attr(code).is_none_or(str::is_empty) => match self.dialect
+            {
+                Dialect::Camunda7 => Severity::Error,
+                Dialect::Native | Dialect::Camunda8 => Severity::Warning,
+            },
+            // A dangling reference is reported as such, where it is not the code itself.
+            Some(_) => return,
+        };
+        let message = format!("{} throws something without {code}", event.title());
+        let help = format!("refer to something that has one, by {reference}");
+        self.sink.add(severity, "TV0447", definition, definition.place(), message, &help);
     }
 
     /// What always ends what it interrupts cannot be drawn as not interrupting.
@@ -118,6 +142,27 @@ impl<'a> Rules<'a> {
         if !fits {
             let message = format!("{} cancels, but there is no transaction", event.title());
             self.error("TV0444", event, message, "make the sub-process a transaction");
+        }
+    }
+
+    /// What may be attached to an activity.
+    pub(super) fn check_boundaries(&self, activity: Node<'a>) {
+        let boundaries = self.graph.boundaries(activity);
+        if is_true(activity, "triggeredByEvent", false)
+            && let [boundary, ..] = boundaries
+        {
+            let message = format!("{} is attached to an event sub-process", boundary.title());
+            self.error("TV0448", *boundary, message, "attach it to an activity");
+        }
+        for boundary in boundaries.iter().filter(|it| it.parent() != activity.parent()) {
+            let message = format!("{} lies in another scope than its activity", boundary.title());
+            self.error("TV0402", *boundary, message, "move it beside the activity");
+        }
+        let mut cancels =
+            boundaries.iter().filter(|it| it.child("cancelEventDefinition").is_some()).skip(1);
+        if let Some(second) = cancels.next() {
+            let message = format!("{} has a second cancel event", activity.title());
+            self.error("TV0449", *second, message, "keep one of them");
         }
     }
 

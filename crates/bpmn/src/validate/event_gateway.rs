@@ -1,7 +1,7 @@
 //! Rules about event-based gateways and what comes behind them.
 
 use super::{Rules, graph::end};
-use crate::xml::Node;
+use crate::{lower::is_true, xml::Node};
 
 const AWAITED: &[&str] = &[
     "messageEventDefinition",
@@ -18,6 +18,16 @@ impl<'a> Rules<'a> {
             .iter()
             .filter_map(|it| end(*it, "targetRef", self.files))
             .collect();
+        if targets.len() < 2 {
+            let message = format!("{} has fewer than two events to wait for", gateway.title());
+            self.strict("TV0464", gateway, message, "add another one, or use a catch event alone");
+        }
+        if gateway.attr("eventGatewayType") == Some("Parallel")
+            && !is_true(gateway, "instantiate", false)
+        {
+            let message = format!("{} is parallel but starts no instance", gateway.title());
+            self.error("TV0465", gateway, message, "make it exclusive, or set instantiate");
+        }
         for target in &targets {
             self.check_target(gateway, *target);
         }

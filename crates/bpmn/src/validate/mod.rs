@@ -70,6 +70,7 @@ impl<'a> Rules<'a> {
             }
             if schema::is_a(node.name(), "activity") {
                 self.check_compensation(node);
+                self.check_boundaries(node);
             }
             if schema::is_a(node.name(), "subProcess") {
                 self.container(node);

@@ -88,5 +88,5 @@ fn models_that_run_are_read_and_models_that_break_the_standard_are_refused() {
     }
     println!("{wrongly_refused} wrongly refused, {wrongly_taken} wrongly read");
     // What is left needs constructs that plans have no word for yet, or rules of one engine only.
-    assert!(wrongly_refused <= 6 && wrongly_taken <= 21);
+    assert!(wrongly_refused <= 6 && wrongly_taken <= 19);
 }
