@@ -133,6 +133,10 @@ impl Held {
 mod tests {
     use super::*;
 
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
     fn pairs(all: &[(&str, Value)]) -> Assignments {
         all.iter().map(|(name, value)| ((*name).into(), value.clone())).collect()
     }
@@ -149,13 +153,10 @@ mod tests {
     #[test]
     fn an_expired_message_is_not_taken() {
         let mut held = Held::default();
-        held.hold(Message { ttl_ms: Some(10), ..Message::new("paid") }, Timestamp(100));
-        held.hold(Message::new("paid"), Timestamp(100));
-        assert_eq!(
-            held.clone().take("paid", &Vec::new(), Timestamp(109)).unwrap().ttl_ms,
-            Some(10)
-        );
-        assert_eq!(held.take("paid", &Vec::new(), Timestamp(110)).unwrap().ttl_ms, None);
-        assert_eq!(held.take("paid", &Vec::new(), Timestamp(110)), None);
+        held.hold(Message { ttl_ms: Some(10), ..Message::new("paid") }, at(100));
+        held.hold(Message::new("paid"), at(100));
+        assert_eq!(held.clone().take("paid", &Vec::new(), at(109)).unwrap().ttl_ms, Some(10));
+        assert_eq!(held.take("paid", &Vec::new(), at(110)).unwrap().ttl_ms, None);
+        assert_eq!(held.take("paid", &Vec::new(), at(110)), None);
     }
 }

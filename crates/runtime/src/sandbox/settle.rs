@@ -27,6 +27,8 @@ pub(super) enum Todo {
     Ended(InstanceId),
     /// An instance is not needed any more.
     Cancel(InstanceId),
+    /// Something that a token sends and waits for must be sent.
+    Deliver(Address, Arc<WaitFor>),
     /// What was posted has been taken over.
     Delivered(InstanceId, PostId),
     /// A called instance has raised an escalation that it does not catch.
@@ -60,6 +62,7 @@ impl Sandbox {
             Todo::Meet { to, variables, message } => self.meet(to, variables, message),
             Todo::Ended(id) => self.report_back(id),
             Todo::Cancel(id) => self.tell(id, Command::Cancel),
+            Todo::Deliver(from, on) => self.deliver(from, &on),
             Todo::Delivered(id, post) => self.tell(id, Command::Delivered { post }),
             Todo::Escalate { to, command } => self.tell(to.instance, command),
         }
@@ -210,10 +213,8 @@ impl Sandbox {
                 }
             }
             WaitFor::Signal { name } => self.signals.add(at, name, &Vec::new()),
-            WaitFor::Delivery(post) => {
-                self.send(at.instance, post);
-                self.todo.push_back(Todo::Meet { to: at, variables: Vec::new(), message: None });
-            }
+            // Those who have come to wait in the same turn should hear of it.
+            WaitFor::Delivery(_) => self.todo.push_back(Todo::Deliver(at, Arc::clone(on))),
             WaitFor::Child { definition, binding, variables, catches } => {
                 self.call(at, definition, binding.as_ref(), variables, catches);
             }
@@ -236,6 +237,14 @@ impl Sandbox {
             // Before anything else happens to it.
             Some(Phase::Running) => self.todo.push_front(Todo::Cancel(child)),
             Some(Phase::Ended(_)) | None => {}
+        }
+    }
+
+    fn deliver(&mut self, from: Address, on: &WaitFor) {
+        let still = self.instances[&from.instance].state.waits.contains_key(&from.wait);
+        if let (true, WaitFor::Delivery(post)) = (still, on) {
+            self.send(from.instance, post);
+            self.todo.push_back(Todo::Meet { to: from, variables: Vec::new(), message: None });
         }
     }
 

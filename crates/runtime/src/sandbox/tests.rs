@@ -1,1 +1,473 @@
 //! The rules of the sandbox, one test each.
+
+use std::{cell::RefCell, rc::Rc, sync::Arc};
+
+use travertine_expr::{Kind, Language, Name, Program, Value, juel::Juel};
+use travertine_kernel::{
+    Assignments, Ending, NodeId, Phase, Plan, WaitFor,
+    plan::{
+        Boundary, Call, Catch, Container, Element, Flow, Message as MessagePlan, Node, Send,
+        Start as StartPlan, Throw, TimerKind, Trigger, Work, WorkKind,
+    },
+};
+
+use super::*;
+
+const NOON: Timestamp = Timestamp::from_millis(1_000_000);
+
+/// A chain of elements, named `process`, then as given.
+fn chain(process: &str, all: Vec<(&str, Element)>) -> (Name, Arc<Plan>) {
+    plan(process, all, |_, _| {})
+}
+
+/// A chain to which `more` adds nodes and flows.
+fn plan(
+    process: &str,
+    all: Vec<(&str, Element)>,
+    more: impl FnOnce(&mut Vec<Node>, &mut Vec<Flow>),
+) -> (Name, Arc<Plan>) {
+    let root = NodeId(0);
+    let mut nodes = vec![Node::new(process, None, Element::Process(Container::default()))];
+    nodes.extend(all.into_iter().map(|(name, element)| Node::new(name, Some(root), element)));
+    let last = u32::try_from(nodes.len()).unwrap() - 1;
+    let mut flows: Vec<Flow> =
+        (1..last).map(|from| Flow::new("", NodeId(from), NodeId(from + 1))).collect();
+    more(&mut nodes, &mut flows);
+    (process.into(), Arc::new(Plan::new(nodes, flows)))
+}
+
+fn text(text: &str) -> Program {
+    Program::constant(text.into())
+}
+
+fn user(name: &str) -> (&str, Element) {
+    let (job_type, fields) = (text(name), Vec::new());
+    (name, Element::Work(Work { kind: WorkKind::User, job_type, retries: None, fields }))
+}
+
+fn begin() -> (&'static str, Element) {
+    ("begin", Element::Start(StartPlan::default()))
+}
+
+fn begin_on(triggers: Vec<Trigger>) -> (&'static str, Element) {
+    ("begin", Element::Start(StartPlan { triggers, all: false }))
+}
+
+fn catch(triggers: Vec<Trigger>) -> (&'static str, Element) {
+    ("catch", Element::Catch(Catch { triggers, all: false }))
+}
+
+fn message(name: &str) -> MessagePlan {
+    MessagePlan { name: text(name), correlation: Vec::new() }
+}
+
+fn on_message(name: &str) -> Trigger {
+    Trigger::Message(message(name))
+}
+
+fn on_signal(name: &str) -> Trigger {
+    Trigger::Signal { name: text(name) }
+}
+
+fn on_timer(kind: TimerKind, when: &str) -> Trigger {
+    Trigger::Timer { kind, when: text(when) }
+}
+
+fn call(definition: &str) -> (&'static str, Element) {
+    let definition = text(definition);
+    ("call", Element::Call(Call { definition, binding: None, all_in: true, all_out: true }))
+}
+
+fn vars(all: &[(&str, Value)]) -> Assignments {
+    all.iter().map(|(name, value)| ((*name).into(), value.clone())).collect()
+}
+
+fn world(definitions: &[(Name, Arc<Plan>)]) -> Sandbox {
+    let mut sandbox = Sandbox::new(NOON);
+    sandbox.deploy(definitions).unwrap();
+    sandbox
+}
+
+/// Where tokens wait: `instance element`.
+fn waiting(sandbox: &Sandbox) -> Vec<String> {
+    let mut all = Vec::new();
+    for record in sandbox.instances() {
+        for wait in record.state.waits.values() {
+            let node = record.state.tokens[&wait.token].node;
+            all.push(format!("{} {}", record.id, record.plan().node(node).name));
+        }
+    }
+    all
+}
+
+/// The only wait of an instance.
+fn only_wait(sandbox: &Sandbox, instance: InstanceId) -> Address {
+    let waits = &sandbox.instance(instance).unwrap().state.waits;
+    assert_eq!(waits.len(), 1);
+    Address { instance, wait: *waits.keys().next().unwrap() }
+}
+
+fn ending(sandbox: &Sandbox, instance: InstanceId) -> Option<&Ending> {
+    sandbox.instance(instance).unwrap().state.ending()
+}
+
+fn variable(sandbox: &Sandbox, instance: InstanceId, name: &str) -> Option<Value> {
+    let variables = sandbox.instance(instance).unwrap().variables();
+    variables.filter(|(it, _)| &***it == name).map(|(_, value)| value.clone()).next()
+}
+
+#[test]
+fn work_is_listed_until_it_is_done() {
+    let mut sandbox = world(&[chain("p", vec![begin(), user("a"), user("b")])]);
+    let id = sandbox.start(Start::of("p").with(vars(&[("x", 1.into())]))).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a"]);
+    sandbox.complete(only_wait(&sandbox, id), vars(&[("x", 2.into())])).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 b"]);
+    sandbox.complete(only_wait(&sandbox, id), Vec::new()).unwrap();
+    assert_eq!(ending(&sandbox, id), Some(&Ending::Completed));
+    assert_eq!(variable(&sandbox, id, "x"), Some(2.into()));
+}
+
+#[test]
+fn what_is_not_there_is_refused() {
+    let mut sandbox = world(&[chain("p", vec![begin(), user("a")])]);
+    assert_eq!(sandbox.start(Start::of("q")), Err(Error::NoSuchDefinition("q".into())));
+    let nowhere = Start { at: Some("a"), ..Start::of("p") };
+    let (definition, start) = ("p".into(), "a".into());
+    assert_eq!(sandbox.start(nowhere), Err(Error::NoSuchStart { definition, start }));
+    let nobody = InstanceId(7);
+    assert_eq!(sandbox.cancel(nobody), Err(Error::NoSuchInstance(nobody)));
+    assert_eq!(sandbox.instances().count(), 0);
+}
+
+#[test]
+fn the_latest_version_is_started() {
+    let mut sandbox = world(&[chain("p", vec![begin(), user("old")])]);
+    let added = sandbox.deploy(&[chain("p", vec![begin(), user("new")])]).unwrap();
+    assert_eq!((added[0].version, added[0].deployment), (2, 2));
+    sandbox.start(Start::of("p")).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 new"]);
+}
+
+#[test]
+fn timers_fire_in_the_order_they_are_due_each_at_its_time() {
+    let due = |duration| catch(vec![on_timer(TimerKind::Duration, duration)]);
+    let fired = Rc::new(RefCell::new(Vec::new()));
+    let mut sandbox = world(&[
+        chain("slow", vec![begin(), due("PT3S")]),
+        chain("quick", vec![begin(), due("PT1S"), ("again", due("PT1S").1)]),
+    ]);
+    sandbox.start(Start::of("slow")).unwrap();
+    sandbox.start(Start::of("quick")).unwrap();
+    let seen = Rc::clone(&fired);
+    sandbox.observe(move |it| {
+        seen.borrow_mut().push((it.instance.0, it.now.as_millis() - NOON.as_millis()));
+    });
+    sandbox.advance_by(999).unwrap();
+    assert_eq!(fired.borrow().len(), 0);
+    sandbox.advance_by(9_000).unwrap();
+    assert_eq!(*fired.borrow(), [(2, 1_000), (2, 2_000), (1, 3_000)]);
+    assert_eq!(sandbox.now(), NOON.after_millis(9_999));
+}
+
+#[test]
+fn a_timer_that_is_due_at_once_needs_no_push() {
+    let past = catch(vec![on_timer(TimerKind::Date, "1970-01-01T00:00:00Z")]);
+    let mut sandbox = world(&[chain("p", vec![begin(), past])]);
+    let id = sandbox.start(Start::of("p")).unwrap();
+    assert_eq!(ending(&sandbox, id), Some(&Ending::Completed));
+}
+
+#[test]
+fn the_clock_does_not_go_backwards() {
+    let mut sandbox = Sandbox::new(NOON);
+    let earlier = NOON.after_millis(-1);
+    assert_eq!(sandbox.advance(earlier), Err(Error::Backwards { now: NOON }));
+}
+
+#[test]
+fn a_message_goes_to_the_one_who_has_waited_longest() {
+    let mut sandbox = world(&[chain("p", vec![begin(), catch(vec![on_message("m")]), user("a")])]);
+    let first = sandbox.start(Start::of("p")).unwrap();
+    sandbox.start(Start::of("p")).unwrap();
+    let to = only_wait(&sandbox, first);
+    assert_eq!(sandbox.publish(Message::new("m")), Ok(Receipt::Received(to)));
+    assert_eq!(waiting(&sandbox), ["1 a", "2 catch"]);
+}
+
+#[test]
+fn a_message_is_held_until_someone_waits() {
+    let mut sandbox = world(&[chain("p", vec![begin(), catch(vec![on_message("m")]), user("a")])]);
+    let brings = Message { variables: vars(&[("x", 1.into())]), ..Message::new("m") };
+    assert_eq!(sandbox.publish(brings), Ok(Receipt::Held));
+    assert_eq!(sandbox.held().count(), 1);
+    let id = sandbox.start(Start::of("p")).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a"]);
+    assert_eq!(variable(&sandbox, id, "x"), Some(1.into()));
+    assert_eq!(sandbox.held().count(), 0);
+}
+
+#[test]
+fn a_held_message_expires() {
+    let mut sandbox = world(&[chain("p", vec![begin(), catch(vec![on_message("m")])])]);
+    sandbox.publish(Message { ttl_ms: Some(1_000), ..Message::new("m") }).unwrap();
+    sandbox.advance_by(1_000).unwrap();
+    sandbox.start(Start::of("p")).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 catch"]);
+    let dropped = Message { ttl_ms: Some(0), ..Message::new("other") };
+    assert_eq!(sandbox.publish(dropped), Ok(Receipt::Dropped));
+}
+
+#[test]
+fn a_message_goes_only_where_its_correlation_matches() {
+    let order = Juel.compile(Kind::Expression, "${order}").unwrap();
+    let wanted = MessagePlan { correlation: vec![("order".into(), order)], ..message("m") };
+    let element = catch(vec![Trigger::Message(wanted)]);
+    let mut sandbox = world(&[chain("p", vec![begin(), element, user("a")])]);
+    for order in [1, 2] {
+        let start = Start::of("p").with(vars(&[("order", order.into())]));
+        sandbox.start(start).unwrap();
+    }
+    let of =
+        |order: i32| Message { correlation: vars(&[("order", order.into())]), ..Message::new("m") };
+    assert_eq!(sandbox.publish(of(3)), Ok(Receipt::Held));
+    sandbox.publish(of(2)).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 catch", "2 a"]);
+}
+
+#[test]
+fn a_message_that_nobody_waits_for_starts_an_instance() {
+    let p = chain("p", vec![begin_on(vec![on_message("m")]), catch(vec![on_message("m")])]);
+    let mut sandbox = world(&[p]);
+    assert_eq!(sandbox.publish(Message::new("m")), Ok(Receipt::Started(InstanceId(1))));
+    assert!(matches!(sandbox.publish(Message::new("m")), Ok(Receipt::Received(_))));
+    assert_eq!(sandbox.instances().count(), 1);
+}
+
+#[test]
+fn a_held_message_starts_what_is_deployed_later() {
+    let mut sandbox = Sandbox::new(NOON);
+    sandbox.publish(Message::new("m")).unwrap();
+    sandbox.deploy(&[chain("p", vec![begin_on(vec![on_message("m")]), user("a")])]).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a"]);
+}
+
+#[test]
+fn a_start_that_needs_several_triggers_waits_for_the_last() {
+    let triggers = vec![on_message("m"), on_signal("s")];
+    let both = ("begin", Element::Start(StartPlan { triggers, all: true }));
+    let mut sandbox = world(&[chain("p", vec![both, user("a")])]);
+    sandbox.signal("s", &vars(&[("x", 1.into())])).unwrap();
+    sandbox.signal("s", &vars(&[("x", 2.into())])).unwrap();
+    assert_eq!(sandbox.instances().count(), 0);
+    let receipt =
+        sandbox.publish(Message { variables: vars(&[("y", 3.into())]), ..Message::new("m") });
+    assert_eq!(receipt, Ok(Receipt::Started(InstanceId(1))));
+    assert_eq!(variable(&sandbox, InstanceId(1), "x"), Some(2.into()));
+    assert_eq!(variable(&sandbox, InstanceId(1), "y"), Some(3.into()));
+}
+
+#[test]
+fn a_signal_goes_to_all_that_wait_and_to_start_events() {
+    let mut sandbox = world(&[
+        chain("p", vec![begin(), catch(vec![on_signal("s")]), user("a")]),
+        chain("q", vec![begin_on(vec![on_signal("s")]), user("b")]),
+    ]);
+    sandbox.start(Start::of("p")).unwrap();
+    sandbox.start(Start::of("p")).unwrap();
+    sandbox.signal("s", &Vec::new()).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a", "2 a", "3 b"]);
+}
+
+#[test]
+fn a_signal_is_not_held() {
+    let mut sandbox = world(&[chain("p", vec![begin(), catch(vec![on_signal("s")])])]);
+    sandbox.signal("s", &Vec::new()).unwrap();
+    sandbox.start(Start::of("p")).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 catch"]);
+}
+
+#[test]
+fn an_instance_sends_to_others() {
+    let sends = Send { messages: vec![message("m")], payload: vec![("x".into(), text("hello"))] };
+    let mut sandbox = world(&[
+        chain("from", vec![begin(), ("send", Element::Send(sends)), user("sent")]),
+        chain("to", vec![begin(), catch(vec![on_message("m")]), user("got")]),
+    ]);
+    let to = sandbox.start(Start::of("to")).unwrap();
+    sandbox.start(Start::of("from")).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 got", "2 sent"]);
+    assert_eq!(variable(&sandbox, to, "x"), Some("hello".into()));
+}
+
+#[test]
+fn a_thrown_signal_reaches_others() {
+    let throw = Element::Throw(vec![Throw::Signal { name: text("s"), payload: Vec::new() }]);
+    let mut sandbox = world(&[
+        chain("from", vec![begin(), ("throw", throw)]),
+        chain("to", vec![begin(), catch(vec![on_signal("s")]), user("got")]),
+    ]);
+    sandbox.start(Start::of("to")).unwrap();
+    let from = sandbox.start(Start::of("from")).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 got"]);
+    assert_eq!(ending(&sandbox, from), Some(&Ending::Completed));
+}
+
+#[test]
+fn a_timer_starts_instances_as_often_as_it_says() {
+    let every = begin_on(vec![on_timer(TimerKind::Cycle, "R2/PT1S")]);
+    let mut sandbox = world(&[chain("p", vec![every, user("a")])]);
+    assert_eq!(sandbox.next_due(), Some(NOON.after_millis(1_000)));
+    sandbox.advance_by(60_000).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a", "2 a"]);
+    assert_eq!(sandbox.next_due(), None);
+}
+
+#[test]
+fn a_new_version_takes_over_the_start_timer() {
+    let soon = || begin_on(vec![on_timer(TimerKind::Duration, "PT1S")]);
+    let mut sandbox = world(&[chain("p", vec![soon(), user("old")])]);
+    sandbox.deploy(&[chain("p", vec![soon(), user("new")])]).unwrap();
+    sandbox.advance_by(1_000).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 new"]);
+}
+
+#[test]
+fn a_start_timer_that_is_no_time_is_refused_and_nothing_is_deployed() {
+    let never = begin_on(vec![on_timer(TimerKind::Date, "tomorrow")]);
+    let mut sandbox = Sandbox::new(NOON);
+    let refused = sandbox.deploy(&[chain("ok", vec![begin()]), chain("p", vec![never])]);
+    assert!(matches!(refused, Err(Error::BadStart { .. })), "{refused:?}");
+    assert_eq!(sandbox.definitions().latest().count(), 0);
+}
+
+#[test]
+fn conditional_starts_look_at_what_is_offered() {
+    let when = Juel.compile(Kind::Expression, "${x > 1}").unwrap();
+    let start = begin_on(vec![Trigger::Condition { when, variables: Vec::new() }]);
+    let mut sandbox = world(&[chain("p", vec![start, user("a")])]);
+    assert_eq!(sandbox.evaluate_conditions(&vars(&[("x", 1.into())])), Ok(vec![]));
+    assert_eq!(sandbox.evaluate_conditions(&vars(&[])), Ok(vec![]));
+    let started = sandbox.evaluate_conditions(&vars(&[("x", 2.into())])).unwrap();
+    assert_eq!(variable(&sandbox, started[0], "x"), Some(2.into()));
+}
+
+#[test]
+fn a_call_starts_a_child_whose_end_completes_it() {
+    let mut sandbox = world(&[
+        chain("p", vec![begin(), call("q"), user("after")]),
+        chain("q", vec![begin(), user("inside")]),
+    ]);
+    let parent = sandbox.start(Start::of("p").with(vars(&[("x", 1.into())]))).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 call", "2 inside"]);
+    let child = sandbox.instance(InstanceId(2)).unwrap();
+    assert_eq!(child.caller.map(|it| it.instance), Some(parent));
+    assert_eq!(variable(&sandbox, InstanceId(2), "x"), Some(1.into()));
+    sandbox.complete(only_wait(&sandbox, InstanceId(2)), vars(&[("y", 2.into())])).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 after"]);
+    assert_eq!(variable(&sandbox, parent, "y"), Some(2.into()));
+}
+
+#[test]
+fn who_is_cancelled_cancels_what_it_called() {
+    let mut sandbox =
+        world(&[chain("p", vec![begin(), call("q")]), chain("q", vec![begin(), user("inside")])]);
+    let parent = sandbox.start(Start::of("p")).unwrap();
+    sandbox.cancel(parent).unwrap();
+    assert_eq!(ending(&sandbox, InstanceId(2)), Some(&Ending::Cancelled));
+}
+
+#[test]
+fn a_call_of_nothing_is_trouble_until_it_is_deployed() {
+    let mut sandbox = world(&[chain("p", vec![begin(), call("q")])]);
+    let parent = sandbox.start(Start::of("p")).unwrap();
+    let troubles = sandbox.instance(parent).unwrap().troubles();
+    assert_eq!(troubles[0].message, "no such definition: q");
+    sandbox.deploy(&[chain("q", vec![begin()])]).unwrap();
+    assert_eq!(ending(&sandbox, parent), Some(&Ending::Completed));
+}
+
+/// A process that calls `q` and catches its error `E`.
+fn catcher() -> (Name, Arc<Plan>) {
+    plan("p", vec![begin(), call("q")], |nodes, flows| {
+        let trigger =
+            Trigger::Error { code: Some("E".into()), code_variable: None, message_variable: None };
+        let boundary = Boundary {
+            attached_to: NodeId(2),
+            triggers: vec![trigger],
+            all: false,
+            interrupting: true,
+            handler: None,
+        };
+        nodes.push(Node::new("caught", Some(NodeId(0)), Element::Boundary(boundary)));
+        let (name, element) = user("repair");
+        nodes.push(Node::new(name, Some(NodeId(0)), element));
+        flows.push(Flow::new("", NodeId(3), NodeId(4)));
+    })
+}
+
+#[test]
+fn an_error_of_a_child_is_caught_by_its_caller() {
+    let throw = Element::Throw(vec![Throw::Error { code: Some("E".into()), message: None }]);
+    let q = chain("q", vec![begin(), ("throw", throw)]);
+    let mut sandbox = world(&[catcher(), q]);
+    sandbox.start(Start::of("p")).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 repair"]);
+    assert!(matches!(ending(&sandbox, InstanceId(2)), Some(Ending::Failed(_))));
+}
+
+#[test]
+fn work_that_fails_for_good_is_trouble_until_it_is_retried() {
+    let mut sandbox = world(&[chain("p", vec![begin(), user("a")])]);
+    let id = sandbox.start(Start::of("p")).unwrap();
+    sandbox.fail(only_wait(&sandbox, id), 0, "no connection").unwrap();
+    let troubles = sandbox.instance(id).unwrap().troubles();
+    assert_eq!(troubles[0].message, "no connection");
+    sandbox.retry(id, troubles[0].token).unwrap();
+    assert_eq!(sandbox.instance(id).unwrap().troubles(), []);
+    assert_eq!(waiting(&sandbox), ["1 a"]);
+}
+
+#[test]
+fn after_a_restart_everything_is_waited_for_again() {
+    let all = |trigger| vec![begin(), catch(vec![trigger]), user("a")];
+    let mut sandbox = world(&[
+        chain("t", all(on_timer(TimerKind::Duration, "PT1S"))),
+        chain("m", all(on_message("m"))),
+        chain("s", all(on_signal("s"))),
+        chain("c", vec![begin(), call("t")]),
+    ]);
+    for definition in ["t", "m", "s", "c"] {
+        sandbox.start(Start::of(definition)).unwrap();
+    }
+    let before = waiting(&sandbox);
+    sandbox.restart().unwrap();
+    assert_eq!(waiting(&sandbox), before);
+    sandbox.publish(Message::new("m")).unwrap();
+    sandbox.signal("s", &Vec::new()).unwrap();
+    sandbox.advance_by(1_000).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a", "2 a", "3 a", "4 call", "5 a"]);
+}
+
+#[test]
+fn what_never_rests_is_given_up() {
+    let endless =
+        plan("p", vec![begin(), ("a", Element::Task), ("b", Element::Task)], |_, flows| {
+            flows.push(Flow::new("", NodeId(3), NodeId(2)));
+        });
+    let mut sandbox = world(&[endless]);
+    sandbox.limit_events(50_000);
+    assert!(matches!(sandbox.start(Start::of("p")), Err(Error::Restless { .. })));
+    // It has been started all the same, and can be stopped.
+    assert_eq!(sandbox.cancel(InstanceId(1)), Ok(()));
+    assert_eq!(*sandbox.instance(InstanceId(1)).unwrap().phase(), Phase::Ended(Ending::Cancelled));
+}
+
+#[test]
+fn processes_that_call_each_other_for_ever_are_given_up() {
+    let mut sandbox = world(&[chain("p", vec![begin(), call("p")])]);
+    sandbox.limit_events(10_000);
+    assert!(matches!(sandbox.start(Start::of("p")), Err(Error::Restless { .. })));
+    let waits = &sandbox.instance(InstanceId(1)).unwrap().state.waits;
+    assert!(waits.values().all(|it| matches!(*it.on, WaitFor::Child { .. })));
+}

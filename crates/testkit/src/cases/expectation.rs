@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use travertine_expr::{Map, Value};
+use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Ending, FailureKind, Phase};
 use travertine_runtime::Record;
 
@@ -145,12 +145,13 @@ impl World<'_> {
             return check(false, || ("an instance".to_owned(), "none".to_owned()));
         };
         let variables: Map =
-            record.variables().map(|(name, value)| (name.clone(), value.clone())).collect();
+            record.variables().map(|(name, value)| (Name::clone(name), value.clone())).collect();
         match wrong(&variables) {
             None => Ok(()),
             Some((name, expected)) => {
-                let found =
-                    variables.get(name).map_or("no such variable".to_owned(), Value::to_json);
+                let found = variables
+                    .get(name)
+                    .map_or_else(|| "no such variable".to_owned(), Value::to_json);
                 Err(Difference { expected, found })
             }
         }

@@ -44,12 +44,12 @@ pub struct Case {
     /// What it asks of whoever runs it.
     pub needs: Vec<String>,
     /// What is done and expected, in order.
-    pub steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
 }
 
 /// Something done or something expected.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(super) enum Step {
     /// Something is done.
     Act {
         /// What.
@@ -70,7 +70,7 @@ pub enum Step {
 
 /// Something done from outside.
 #[derive(Clone, Debug)]
-pub enum Action {
+pub(super) enum Action {
     /// An instance is started.
     Start {
         variables: Map,
@@ -104,26 +104,26 @@ pub enum Action {
 
 /// A message and whom it is meant for.
 #[derive(Clone, Debug, Default)]
-pub struct MessageStep {
+pub(super) struct MessageStep {
     /// Its name.
-    pub name: String,
+    pub(super) name: String,
     /// The correlation key.
-    pub key: Option<Value>,
+    pub(super) key: Option<Value>,
     /// The element that catches it.
-    pub element: Option<String>,
+    pub(super) element: Option<String>,
     /// The business key of the instance.
-    pub business_key: Option<String>,
+    pub(super) business_key: Option<String>,
     /// Variables that the instance must have.
-    pub correlate: Map,
+    pub(super) correlate: Map,
     /// Whether everyone who matches gets it.
-    pub all: bool,
+    pub(super) all: bool,
     /// What it brings.
-    pub variables: Map,
+    pub(super) variables: Map,
 }
 
 /// Something expected.
 #[derive(Clone, Debug)]
-pub enum Expectation {
+pub(super) enum Expectation {
     /// Exactly these elements wait.
     Active(Vec<String>),
     /// Whether nothing runs any more.
@@ -200,7 +200,7 @@ impl Suite {
             fs::read_to_string(path).map_err(|error| LoadError::Read(path.to_owned(), error))?;
         let json =
             Value::parse_json(&text).map_err(|error| LoadError::Json(path.to_owned(), error))?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let folder = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
         let dialect = json.field("dialect");
         let table = |name| dialect.and_then(|it| it.field(name)).map(map).unwrap_or_default();
         let cases = json.field("cases").and_then(Value::as_list).unwrap_or_default();

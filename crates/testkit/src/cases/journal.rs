@@ -66,10 +66,10 @@ impl Journal {
             Event::TokenCreated { token, node, role, .. } => {
                 let (enters, counts) = match role {
                     // The main token of several runs only waits for them.
-                    Role::Flow | Role::Branch(_) if plan.node(*node).repeat.is_some() => {
-                        (false, false)
+                    Role::Flow | Role::Branch(_) => {
+                        let single = plan.node(*node).repeat.is_none();
+                        (single, single)
                     }
-                    Role::Flow | Role::Branch(_) => (true, true),
                     Role::Run(_) => (true, true),
                     Role::Guard(_) => (false, true),
                     Role::Start | Role::Compensation => (false, false),

@@ -14,7 +14,7 @@ mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use format::{Action, Case, Expectation, LoadError, Step, Suite};
+pub use format::{Case, LoadError, Suite};
 pub use summary::{Choice, Summary, Tally};
 
 use world::World;
