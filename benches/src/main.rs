@@ -48,13 +48,12 @@ fn measure_all() -> ExitCode {
         match measure(scenario) {
             Ok((small, large)) => {
                 let ratio = large / small;
-                let limit = scenario.growth_max.map(|it| f64::from(it) / 100.0);
-                let verdict = match limit {
-                    Some(limit) if ratio > limit => {
-                        good = false;
-                        format!(", more than {limit}")
-                    }
-                    Some(_) | None => String::new(),
+                let limit = f64::from(scenario.growth_max) / 100.0;
+                let verdict = if ratio > limit {
+                    good = false;
+                    format!(", more than {limit}")
+                } else {
+                    String::new()
                 };
                 say(&format!(
                     "{:28} {small:>9.0} {large:>9.0}  x{ratio:.2}{verdict}   ({})",
@@ -70,14 +69,19 @@ fn measure_all() -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What one more unit costs, around the small size and around the large one.
+/// What a unit costs, around the small size and around the large one.
 fn measure(scenario: &Scenario) -> Result<(f64, f64), String> {
     let (small, large) = scenario.sizes;
     let slope = |from: u32, to: u32| -> Result<f64, String> {
         let (a, b) = (count(scenario, from)?, count(scenario, to)?);
         Ok((b - a) / f64::from(to - from))
     };
-    Ok((slope(small, small * 2)?, slope(large - large / 2, large)?))
+    if scenario.average {
+        let average = |size: u32| Ok::<f64, String>(count(scenario, size)? / f64::from(size));
+        Ok((average(small)?, average(large)?))
+    } else {
+        Ok((slope(small, small * 2)?, slope(large - large / 2, large)?))
+    }
 }
 
 fn count(scenario: &Scenario, size: u32) -> Result<f64, String> {
@@ -87,7 +91,9 @@ fn count(scenario: &Scenario, size: u32) -> Result<f64, String> {
         .arg(exe)
         .args([scenario.name, &size.to_string()])
         .output()
-        .map_err(|error| format!("valgrind cannot be run ({error}): install the package valgrind"))?;
+        .map_err(|error| {
+            format!("valgrind cannot be run ({error}): install the package valgrind")
+        })?;
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().find_map(|line| line.split_once("Collected :"));
     line.and_then(|(_, number)| number.trim().parse().ok())

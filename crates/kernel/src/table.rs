@@ -3,23 +3,28 @@
 //! Such names are always inserted at the end and mostly removed near the ends, so a sorted queue
 //! with gaps is all it takes: no rebalancing, no hashing, the same order everywhere.
 
-use std::{
-    collections::{VecDeque, vec_deque},
-    fmt,
-    ops::Index,
-};
+use std::{fmt, ops::Index, slice};
 
 /// A name that is a number.
-pub trait Key: Copy + Ord + fmt::Debug {}
+pub trait Key: Copy + Ord + fmt::Debug {
+    /// The number.
+    fn number(self) -> u64;
+}
 
-impl<K: Copy + Ord + fmt::Debug> Key for K {}
+impl Key for u64 {
+    fn number(self) -> u64 {
+        self
+    }
+}
 
 /// A map from ascending names to values, iterated by name.
 #[derive(Clone)]
 pub struct Table<K, V> {
-    keys: VecDeque<K>,
+    keys: Vec<K>,
     /// `None` where a value was removed and its place not yet.
-    values: VecDeque<Option<V>>,
+    values: Vec<Option<V>>,
+    /// The first place that is not known to be empty.
+    head: usize,
     gaps: usize,
 }
 
@@ -34,13 +39,23 @@ impl<K: Key, V> Table<K, V> {
         self.len() == 0
     }
 
+    /// Where the name is, if it is. Most questions are about the newest; for the rest, names are
+    /// spread almost evenly, so that their number tells about where they are.
     fn position(&self, key: K) -> Option<usize> {
-        let last = self.keys.len().checked_sub(1)?;
-        // Most questions are about the newest.
-        if self.keys[last] == key {
-            return Some(last);
+        let keys = self.keys.get(self.head..)?;
+        let (least, most) = (keys.first()?, keys.last()?);
+        if key == *most {
+            return Some(self.keys.len() - 1);
         }
-        self.keys.binary_search(&key).ok()
+        if key <= *least || key > *most {
+            return (key == *least).then_some(self.head);
+        }
+        let ahead = key.number() - least.number();
+        let guess = guess(ahead, most.number() - least.number(), keys.len() - 1);
+        if keys[guess] == key {
+            return Some(self.head + guess);
+        }
+        keys.binary_search(&key).ok().map(|position| self.head + position)
     }
 
     /// The value of that name.
@@ -61,9 +76,9 @@ impl<K: Key, V> Table<K, V> {
 
     /// Adds a value under a name that comes after all others.
     pub(crate) fn insert(&mut self, key: K, value: V) {
-        assert!(self.keys.back().is_none_or(|last| *last < key), "names ascend: {key:?}");
-        self.keys.push_back(key);
-        self.values.push_back(Some(value));
+        assert!(self.keys.last().is_none_or(|last| *last < key), "names ascend: {key:?}");
+        self.keys.push(key);
+        self.values.push(Some(value));
     }
 
     /// Takes the value of that name out.
@@ -71,16 +86,15 @@ impl<K: Key, V> Table<K, V> {
         let position = self.position(*key)?;
         let value = self.values[position].take()?;
         self.gaps += 1;
-        while let Some(None) = self.values.front() {
-            self.values.pop_front();
-            self.keys.pop_front();
+        while let Some(None) = self.values.get(self.head) {
+            self.head += 1;
+        }
+        while let Some(None) = self.values.last() {
+            self.values.pop();
+            self.keys.pop();
             self.gaps -= 1;
         }
-        while let Some(None) = self.values.back() {
-            self.values.pop_back();
-            self.keys.pop_back();
-            self.gaps -= 1;
-        }
+        self.head = self.head.min(self.keys.len());
         if self.gaps > 16 && self.gaps > self.keys.len() / 2 {
             self.close_gaps();
         }
@@ -88,16 +102,16 @@ impl<K: Key, V> Table<K, V> {
     }
 
     fn close_gaps(&mut self) {
-        let full = |value: &Option<V>| value.is_some();
-        let mut keep = self.values.iter().map(full).collect::<Vec<bool>>().into_iter();
-        self.keys.retain(|_| keep.next().expect("there is a value for each key"));
-        self.values.retain(full);
+        let mut values = self.values.iter();
+        self.keys.retain(|_| values.next().is_some_and(Option::is_some));
+        self.values.retain(Option::is_some);
+        self.head = 0;
         self.gaps = 0;
     }
 
     /// Names and values, by name.
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter { keys: self.keys.iter(), values: self.values.iter() }
+        Iter { keys: self.keys[self.head..].iter(), values: self.values[self.head..].iter() }
     }
 
     /// The names, in order.
@@ -116,11 +130,22 @@ impl<K: Key, V> Table<K, V> {
     }
 }
 
+/// About which part of `last` it is that `ahead` is of `spread`.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a guess need not be exact, and a wide division costs more than a few steps"
+)]
+fn guess(ahead: u64, spread: u64, last: usize) -> usize {
+    ((ahead as f64 / spread as f64 * last as f64) as usize).min(last)
+}
+
 /// Names and values, by name.
 #[derive(Clone, Debug)]
 pub struct Iter<'a, K, V> {
-    keys: vec_deque::Iter<'a, K>,
-    values: vec_deque::Iter<'a, Option<V>>,
+    keys: slice::Iter<'a, K>,
+    values: slice::Iter<'a, Option<V>>,
 }
 
 impl<'a, K, V> Iterator for Iter<'a, K, V> {
@@ -147,7 +172,7 @@ impl<'a, K: Key, V> IntoIterator for &'a Table<K, V> {
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
-        Self { keys: VecDeque::new(), values: VecDeque::new(), gaps: 0 }
+        Self { keys: Vec::new(), values: Vec::new(), head: 0, gaps: 0 }
     }
 }
 
@@ -178,7 +203,7 @@ mod tests {
     #[test]
     fn gaps_are_closed_and_never_seen() {
         let mut table = Table::default();
-        for key in 0..100u32 {
+        for key in 0..100u64 {
             table.insert(key, key * 2);
         }
         for key in 1..99 {
@@ -194,9 +219,24 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_found_however_uneven_they_are() {
+        let mut table = Table::default();
+        let keys: Vec<u64> = (0..60).map(|it| 1u64 << it).chain([u64::MAX - 3]).collect();
+        for key in &keys {
+            table.insert(*key, ());
+        }
+        for key in &keys {
+            assert!(table.contains_key(key));
+            assert!(!table.contains_key(&(key / 4 * 3 + 5)) || keys.contains(&(key / 4 * 3 + 5)));
+        }
+        assert!(!table.contains_key(&0));
+        assert!(!table.contains_key(&u64::MAX));
+    }
+
+    #[test]
     fn two_are_equal_whatever_was_removed_before() {
         let mut left = Table::default();
-        left.insert(1, 'a');
+        left.insert(1u64, 'a');
         left.insert(2, 'b');
         left.insert(3, 'c');
         left.remove(&2);

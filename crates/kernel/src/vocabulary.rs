@@ -8,6 +8,7 @@ use travertine_expr::{Name, Value};
 use crate::{
     plan::{FlowId, NodeId},
     state::{Cue, Failing, Role, ScopeKind, State, Status},
+    table::Key,
 };
 
 /// A token's name within its instance. It is never used twice.
@@ -25,6 +26,30 @@ pub struct LayerId(pub u64);
 /// The name of a thing sent, within its instance. It is never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PostId(pub u64);
+
+impl Key for TokenId {
+    fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Key for WaitId {
+    fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Key for LayerId {
+    fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl Key for PostId {
+    fn number(self) -> u64 {
+        self.0
+    }
+}
 
 /// Names and values.
 pub type Assignments = Vec<(Name, Value)>;
