@@ -5,4 +5,7 @@ pub mod cases;
 pub mod clock;
 pub mod oracle;
 
+mod scenario;
+
+pub use scenario::{Scenario, assignments, document};
 pub use travertine_runtime::trace;

@@ -31,7 +31,7 @@ impl Lab {
     /// Asks, and goes on until nothing is left to do. The copy must be the same after each turn.
     fn ask(&mut self, mut command: Command) {
         loop {
-            let turn = handle(&self.plan, &mut self.instance, Timestamp(0), command);
+            let turn = handle(&self.plan, &mut self.instance, Timestamp::default(), command);
             let Turn { events, unfinished } = turn.expect("the command is one that can be done");
             for event in &events {
                 travertine_kernel::apply(&mut self.shadow, event);
@@ -134,7 +134,7 @@ proptest! {
 
             let before = lab.instance.clone();
             let again = Command::Complete { wait, variables: Vec::new() };
-            let refused = handle(&lab.plan, &mut lab.instance, Timestamp(0), again);
+            let refused = handle(&lab.plan, &mut lab.instance, Timestamp::default(), again);
             prop_assert!(refused.is_err(), "a wait is met once");
             prop_assert_eq!(&lab.instance, &before, "a refused command changes nothing");
         }
