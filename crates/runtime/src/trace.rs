@@ -86,8 +86,8 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
             let all: Vec<String> = all.map(|(name, value)| format!("{name}={value}")).collect();
             format!("token {} status {}", token.0, all.join(" "))
         }
-        Event::LayerOpened { token, .. } => format!("layer {}", token.0),
-        Event::LayerClosed { token } => format!("layer {} closed", token.0),
+        Event::LayerOpened { token, layer } => format!("layer {} of token {}", layer.0, token.0),
+        Event::LayerClosed { token } => format!("layer of token {} closed", token.0),
         Event::VariableSet { layer, name, value } => format!("layer {}: {name} = {value}", layer.0),
         Event::VariableRemoved { layer, name } => format!("layer {}: {name} removed", layer.0),
         Event::ScopeOpened { scope, node: at, kind, .. } => {

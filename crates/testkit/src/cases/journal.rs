@@ -32,6 +32,9 @@ struct Seen {
     /// Whether its node is completed when it goes. Not so for the main token of several runs, for
     /// what only waits to be triggered, and for what stays behind for compensation.
     counts: bool,
+    /// Whether it has come there by a flow and nothing has been heard of it since: it may still be
+    /// taken away before it enters.
+    arriving: bool,
     parked: bool,
 }
 
@@ -62,9 +65,16 @@ impl Journal {
     }
 
     fn note_event(&mut self, id: InstanceId, plan: &Plan, event: &Event) {
+        if let Some(token) = enters(event)
+            && let Some(seen) = self.tokens.get_mut(&(id, token))
+            && std::mem::take(&mut seen.arriving)
+        {
+            let node = seen.node;
+            self.enter(id, plan, node);
+        }
         match event {
             Event::TokenCreated { token, node, role, .. } => {
-                let (enters, counts) = match role {
+                let (arriving, counts) = match role {
                     // The main token of several runs only waits for them.
                     Role::Flow | Role::Branch(_) => {
                         let single = plan.node(*node).repeat.is_none();
@@ -75,10 +85,8 @@ impl Journal {
                     Role::Start | Role::Compensation => (false, false),
                 };
                 let counts = counts && *token != ROOT;
-                if enters {
-                    self.enter(id, plan, *node);
-                }
-                self.tokens.insert((id, *token), Seen { node: *node, counts, parked: false });
+                let seen = Seen { node: *node, counts, arriving, parked: false };
+                self.tokens.insert((id, *token), seen);
             }
             Event::TokenPromoted { token } => {
                 let node = self.tokens[&(id, *token)].node;
@@ -93,11 +101,9 @@ impl Journal {
                 if seen.counts || recalled {
                     self.complete(id, plan, seen.node);
                 }
-                let counts = plan.node(*to).repeat.is_none();
-                if counts {
-                    self.enter(id, plan, *to);
-                }
-                self.tokens.insert((id, *token), Seen { node: *to, counts, parked: false });
+                let single = plan.node(*to).repeat.is_none();
+                let seen = Seen { node: *to, counts: single, arriving: single, parked: false };
+                self.tokens.insert((id, *token), seen);
             }
             Event::TokenRetired { token } => {
                 let seen = self.tokens.get_mut(&(id, *token)).expect("it was created");
@@ -133,6 +139,22 @@ impl Journal {
 
     fn complete(&mut self, id: InstanceId, plan: &Plan, node: NodeId) {
         self.completed.push((id, Name::clone(&plan.node(node).name)));
+    }
+}
+
+/// The token that does something at its node by this, and so has entered it.
+fn enters(event: &Event) -> Option<TokenId> {
+    match event {
+        Event::TokenGone { state: State::Withdrawn, .. } => None,
+        Event::TokenGone { token, .. }
+        | Event::TokenState { token, .. }
+        | Event::TokenMoved { token, .. }
+        | Event::TokenParked { token, .. }
+        | Event::TokenRetired { token }
+        | Event::LayerOpened { token, .. }
+        | Event::WaitOpened { token, .. }
+        | Event::IncidentRaised { token, .. } => Some(*token),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use travertine_testkit::cases::{Choice, Suite, Summary, Tally};
 
+#[expect(clippy::print_stdout, reason = "whoever runs the tests wants to know")]
 fn run(file: &Path, choice: &Choice) -> Summary {
     let suite = Suite::load(file).unwrap_or_else(|error| panic!("{error}"));
     let mut summary = Summary::default();
@@ -32,7 +33,7 @@ fn our_own_cases_pass() {
 }
 
 /// How many cases of each suite pass. It only goes up.
-const FLOORS: [(&str, usize); 3] = [("betsy", 231), ("camunda7", 281), ("spiff", 38)];
+const FLOORS: [(&str, usize); 3] = [("betsy", 231), ("camunda7", 286), ("spiff", 38)];
 
 #[test]
 fn as_many_cases_of_others_pass_as_before() {
