@@ -1,2 +1,47 @@
-//! Being built.
-fn main() {}
+//! The binary `travertine`: checks BPMN models and runs them.
+//!
+//! `args` says what can be asked, a module for each command does it, `status` says how it went. All
+//! that people see goes through a `Screen`.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod clock;
+mod diagnostic;
+mod files;
+mod json;
+mod paint;
+mod pairs;
+mod run;
+mod screen;
+mod status;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Args, Command};
+use screen::Screen;
+use status::Status;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let out = Screen::stdout(args.color);
+    let err = Screen::stderr(args.color);
+    let done = match &args.command {
+        Command::Check(check) => check::check(check, &out, &err),
+        Command::Run(run) => run::run(run, &out, &err),
+    };
+    let status = done.unwrap_or_else(|error| {
+        err.line(format!("{} {error:#}", err.paint.red("error:")));
+        Status::Usage
+    });
+    match out.finish() {
+        Ok(()) => status.into(),
+        Err(error) => {
+            err.line(format!("{} cannot write: {error}", err.paint.red("error:")));
+            Status::Usage.into()
+        }
+    }
+}

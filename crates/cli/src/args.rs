@@ -1,0 +1,146 @@
+//! What can be asked of `travertine`, and the help for it.
+
+use std::path::PathBuf;
+
+use clap::{ColorChoice, Parser, Subcommand};
+use travertine_expr::{Name, Value};
+use travertine_runtime::Timestamp;
+
+use crate::{clock, pairs};
+
+/// Checks and runs BPMN 2.0 models
+#[derive(Debug, Parser)]
+#[command(
+    name = "travertine",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  travertine check order.bpmn                  what becomes of every element
+  travertine run order.bpmn --var amount=250   run it in memory, asking you what it waits for
+  travertine help run                          all about running"
+)]
+pub(crate) struct Args {
+    /// When to use colours; `NO_COLOR` is respected
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Check(Check),
+    Run(Run),
+}
+
+/// Say what becomes of every element of a model
+///
+/// Each element is executed, has no effect on execution (documentation, diagrams, lanes), or is
+/// rejected with place, reason and way out. Files given together are read as deployed together, so
+/// that they may refer to each other.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  the files can run
+  1  they cannot; the report says why
+  2  a file cannot be read, or the arguments make no sense
+
+Examples:
+  travertine check order.bpmn
+  travertine check --all order.bpmn billing.bpmn
+  travertine check --json order.bpmn | jq '.diagnostics[].message'")]
+pub(crate) struct Check {
+    /// The models
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// List every element, not only those with a problem
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Give the whole report as one JSON document
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) json: bool,
+}
+
+/// Run a process in memory
+///
+/// Deploys the files together, starts an instance and drives it until nothing is left that could go
+/// on by itself. Time is virtual: it passes only when you say so. What then waits is answered from
+/// --answers, or asked for at a terminal; otherwise it is printed and the run ends. Nothing is
+/// stored.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  completed
+  1  the model is rejected
+  2  the arguments make no sense, a file cannot be read, or an answer does not fit
+  3  it still waits for something
+  4  it has an incident
+  5  it failed, was cancelled, or never comes to rest
+
+Examples:
+  travertine run hello.bpmn --var name=Ann
+  travertine run order.bpmn --var 'items=[\"pen\",\"ink\"]' --trace
+  travertine run order.bpmn --vars order.json --answers order.answers.json --json
+  travertine run shop.bpmn --process order --tree")]
+pub(crate) struct Run {
+    /// The models
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The process to start, where the files hold several
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) process: Option<String>,
+
+    /// The start event that counts as triggered, where it is not the plain one
+    #[arg(long, value_name = "ID")]
+    pub(crate) start: Option<String>,
+
+    /// A variable to start with: JSON where the value is JSON, otherwise text
+    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
+    pub(crate) vars: Vec<(Name, Value)>,
+
+    /// A JSON object of variables to start with; `-` is standard input
+    #[arg(long = "vars", value_name = "FILE")]
+    pub(crate) vars_file: Option<PathBuf>,
+
+    /// What to answer when it waits, as a JSON list; `-` is standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) answers: Option<PathBuf>,
+
+    /// The time at which the run begins, instead of the time of this machine
+    #[arg(long, value_name = "TIME", value_parser = clock::date)]
+    pub(crate) now: Option<Timestamp>,
+
+    /// Show every event, a line each
+    #[arg(short, long)]
+    pub(crate) trace: bool,
+
+    /// Show the tree of scopes and tokens after each command
+    #[arg(long)]
+    pub(crate) tree: bool,
+
+    /// Give everything as one JSON document, and ask nothing
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Ask nothing, even at a terminal
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,60 @@
+//! The report as data. `docs/cli.md` promises the names of the fields.
+
+use travertine_bpmn::{Answer, Process, Report, Severity, Verdict};
+use travertine_expr::Value;
+
+use crate::{diagnostic, files::Models, json};
+
+/// The whole report.
+pub(crate) fn report(report: &Report, models: &Models) -> Value {
+    json::object([
+        ("can_run", (!report.is_rejected()).into()),
+        ("files", models.names().map(|it| file(report, it)).collect()),
+        ("processes", report.processes.iter().map(process).collect()),
+        ("diagnostics", report.diagnostics.iter().map(diagnostic::data).collect()),
+        ("elements", report.elements.iter().map(element).collect()),
+    ])
+}
+
+fn file(report: &Report, name: &str) -> Value {
+    let elements = || report.elements.iter().filter(|it| it.file == name);
+    let count = |verdict| elements().filter(|it| it.verdict == verdict).count();
+    let diagnostics = || report.diagnostics.iter().filter(|it| it.file == name);
+    let found = |severity| diagnostics().filter(|it| it.severity == severity).count();
+    json::object([
+        ("file", name.into()),
+        ("executed", count(Verdict::Executed).into()),
+        ("no_effect", count(Verdict::NoEffect).into()),
+        ("rejected", count(Verdict::Rejected).into()),
+        ("errors", found(Severity::Error).into()),
+        ("warnings", found(Severity::Warning).into()),
+    ])
+}
+
+fn process(process: &Process) -> Value {
+    let Process { id, name, executable, plan: _, file } = process;
+    json::object([
+        ("id", id.as_str().into()),
+        ("name", name.as_deref().into()),
+        ("executable", (*executable).into()),
+        ("file", file.as_str().into()),
+    ])
+}
+
+fn element(answer: &Answer) -> Value {
+    let Answer { file, id, kind, line, column, verdict, note } = answer;
+    let verdict = match verdict {
+        Verdict::Executed => "executed",
+        Verdict::NoEffect => "no_effect",
+        Verdict::Rejected => "rejected",
+    };
+    json::object([
+        ("file", file.as_str().into()),
+        ("line", (*line).into()),
+        ("column", (*column).into()),
+        ("kind", kind.as_str().into()),
+        ("id", id.as_deref().into()),
+        ("verdict", verdict.into()),
+        ("note", note.as_str().into()),
+    ])
+}

@@ -1,0 +1,20 @@
+//! `travertine check`: what becomes of every element.
+
+mod data;
+mod text;
+
+use anyhow::Result;
+
+use crate::{args, files::Models, json, screen::Screen, status::Status};
+
+/// Reads the files and reports.
+pub(crate) fn check(args: &args::Check, out: &Screen, _err: &Screen) -> Result<Status> {
+    let models = Models::read(&args.files)?;
+    let report = models.report();
+    if args.json {
+        out.line(json::pretty(&data::report(&report, &models)));
+    } else {
+        text::report(&report, &models, args.all, out);
+    }
+    Ok(if report.is_rejected() { Status::Rejected } else { Status::Done })
+}

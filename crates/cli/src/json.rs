@@ -1,0 +1,90 @@
+//! JSON for people and for programs.
+
+use std::fmt::Write as _;
+
+use travertine_expr::{Map, Name, Value};
+
+/// An object with these fields, in this order.
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    fields.into_iter().map(|(name, value)| (Name::from(name), value)).collect()
+}
+
+/// An object of variables.
+pub(crate) fn variables<'a>(all: impl IntoIterator<Item = (&'a Name, &'a Value)>) -> Value {
+    all.into_iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
+}
+
+/// The key of an instance, token or wait: 63 bits, which not every reader of JSON takes as a number.
+pub(crate) fn key(number: u64) -> Value {
+    number.to_string().into()
+}
+
+/// The value over several lines, indented by two spaces.
+pub(crate) fn pretty(value: &Value) -> String {
+    let mut text = String::new();
+    write(&mut text, value, 0);
+    text
+}
+
+fn write(text: &mut String, value: &Value, indent: usize) {
+    match value {
+        Value::List(items) if !items.is_empty() => {
+            text.push('[');
+            for (position, item) in items.iter().enumerate() {
+                next_line(text, position, indent + 2);
+                write(text, item, indent + 2);
+            }
+            end_line(text, indent);
+            text.push(']');
+        }
+        Value::Map(fields) if !fields.is_empty() => write_fields(text, fields, indent),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::List(_)
+        | Value::Map(_) => put(text, value),
+    }
+}
+
+fn write_fields(text: &mut String, fields: &Map, indent: usize) {
+    text.push('{');
+    for (position, (name, value)) in fields.iter().enumerate() {
+        next_line(text, position, indent + 2);
+        put(text, &Value::from(Name::clone(name)));
+        text.push_str(": ");
+        write(text, value, indent + 2);
+    }
+    end_line(text, indent);
+    text.push('}');
+}
+
+fn next_line(text: &mut String, position: usize, indent: usize) {
+    if position > 0 {
+        text.push(',');
+    }
+    end_line(text, indent);
+}
+
+fn end_line(text: &mut String, indent: usize) {
+    text.push('\n');
+    text.extend(std::iter::repeat_n(' ', indent));
+}
+
+fn put(text: &mut String, value: &Value) {
+    write!(text, "{value}").expect("a string takes every text");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_over_several_lines_reads_back_as_the_same() {
+        let source = r#"{"a":[1,{"b":"x\"y"},[]],"c":{},"d":null}"#;
+        let value = Value::parse_json(source).unwrap();
+        assert_eq!(Value::parse_json(&pretty(&value)).unwrap(), value);
+        let text = "{\n  \"a\": [\n    1\n  ]\n}";
+        assert_eq!(pretty(&Value::parse_json(r#"{"a":[1]}"#).unwrap()), text);
+    }
+}

@@ -1,0 +1,121 @@
+//! Variables as people type them: `name=value`.
+
+use travertine_expr::{Name, Value};
+use travertine_kernel::Assignments;
+
+/// One `name=value`, as an argument. The value is JSON where it is JSON, otherwise text.
+pub(crate) fn pair(text: &str) -> Result<(Name, Value), String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(format!("`{text}` has no `=`; write name=value"));
+    };
+    let name = name.trim();
+    if name.is_empty() {
+        return Err(format!("`{text}` has no name before the `=`; write name=value"));
+    }
+    Ok((name.into(), value_of(value)))
+}
+
+/// A value as people type it: JSON where it is JSON, otherwise text.
+pub(crate) fn value_of(text: &str) -> Value {
+    Value::parse_json(text).unwrap_or_else(|_| text.into())
+}
+
+/// A line of variables: an object of JSON, or `name=value` with spaces between. Spaces in quotes and
+/// brackets belong to the value.
+pub(crate) fn line(text: &str) -> Result<Assignments, String> {
+    let text = text.trim();
+    if text.starts_with('{') {
+        return object(text);
+    }
+    words(text).iter().map(|it| pair(it)).collect()
+}
+
+/// The variables that an object of JSON names.
+pub(crate) fn object(text: &str) -> Result<Assignments, String> {
+    match Value::parse_json(text) {
+        Ok(value) => of_value(&value),
+        Err(error) => Err(format!("this is not JSON: {error}")),
+    }
+}
+
+/// The variables that an object names.
+pub(crate) fn of_value(value: &Value) -> Result<Assignments, String> {
+    match value.as_map() {
+        Some(fields) => {
+            Ok(fields.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect())
+        }
+        None => Err(format!("an object such as {{\"name\": 1}} is expected, not {}", value.kind())),
+    }
+}
+
+/// The variables in a line: `amount=250 name="Ann Lee"`.
+pub(crate) fn show<'a>(all: impl IntoIterator<Item = &'a (Name, Value)>) -> String {
+    let all = all.into_iter().map(|(name, value)| format!("{name}={}", short(value)));
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// The value in a line that people still read.
+pub(crate) fn short(value: &Value) -> String {
+    const CHARS_MAX: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Splits at spaces outside of quotes and brackets.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for letter in text.chars() {
+        if letter.is_whitespace() && depth == 0 && !quoted {
+            if !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+            continue;
+        }
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        word.push(letter);
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_json_where_it_is_json() {
+        let value = |text| pair(text).unwrap().1;
+        assert_eq!(value("n=12.50"), Value::parse_json("12.5").unwrap());
+        assert_eq!(value("b=true"), true.into());
+        assert_eq!(value("l=[1,2]"), vec![1.into(), 2.into()].into());
+        assert_eq!(value("t=Ann"), "Ann".into());
+        assert_eq!(value("t=\"12\""), "12".into());
+        assert_eq!(value("e="), "".into());
+        assert_eq!(value("x=a=b"), "a=b".into());
+        assert!(pair("amount").unwrap_err().contains("no `=`"));
+        assert!(pair("=1").unwrap_err().contains("no name"));
+    }
+
+    #[test]
+    fn a_line_is_split_at_spaces_outside_of_values() {
+        let all = line(r#"name="Ann Lee"  items=["a b", {"c": 1}] ok=true"#).unwrap();
+        assert_eq!(show(&all), r#"name="Ann Lee" items=["a b",{"c":1}] ok=true"#);
+        assert_eq!(line(r#"{"a": 1}"#).unwrap(), vec![("a".into(), 1.into())]);
+        assert_eq!(line("").unwrap(), vec![]);
+        assert!(line("{oops").unwrap_err().contains("not JSON"));
+    }
+}

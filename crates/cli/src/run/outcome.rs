@@ -1,0 +1,181 @@
+//! How a run ended, for people and as data.
+
+use travertine_bpmn::Report;
+use travertine_expr::{Name, Value};
+use travertine_kernel::{Ending, Phase, tree};
+use travertine_runtime::Record;
+
+use super::{
+    pending::{self, Pending, What},
+    world::World,
+};
+use crate::{diagnostic, json, paint::Paint, screen::Screen, status::Status};
+
+/// How far an instance came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Completed,
+    Failed,
+    Cancelled,
+    Incident,
+    Waiting,
+    Restless,
+}
+
+impl Outcome {
+    fn of(record: &Record, world: &World) -> Self {
+        match record.phase() {
+            Phase::Ended(Ending::Completed) => Self::Completed,
+            Phase::Ended(Ending::Failed(_)) => Self::Failed,
+            Phase::Ended(Ending::Cancelled) => Self::Cancelled,
+            Phase::New | Phase::Running if !record.troubles().is_empty() => Self::Incident,
+            Phase::New | Phase::Running if world.restless().is_some() => Self::Restless,
+            Phase::New | Phase::Running => Self::Waiting,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Incident => "incident",
+            Self::Waiting => "waiting",
+            Self::Restless => "restless",
+        }
+    }
+
+    fn painted(self, paint: Paint) -> String {
+        match self {
+            Self::Completed => paint.green(self.word()),
+            Self::Waiting => paint.yellow(self.word()),
+            Self::Failed | Self::Cancelled | Self::Incident | Self::Restless => {
+                paint.red(self.word())
+            }
+        }
+    }
+}
+
+/// The worst of what became of the instances.
+pub(crate) fn status(world: &World) -> Status {
+    let called_too = world.sandbox().instances().map(|it| (it, Outcome::of(it, world)));
+    let all: Vec<Outcome> = called_too
+        // How a called instance ends is its caller's business.
+        .filter(|(it, outcome)| {
+            !it.is_called() || matches!(outcome, Outcome::Incident | Outcome::Waiting)
+        })
+        .map(|(_, outcome)| outcome)
+        .collect();
+    let any = |wanted: &[Outcome]| all.iter().any(|it| wanted.contains(it));
+    if world.restless().is_some() || any(&[Outcome::Failed, Outcome::Cancelled]) {
+        Status::Failed
+    } else if any(&[Outcome::Incident]) {
+        Status::Incident
+    } else if any(&[Outcome::Waiting]) {
+        Status::Waiting
+    } else {
+        Status::Done
+    }
+}
+
+/// Tells people: each instance, what it waits for, and the variables.
+pub(crate) fn text(world: &World, out: &Screen) {
+    let paint = out.paint;
+    let main = world.main().id;
+    for record in world.sandbox().instances() {
+        let ended_call = record.is_called() && !record.state.is_running();
+        if !ended_call {
+            out.line("");
+            instance(record, world, out);
+        }
+        if record.id == main {
+            out.line(json::pretty(&json::variables(record.variables())));
+        }
+    }
+    for message in world.sandbox().held() {
+        out.line("");
+        out.line(format!("{} message {}: nobody received it", paint.yellow("held"), message.name));
+    }
+}
+
+fn instance(record: &Record, world: &World, out: &Screen) {
+    let paint = out.paint;
+    let outcome = Outcome::of(record, world);
+    let id = format!("{} {}", record.definition.id, record.id);
+    out.line(format!("{} {}", outcome.painted(paint), paint.bold(id)));
+    if let Phase::Ended(Ending::Failed(failure)) = record.phase() {
+        let code = failure.code.as_ref().map_or_else(String::new, |it| format!(" (error {it})"));
+        out.line(format!("  {}{code}", failure.message));
+    }
+    if let (Outcome::Restless, Some(events)) = (outcome, world.restless()) {
+        out.line(format!("  it has not come to rest after {events} events"));
+        out.line("  way out: look for a loop that never ends; --trace shows where it goes round");
+        return;
+    }
+    let mut all = pending::of(record);
+    all.sort_by_key(Pending::rank);
+    for it in &all {
+        let kind = match it.what {
+            What::Incident(_) | What::Stuck(_) => paint.red(it.kind()),
+            What::Wait(..) | What::Condition(_) | What::Tokens => paint.cyan(it.kind()),
+        };
+        let title = paint.bold(it.title());
+        out.line(format!("  {kind} {title}: {}", it.why(world.sandbox().now())));
+        if let Some(way_out) = it.way_out() {
+            out.line(format!("    way out: {way_out}"));
+        }
+    }
+}
+
+/// All of it as data. `docs/cli.md` promises the names of the fields.
+pub(crate) fn data(world: &World, report: &Report, trace: Vec<Value>) -> Value {
+    let main = world.main();
+    let sandbox = world.sandbox();
+    json::object([
+        ("outcome", Outcome::of(main, world).word().into()),
+        ("exit_status", u32::from(status(world).code()).into()),
+        ("process", Name::clone(&main.definition.id).into()),
+        ("instance", json::key(main.id.0)),
+        ("time", sandbox.now().to_string().into()),
+        ("variables", json::variables(main.variables())),
+        ("instances", sandbox.instances().map(|it| instance_data(it, world)).collect()),
+        ("held_messages", sandbox.held().map(|it| Value::from(Name::clone(&it.name))).collect()),
+        ("diagnostics", report.diagnostics.iter().map(diagnostic::data).collect()),
+        ("trace", trace.into()),
+    ])
+}
+
+/// What there is to say of a model that cannot run.
+pub(crate) fn rejected(report: &Report) -> Value {
+    json::object([
+        ("outcome", "rejected".into()),
+        ("exit_status", u32::from(Status::Rejected.code()).into()),
+        ("diagnostics", report.diagnostics.iter().map(diagnostic::data).collect()),
+    ])
+}
+
+fn instance_data(record: &Record, world: &World) -> Value {
+    let failure = match record.phase() {
+        Phase::Ended(Ending::Failed(failure)) => Some(json::object([
+            ("code", failure.code.clone().into()),
+            ("message", failure.message.as_str().into()),
+        ])),
+        Phase::New | Phase::Running | Phase::Ended(Ending::Completed | Ending::Cancelled) => None,
+    };
+    let now = world.sandbox().now();
+    let pending = pending::of(record);
+    let data = |it: &Pending| it.data(now, &world.visible(it));
+    let is_trouble = |it: &&Pending| matches!(it.what, What::Incident(_) | What::Stuck(_));
+    let tree = tree(record.plan(), &record.state).map(|it| it.to_string()).unwrap_or_default();
+    json::object([
+        ("instance", json::key(record.id.0)),
+        ("process", Name::clone(&record.definition.id).into()),
+        ("caller", record.caller.map(|it| json::key(it.instance.0)).into()),
+        ("outcome", Outcome::of(record, world).word().into()),
+        ("failure", failure.into()),
+        ("variables", json::variables(record.variables())),
+        ("incidents", pending.iter().filter(is_trouble).map(data).collect()),
+        ("waits", pending.iter().filter(|it| !is_trouble(it)).map(data).collect()),
+        ("tree", tree.lines().map(Value::from).collect()),
+    ])
+}

@@ -1,0 +1,68 @@
+//! Where a command writes.
+
+use std::{
+    cell::RefCell,
+    fmt::Display,
+    io::{self, IsTerminal as _, Write},
+    rc::Rc,
+};
+
+use clap::ColorChoice;
+
+use crate::paint::Paint;
+
+/// Where a command writes. Shared by whoever drives a run and whoever watches it.
+///
+/// Writing never fails in the middle of something: the first fault is kept, what comes after it is
+/// dropped, and [`Screen::finish`] tells.
+#[derive(Clone)]
+pub(crate) struct Screen {
+    to: Rc<RefCell<To>>,
+    pub(crate) paint: Paint,
+}
+
+struct To {
+    writer: Box<dyn Write>,
+    fault: Option<io::Error>,
+}
+
+impl Screen {
+    pub(crate) fn stdout(color: ColorChoice) -> Self {
+        let out = io::stdout();
+        let paint = Paint::new(color, out.is_terminal());
+        Self::new(Box::new(out), paint)
+    }
+
+    pub(crate) fn stderr(color: ColorChoice) -> Self {
+        let err = io::stderr();
+        let paint = Paint::new(color, err.is_terminal());
+        Self::new(Box::new(err), paint)
+    }
+
+    pub(crate) fn new(writer: Box<dyn Write>, paint: Paint) -> Self {
+        Self { to: Rc::new(RefCell::new(To { writer, fault: None })), paint }
+    }
+
+    /// Writes a line, or several.
+    pub(crate) fn line(&self, text: impl Display) {
+        let to = &mut *self.to.borrow_mut();
+        if to.fault.is_none() {
+            to.fault = writeln!(to.writer, "{text}").err();
+        }
+    }
+
+    /// Whether nobody reads any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.to.borrow().fault.is_some()
+    }
+
+    /// Whether all was written. A reader that went away on purpose is no fault.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        let to = &mut *self.to.borrow_mut();
+        let fault = to.fault.take().or_else(|| to.writer.flush().err());
+        match fault {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
