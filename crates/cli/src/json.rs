@@ -19,7 +19,10 @@ pub(crate) fn key(number: u64) -> Value {
     number.to_string().into()
 }
 
-/// The value over several lines, indented by two spaces.
+/// How long a list may be that stays in its line.
+const LINE_CHARS_MAX: usize = 72;
+
+/// The value over several lines, indented by two spaces. Short lists of plain values stay together.
 pub(crate) fn pretty(value: &Value) -> String {
     let mut text = String::new();
     write(&mut text, value, 0);
@@ -28,7 +31,7 @@ pub(crate) fn pretty(value: &Value) -> String {
 
 fn write(text: &mut String, value: &Value, indent: usize) {
     match value {
-        Value::List(items) if !items.is_empty() => {
+        Value::List(items) if !items.is_empty() && !is_short(items) => {
             text.push('[');
             for (position, item) in items.iter().enumerate() {
                 next_line(text, position, indent + 2);
@@ -36,6 +39,10 @@ fn write(text: &mut String, value: &Value, indent: usize) {
             }
             end_line(text, indent);
             text.push(']');
+        }
+        Value::List(items) if !items.is_empty() => {
+            let items: Vec<String> = items.iter().map(Value::to_string).collect();
+            text.extend(["[", &items.join(", "), "]"]);
         }
         Value::Map(fields) if !fields.is_empty() => write_fields(text, fields, indent),
         Value::Null
@@ -45,6 +52,15 @@ fn write(text: &mut String, value: &Value, indent: usize) {
         | Value::List(_)
         | Value::Map(_) => put(text, value),
     }
+}
+
+fn is_short(items: &[Value]) -> bool {
+    let is_plain = |it: &Value| it.as_list().is_none() && it.as_map().is_none();
+    // So many that they cannot be short are not worth printing twice.
+    items.len() <= LINE_CHARS_MAX / 2
+        && items.iter().all(is_plain)
+        && items.iter().map(|it| it.to_string().chars().count() + 2).sum::<usize>()
+            <= LINE_CHARS_MAX
 }
 
 fn write_fields(text: &mut String, fields: &Map, indent: usize) {
@@ -84,7 +100,7 @@ mod tests {
         let source = r#"{"a":[1,{"b":"x\"y"},[]],"c":{},"d":null}"#;
         let value = Value::parse_json(source).unwrap();
         assert_eq!(Value::parse_json(&pretty(&value)).unwrap(), value);
-        let text = "{\n  \"a\": [\n    1\n  ]\n}";
-        assert_eq!(pretty(&Value::parse_json(r#"{"a":[1]}"#).unwrap()), text);
+        let text = "{\n  \"a\": [1, 2],\n  \"b\": [\n    []\n  ]\n}";
+        assert_eq!(pretty(&Value::parse_json(r#"{"a":[1,2],"b":[[]]}"#).unwrap()), text);
     }
 }

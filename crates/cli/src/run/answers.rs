@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, WaitFor};
-use travertine_runtime::Message;
+use travertine_runtime::{Address, Message};
 
 use super::{
     pending::{Pending, What},
@@ -134,15 +134,15 @@ impl Answer {
                 Ok(world.act(|it| it.complete(to, vars.clone()))?)
             }
             Self::ThrowError { at, code, message, vars } => {
-                let to = at.wait(world, "throw an error", is_work)?;
+                let to = at.wait(world, "throw an error", Pending::is_work)?;
                 Ok(world.act(|it| it.raise(to, code, message, vars.clone()))?)
             }
             Self::Escalate { at, code, vars } => {
-                let to = at.wait(world, "escalate", is_work)?;
+                let to = at.wait(world, "escalate", Pending::is_work)?;
                 Ok(world.act(|it| it.escalate(to, code, vars.clone()))?)
             }
             Self::Fail { at, retries, message } => {
-                let found = at.find(world, "fail", is_work)?;
+                let found = at.find(world, "fail", Pending::is_work)?;
                 let to = found.address().expect("work is a wait");
                 let retries = retries.unwrap_or_else(|| tries_left(&found));
                 Ok(world.act(|it| it.fail(to, retries, message))?)
@@ -195,17 +195,8 @@ pub(crate) fn tries_left(pending: &Pending) -> u32 {
     }
 }
 
-fn is_work(pending: &Pending) -> bool {
-    matches!(pending.kind(), "user task" | "job")
-}
-
 impl At {
-    fn wait(
-        &self,
-        world: &World,
-        what: &str,
-        fits: impl Fn(&Pending) -> bool,
-    ) -> Result<travertine_runtime::Address> {
+    fn wait(&self, world: &World, what: &str, fits: impl Fn(&Pending) -> bool) -> Result<Address> {
         let found = self.find(world, what, |it| it.address().is_some() && fits(it))?;
         Ok(found.address().expect("it was looked for"))
     }

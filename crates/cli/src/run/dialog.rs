@@ -1,8 +1,8 @@
 //! Asks someone at a terminal about what waits.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use travertine_kernel::{Assignments, TokenId, WaitFor, WaitId, tree};
-use travertine_runtime::{InstanceId, Message, Receipt};
+use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, Sandbox};
 
 use super::{
     answers,
@@ -82,101 +82,76 @@ impl Dialog<'_> {
         if !visible.is_empty() {
             self.say(&format!("sees {}", pairs::show(&visible)));
         }
-        let others = self.askable().len() - 1;
-        let more = match others {
+        let more = match self.askable().len() - 1 {
             0 => String::new(),
-            1 => "; `list` shows 1 more that waits".to_owned(),
-            n => format!("; `list` shows {n} more that wait"),
+            others => format!(" · list ({others} more)"),
         };
-        self.out.line(paint.dim(format!("  {}; `help` for all{more}", hint(pending))));
+        self.out.line(paint.dim(format!("  {} · help{more}", hint(pending))));
     }
 
     fn serve(&mut self, pending: &Pending, request: Request) {
         let done = match request {
+            Request::Choose(number) => return self.choose(number),
+            Request::Skip => return self.skip(pending),
+            Request::List => return self.list(),
+            Request::Vars => return self.vars(pending),
+            Request::Tree => return self.tree(),
+            Request::Help => return self.out.line(HELP),
+            // Whoever asks has left by now.
+            Request::Quit => return,
             Request::Answer(vars) => self.answer(pending, vars),
-            Request::Error { code, vars, message } => self
-                .to(pending, |world, to| Ok(world.act(|it| it.raise(to, &code, &message, vars))?)),
+            Request::Error { code, vars, message } => {
+                self.work(pending, |it, to| it.raise(to, &code, &message, vars))
+            }
             Request::Escalate { code, vars } => {
-                self.to(pending, |world, to| Ok(world.act(|it| it.escalate(to, &code, vars))?))
+                self.work(pending, |it, to| it.escalate(to, &code, vars))
             }
             Request::Fail { message } => {
                 let retries = answers::tries_left(pending);
-                self.to(pending, |world, to| Ok(world.act(|it| it.fail(to, retries, &message))?))
+                self.work(pending, |it, to| it.fail(to, retries, &message))
             }
-            Request::Retry => {
-                let (instance, token) = (pending.instance, pending.token);
-                self.world.act(|it| it.retry(instance, token)).map_err(Into::into)
-            }
+            Request::Retry => self.act(|it| it.retry(pending.instance, pending.token)),
             Request::Time(span) => self.pass(span.as_deref().unwrap_or("next")),
-            Request::Set(vars) => {
-                let instance = pending.instance;
-                self.world.act(|it| it.set_variables(instance, None, vars)).map_err(Into::into)
-            }
+            Request::Set(vars) => self.act(|it| it.set_variables(pending.instance, None, vars)),
             Request::Message { name, vars } => self.publish(&name, vars),
-            Request::Signal { name, vars } => {
-                self.world.act(|it| it.signal(&name, &vars)).map_err(Into::into)
-            }
+            Request::Signal { name, vars } => self.act(|it| it.signal(&name, &vars)),
             Request::Cancel => {
                 let main = self.world.main().id;
-                self.world.act(|it| it.cancel(main)).map_err(Into::into)
+                self.act(|it| it.cancel(main))
             }
-            Request::Choose(number) => {
-                self.choose(number);
-                Ok(())
-            }
-            Request::Skip => {
-                self.skip(pending);
-                Ok(())
-            }
-            Request::List => {
-                self.list();
-                Ok(())
-            }
-            Request::Vars => {
-                self.vars(pending);
-                Ok(())
-            }
-            Request::Tree => {
-                self.tree();
-                Ok(())
-            }
-            Request::Help => {
-                self.out.line(HELP);
-                Ok(())
-            }
-            // Whoever asks has left by now.
-            Request::Quit => Ok(()),
         };
-        if let Err(error) = done {
-            self.say(&format!("{error:#}"));
+        match done {
+            // Whatever still waits may wait for something else now.
+            Ok(()) => self.shown = None,
+            Err(error) => self.say(&format!("{error:#}")),
         }
     }
 
     /// What is waited for happens.
     fn answer(&mut self, pending: &Pending, vars: Assignments) -> Result<()> {
-        let (wait, on) = match &pending.what {
-            What::Wait(wait, on) => (*wait, on),
+        match &pending.what {
+            What::Wait(wait, on) => {
+                let to = Address { instance: pending.instance, wait: *wait };
+                self.meet(to, on, vars)
+            }
+            What::Incident(_) if vars.is_empty() => bail!("type `retry` to try it again"),
             What::Condition(text) if vars.is_empty() => {
-                anyhow::bail!("set variables so that {text}, such as name=value")
+                bail!("set variables so that {text} holds, such as name=value")
             }
-            What::Incident(_) if vars.is_empty() => anyhow::bail!("type `retry` to try it again"),
-            What::Condition(_) | What::Incident(_) | What::Stuck(_) | What::Tokens => {
-                let (instance, token) = (pending.instance, pending.token);
-                self.world.act(|it| it.set_variables(instance, Some(token), vars))?;
-                if matches!(pending.what, What::Incident(_)) {
-                    self.say("set; type `retry` to try it again");
-                }
-                return Ok(());
+            What::Incident(_) | What::Condition(_) | What::Stuck(_) | What::Tokens => {
+                self.act(|it| it.set_variables(pending.instance, Some(pending.token), vars))
             }
-        };
-        match &**on {
+        }
+    }
+
+    fn meet(&mut self, to: Address, on: &WaitFor, vars: Assignments) -> Result<()> {
+        match on {
             WaitFor::Timer { due, .. } if vars.is_empty() => {
-                let due = *due;
-                self.world.act(|it| it.advance(due))?;
+                self.act(|it| it.advance(*due))?;
                 self.say(&format!("it is {due}"));
                 Ok(())
             }
-            WaitFor::Signal { name } => Ok(self.world.act(|it| it.signal(name, &vars))?),
+            WaitFor::Signal { name } => self.act(|it| it.signal(name, &vars)),
             WaitFor::Timer { .. }
             | WaitFor::Work(_)
             | WaitFor::Message { .. }
@@ -184,21 +159,23 @@ impl Dialog<'_> {
             | WaitFor::Delivery(_)
             | WaitFor::Child { .. }
             | WaitFor::Gate(_)
-            | WaitFor::Choice => {
-                let to = travertine_runtime::Address { instance: pending.instance, wait };
-                Ok(self.world.act(|it| it.complete(to, vars))?)
-            }
+            | WaitFor::Choice => self.act(|it| it.complete(to, vars)),
         }
     }
 
-    fn to(
+    fn act(&mut self, what: impl FnOnce(&mut Sandbox) -> Result<(), Error>) -> Result<()> {
+        Ok(self.world.act(what)?)
+    }
+
+    /// Something that only work can do.
+    fn work(
         &mut self,
         pending: &Pending,
-        act: impl FnOnce(&mut World, travertine_runtime::Address) -> Result<()>,
+        what: impl FnOnce(&mut Sandbox, Address) -> Result<(), Error>,
     ) -> Result<()> {
         match pending.address() {
-            Some(to) if matches!(pending.kind(), "user task" | "job") => act(self.world, to),
-            Some(_) | None => anyhow::bail!("only user tasks and jobs can do that"),
+            Some(to) if pending.is_work() => self.act(|it| what(it, to)),
+            Some(_) | None => bail!("only user tasks and jobs can do that"),
         }
     }
 
@@ -211,7 +188,7 @@ impl Dialog<'_> {
     fn publish(&mut self, name: &str, vars: Assignments) -> Result<()> {
         let message = Message { variables: vars, ..Message::new(name) };
         let mut receipt = None;
-        self.world.act(|it| it.publish(message).map(|it| receipt = Some(it)))?;
+        self.act(|it| it.publish(message).map(|it| receipt = Some(it)))?;
         match receipt {
             Some(Receipt::Held | Receipt::Dropped) => {
                 self.say("nobody waits for it yet; it is held for whoever does");
@@ -288,13 +265,16 @@ fn key(pending: &Pending) -> Key {
 /// What Enter does.
 fn hint(pending: &Pending) -> &'static str {
     match pending.kind() {
-        "incident" => "name=value sets variables, `retry` tries again",
+        "incident" => "name=value sets variables · retry",
         "condition" => "name=value sets variables",
         "timer" => "Enter lets time pass until then",
         "message" => "Enter or name=value lets the message come",
         "signal" => "Enter or name=value sends the signal",
         "gate" => "Enter grants it",
         "decision" => "name=value decides",
-        _ => "Enter or name=value completes it, `error CODE` throws",
+        _ => "Enter or name=value completes it",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,6 +168,11 @@ impl Pending {
         }
     }
 
+    /// Whether a person or a worker has something to do.
+    pub(crate) fn is_work(&self) -> bool {
+        matches!(self.kind(), "user task" | "job")
+    }
+
     /// What it is, in a word or two.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.what {

@@ -19,9 +19,9 @@ pub(crate) enum Line {
 pub(crate) enum Prompt {
     /// A person at a terminal.
     Terminal(Box<Editor<(), MemHistory>>),
-    /// Lines that are known beforehand.
+    /// Lines that are known beforehand, shown where they would have been typed.
     #[cfg(test)]
-    Script(std::vec::IntoIter<&'static str>),
+    Script(std::vec::IntoIter<&'static str>, crate::screen::Screen),
 }
 
 impl Prompt {
@@ -43,8 +43,10 @@ impl Prompt {
                 Err(error) => Err(error).context("cannot ask at this terminal"),
             },
             #[cfg(test)]
-            Self::Script(lines) => {
-                Ok(lines.next().map_or(Line::End, |it| Line::Text(it.to_owned())))
+            Self::Script(lines, screen) => {
+                let line = lines.next();
+                screen.line(format!("{prompt}{}", line.unwrap_or("^D")).trim_end());
+                Ok(line.map_or(Line::End, |it| Line::Text(it.to_owned())))
             }
         }
     }

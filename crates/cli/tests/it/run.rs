@@ -1,0 +1,274 @@
+//! `travertine run`.
+
+use expect_test::expect;
+use travertine_expr::Value;
+
+use super::{Called, command, file, model, process, travertine, travertine_with};
+
+fn variables(called: &Called) -> String {
+    called.json().field("variables").unwrap().to_json()
+}
+
+fn run_example(name: &str, vars: &[&str]) -> Called {
+    let (model, answers) =
+        (format!("examples/{name}.bpmn"), format!("examples/{name}.answers.json"));
+    let mut args = vec!["run", &model, "--answers", &answers, "--json"];
+    for it in vars {
+        args.extend(["--var", it]);
+    }
+    let called = travertine(&args);
+    assert_eq!(called.status, 0, "{}{}", called.out, called.err);
+    assert_eq!(called.json().field("outcome"), Some(&"completed".into()));
+    called
+}
+
+#[test]
+fn hello_completes() {
+    let called = run_example("hello", &["name=Ann"]);
+    assert_eq!(variables(&called), r#"{"greeting":"Sorry, Ann.","liked":false,"name":"Ann"}"#);
+}
+
+#[test]
+fn order_reminds_and_undoes() {
+    let called = run_example("order", &[]);
+    assert_eq!(variables(&called), r#"{"reminded":true,"shelf":"B7"}"#);
+}
+
+#[test]
+fn reviews_are_collected_in_order() {
+    let called = run_example("reviews", &[r#"items=["a","b","c"]"#]);
+    let results = called.json().field("variables").unwrap().field("results").unwrap().to_json();
+    assert_eq!(results, r#"["reviewed-a","reviewed-b","reviewed-c"]"#);
+}
+
+#[test]
+fn batch_works_in_slices_and_branches() {
+    let called = run_example("batch", &["numbers=[1,2,3,4,5]"]);
+    let variables = called.json().field("variables").unwrap().clone();
+    assert_eq!(variables.field("sums").unwrap().to_json(), "[3,7,5]");
+    assert_eq!(variables.field("answers").unwrap().to_json(), r#"[{"answer":3},{"answer":7}]"#);
+}
+
+#[test]
+fn what_happens_is_told_line_by_line() {
+    let called = travertine(&[
+        "run",
+        "examples/hello.bpmn",
+        "--var=name=Ann",
+        "--now=2026-01-05T09:00:00Z",
+        "--answers=examples/hello.answers.json",
+        "--trace",
+        "--tree",
+    ]);
+    assert_eq!(called.status, 0, "{}", called.err);
+    expect![[r""]].assert_eq(&called.out);
+}
+
+#[test]
+fn what_waits_is_told_with_a_status_of_its_own() {
+    let called = travertine(&["run", "examples/hello.bpmn", "--var", "name=Ann"]);
+    assert_eq!(called.status, 3);
+    expect![[r""]].assert_eq(&called.out);
+}
+
+#[test]
+fn what_waits_is_there_as_data() {
+    let called = travertine(&["run", "examples/hello.bpmn", "--var", "name=Ann", "--json"]);
+    assert_eq!(called.status, 3);
+    let told = called.json();
+    let wait = told.field("instances").unwrap().as_list().unwrap()[0].field("waits").unwrap();
+    let wait = &wait.as_list().unwrap()[0];
+    expect![[r""]].assert_eq(&wait.to_json());
+    assert_eq!(told.field("exit_status"), Some(&3.into()));
+    assert_eq!(told.field("instance"), Some(&"1".into()));
+}
+
+#[test]
+fn an_incident_is_told_with_its_cause_and_the_way_out() {
+    let spin = "<scriptTask id=\"it\" name=\"Spin\" scriptFormat=\"javascript\">
+                <script>while (true) {}</script></scriptTask>";
+    let path = file("run-spin.bpmn", &process(spin));
+    let called = travertine(&["run", &path]);
+    assert_eq!(called.status, 4);
+    expect![[r""]].assert_eq(&called.out);
+}
+
+#[test]
+fn a_failed_instance_has_a_status_of_its_own() {
+    let failing = r#"<error id="no" errorCode="no-stock"/>
+        <process id="p" isExecutable="true" tv:unhandledError="fail">
+          <startEvent id="start"/>
+          <sequenceFlow id="in" sourceRef="start" targetRef="end"/>
+          <endEvent id="end"><errorEventDefinition errorRef="no"/></endEvent>
+        </process>"#;
+    let path = file("run-failing.bpmn", &model(failing));
+    let called = travertine(&["run", &path]);
+    assert_eq!(called.status, 5, "{}{}", called.out, called.err);
+    assert!(called.out.contains("failed p 1"), "{}", called.out);
+}
+
+#[test]
+fn a_call_of_what_is_not_there_is_an_incident_until_it_is_given_too() {
+    let caller =
+        file("run-caller.bpmn", &process("<callActivity id=\"it\" calledElement=\"other\"/>"));
+    let called = travertine(&["run", &caller]);
+    assert_eq!(called.status, 4, "{}{}", called.out, called.err);
+    assert!(called.out.contains("no such definition: other"), "{}", called.out);
+    let other = process("<userTask id=\"it\"/>").replace("\"p\"", "\"other\"");
+    let other = file("run-called.bpmn", &other);
+    let called = travertine(&["run", &caller, &other, "--process", "p"]);
+    assert_eq!(called.status, 3, "{}{}", called.out, called.err);
+    assert!(called.out.contains("waiting other 2\n  user task it"), "{}", called.out);
+}
+
+#[test]
+fn a_rejected_model_does_not_run() {
+    let bad = process("<task id=\"it\"><multiInstanceLoopCharacteristics/></task>");
+    let path = file("run-bad.bpmn", &bad);
+    let called = travertine(&["run", &path]);
+    assert_eq!((called.status, &*called.out), (1, ""));
+    assert!(called.err.contains("error TV0601"), "{}", called.err);
+    let called = travertine(&["run", &path, "--json"]);
+    assert_eq!(called.status, 1);
+    assert_eq!(called.json().field("outcome"), Some(&"rejected".into()));
+}
+
+#[test]
+fn which_process_is_meant_must_be_clear() {
+    let files = ["run", "examples/hello.bpmn", "examples/order.bpmn"];
+    let called = travertine(&files);
+    assert_eq!(called.status, 2);
+    expect![[r""]].assert_eq(&called.err);
+    let called = travertine(&[&files[..], &["--process", "invoice"]].concat());
+    assert_eq!(called.status, 2);
+    expect![[r""]].assert_eq(&called.err);
+    let called = travertine(&[&files[..], &["--process", "order"]].concat());
+    assert_eq!(called.status, 3);
+}
+
+#[test]
+fn a_start_event_that_waits_for_something_can_be_chosen() {
+    let two = r#"<message id="m" name="paid"/><signal id="s" name="opened"/>
+        <process id="p" isExecutable="true">
+          <startEvent id="by-message"><messageEventDefinition messageRef="m"/></startEvent>
+          <startEvent id="by-signal"><signalEventDefinition signalRef="s"/></startEvent>
+          <sequenceFlow id="one" sourceRef="by-message" targetRef="end"/>
+          <sequenceFlow id="two" sourceRef="by-signal" targetRef="end"/>
+          <endEvent id="end"/>
+        </process>"#;
+    let path = file("run-starts.bpmn", &model(two));
+    let called = travertine(&["run", &path]);
+    assert_eq!(called.status, 2);
+    expect![[r""]].assert_eq(&called.err);
+    assert_eq!(travertine(&["run", &path, "--start", "by-signal"]).status, 0);
+}
+
+#[test]
+fn variables_come_from_arguments_files_and_standard_input() {
+    let args = ["run", "examples/hello.bpmn", "--json", "--vars"];
+    let name = |called: &Called| called.json().field("variables").unwrap().field("name").cloned();
+    let path = file("run-vars.json", r#"{"name": "Ann"}"#);
+    assert_eq!(name(&travertine(&[&args[..], &[&path]].concat())), Some("Ann".into()));
+    let called = travertine_with(&[&args[..], &["-"]].concat(), r#"{"name": 7}"#);
+    assert_eq!(name(&called), Some(7.into()));
+    let called = travertine(&[&args[..], &[&path, "--var", "name=Bob"]].concat());
+    assert_eq!(name(&called), Some("Bob".into()));
+}
+
+#[test]
+fn variables_that_make_no_sense_are_refused() {
+    let called = travertine(&["run", "examples/hello.bpmn", "--var", "name"]);
+    assert_eq!(called.status, 2);
+    assert!(called.err.contains("`name` has no `=`; write name=value"), "{}", called.err);
+    let path = file("run-vars-list.json", "[1]");
+    let called = travertine(&["run", "examples/hello.bpmn", "--vars", &path]);
+    assert_eq!(called.status, 2);
+    assert!(called.err.contains("an object such as {\"name\": 1} is expected, not a list"));
+    let called = travertine(&["run", "examples/hello.bpmn", "--vars=-", "--answers=-"]);
+    assert_eq!(called.status, 2);
+}
+
+#[test]
+fn answers_that_do_not_fit_are_refused_with_what_would() {
+    let faults: Vec<String> = [
+        r#"{"complete": "read"}"#,
+        r#"["read"]"#,
+        r#"[{"complete": "raed"}]"#,
+        r#"[{"complete": "read", "variables": {}}]"#,
+        r#"[{"finish": "read"}]"#,
+        r#"[{"complete": "read", "signal": "x"}]"#,
+        r#"[{"throw_error": "read"}]"#,
+        r#"[{"retry": "read"}]"#,
+        r#"[{"complete": "read", "where": {"loopCounter": 7}}]"#,
+        r#"[{"advance": "an hour"}]"#,
+        r#"[{"advance": "next"}]"#,
+        r#"[{"complete": "read"}, {"complete": "read"}]"#,
+    ]
+    .iter()
+    .map(|answers| {
+        let called = travertine_with(
+            &["run", "examples/hello.bpmn", "--var", "name=Ann", "--answers", "-"],
+            answers,
+        );
+        assert_eq!(called.status, 2, "{answers}: {}", called.out);
+        called.err
+    })
+    .collect();
+    expect![[r""]].assert_eq(&faults.concat());
+}
+
+#[test]
+fn messages_signals_and_incidents_are_answered_too() {
+    let waits = r#"<message id="m" name="paid"/><signal id="s" name="opened"/>
+        <process id="p" isExecutable="true">
+          <startEvent id="start"/>
+          <sequenceFlow id="a" sourceRef="start" targetRef="message"/>
+          <intermediateCatchEvent id="message">
+            <messageEventDefinition messageRef="m"/></intermediateCatchEvent>
+          <sequenceFlow id="b" sourceRef="message" targetRef="signal"/>
+          <intermediateCatchEvent id="signal">
+            <signalEventDefinition signalRef="s"/></intermediateCatchEvent>
+          <sequenceFlow id="c" sourceRef="signal" targetRef="work"/>
+          <serviceTask id="work"/>
+          <sequenceFlow id="d" sourceRef="work" targetRef="end"/>
+          <endEvent id="end"/>
+        </process>"#;
+    let path = file("run-waits.bpmn", &model(waits));
+    let answers = r#"[
+        {"message": "paid", "vars": {"cents": 100}},
+        {"signal": "opened"},
+        {"fail": "work", "retries": 0, "error_message": "no connection"},
+        {"retry": "work"},
+        {"set_vars": {"note": "again"}},
+        {"complete": "work"}
+    ]"#;
+    let called = travertine_with(&["run", &path, "--answers", "-", "--json"], answers);
+    assert_eq!(called.status, 0, "{}{}", called.out, called.err);
+    assert_eq!(variables(&called), r#"{"cents":100,"note":"again"}"#);
+    let called = travertine_with(
+        &["run", &path, "--answers", "-"],
+        r#"[{"message": "x"}, {"cancel": true}]"#,
+    );
+    assert_eq!(called.status, 5);
+    assert!(called.out.contains("held message x: nobody received it"), "{}", called.out);
+}
+
+#[test]
+fn the_trace_is_there_as_data() {
+    let called = travertine(&["run", "examples/hello.bpmn", "--json", "--trace", "--tree"]);
+    let told = called.json();
+    let first = &told.field("trace").unwrap().as_list().unwrap()[0];
+    let names: Vec<&str> = first.as_map().unwrap().keys().map(|it| &**it).collect();
+    assert_eq!(names, ["time", "instance", "process", "command", "events", "tree"]);
+    assert_eq!(first.field("tree").and_then(Value::as_list).map(<[Value]>::len), Some(2));
+}
+
+#[test]
+fn a_trace_that_nobody_reads_ends_quietly() {
+    let args = ["run", "examples/order.bpmn", "--trace", "--answers=examples/order.answers.json"];
+    let mut child = command(&args).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.code().is_some_and(|it| it != 101));
+}
