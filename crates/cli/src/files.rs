@@ -55,6 +55,14 @@ impl Models {
     }
 }
 
+/// What people call the file.
+pub(crate) fn title(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "standard input".to_owned();
+    }
+    path.display().to_string()
+}
+
 /// The text of a file, or of standard input for `-`.
 pub(crate) fn text(path: &Path) -> Result<String> {
     if path == Path::new("-") {

@@ -24,6 +24,7 @@ pub(crate) struct Screen {
 struct To {
     writer: Box<dyn Write>,
     fault: Option<io::Error>,
+    begun: bool,
 }
 
 impl Screen {
@@ -40,14 +41,23 @@ impl Screen {
     }
 
     pub(crate) fn new(writer: Box<dyn Write>, paint: Paint) -> Self {
-        Self { to: Rc::new(RefCell::new(To { writer, fault: None })), paint }
+        Self { to: Rc::new(RefCell::new(To { writer, fault: None, begun: false })), paint }
     }
 
     /// Writes a line, or several.
     pub(crate) fn line(&self, text: impl Display) {
         let to = &mut *self.to.borrow_mut();
+        to.begun = true;
         if to.fault.is_none() {
             to.fault = writeln!(to.writer, "{text}").err();
+        }
+    }
+
+    /// Leaves a line empty, where there is something above it.
+    pub(crate) fn gap(&self) {
+        let begun = self.to.borrow().begun;
+        if begun {
+            self.line("");
         }
     }
 

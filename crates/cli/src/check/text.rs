@@ -9,15 +9,13 @@ const LINE_CHARS_MAX: usize = 90;
 
 /// Reports on each file, and says at last whether all of them can run.
 pub(crate) fn report(report: &Report, models: &Models, all: bool, out: &Screen) {
-    for (position, name) in models.names().enumerate() {
-        if position > 0 {
-            out.line("");
-        }
+    for name in models.names() {
+        out.gap();
         file(report, models, name, all, out);
     }
     let errors = report.diagnostics.iter().filter(|it| it.severity == Severity::Error).count();
     let warnings = report.diagnostics.len() - errors;
-    out.line("");
+    out.gap();
     out.line(verdict(models.names().count(), errors, warnings, out.paint));
 }
 
@@ -52,7 +50,7 @@ fn file(report: &Report, models: &Models, name: &str, all: bool, out: &Screen) {
     }
     let found: Vec<&Diagnostic> = report.diagnostics.iter().filter(|it| it.file == name).collect();
     for it in found {
-        out.line("");
+        out.gap();
         out.line(diagnostic::text(it, models, paint));
     }
 }

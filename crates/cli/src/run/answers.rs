@@ -46,7 +46,7 @@ struct At {
 impl Answers {
     /// Reads and understands all of them before any is given.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let file = path.display().to_string();
+        let file = files::title(path);
         let text = files::text(path)?;
         let value = Value::parse_json(&text).map_err(|it| anyhow!("{file} is not JSON: {it}"))?;
         let Some(items) = value.as_list() else {
@@ -219,7 +219,8 @@ impl At {
             }
             (None, _) if all.is_empty() => bail!("nothing waits at {element}; the run has ended"),
             (None, _) => {
-                let mut names: Vec<&str> = all.iter().map(|it| &*it.element).collect();
+                let names = all.iter().map(|it| format!("{} ({})", it.element, it.kind()));
+                let mut names: Vec<String> = names.collect();
                 names.dedup();
                 bail!("nothing waits at {element}; what waits is {}", names.join(", "))
             }

@@ -72,7 +72,7 @@ impl Dialog<'_> {
                 paint.cyan(pending.kind())
             }
         };
-        self.out.line("");
+        self.out.gap();
         self.out.line(format!("{kind} {}", paint.bold(pending.title())));
         self.say(&pending.why(now));
         if let Some(way_out) = pending.way_out() {

@@ -96,7 +96,7 @@ fn variables(args: &args::Run) -> Result<Assignments> {
             bail!("--vars and --answers cannot both be standard input");
         }
         let text = files::text(path)?;
-        variables = pairs::object(&text).map_err(|it| anyhow!("{}: {it}", path.display()))?;
+        variables = pairs::object(&text).map_err(|it| anyhow!("{}: {it}", files::title(path)))?;
     }
     for (name, value) in &args.vars {
         variables.retain(|(known, _)| known != name);

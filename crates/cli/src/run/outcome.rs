@@ -85,7 +85,7 @@ pub(crate) fn text(world: &World, out: &Screen) {
     for record in world.sandbox().instances() {
         let ended_call = record.is_called() && !record.state.is_running();
         if !ended_call {
-            out.line("");
+            out.gap();
             instance(record, world, out);
         }
         if record.id == main {
@@ -93,7 +93,7 @@ pub(crate) fn text(world: &World, out: &Screen) {
         }
     }
     for message in world.sandbox().held() {
-        out.line("");
+        out.gap();
         out.line(format!("{} message {}: nobody received it", paint.yellow("held"), message.name));
     }
 }

@@ -11,7 +11,17 @@ const EXAMPLES: [&str; 4] = ["hello", "order", "reviews", "batch"];
 fn a_good_model_is_summed_up() {
     let called = travertine(&["check", "examples/hello.bpmn"]);
     assert_eq!(called.status, 0);
-    expect![[r""]].assert_eq(&called.out);
+    expect![[r#"
+        examples/hello.bpmn
+          process hello "Say hello"
+          executed    18  definitions, process, startEvent, 6 sequenceFlow, 2 scriptTask, 2 script,
+                          userTask, exclusiveGateway, conditionExpression, 2 endEvent
+          no effect    0
+          rejected     0
+
+        ok: the model can run
+    "#]]
+    .assert_eq(&called.out);
 }
 
 #[test]
@@ -38,7 +48,21 @@ fn what_is_rejected_is_shown_with_place_reason_and_way_out() {
     let path = file("check-bad.bpmn", &bad);
     let called = travertine(&["check", &path]);
     assert_eq!(called.status, 1);
-    expect![[r""]].assert_eq(&called.out.replace(&path, "bad.bpmn"));
+    expect![[r#"
+        bad.bpmn
+          executed     7  definitions, process, startEvent, 2 sequenceFlow, task, endEvent
+          no effect    0
+          rejected     1  multiInstanceLoopCharacteristics
+
+        error TV0601: multi-instance task 'it' says neither how often nor for what it runs
+         --> bad.bpmn:6:28  (element it)
+        6 | <task id="it"><multiInstanceLoopCharacteristics/></task>
+          |               ^
+          = help: add a loopCardinality or a collection
+
+        rejected: the model cannot run: 1 error
+    "#]]
+    .assert_eq(&called.out.replace(&path, "bad.bpmn"));
 }
 
 #[test]
@@ -53,7 +77,11 @@ fn what_is_no_xml_is_shown_where_it_ends_to_be() {
 fn every_file_that_cannot_be_read_is_named() {
     let called = travertine(&["check", "no-such.bpmn", "examples", "examples/hello.bpmn"]);
     assert_eq!((called.status, &*called.out), (2, ""));
-    expect![[r""]].assert_eq(&called.err);
+    expect![[r"
+        error: cannot read no-such.bpmn: no such file or directory
+        error: cannot read examples: is a directory
+    "]]
+    .assert_eq(&called.err);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The real binary, as people and programs call it.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 mod check;
 mod run;
 

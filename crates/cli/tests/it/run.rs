@@ -58,17 +58,72 @@ fn what_happens_is_told_line_by_line() {
         "--now=2026-01-05T09:00:00Z",
         "--answers=examples/hello.answers.json",
         "--trace",
+    ]);
+    assert_eq!(called.status, 0, "{}", called.err);
+    let lines: Vec<String> =
+        called.out.lines().map(|it| it.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in [
+        "> start name=\"Ann\" (hello 1, 2026-01-05T09:00:00Z)",
+        "token 2 to read read \"Read the greeting\"",
+        "> complete 3 liked=false read \"Read the greeting\" (hello 1, 2026-01-05T09:00:00Z)",
+        "finished",
+    ] {
+        assert!(lines.iter().any(|it| it == line), "{line}\n{}", called.out);
+    }
+}
+
+#[test]
+fn the_tree_is_shown_after_each_command() {
+    let called = travertine(&[
+        "run",
+        "examples/order.bpmn",
+        "--now=2026-01-05T09:00:00Z",
+        "--answers=examples/order.answers.json",
         "--tree",
     ]);
     assert_eq!(called.status, 0, "{}", called.err);
-    expect![[r""]].assert_eq(&called.out);
+    expect![[r#"
+        > start  (order 1, 2026-01-05T09:00:00Z)
+            process order [1 busy]
+              reserve [2 busy]
+        > complete 3 shelf="B7"  reserve "Reserve stock"  (order 1, 2026-01-05T09:00:00Z)
+            process order [1 busy]
+              sub-process pay [2 busy]
+                charge [9 busy]
+              undo-reserve (compensation) [4 created]
+        > complete 6  slow "After an hour"  (order 1, 2026-01-05T10:00:00Z)
+            process order [1 busy]
+              sub-process pay [2 busy]
+                charge [9 busy]
+              undo-reserve (compensation) [4 created]
+        > raise error card-refused at 10  charge "Charge the card"  (order 1, 2026-01-05T10:00:00Z)
+            process order [1 busy]
+              compensation undo [7 busy]
+                release (compensation) [4 busy]
+        > complete 11  release "Release stock"  (order 1, 2026-01-05T10:00:00Z)
+
+        completed order 1
+        {
+          "reminded": true,
+          "shelf": "B7"
+        }
+    "#]]
+    .assert_eq(&called.out);
 }
 
 #[test]
 fn what_waits_is_told_with_a_status_of_its_own() {
     let called = travertine(&["run", "examples/hello.bpmn", "--var", "name=Ann"]);
     assert_eq!(called.status, 3);
-    expect![[r""]].assert_eq(&called.out);
+    expect![[r#"
+        waiting hello 1
+          user task read "Read the greeting": waits for a person
+        {
+          "greeting": "Hello, Ann!",
+          "name": "Ann"
+        }
+    "#]]
+    .assert_eq(&called.out);
 }
 
 #[test]
@@ -78,7 +133,7 @@ fn what_waits_is_there_as_data() {
     let told = called.json();
     let wait = told.field("instances").unwrap().as_list().unwrap()[0].field("waits").unwrap();
     let wait = &wait.as_list().unwrap()[0];
-    expect![[r""]].assert_eq(&wait.to_json());
+    expect![[r#"{"kind":"user_task","element":"read","label":"Read the greeting","instance":"1","token":"2","wait":"3","place":"hello^read","beside":null,"name":"userTask","fields":{},"due":null,"why":"waits for a person","way_out":null,"visible":{"greeting":"Hello, Ann!","name":"Ann"}}"#]].assert_eq(&wait.to_json());
     assert_eq!(told.field("exit_status"), Some(&3.into()));
     assert_eq!(told.field("instance"), Some(&"1".into()));
 }
@@ -90,7 +145,13 @@ fn an_incident_is_told_with_its_cause_and_the_way_out() {
     let path = file("run-spin.bpmn", &process(spin));
     let called = travertine(&["run", &path]);
     assert_eq!(called.status, 4);
-    expect![[r""]].assert_eq(&called.out);
+    expect![[r#"
+        incident p 1
+          incident it "Spin": `while (true) {}`: the step limit was exceeded
+            way out: set the variables it needs and retry, or correct the script
+        {}
+    "#]]
+    .assert_eq(&called.out);
 }
 
 #[test]
@@ -138,10 +199,15 @@ fn which_process_is_meant_must_be_clear() {
     let files = ["run", "examples/hello.bpmn", "examples/order.bpmn"];
     let called = travertine(&files);
     assert_eq!(called.status, 2);
-    expect![[r""]].assert_eq(&called.err);
+    expect![[r#"
+        error: there are 2 processes: hello "Say hello", order "Order"; say which one to start with --process ID
+    "#]].assert_eq(&called.err);
     let called = travertine(&[&files[..], &["--process", "invoice"]].concat());
     assert_eq!(called.status, 2);
-    expect![[r""]].assert_eq(&called.err);
+    expect![[r#"
+        error: no such process: invoice; there are 2 processes: hello "Say hello", order "Order"
+    "#]]
+    .assert_eq(&called.err);
     let called = travertine(&[&files[..], &["--process", "order"]].concat());
     assert_eq!(called.status, 3);
 }
@@ -159,7 +225,9 @@ fn a_start_event_that_waits_for_something_can_be_chosen() {
     let path = file("run-starts.bpmn", &model(two));
     let called = travertine(&["run", &path]);
     assert_eq!(called.status, 2);
-    expect![[r""]].assert_eq(&called.err);
+    expect![[r#"
+        error: process p has several start events: by-message (message "paid"), by-signal (signal "opened"); say which one with --start ID
+    "#]].assert_eq(&called.err);
     assert_eq!(travertine(&["run", &path, "--start", "by-signal"]).status, 0);
 }
 
@@ -214,7 +282,20 @@ fn answers_that_do_not_fit_are_refused_with_what_would() {
         called.err
     })
     .collect();
-    expect![[r""]].assert_eq(&faults.concat());
+    expect![[r#"
+        error: standard input holds an object, not a list of answers; see docs/cli.md
+        error: standard input: answer 1, "read": an answer is an object, not a text
+        error: standard input: answer 1, {"complete":"raed"}: nothing waits at raed; what waits is read (user task)
+        error: standard input: answer 1, {"complete":"read","variables":{}}: complete knows no field variables
+        error: standard input: answer 1, {"finish":"read"}: it says nothing to do; one of these is needed: complete, throw_error, escalate, fail, retry, message, signal, advance, set_vars, cancel
+        error: standard input: answer 1, {"complete":"read","signal":"x"}: it says both complete and signal; make two answers of it
+        error: standard input: answer 1, {"throw_error":"read"}: code is missing
+        error: standard input: answer 1, {"retry":"read"}: read cannot be retried: it waits for a person
+        error: standard input: answer 1, {"complete":"read","where":{"loopCounter":7}}: none of what waits at read sees loopCounter=7
+        error: standard input: answer 1, {"advance":"an hour"}: not a duration such as PT5M or P1D: an hour
+        error: standard input: answer 1, {"advance":"next"}: no timer is set
+        error: standard input: answer 2, {"complete":"read"}: nothing waits at read; what waits is liked (incident)
+    "#]].assert_eq(&faults.concat());
 }
 
 #[test]

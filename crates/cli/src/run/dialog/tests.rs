@@ -48,7 +48,6 @@ fn enter_and_variables_complete_what_waits() {
         "name=Ann",
         &["vars", "liked", "liked=true"],
         &expect![[r#"
-
             user task read "Read the greeting"
               waits for a person
               sees greeting="Hello, Ann!" name="Ann"
@@ -81,7 +80,6 @@ fn time_passes_when_told_and_errors_find_their_handlers() {
         "",
         &lines,
         &expect![[r#"
-
             job reserve "Reserve stock"
               waits for a worker of type reserve, 3 tries left
               Enter or name=value completes it · help
@@ -143,7 +141,6 @@ fn an_incident_is_explained_set_right_and_tried_again() {
         "name=Ann",
         &lines,
         &expect![[r#"
-
             user task read "Read the greeting"
               waits for a person
               sees greeting="Hello, Ann!" name="Ann"
@@ -181,7 +178,6 @@ fn someone_who_leaves_is_told_nothing_more() {
         "name=Ann",
         &["quit"],
         &expect![[r#"
-
             user task read "Read the greeting"
               waits for a person
               sees greeting="Hello, Ann!" name="Ann"
@@ -195,7 +191,6 @@ fn someone_who_leaves_is_told_nothing_more() {
         "name=Ann",
         &["cancel"],
         &expect![[r#"
-
             user task read "Read the greeting"
               waits for a person
               sees greeting="Hello, Ann!" name="Ann"
