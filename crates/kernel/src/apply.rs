@@ -9,6 +9,7 @@ use crate::{
         Wait,
     },
     status,
+    table::Table,
     vocabulary::{Ending, Event, FailureKind, LayerId, Reads, TokenId, WaitFor, WaitId},
 };
 
@@ -181,6 +182,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 performer: Performer::default(),
                 done: Merged::default(),
                 joins: [].into(),
+                rounds: [].into(),
                 census: census.then(Default::default),
             };
             if let (ScopeKind::EventSubProcess, Some(around)) = (&**kind, parent) {
@@ -227,6 +229,14 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         Event::CompensationQueued { scope, tokens } => {
             instance.scope_mut(*scope).queue.clone_from(tokens);
         }
+        Event::RoundChanged { scope, node, flows } => {
+            let rounds = &mut instance.scope_mut(*scope).rounds;
+            if flows.is_empty() {
+                rounds.remove(node);
+            } else {
+                rounds.insert(*node, flows.iter().copied().collect());
+            }
+        }
         Event::RunEnded { scope, index, output } => {
             let ScopeKind::Each(each) = &mut instance.scope_mut(*scope).kind else {
                 panic!("only multi-instance activities have runs that end")
@@ -264,8 +274,14 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.named(wait.0);
             instance.uncue(*token);
             let opened = Wait { token: *token, slot: *slot, on: Arc::clone(on) };
-            if matches!(**on, WaitFor::Condition) {
-                instance.conditions.insert(*wait);
+            match &**on {
+                WaitFor::Condition => {
+                    instance.conditions.insert(*wait);
+                }
+                WaitFor::Signal { name } => {
+                    instance.signals.entry(Arc::clone(name)).or_default().insert(*wait);
+                }
+                _ => {}
             }
             instance.waits.insert(*wait, opened);
             instance.token_mut(*token).waits.push(*wait);
@@ -328,12 +344,16 @@ impl Instance {
         self.cues += 1;
         let turn = self.cues;
         self.token_mut(token).cue = Some((turn, cue));
-        self.agenda.insert(turn, token);
+        self.agenda_of(cue).insert(turn, token);
+    }
+
+    fn agenda_of(&mut self, cue: Cue) -> &mut Table<u64, TokenId> {
+        if cue == Cue::Throw { &mut self.late } else { &mut self.agenda }
     }
 
     fn uncue(&mut self, token: TokenId) {
-        if let Some((turn, _)) = self.token_mut(token).cue.take() {
-            self.agenda.remove(&turn);
+        if let Some((turn, cue)) = self.token_mut(token).cue.take() {
+            self.agenda_of(cue).remove(&turn);
         }
     }
 
@@ -455,7 +475,20 @@ impl Instance {
 
     fn close(&mut self, id: WaitId) {
         let wait = self.waits.remove(&id).expect("events close waits that are open");
-        self.conditions.remove(&id);
+        match &*wait.on {
+            WaitFor::Condition => {
+                self.conditions.remove(&id);
+            }
+            WaitFor::Signal { name } => {
+                if let Some(waits) = self.signals.get_mut(name) {
+                    waits.remove(&id);
+                    if waits.is_empty() {
+                        self.signals.remove(name);
+                    }
+                }
+            }
+            _ => {}
+        }
         self.token_mut(wait.token).waits.retain(|it| *it != id);
     }
 

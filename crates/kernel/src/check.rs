@@ -1,6 +1,6 @@
 //! What holds of every instance after every event.
 
-use crate::state::{Instance, Phase, ROOT, Role};
+use crate::state::{Cue, Instance, Phase, ROOT, Role};
 
 /// Panics if the instance breaks a rule that every event must keep. It looks at everything, so it is
 /// for tests.
@@ -38,11 +38,12 @@ pub fn check(instance: &Instance) {
                 "what stays for compensation is on record or at work"
             ),
         }
-        if let Some((turn, _)) = token.cue {
-            assert_eq!(instance.agenda.get(&turn), Some(id), "a cue is on the agenda");
+        if let Some((turn, cue)) = token.cue {
+            let agenda = if cue == Cue::Throw { &instance.late } else { &instance.agenda };
+            assert_eq!(agenda.get(&turn), Some(id), "a cue is on the agenda");
         }
     }
-    for (turn, token) in &instance.agenda {
+    for (turn, token) in instance.agenda.iter().chain(&instance.late) {
         let cue = instance.tokens.get(token).and_then(|it| it.cue);
         assert_eq!(cue.map(|(turn, _)| turn), Some(*turn), "the agenda lists cues");
     }
@@ -83,7 +84,7 @@ pub fn check(instance: &Instance) {
 /// SCOPE-54: a scope whose set is empty completes in the same pass. It does so by a cue, so it holds
 /// whenever the agenda is empty.
 pub fn check_at_rest(instance: &Instance) {
-    assert!(instance.agenda.is_empty(), "there is nothing left to do");
+    assert!(!instance.is_unfinished(), "there is nothing left to do");
     for (id, scope) in &instance.scopes {
         let host = &instance.tokens[id];
         let dormant = host.role == Role::Compensation && !instance_is_live(instance, *id);

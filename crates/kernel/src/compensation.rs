@@ -6,9 +6,9 @@
 //! youngest first.
 
 use crate::{
-    plan::{Element, Node, NodeId, Trigger},
+    plan::{Boundary, Element, Node, NodeId, Trigger},
     run::Run,
-    state::{Cue, Role, ScopeKind, State},
+    state::{Cue, Role, Scope, ScopeKind, State},
     vocabulary::{Event, Reads, TokenId},
 };
 
@@ -21,16 +21,22 @@ impl<'a> Run<'a> {
             return false;
         }
         if let Some(boundary) = node.compensation {
-            if !matches!(role, Role::Run(_)) {
+            // A handler that runs as often as the activity undoes all of it; any other undoes one
+            // run at a time.
+            let is_run = matches!(role, Role::Run(_));
+            let of_runs = node.repeat.is_some() && !self.handler_repeats(boundary);
+            if is_run == of_runs {
+                // What undoes a run waits with the main token until all of them are complete.
                 let scope = self.instance_scope(token);
-                let layer = Reads::Shared(self.base_layer(token));
+                let main = if is_run { scope } else { token };
+                let layer = Reads::Shared(self.base_layer(main));
                 let status = self.instance.token(token).status.clone();
                 self.create(boundary, scope, Role::Compensation, layer, status);
             }
             return false;
         }
         let Some(scope) = self.instance.scopes.get(&token) else { return false };
-        let undoes = self.compensation_event(scope.node).is_some();
+        let undoes = self.compensation_event(scope).is_some();
         if !undoes && scope.compensations.is_empty() || scope.kind == ScopeKind::Compensation {
             return false;
         }
@@ -38,9 +44,22 @@ impl<'a> Run<'a> {
         true
     }
 
+    fn handler_repeats(&self, boundary: NodeId) -> bool {
+        match &self.plan.node(boundary).element {
+            Element::Boundary(Boundary { handler: Some(handler), .. }) => {
+                self.plan.node(*handler).repeat.is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// The event sub-process that undoes the container.
-    fn compensation_event(&self, container: NodeId) -> Option<NodeId> {
-        let events = &self.plan.container(container)?.events;
+    fn compensation_event(&self, scope: &Scope) -> Option<NodeId> {
+        // The scope of several runs is not the inside of the activity; those of the runs are.
+        if matches!(scope.kind, ScopeKind::Each(_) | ScopeKind::Loop { .. }) {
+            return None;
+        }
+        let events = &self.plan.container(scope.node)?.events;
         events.iter().copied().find(|event| {
             let (_, start) = self.start_of(*event);
             matches!(start.triggers[..], [Trigger::Compensation])
@@ -55,15 +74,16 @@ impl<'a> Run<'a> {
         wait: bool,
     ) -> bool {
         let mut scope = self.instance.container_scope(token);
-        // An event sub-process speaks for the container it is in.
+        let mut scopes = vec![scope];
+        // An event sub-process speaks for the container it is in, too.
         while self.instance.scope(scope).kind == ScopeKind::EventSubProcess {
             scope = self.instance.container_scope(scope);
+            scopes.push(scope);
         }
-        let tokens: Vec<TokenId> = self
-            .instance
-            .scope(scope)
-            .compensations
-            .iter()
+        let tokens: Vec<TokenId> = scopes
+            .into_iter()
+            .rev()
+            .flat_map(|it| &self.instance.scope(it).compensations)
             .copied()
             .filter(|it| activity.is_none_or(|wanted| self.undoes(*it) == wanted))
             .collect();
@@ -110,9 +130,9 @@ impl<'a> Run<'a> {
             self.emit(Event::TokenMoved { token, via: None, to });
             return;
         };
-        let (node, all) = (inside.node, inside.compensations.clone());
+        let (event, all) = (self.compensation_event(inside), inside.compensations.clone());
         self.emit(Event::TokenState { token, state: State::Busy });
-        match self.compensation_event(node) {
+        match event {
             Some(event) => {
                 let it = self.instance.token(token);
                 let (layer, status) = (Reads::Shared(it.layer), it.status.clone());

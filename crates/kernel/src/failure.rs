@@ -13,7 +13,9 @@ use crate::{
     run::Run,
     state::{Cue, Failing, ROOT, ScopeKind, State, Status},
     trigger::matches_code,
-    vocabulary::{Assignments, Catches, Ending, Event, Failure, FailureKind, Post, TokenId},
+    vocabulary::{
+        Assignments, Catches, Ending, Event, Failure, FailureKind, Post, Slot, TokenId, WaitFor,
+    },
 };
 
 /// Who handles an error.
@@ -221,16 +223,29 @@ impl<'a> Run<'a> {
                     Some(Some(code)) => catches.codes.push(Arc::clone(code)),
                     None => {}
                 }
+                match self.ending_escalation(handler) {
+                    Some(None) => catches.ended_by_all = true,
+                    Some(Some(code)) => catches.ended_by.push(Arc::clone(code)),
+                    None => {}
+                }
             }
             next = it.scope;
         }
-        catches.codes.sort();
-        catches.codes.dedup();
+        for codes in [&mut catches.codes, &mut catches.ended_by] {
+            codes.sort();
+            codes.dedup();
+        }
         catches
     }
 
-    /// An escalation goes up from a token until someone takes it. Nobody need.
-    pub(crate) fn escalate(&mut self, token: TokenId, code: Option<Name>, variables: Assignments) {
+    /// An escalation goes up from a token until someone takes it. Nobody need. Answers whether the
+    /// token must wait, because its caller will end it.
+    pub(crate) fn escalate(
+        &mut self,
+        token: TokenId,
+        code: Option<Name>,
+        variables: Assignments,
+    ) -> bool {
         let mut at = token;
         loop {
             if let Some((guard, boundary)) = self.escalation_boundary(at, code.as_ref()) {
@@ -238,7 +253,7 @@ impl<'a> Run<'a> {
                 self.copy_status(guard, status);
                 let variables = self.with_code(guard, code, variables);
                 self.trigger_boundary(guard, at, boundary, variables, None);
-                return;
+                return false;
             }
             let it = self.instance.token(at);
             let (from, Some(scope)) = (it.node, it.scope) else { break };
@@ -249,14 +264,54 @@ impl<'a> Run<'a> {
                 if let Err(failure) = self.start_event_sub_process(start, variables, None) {
                     self.fail(start, failure, Cue::Enter);
                 }
-                return;
+                return false;
             }
             let status = self.instance.token(token).status.clone();
             self.copy_status(scope, status);
             at = scope;
         }
-        if self.instance.caller.is_some() {
-            self.post(Post::Escalation { code });
+        let Some(caller) = &self.instance.caller else { return false };
+        let ends = caller.ended_by_all || code.iter().any(|it| caller.ended_by.contains(it));
+        let own = self.instance.variables().into_iter().flatten();
+        let variables = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let post = Post::Escalation { code, variables };
+        if ends {
+            self.open(token, Slot::Own(0), WaitFor::Delivery(post));
+        } else {
+            self.post(post);
+        }
+        ends
+    }
+
+    /// What a called process says of itself while it runs is mapped as at its end.
+    pub(crate) fn hear_from_child(&mut self, token: TokenId, variables: Assignments) {
+        if let Err(failure) = self.take_from_child(token, variables) {
+            self.fail(token, failure, Cue::Offer);
+        }
+    }
+
+    fn take_from_child(&mut self, token: TokenId, variables: Assignments) -> Result<(), Failure> {
+        let node = self.node_of(token);
+        self.take_child_results(token, variables);
+        self.hand_over(token, node)
+    }
+
+    /// The escalation that makes a handler end what raised it: `Some(None)` is any.
+    fn ending_escalation(&self, handler: Handler) -> Option<Option<&'a Name>> {
+        let (Handler::Boundary(token) | Handler::EventSubProcess(token)) = handler;
+        let node = self.node_of(token);
+        match &node.element {
+            Element::Boundary(it) if it.interrupting => escalation(&it.triggers),
+            Element::Start(it) => {
+                let around = node.parent.map(|it| &self.plan.node(it).element);
+                match around {
+                    Some(Element::EventSubProcess(event)) if event.interrupting => {
+                        escalation(&it.triggers)
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
         }
     }
 

@@ -60,8 +60,13 @@ pub fn handle(
                 return Err(Rejection::WrongWait { wait, asked: "raise an error" });
             }
             let mut run = Run::new(plan, instance, now);
-            let failure = Failure { kind: FailureKind::Error, code: Some(code), message };
-            run.fail_with(it.token, failure, variables, Cue::Offer);
+            let failure = Failure { kind: FailureKind::Error, code, message };
+            if matches!(*it.on, WaitFor::Child { .. }) {
+                run.hear_from_child(it.token, variables);
+                run.fail_with(it.token, failure, Vec::new(), Cue::Offer);
+            } else {
+                run.fail_with(it.token, failure, variables, Cue::Offer);
+            }
             Ok(run.finish())
         }
         Command::Escalate { wait, code, variables } => {
@@ -70,17 +75,25 @@ pub fn handle(
                 return Err(Rejection::WrongWait { wait, asked: "raise an escalation" });
             }
             let mut run = Run::new(plan, instance, now);
-            run.escalate(it.token, Some(code), variables);
+            if matches!(*it.on, WaitFor::Child { .. }) {
+                run.hear_from_child(it.token, variables);
+                run.escalate(it.token, code, Vec::new());
+            } else {
+                run.escalate(it.token, code, variables);
+            }
             Ok(run.finish())
         }
         Command::Fail { wait, retries, message } => {
             let it = open_wait(instance, wait)?;
-            if !matches!(*it.on, WaitFor::Work(_)) {
+            let is_work = matches!(*it.on, WaitFor::Work(_));
+            if !is_work && !matches!(*it.on, WaitFor::Child { .. }) {
                 return Err(Rejection::WrongWait { wait, asked: "fail" });
             }
             let mut run = Run::new(plan, instance, now);
-            run.emit(Event::RetriesSet { wait, retries });
-            if retries == 0 {
+            if is_work {
+                run.emit(Event::RetriesSet { wait, retries });
+            }
+            if retries == 0 || !is_work {
                 run.incident(it.token, Failure::new(FailureKind::Work, message), Cue::Offer);
             }
             Ok(run.finish())
@@ -195,7 +208,7 @@ impl Run<'_> {
         self.instance.scope(scope).performer.busy.filter(|it| *it != token)
     }
 
-    fn complete(&mut self, id: WaitId, wait: &Wait, variables: Assignments) {
+    pub(crate) fn complete(&mut self, id: WaitId, wait: &Wait, variables: Assignments) {
         let token = wait.token;
         if self.instance.incidents.contains_key(&token) {
             self.emit(Event::IncidentResolved { token });

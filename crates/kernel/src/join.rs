@@ -116,23 +116,44 @@ impl<'a> Run<'a> {
         if node.incoming.len() < 2 {
             return Ok(Step::Leave);
         }
-        let at = self.instance.token(token).node;
-        let scope = self.instance.scope(self.instance_scope(token));
+        let it = self.instance.token(token);
+        let (at, via) = (it.node, it.via.expect("tokens come to joins by flows"));
+        let scope_id = self.instance_scope(token);
+        let scope = self.instance.scope(scope_id);
+        if let Some(round) = scope.rounds.get(&at)
+            && !round.contains(&via)
+        {
+            let flows: Vec<FlowId> = round.iter().copied().chain([via]).collect();
+            let over = flows.len() == node.incoming.len();
+            self.emit(Event::TokenGone { token, state: State::Departed });
+            self.round(scope_id, at, if over { Vec::new() } else { flows });
+            self.settle(scope_id);
+            return Ok(Step::Settled);
+        }
         let parked: Vec<(FlowId, TokenId)> = scope
             .joins
             .get(&at)
             .into_iter()
             .flatten()
-            .flat_map(|(flow, tokens)| tokens.iter().map(|it| (*flow, *it)))
+            .filter_map(|(flow, tokens)| Some((*flow, *tokens.front()?)))
+            .filter(|(flow, _)| *flow != via)
             .collect();
-        let extra = vec![("activationCount".into(), (parked.len() as i64 + 1).into())];
+        let count = i64::try_from(parked.len()).expect("a node has fewer than 2^63 flows") + 1;
+        let extra = vec![("activationCount".into(), count.into())];
         if !self.holds_with(token, activation, &extra)? {
             self.emit(Event::TokenParked { token, inclusive: false });
             return Ok(Step::Settled);
         }
-        let others: Vec<TokenId> = parked.into_iter().map(|(_, token)| token).collect();
+        let (flows, others): (Vec<FlowId>, Vec<TokenId>) = parked.into_iter().unzip();
         self.absorb(token, &others);
+        if flows.len() + 1 < node.incoming.len() {
+            self.round(scope_id, at, flows.into_iter().chain([via]).collect());
+        }
         Ok(Step::Leave)
+    }
+
+    fn round(&mut self, scope: TokenId, node: NodeId, flows: Vec<FlowId>) {
+        self.emit(Event::RoundChanged { scope, node, flows });
     }
 
     /// Sends a branch with variables of its own along each flow.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::{
     element::Step,
-    plan::{Element, FlowId, Node, RestrictionScope, ScopeOutput},
+    plan::{Call, Element, FlowId, Node, RestrictionScope, ScopeOutput, Write},
     run::Run,
     state::{Cue, Role, State},
     vocabulary::{Assignments, Event, Failure, FailureKind, Gate, Reads, Slot, TokenId, WaitFor},
@@ -77,13 +77,28 @@ impl<'a> Run<'a> {
             Element::Receive(_) | Element::Decision => {}
             _ => {}
         }
-        match self.enter_element(token, node)? {
+        let step = self.enter_element(token, node)?;
+        self.take_step(token, step)
+    }
+
+    /// Acts on what an element answered.
+    pub(crate) fn take_step(&mut self, token: TokenId, step: Step) -> Result<(), Failure> {
+        match step {
             Step::Wait => {
                 self.emit(Event::TokenState { token, state: State::Busy });
                 Ok(())
             }
             Step::Settled => Ok(()),
-            Step::Leave => self.work_done(token),
+            Step::Leave => {
+                // What the work wrote may have made a condition beside it true.
+                if !self.instance.token(token).guards.is_empty() {
+                    self.weigh_conditions();
+                }
+                if self.instance.tokens.contains_key(&token) {
+                    self.work_done(token)?;
+                }
+                Ok(())
+            }
         }
     }
 
@@ -179,7 +194,7 @@ impl<'a> Run<'a> {
     }
 
     /// Output mappings: what the world around sees of what happened inside.
-    fn hand_over(&mut self, token: TokenId, node: &Node) -> Result<(), Failure> {
+    pub(crate) fn hand_over(&mut self, token: TokenId, node: &Node) -> Result<(), Failure> {
         let outer = self.base_layer(token);
         let outputs = node.extras.as_ref().map_or(&[][..], |it| &it.outputs);
         let values = self.eval_all(token, outputs)?;
@@ -203,6 +218,19 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// What a called process brought is there for the output mappings; the rest goes on only where
+    /// the call says so.
+    pub(crate) fn take_child_results(&mut self, token: TokenId, values: Assignments) {
+        let own = self.own_layer(token);
+        for (name, value) in &values {
+            self.set(own, name.clone(), Some(value.clone()));
+        }
+        if let Element::Call(Call { all_out: true, .. }) = self.node_of(token).element {
+            let base = self.base_layer(token);
+            self.write_all(base, values);
+        }
+    }
+
     pub(crate) fn take_result(
         &mut self,
         token: TokenId,
@@ -214,7 +242,8 @@ impl<'a> Run<'a> {
             return;
         }
         let node = self.node_of(token);
-        let mapped = node.extras.as_ref().is_some_and(|it| !it.outputs.is_empty());
+        let mapped = node.extras.as_ref().is_some_and(|it| !it.outputs.is_empty())
+            && self.plan.policy.write != Write::Propagate { mapped: true };
         if mapped {
             // What is mapped is mapped from here; the rest goes with the layer.
             let own = self.own_layer(token);

@@ -251,6 +251,10 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let flows = self.choose(host, node)?;
+        if node.compensation.is_some() && !self.instance.scope(host).compensations.is_empty() {
+            let to = self.instance_scope(host);
+            self.emit(Event::CompensationsMoved { from: host, to });
+        }
         self.withdraw_guards(host);
         self.leave(host, node, &flows);
         Ok(())

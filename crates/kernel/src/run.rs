@@ -10,7 +10,7 @@ use travertine_expr::{EvalError, Name, Program, Value};
 
 use crate::{
     apply::apply,
-    plan::{Node, NodeId, Plan, Write},
+    plan::{Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
     state::{Cue, Instance, Role, Status},
     view::View,
     vocabulary::{
@@ -50,7 +50,8 @@ impl<'a> Run<'a> {
         let mut steps = self.plan.turn_steps_max;
         loop {
             self.weigh_conditions();
-            let Some((_, &token)) = self.instance.agenda.first() else {
+            let next = self.instance.agenda.first().or_else(|| self.instance.late.first());
+            let Some((_, &token)) = next else {
                 if self.fire_inclusive_joins() {
                     continue;
                 }
@@ -92,6 +93,7 @@ impl<'a> Run<'a> {
             Cue::Childless => self.childless(token),
             Cue::Complete => self.work_done(token),
             Cue::Exit => self.exit(token),
+            Cue::Throw => self.throw_late(token),
             Cue::Offer => self.offer_again(token),
         };
         if let Err(failure) = outcome {
@@ -182,7 +184,7 @@ impl<'a> Run<'a> {
     pub(crate) fn write(&mut self, layer: LayerId, name: Name, value: Option<Value>) {
         let target = match self.plan.policy.write {
             Write::Local => self.solid(layer),
-            Write::Propagate => self.holder(layer, &name),
+            Write::Propagate { .. } => self.holder(layer, &name),
         };
         self.set(target, name, value);
     }
@@ -222,10 +224,21 @@ impl<'a> Run<'a> {
     fn holder(&self, mut layer: LayerId, name: &str) -> LayerId {
         loop {
             let it = &self.instance.layers[&layer];
+            let holds = it.variables.contains_key(name) || it.run && self.is_output(it.owner, name);
             match it.parent {
-                Some(parent) if !it.variables.contains_key(name) => layer = parent,
+                Some(parent) if !holds => layer = parent,
                 _ => return layer,
             }
+        }
+    }
+
+    /// Whether a run adds the variable to the list of results, so that it is the run's own.
+    fn is_output(&self, run: TokenId, name: &str) -> bool {
+        match self.node_of(run).repeat.as_deref() {
+            Some(Repeat::Each(Each { output: Some((_, OutputItem::Variable(it))), .. })) => {
+                &**it == name
+            }
+            _ => false,
         }
     }
 

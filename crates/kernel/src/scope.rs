@@ -2,7 +2,7 @@
 
 use crate::{
     element::Step,
-    plan::{Element, NodeId},
+    plan::{Compensation, Element, NodeId},
     run::Run,
     state::{Cue, Failing, Instance, ROOT, Role, ScopeKind, State},
     status,
@@ -88,7 +88,14 @@ impl Run<'_> {
             return Ok(());
         }
         if let Some(&next) = scope.queue.last() {
-            self.recall(next, host);
+            match self.plan.policy.compensation {
+                Compensation::InTurn => self.recall(next, host),
+                Compensation::Together => {
+                    for token in scope.queue.clone().into_iter().rev() {
+                        self.recall(token, host);
+                    }
+                }
+            }
             return Ok(());
         }
         if let Some(cause) = scope.failing.clone() {

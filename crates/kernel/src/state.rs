@@ -48,6 +48,10 @@ pub struct Instance {
     pub steps: u64,
     /// Tokens that must be looked at, in that order.
     pub(crate) agenda: Table<u64, TokenId>,
+    /// Tokens that must be looked at once no other must.
+    pub(crate) late: Table<u64, TokenId>,
+    /// The waits for signals, by name.
+    pub(crate) signals: BTreeMap<Name, BTreeSet<WaitId>>,
     /// The waits for conditions.
     pub(crate) conditions: BTreeSet<WaitId>,
     /// Joins of the inclusive kind that have tokens.
@@ -162,6 +166,8 @@ pub enum Cue {
     Complete,
     /// It may leave.
     Exit,
+    /// It makes its events happen, now that all others rest.
+    Throw,
     /// Its work is offered again.
     Offer,
 }
@@ -194,6 +200,8 @@ pub struct Scope {
     /// The merged status of the tokens that are done.
     pub done: Merged,
     pub(crate) joins: BTreeMap<NodeId, BTreeMap<FlowId, VecDeque<TokenId>>>,
+    /// Complex joins that have gone on and take the rest of their round, by the flows they have.
+    pub(crate) rounds: BTreeMap<NodeId, BTreeSet<FlowId>>,
     pub(crate) census: Option<BTreeMap<NodeId, u32>>,
 }
 
@@ -348,7 +356,7 @@ impl Instance {
 
     /// Whether there is work left that needs nothing from outside.
     pub fn is_unfinished(&self) -> bool {
-        !self.agenda.is_empty()
+        !self.agenda.is_empty() || !self.late.is_empty()
     }
 
     /// How the instance ended.

@@ -160,7 +160,11 @@ impl<'a> Run<'a> {
                 self.start_event_sub_process(token, variables, repeat)
             }
             Role::Flow | Role::Run(_) | Role::Branch(_) | Role::Compensation => {
-                self.take_results(token, variables);
+                if matches!(*wait.on, WaitFor::Child { .. }) {
+                    self.take_child_results(token, variables);
+                } else {
+                    self.take_results(token, variables);
+                }
                 self.stamp(token);
                 if matches!(node.element, Element::Receive(_) | Element::Decision) {
                     self.operate(token, node, true)?;
@@ -314,9 +318,7 @@ impl<'a> Run<'a> {
             self.rearm_start(scope, event, next);
         }
         let own = self.own_layer(host);
-        for (name, value) in variables {
-            self.set(own, name, Some(value));
-        }
+        self.write_all(own, variables);
         if let Err(failure) = self.enter(host) {
             self.fail(host, failure, crate::state::Cue::Enter);
         }
@@ -362,11 +364,19 @@ impl<'a> Run<'a> {
             unreachable!("only conditions wait for conditions")
         };
         let named = variables.is_empty() || changed.iter().any(|it| variables.contains(it));
-        let read = when.reads().is_none_or(|reads| changed.iter().any(|it| reads.contains(it)));
+        // A condition that reads nothing is as good as one that may read anything.
+        let read = when.reads().is_none_or(|reads| {
+            reads.is_empty() || changed.iter().any(|it| reads.contains(it))
+        });
         if !is_new && !(named && read) {
             return;
         }
-        match self.holds(wait.token, when) {
+        // A boundary event sees what its activity sees.
+        let viewer = match self.instance.token(wait.token).role {
+            Role::Guard(of) => of,
+            _ => wait.token,
+        };
+        match self.holds(viewer, when) {
             Ok(true) => {
                 self.emit(Event::WaitClosed { wait: id });
                 if let Err(failure) = self.met(&wait, position, Vec::new()) {

@@ -128,9 +128,10 @@ impl Variables for View<'_> {
 }
 
 impl Each {
-    /// What the run of that index works on: an item, or a slice of them in a batch.
+    /// What the run of that index works on: an item, or a slice of them in a batch. Where only the
+    /// number of runs is known, it is the index.
     pub(crate) fn item(&self, index: u32) -> Option<Value> {
-        let items = self.items.as_ref()?;
+        let Some(items) = &self.items else { return Some(index.into()) };
         let Some(size) = self.batch_size else { return items.get(index as usize).cloned() };
         let from = index as usize * size as usize;
         let to = items.len().min(from + size as usize);

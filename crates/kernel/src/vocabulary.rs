@@ -78,7 +78,7 @@ pub enum Command {
         /// The wait.
         wait: WaitId,
         /// The error's code.
-        code: Name,
+        code: Option<Name>,
         /// What it says to people.
         message: String,
         /// The variables it brings.
@@ -89,7 +89,7 @@ pub enum Command {
         /// The wait.
         wait: WaitId,
         /// The escalation's code.
-        code: Name,
+        code: Option<Name>,
         /// The variables it brings.
         variables: Assignments,
     },
@@ -125,13 +125,17 @@ pub enum Command {
     Cancel,
 }
 
-/// The errors a caller has a handler for.
+/// The errors a caller has a handler for, and the escalations that would make it end the call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catches {
     /// Whether it catches every error.
     pub all: bool,
     /// The codes it catches.
     pub codes: Vec<Name>,
+    /// Whether every escalation ends what raised it.
+    pub ended_by_all: bool,
+    /// The codes of escalations that end what raised them.
+    pub ended_by: Vec<Name>,
 }
 
 /// A fact. It has happened and cannot be refused.
@@ -291,6 +295,15 @@ pub enum Event {
         scope: TokenId,
         /// The tokens.
         tokens: Vec<TokenId>,
+    },
+    /// A complex join has gone on, or has taken another token of the same round.
+    RoundChanged {
+        /// The scope.
+        scope: TokenId,
+        /// The join.
+        node: NodeId,
+        /// The flows whose token it has had; none once the round is over.
+        flows: Vec<FlowId>,
     },
     /// One run of a multi-instance activity is complete.
     RunEnded {
@@ -491,6 +504,8 @@ pub enum Post {
     Escalation {
         /// Its code.
         code: Option<Name>,
+        /// The variables of the process that raised it.
+        variables: Assignments,
     },
 }
 

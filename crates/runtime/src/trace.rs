@@ -32,9 +32,11 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
         }
         Command::Complete { wait, variables } => format!("complete {}{}", wait.0, with(variables)),
         Command::Raise { wait, code, variables, .. } => {
+            let code = code.as_deref().unwrap_or("without a code");
             format!("raise error {code} at {}{}", wait.0, with(variables))
         }
         Command::Escalate { wait, code, variables } => {
+            let code = code.as_deref().unwrap_or("without a code");
             format!("raise escalation {code} at {}{}", wait.0, with(variables))
         }
         Command::Fail { wait, retries, message } => {
@@ -101,6 +103,9 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         Event::CompensationQueued { scope, tokens } => {
             let tokens: Vec<String> = tokens.iter().map(|it| it.0.to_string()).collect();
             format!("scope {} will recall {}", scope.0, tokens.join(" "))
+        }
+        Event::RoundChanged { node: at, flows, .. } => {
+            format!("{} has had {} tokens of its round", node(plan, *at), flows.len())
         }
         Event::RunEnded { scope, index, output } => {
             let output = output.as_ref().map_or_else(String::new, |it| format!(": {it}"));

@@ -174,13 +174,13 @@ impl Scenario {
     pub fn raise(&mut self, node: &str, code: &str) {
         let wait = self.wait(node);
         let message = format!("{code} was raised");
-        self.must(Command::Raise { wait, code: code.into(), message, variables: Vec::new() });
+        self.must(Command::Raise { wait, code: Some(code.into()), message, variables: Vec::new() });
     }
 
     /// The work at a node raises an escalation.
     pub fn escalate(&mut self, node: &str, code: &str) {
         let wait = self.wait(node);
-        self.must(Command::Escalate { wait, code: code.into(), variables: Vec::new() });
+        self.must(Command::Escalate { wait, code: Some(code.into()), variables: Vec::new() });
     }
 
     /// The work at a node fails for a technical reason.

@@ -65,10 +65,13 @@ impl<'a> Lowering<'a> {
         })
     }
 
+    /// Without a word about results all of them come back: a call is for something.
     fn all_out(&self, node: Node<'a>) -> bool {
         is_true_ext(node, &Ns::Travertine, "allOut").unwrap_or_else(|| match self.dialect {
             Dialect::Camunda7 => camunda_all(node, "out"),
-            Dialect::Native | Dialect::Camunda8 => false,
+            Dialect::Native | Dialect::Camunda8 => {
+                node.extensions(&Ns::Travertine, "output").next().is_none()
+            }
         })
     }
 }

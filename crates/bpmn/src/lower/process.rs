@@ -30,9 +30,10 @@ impl<'a> Lowering<'a> {
     fn policy(&self, process: Node<'a>) -> Policy {
         let mut policy = self.cx.options.policy.unwrap_or(match self.dialect {
             Dialect::Native => Policy::NATIVE,
-            Dialect::Camunda7 | Dialect::Camunda8 => Policy::CAMUNDA,
+            Dialect::Camunda7 => Policy::CAMUNDA7,
+            Dialect::Camunda8 => Policy::CAMUNDA8,
         });
-        let words = [("local", Write::Local), ("propagate", Write::Propagate)];
+        let words = [("local", Write::Local), ("propagate", Write::Propagate { mapped: false })];
         self.choose(process, "write", &words, &mut policy.write);
         let words = [("mapped", ScopeOutput::Mapped), ("all", ScopeOutput::All)];
         self.choose(process, "scopeOutput", &words, &mut policy.scope_output);

@@ -226,7 +226,9 @@ fn named_messages(node: Node<'_>) -> usize {
 }
 
 fn name_or_id(node: Node<'_>) -> Option<&str> {
-    node.attr("name").filter(|it| !it.is_empty()).or_else(|| node.id())
+    // A name is a variable's where it could be one; people also write prose there.
+    let named = node.attr("name").filter(|it| !it.is_empty() && !it.contains(char::is_whitespace));
+    named.or_else(|| node.id()).or_else(|| node.attr("name"))
 }
 
 /// What an association of the same activity feeds a data input from, or a data output to.

@@ -20,10 +20,10 @@ fn the_dialect_of_a_model_decides_its_policies() {
     let plain = around("<userTask id='n'/>");
     assert_eq!(plan(&plain).policy, Policy::NATIVE);
     let text = camunda7(&around("<userTask id='n' camunda:assignee='kermit'/>"));
-    assert_eq!(plan(&text).policy, Policy::CAMUNDA);
+    assert_eq!(plan(&text).policy, Policy::CAMUNDA7);
     let cloud = "xmlns:modeler='http://camunda.org/schema/modeler/1.0' \
                  modeler:executionPlatform='Camunda Cloud' targetNamespace";
-    assert_eq!(plan(&plain.replacen("targetNamespace", cloud, 1)).policy, Policy::CAMUNDA);
+    assert_eq!(plan(&plain.replacen("targetNamespace", cloud, 1)).policy, Policy::CAMUNDA8);
 }
 
 #[test]

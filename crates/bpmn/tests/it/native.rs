@@ -41,10 +41,11 @@ fn a_process_chooses_its_policies() {
     );
     let plan = plan(&text);
     let chosen = Policy {
-        write: Write::Propagate,
+        write: Write::Propagate { mapped: false },
         scope_output: ScopeOutput::All,
         unhandled_error: UnhandledError::Fail,
         compensate_on_error: CompensateOnError::Always,
+        ..Policy::NATIVE
     };
     assert_eq!((plan.policy, plan.steps_max), (chosen, Some(1000)));
     let status: Vec<_> =

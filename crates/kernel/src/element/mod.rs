@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{EvalError, Value};
+use travertine_expr::{EvalError, Name, Value};
 
 use crate::{
     plan::{Call, Catch, Element, Node, Send, Throw, Work},
     run::{Run, script_failure},
-    state::{Role, ScopeKind},
-    vocabulary::{Failure, FailureKind, Job, Post, Slot, TokenId, WaitFor},
+    state::{Cue, Role, ScopeKind},
+    vocabulary::{
+        Assignments, Event, Failure, FailureKind, Job, Post, Slot, TokenId, WaitFor, WaitId,
+    },
 };
 
 /// What becomes of the token.
@@ -69,7 +71,14 @@ impl<'a> Run<'a> {
                 Ok(Step::Wait)
             }
             Element::Boundary(_) => unreachable!("boundary events are triggered, not entered"),
-            Element::Throw(throws) => self.throw_all(token, throws),
+            Element::Throw(throws) => {
+                // Whoever is on the way to a signal shall hear it.
+                if throws.iter().any(|it| matches!(it, Throw::Signal { .. })) {
+                    self.emit(Event::TokenCued { token, cue: Cue::Throw });
+                    return Ok(Step::Settled);
+                }
+                self.throw_all(token, throws)
+            }
             Element::Exclusive => Ok(Step::Leave),
             Element::Parallel => self.join_parallel(token, node),
             Element::Inclusive => self.join_inclusive(token, node),
@@ -140,6 +149,28 @@ impl<'a> Run<'a> {
         Ok(Step::Wait)
     }
 
+    /// Makes the events of a throw event happen that wait for all others to rest.
+    pub(crate) fn throw_late(&mut self, token: TokenId) -> Result<(), Failure> {
+        let Element::Throw(throws) = &self.node_of(token).element else {
+            unreachable!("only throw events throw")
+        };
+        let step = self.throw_all(token, throws)?;
+        self.take_step(token, step)
+    }
+
+    /// Gives a signal to everyone in the instance who waits for it now.
+    fn signal(&mut self, name: &Name, payload: &Assignments) {
+        let Some(waits) = self.instance.signals.get(name) else { return };
+        let waits: Vec<WaitId> = waits.iter().copied().collect();
+        for id in waits {
+            // An earlier one may have taken a later one away.
+            let Some(wait) = self.instance.waits.get(&id).cloned() else { continue };
+            if !self.instance.incidents.contains_key(&wait.token) {
+                self.complete(id, &wait, payload.clone());
+            }
+        }
+    }
+
     fn throw_all(&mut self, token: TokenId, throws: &'a [Throw]) -> Result<Step, Failure> {
         let mut step = Step::Leave;
         for throw in throws {
@@ -151,9 +182,14 @@ impl<'a> Run<'a> {
                 Throw::Signal { name, payload } => {
                     let name = self.eval_name(token, name)?;
                     let payload = self.eval_all(token, payload)?;
+                    self.signal(&name, &payload);
                     self.post(Post::Signal { name, payload });
                 }
-                Throw::Escalation { code } => self.escalate(token, code.clone(), Vec::new()),
+                Throw::Escalation { code } => {
+                    if self.escalate(token, code.clone(), Vec::new()) {
+                        step = Step::Wait;
+                    }
+                }
                 Throw::Error { code, message } => {
                     let message = match message {
                         Some(program) => self.eval_name(token, program)?.to_string(),

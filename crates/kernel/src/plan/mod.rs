@@ -158,6 +158,8 @@ pub struct Policy {
     pub unhandled_error: UnhandledError,
     /// Which failing scopes compensate what they had completed.
     pub compensate_on_error: CompensateOnError,
+    /// How many compensations run at a time.
+    pub compensation: Compensation,
 }
 
 impl Policy {
@@ -167,10 +169,18 @@ impl Policy {
         scope_output: ScopeOutput::Mapped,
         unhandled_error: UnhandledError::Incident,
         compensate_on_error: CompensateOnError::Transaction,
+        compensation: Compensation::InTurn,
     };
 
-    /// The choices of models made for Camunda.
-    pub const CAMUNDA: Self = Self { write: Write::Propagate, ..Self::NATIVE };
+    /// The choices of models made for Camunda 7.
+    pub const CAMUNDA7: Self = Self {
+        write: Write::Propagate { mapped: true },
+        compensation: Compensation::Together,
+        ..Self::NATIVE
+    };
+
+    /// The choices of models made for Camunda 8.
+    pub const CAMUNDA8: Self = Self { write: Write::Propagate { mapped: false }, ..Self::CAMUNDA7 };
 }
 
 /// Where a write goes.
@@ -179,7 +189,11 @@ pub enum Write {
     /// To the layer of the writer.
     Local,
     /// To the nearest layer that has the name, else to the outermost.
-    Propagate,
+    Propagate {
+        /// Whether that holds for the results of an activity with output mappings too. Otherwise
+        /// they stay with the activity, and only what is mapped goes on.
+        mapped: bool,
+    },
 }
 
 /// What of a scope's variables its parent sees at the end.
@@ -198,6 +212,15 @@ pub enum UnhandledError {
     Incident,
     /// The whole instance fails.
     Fail,
+}
+
+/// How many compensations run at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compensation {
+    /// One, the youngest first.
+    InTurn,
+    /// All that were asked for.
+    Together,
 }
 
 /// Which failing scopes compensate what they had completed.

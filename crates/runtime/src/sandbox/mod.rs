@@ -147,7 +147,7 @@ impl Sandbox {
         message: &str,
         variables: Assignments,
     ) -> Result<(), Error> {
-        let (code, message) = (code.into(), message.to_owned());
+        let (code, message) = (Some(code.into()), message.to_owned());
         self.ask(to.instance, Command::Raise { wait: to.wait, code, message, variables })
     }
 
@@ -158,7 +158,7 @@ impl Sandbox {
         code: &str,
         variables: Assignments,
     ) -> Result<(), Error> {
-        self.ask(to.instance, Command::Escalate { wait: to.wait, code: code.into(), variables })
+        self.ask(to.instance, Command::Escalate { wait: to.wait, code: Some(code.into()), variables })
     }
 
     /// The work that a token waits for has failed for a technical reason. At no retries left it
@@ -198,7 +198,7 @@ impl Sandbox {
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.
     pub fn signal(&mut self, name: &str, variables: &Assignments) -> Result<(), Error> {
-        self.broadcast(name, variables);
+        self.broadcast(None, name, variables);
         self.settle()
     }
 

@@ -169,7 +169,7 @@ impl Sandbox {
             Ending::Completed => Command::Complete { wait, variables },
             Ending::Failed(failure) => Command::Raise {
                 wait,
-                code: failure.code.clone().unwrap_or_else(|| "".into()),
+                code: failure.code.clone(),
                 message: failure.message.clone(),
                 variables,
             },
@@ -258,13 +258,14 @@ impl Sandbox {
                     ttl_ms: None,
                 });
             }
-            Post::Signal { name, payload } => self.broadcast(name, payload),
-            Post::Escalation { code } => {
+            // The sender has told its own tokens already.
+            Post::Signal { name, payload } => self.broadcast(Some(from), name, payload),
+            Post::Escalation { code, variables } => {
                 let Some(to) = self.instances[&from].caller else { return };
                 let command = Command::Escalate {
                     wait: to.wait,
-                    code: code.clone().unwrap_or_else(|| "".into()),
-                    variables: Vec::new(),
+                    code: code.clone(),
+                    variables: variables.clone(),
                 };
                 self.todo.push_back(Todo::Escalate { to, command });
             }
@@ -295,8 +296,14 @@ impl Sandbox {
     }
 
     /// Tells all that wait for a signal at this moment.
-    pub(super) fn broadcast(&mut self, name: &str, variables: &Assignments) {
-        for to in self.signals.all(name) {
+    pub(super) fn broadcast(
+        &mut self,
+        from: Option<InstanceId>,
+        name: &str,
+        variables: &Assignments,
+    ) {
+        let all = self.signals.all(name);
+        for to in all.into_iter().filter(|it| Some(it.instance) != from) {
             self.signals.remove(to);
             let variables = variables.clone();
             self.todo.push_back(Todo::Meet { to, variables, message: None });
