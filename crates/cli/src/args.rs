@@ -23,7 +23,7 @@ Examples:
 )]
 pub(crate) struct Args {
     /// When to use colours; `NO_COLOR` is respected
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", display_order = 100)]
     pub(crate) color: ColorChoice,
 
     #[command(subcommand)]

@@ -5,10 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use travertine_expr::time::{self, TimeError, Timer};
 use travertine_runtime::Timestamp;
 
-/// What the clock of this machine shows.
+/// What the clock of this machine shows. In whole seconds, because people read it.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(seconds.saturating_mul(1_000))
 }
 
 /// The point in time that a text of ISO 8601 means.

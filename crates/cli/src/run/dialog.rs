@@ -32,6 +32,9 @@ pub(crate) fn talk(world: &mut World, prompt: &mut Prompt, out: &Screen) -> Resu
     Ok(None)
 }
 
+/// How many lines of a list people read.
+const LINES_MAX: usize = 40;
+
 /// What tells one pending thing from another.
 type Key = (InstanceId, TokenId, Option<WaitId>);
 
@@ -219,7 +222,9 @@ impl Dialog<'_> {
 
     fn list(&mut self) {
         let now = self.world.sandbox().now();
-        let all = self.world.pending();
+        let mut all = self.world.pending();
+        let more = all.len().saturating_sub(LINES_MAX);
+        all.truncate(LINES_MAX);
         let width = all.iter().map(|it| it.title().chars().count()).max().unwrap_or_default();
         let mut number = 0;
         for it in all {
@@ -232,6 +237,9 @@ impl Dialog<'_> {
             let here = if Some(key(&it)) == self.current { '*' } else { ' ' };
             let (kind, title) = (it.kind(), it.title());
             self.out.line(format!("{here}{mark:>3}  {kind:<9}  {title:<width$}  {}", it.why(now)));
+        }
+        if more > 0 {
+            self.say(&format!("and {more} more"));
         }
     }
 

@@ -11,6 +11,9 @@ use super::{
 };
 use crate::{diagnostic, json, paint::Paint, screen::Screen, status::Status};
 
+/// How many lines people read about what waits.
+const LINES_MAX: usize = 20;
+
 /// How far an instance came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -114,16 +117,28 @@ fn instance(record: &Record, world: &World, out: &Screen) {
     }
     let mut all = pending::of(record);
     all.sort_by_key(Pending::rank);
+    let now = world.sandbox().now();
+    let mut same: Vec<(String, &Pending, usize)> = Vec::new();
     for it in &all {
+        let line = format!("{}: {}", paint.bold(it.title()), it.why(now));
+        match same.last_mut() {
+            Some((known, _, count)) if *known == line => *count += 1,
+            Some(_) | None => same.push((line, it, 1)),
+        }
+    }
+    for (line, it, count) in same.iter().take(LINES_MAX) {
         let kind = match it.what {
             What::Incident(_) | What::Stuck(_) => paint.red(it.kind()),
             What::Wait(..) | What::Condition(_) | What::Tokens => paint.cyan(it.kind()),
         };
-        let title = paint.bold(it.title());
-        out.line(format!("  {kind} {title}: {}", it.why(world.sandbox().now())));
+        let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
+        out.line(format!("  {kind} {line}{times}"));
         if let Some(way_out) = it.way_out() {
             out.line(format!("    way out: {way_out}"));
         }
+    }
+    if same.len() > LINES_MAX {
+        out.line(format!("  and {} more; --json shows them all", same.len() - LINES_MAX));
     }
 }
 

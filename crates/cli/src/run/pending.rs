@@ -208,7 +208,7 @@ impl Pending {
         let text = match &self.what {
             What::Incident(failure) => failure.message.clone(),
             What::Stuck(reason) => format!("cannot call: {reason}"),
-            What::Condition(text) => format!("waits until {text}"),
+            What::Condition(text) => format!("waits until {text} holds"),
             What::Tokens => "waits for other tokens".to_owned(),
             What::Wait(_, on) => waits(on, now),
         };

@@ -176,6 +176,7 @@ impl Watch {
             | Event::CompensationQueued { scope: token, .. }
             | Event::CompensationsMoved { to: token, .. }
             | Event::RunEnded { scope: token, .. } => self.of_token(instance, *token),
+            Event::RoundChanged { node, .. } => Some(*node),
             Event::RetriesSet { wait, .. } | Event::WaitClosed { wait } => {
                 self.of_wait(instance, *wait)
             }
