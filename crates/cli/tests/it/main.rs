@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod check;
+mod docs;
 mod run;
 
 use std::{

@@ -1,0 +1,39 @@
+//! What `docs/cli.md` shows is what the binary prints. `UPDATE_EXPECT=1` writes it anew.
+
+use expect_test::expect_file;
+
+use super::travertine;
+
+const DOCUMENT: &str = include_str!("../../../../docs/cli.md");
+
+#[test]
+fn what_the_documentation_shows_is_what_is_printed() {
+    let mut written = String::new();
+    let mut rest = DOCUMENT;
+    while let Some((before, block)) = rest.split_once("```console\n") {
+        let (shown, after) = block.split_once("```\n").unwrap();
+        let call = shown.lines().next().unwrap();
+        let args = words(call.strip_prefix("$ travertine ").unwrap());
+        let called = travertine(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        written += &format!("{before}```console\n{call}\n{}{}```\n", called.out, called.err);
+        rest = after;
+    }
+    written += rest;
+    expect_file!["../../../../docs/cli.md"].assert_eq(&written);
+}
+
+/// The words of a call, with what stands in single quotes kept together.
+fn words(call: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (position, part) in call.split('\'').enumerate() {
+        let last = words.last_mut().unwrap();
+        if position % 2 == 1 {
+            last.push_str(part);
+            continue;
+        }
+        let mut parts = part.split(' ');
+        last.push_str(parts.next().unwrap());
+        words.extend(parts.map(str::to_owned));
+    }
+    words
+}
