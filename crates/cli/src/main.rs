@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let out = Screen::stdout(args.color);
     let err = Screen::stderr(args.color);
     let done = match &args.command {
-        Command::Check(check) => check::check(check, &out, &err),
+        Command::Check(check) => check::check(check, &out),
         Command::Run(run) => run::run(run, &out, &err),
     };
     let status = done.unwrap_or_else(|error| {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::{args, files::Models, json, screen::Screen, status::Status};
 
 /// Reads the files and reports.
-pub(crate) fn check(args: &args::Check, out: &Screen, _err: &Screen) -> Result<Status> {
+pub(crate) fn check(args: &args::Check, out: &Screen) -> Result<Status> {
     let models = Models::read(&args.files)?;
     let report = models.report();
     if args.json {

@@ -9,7 +9,7 @@ use travertine_kernel::{Assignments, WaitFor};
 use travertine_runtime::{Address, Message};
 
 use super::{
-    pending::{Pending, What},
+    pending::{Kind, Pending, What},
     world::World,
 };
 use crate::{clock, files, pairs, screen::Screen};
@@ -153,7 +153,7 @@ impl Answer {
                 Ok(world.act(|it| it.retry(found.instance, found.token))?)
             }
             Self::Message { at: Some(at), message } => {
-                let to = at.wait(world, "receive it", |it| it.kind() == "message")?;
+                let to = at.wait(world, "receive it", |it| it.kind() == Kind::Message)?;
                 Ok(world.act(|it| it.complete(to, message.variables.clone()))?)
             }
             Self::Message { at: None, message } => {

@@ -6,7 +6,7 @@ use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, Sandbox};
 
 use super::{
     answers,
-    pending::{Pending, What},
+    pending::{Kind, Pending, What},
     prompt::{Line, Prompt},
     request::{HELP, Request},
     world::World,
@@ -273,14 +273,15 @@ fn key(pending: &Pending) -> Key {
 /// What Enter does.
 fn hint(pending: &Pending) -> &'static str {
     match pending.kind() {
-        "incident" => "name=value sets variables · retry",
-        "condition" => "name=value sets variables",
-        "timer" => "Enter lets time pass until then",
-        "message" => "Enter or name=value lets the message come",
-        "signal" => "Enter or name=value sends the signal",
-        "gate" => "Enter grants it",
-        "decision" => "name=value decides",
-        _ => "Enter or name=value completes it",
+        Kind::Incident => "name=value sets variables · retry",
+        Kind::Condition => "name=value sets variables",
+        Kind::Timer => "Enter lets time pass until then",
+        Kind::Message => "Enter or name=value lets the message come",
+        Kind::Signal => "Enter or name=value sends the signal",
+        Kind::Gate => "Enter grants it",
+        Kind::Decision => "Enter or name=value decides",
+        Kind::UserTask | Kind::Job => "Enter or name=value completes it",
+        Kind::Call | Kind::Tokens => "nothing can be done about it here",
     }
 }
 

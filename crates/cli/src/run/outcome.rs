@@ -116,7 +116,7 @@ fn instance(record: &Record, world: &World, out: &Screen) {
         return;
     }
     let mut all = pending::of(record);
-    all.sort_by_key(Pending::rank);
+    all.sort_by_key(Pending::kind);
     let now = world.sandbox().now();
     let mut same: Vec<(String, &Pending, usize)> = Vec::new();
     for it in &all {

@@ -1,6 +1,6 @@
 //! What an instance waits for, and why.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
@@ -43,6 +43,40 @@ pub(crate) enum What {
     Condition(String),
     /// Other tokens must come.
     Tokens,
+}
+
+/// What kind of thing waits, the most pressing first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Incident,
+    Call,
+    UserTask,
+    Job,
+    Decision,
+    Gate,
+    Message,
+    Signal,
+    Timer,
+    Condition,
+    Tokens,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Incident => "incident",
+            Self::Call => "call",
+            Self::UserTask => "user task",
+            Self::Job => "job",
+            Self::Decision => "decision",
+            Self::Gate => "gate",
+            Self::Message => "message",
+            Self::Signal => "signal",
+            Self::Timer => "timer",
+            Self::Condition => "condition",
+            Self::Tokens => "tokens",
+        })
+    }
 }
 
 /// Everything that an instance waits for.
@@ -142,24 +176,6 @@ impl Pending {
         }
     }
 
-    /// How pressing it is, from 0.
-    pub(crate) fn rank(&self) -> usize {
-        const KINDS: [&str; 11] = [
-            "incident",
-            "call",
-            "user task",
-            "job",
-            "decision",
-            "gate",
-            "message",
-            "signal",
-            "timer",
-            "condition",
-            "tokens",
-        ];
-        KINDS.iter().position(|it| *it == self.kind()).unwrap_or(KINDS.len())
-    }
-
     /// Whether someone can do something about just this.
     pub(crate) fn is_askable(&self) -> bool {
         match &self.what {
@@ -170,28 +186,27 @@ impl Pending {
 
     /// Whether a person or a worker has something to do.
     pub(crate) fn is_work(&self) -> bool {
-        matches!(self.kind(), "user task" | "job")
+        matches!(self.kind(), Kind::UserTask | Kind::Job)
     }
 
-    /// What it is, in a word or two.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> Kind {
         match &self.what {
-            What::Incident(_) => "incident",
-            What::Stuck(_) => "call",
-            What::Condition(_) => "condition",
-            What::Tokens => "tokens",
+            What::Incident(_) => Kind::Incident,
+            What::Stuck(_) => Kind::Call,
+            What::Condition(_) => Kind::Condition,
+            What::Tokens => Kind::Tokens,
             What::Wait(_, on) => match &**on {
                 WaitFor::Work(job) => match job.kind {
-                    WorkKind::User => "user task",
-                    WorkKind::Job => "job",
+                    WorkKind::User => Kind::UserTask,
+                    WorkKind::Job => Kind::Job,
                 },
-                WaitFor::Timer { .. } => "timer",
-                WaitFor::Message { .. } => "message",
-                WaitFor::Signal { .. } => "signal",
-                WaitFor::Gate(_) => "gate",
-                WaitFor::Choice => "decision",
-                WaitFor::Condition => "condition",
-                WaitFor::Delivery(_) | WaitFor::Child { .. } => "call",
+                WaitFor::Timer { .. } => Kind::Timer,
+                WaitFor::Message { .. } => Kind::Message,
+                WaitFor::Signal { .. } => Kind::Signal,
+                WaitFor::Gate(_) => Kind::Gate,
+                WaitFor::Choice => Kind::Decision,
+                WaitFor::Condition => Kind::Condition,
+                WaitFor::Delivery(_) | WaitFor::Child { .. } => Kind::Call,
             },
         }
     }
@@ -230,7 +245,7 @@ impl Pending {
 
     /// It as data.
     pub(crate) fn data(&self, now: Timestamp, visible: &[(Name, Value)]) -> Value {
-        let kind = self.kind().replace(' ', "_");
+        let kind = self.kind().to_string().replace(' ', "_");
         let wait = self.address().map(|it| json::key(it.wait.0));
         let (name, fields) = match &self.what {
             What::Wait(_, on) => match &**on {

@@ -87,7 +87,7 @@ impl World {
     /// Everything that waits, the most pressing first.
     pub(crate) fn pending(&self) -> Vec<Pending> {
         let mut all: Vec<Pending> = self.sandbox.instances().flat_map(pending::of).collect();
-        all.sort_by_key(Pending::rank);
+        all.sort_by_key(Pending::kind);
         all
     }
 

@@ -15,7 +15,7 @@ fn what_the_documentation_shows_is_what_is_printed() {
         let call = shown.lines().next().unwrap();
         let args = words(call.strip_prefix("$ travertine ").unwrap());
         let called = travertine(&args.iter().map(String::as_str).collect::<Vec<_>>());
-        written += &format!("{before}```console\n{call}\n{}{}```\n", called.out, called.err);
+        written.extend([before, "```console\n", call, "\n", &called.out, &called.err, "```\n"]);
         rest = after;
     }
     written += rest;
