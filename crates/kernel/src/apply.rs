@@ -274,14 +274,10 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.named(wait.0);
             instance.uncue(*token);
             let opened = Wait { token: *token, slot: *slot, on: Arc::clone(on) };
-            match &**on {
-                WaitFor::Condition => {
-                    instance.conditions.insert(*wait);
-                }
-                WaitFor::Signal { name } => {
-                    instance.signals.entry(Arc::clone(name)).or_default().insert(*wait);
-                }
-                _ => {}
+            if **on == WaitFor::Condition {
+                instance.conditions.insert(*wait);
+            } else if let WaitFor::Signal { name } = &**on {
+                instance.signals.entry(Arc::clone(name)).or_default().insert(*wait);
             }
             instance.waits.insert(*wait, opened);
             instance.token_mut(*token).waits.push(*wait);
@@ -475,19 +471,15 @@ impl Instance {
 
     fn close(&mut self, id: WaitId) {
         let wait = self.waits.remove(&id).expect("events close waits that are open");
-        match &*wait.on {
-            WaitFor::Condition => {
-                self.conditions.remove(&id);
+        if *wait.on == WaitFor::Condition {
+            self.conditions.remove(&id);
+        } else if let WaitFor::Signal { name } = &*wait.on
+            && let Some(waits) = self.signals.get_mut(name)
+        {
+            waits.remove(&id);
+            if waits.is_empty() {
+                self.signals.remove(name);
             }
-            WaitFor::Signal { name } => {
-                if let Some(waits) = self.signals.get_mut(name) {
-                    waits.remove(&id);
-                    if waits.is_empty() {
-                        self.signals.remove(name);
-                    }
-                }
-            }
-            _ => {}
         }
         self.token_mut(wait.token).waits.retain(|it| *it != id);
     }

@@ -45,11 +45,12 @@ impl<'a> Run<'a> {
     }
 
     fn handler_repeats(&self, boundary: NodeId) -> bool {
-        match &self.plan.node(boundary).element {
-            Element::Boundary(Boundary { handler: Some(handler), .. }) => {
-                self.plan.node(*handler).repeat.is_some()
-            }
-            _ => false,
+        if let Element::Boundary(Boundary { handler: Some(handler), .. }) =
+            self.plan.node(boundary).element
+        {
+            self.plan.node(handler).repeat.is_some()
+        } else {
+            false
         }
     }
 
@@ -103,9 +104,10 @@ impl<'a> Run<'a> {
     /// The activity that a token which stays for compensation undoes.
     fn undoes(&self, token: TokenId) -> NodeId {
         let at = self.instance.token(token).node;
-        match &self.plan.node(at).element {
-            Element::Boundary(boundary) => boundary.attached_to,
-            _ => at,
+        if let Element::Boundary(boundary) = &self.plan.node(at).element {
+            boundary.attached_to
+        } else {
+            at
         }
     }
 
@@ -132,19 +134,16 @@ impl<'a> Run<'a> {
         };
         let (event, all) = (self.compensation_event(inside), inside.compensations.clone());
         self.emit(Event::TokenState { token, state: State::Busy });
-        match event {
-            Some(event) => {
-                let it = self.instance.token(token);
-                let (layer, status) = (Reads::Shared(it.layer), it.status.clone());
-                let host = self.create(event, token, Role::Flow, layer, status);
-                if let Err(failure) = self.enter(host) {
-                    self.fail(host, failure, Cue::Enter);
-                }
+        if let Some(event) = event {
+            let it = self.instance.token(token);
+            let (layer, status) = (Reads::Shared(it.layer), it.status.clone());
+            let host = self.create(event, token, Role::Flow, layer, status);
+            if let Err(failure) = self.enter(host) {
+                self.fail(host, failure, Cue::Enter);
             }
-            None => {
-                self.emit(Event::CompensationQueued { scope: token, tokens: all });
-                self.settle(token);
-            }
+        } else {
+            self.emit(Event::CompensationQueued { scope: token, tokens: all });
+            self.settle(token);
         }
     }
 

@@ -3,7 +3,7 @@
 //! Every effect stands for something in the state, so none can be lost: [`outstanding`] finds again,
 //! after a crash, what [`effects`] asked for before it.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     state::Instance,
@@ -24,28 +24,24 @@ pub enum Effect {
 /// What `events` ask for, in the order they ask. A wait that was opened and closed among them asks
 /// for nothing.
 pub fn effects(events: &[Event]) -> Vec<Effect> {
-    let mut effects: Vec<Effect> = Vec::new();
+    let mut effects: Vec<Option<Effect>> = Vec::new();
+    let mut armed: BTreeMap<WaitId, usize> = BTreeMap::new();
     for event in events {
-        match event {
-            Event::WaitOpened { wait, on, .. } => {
-                if is_asked(on) {
-                    effects.push(Effect::Arm(*wait, Arc::clone(on)));
-                }
+        if let Event::WaitOpened { wait, on, .. } = event {
+            if is_asked(on) {
+                armed.insert(*wait, effects.len());
+                effects.push(Some(Effect::Arm(*wait, Arc::clone(on))));
             }
-            Event::WaitClosed { wait } => {
-                let armed = |it: &Effect| matches!(it, Effect::Arm(id, _) if id == wait);
-                match effects.iter().rposition(armed) {
-                    Some(position) => {
-                        effects.remove(position);
-                    }
-                    None => effects.push(Effect::Disarm(*wait)),
-                }
+        } else if let Event::WaitClosed { wait } = event {
+            match armed.remove(wait) {
+                Some(position) => effects[position] = None,
+                None => effects.push(Some(Effect::Disarm(*wait))),
             }
-            Event::Posted { post, what } => effects.push(Effect::Send(*post, Arc::clone(what))),
-            _ => {}
+        } else if let Event::Posted { post, what } = event {
+            effects.push(Some(Effect::Send(*post, Arc::clone(what))));
         }
     }
-    effects
+    effects.into_iter().flatten().collect()
 }
 
 /// What `instance` is still owed.

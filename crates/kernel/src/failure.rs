@@ -27,6 +27,14 @@ enum Handler {
     EventSubProcess(TokenId),
 }
 
+/// Which errors or escalations a handler waits for.
+#[derive(Clone, Copy, Debug)]
+enum Codes<'a> {
+    None,
+    One(&'a Name),
+    Any,
+}
+
 impl<'a> Run<'a> {
     /// A token has failed; `redo` is what an operator can have tried again.
     pub(crate) fn fail(&mut self, token: TokenId, failure: Failure, redo: Cue) {
@@ -84,12 +92,12 @@ impl<'a> Run<'a> {
         let best = |handlers: &mut dyn Iterator<Item = Handler>| {
             let mut any = None;
             for handler in handlers {
-                match self.error_code(handler) {
-                    Some(Some(code)) if failure.code.as_ref() == Some(code) => {
+                match self.errors(handler) {
+                    Codes::One(code) if failure.code.as_ref() == Some(code) => {
                         return Some(handler);
                     }
-                    Some(None) if any.is_none() => any = Some(handler),
-                    Some(_) | None => {}
+                    Codes::Any if any.is_none() => any = Some(handler),
+                    Codes::None | Codes::One(_) | Codes::Any => {}
                 }
             }
             any
@@ -97,27 +105,19 @@ impl<'a> Run<'a> {
         best(&mut { guards }).or_else(|| best(&mut { starts }))
     }
 
-    /// The code that a handler waits for: `Some(None)` is any, `None` no error at all.
-    fn error_code(&self, handler: Handler) -> Option<Option<&'a Name>> {
-        self.error_trigger(handler).map(|(code, ..)| code)
+    /// The errors that a handler waits for.
+    fn errors(&self, handler: Handler) -> Codes<'a> {
+        if let Some(Trigger::Error { code, .. }) = self.error_trigger(handler) {
+            code.as_ref().map_or(Codes::Any, Codes::One)
+        } else {
+            Codes::None
+        }
     }
 
-    fn error_trigger(
-        &self,
-        handler: Handler,
-    ) -> Option<(Option<&'a Name>, Option<&'a Name>, Option<&'a Name>)> {
+    fn error_trigger(&self, handler: Handler) -> Option<&'a Trigger> {
         let (Handler::Boundary(token) | Handler::EventSubProcess(token)) = handler;
-        let triggers = match &self.node_of(token).element {
-            Element::Boundary(it) => &it.triggers,
-            Element::Start(it) => &it.triggers,
-            _ => return None,
-        };
-        triggers.iter().find_map(|it| match it {
-            Trigger::Error { code, code_variable, message_variable } => {
-                Some((code.as_ref(), code_variable.as_ref(), message_variable.as_ref()))
-            }
-            _ => None,
-        })
+        let mut triggers = self.node_of(token).element.triggers().iter();
+        triggers.find(|it| matches!(it, Trigger::Error { .. }))
     }
 
     /// Takes an error to its handler, scope by scope. Someone above has one, or the instance fails.
@@ -174,14 +174,16 @@ impl<'a> Run<'a> {
         failure: &Failure,
         mut variables: Assignments,
     ) {
-        let (_, code_variable, message_variable) =
-            self.error_trigger(handler).expect("handlers have an error trigger");
-        if let Some(name) = code_variable {
-            let code = failure.code.clone().map_or(Value::Null, Value::String);
-            variables.push((Arc::clone(name), code));
-        }
-        if let Some(name) = message_variable {
-            variables.push((Arc::clone(name), failure.message.as_str().into()));
+        if let Some(Trigger::Error { code_variable, message_variable, .. }) =
+            self.error_trigger(handler)
+        {
+            if let Some(name) = code_variable {
+                let code = failure.code.clone().map_or(Value::Null, Value::String);
+                variables.push((Arc::clone(name), code));
+            }
+            if let Some(name) = message_variable {
+                variables.push((Arc::clone(name), failure.message.as_str().into()));
+            }
         }
         let status = self.instance.token(token).status.clone();
         match handler {
@@ -195,9 +197,7 @@ impl<'a> Run<'a> {
             }
             Handler::EventSubProcess(start) => {
                 self.copy_status(start, status);
-                if let Err(failure) = self.start_event_sub_process(start, variables, None) {
-                    self.fail(start, failure, Cue::Enter);
-                }
+                self.start_event_sub_process(start, variables, None);
             }
         }
     }
@@ -218,15 +218,15 @@ impl<'a> Run<'a> {
             let starts = scope.iter().flat_map(|it| it.starts.values().copied());
             let handlers = it.guards.iter().copied().map(Handler::Boundary);
             for handler in handlers.chain(starts.map(Handler::EventSubProcess)) {
-                match self.error_code(handler) {
-                    Some(None) => catches.all = true,
-                    Some(Some(code)) => catches.codes.push(Arc::clone(code)),
-                    None => {}
+                match self.errors(handler) {
+                    Codes::Any => catches.all = true,
+                    Codes::One(code) => catches.codes.push(Arc::clone(code)),
+                    Codes::None => {}
                 }
-                match self.ending_escalation(handler) {
-                    Some(None) => catches.ended_by_all = true,
-                    Some(Some(code)) => catches.ended_by.push(Arc::clone(code)),
-                    None => {}
+                match self.ending_escalations(handler) {
+                    Codes::Any => catches.ended_by_all = true,
+                    Codes::One(code) => catches.ended_by.push(Arc::clone(code)),
+                    Codes::None => {}
                 }
             }
             next = it.scope;
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
             if let Some((guard, boundary)) = self.escalation_boundary(at, code.as_ref()) {
                 let status = self.instance.token(token).status.clone();
                 self.copy_status(guard, status);
-                let variables = self.with_code(guard, code, variables);
+                let variables = self.with_code(guard, code.as_ref(), variables);
                 self.trigger_boundary(guard, at, boundary, variables, None);
                 return false;
             }
@@ -260,10 +260,8 @@ impl<'a> Run<'a> {
             if let Some(start) = self.escalation_start(scope, from, code.as_ref()) {
                 let status = self.instance.token(token).status.clone();
                 self.copy_status(start, status);
-                let variables = self.with_code(start, code, variables);
-                if let Err(failure) = self.start_event_sub_process(start, variables, None) {
-                    self.fail(start, failure, Cue::Enter);
-                }
+                let variables = self.with_code(start, code.as_ref(), variables);
+                self.start_event_sub_process(start, variables, None);
                 return false;
             }
             let status = self.instance.token(token).status.clone();
@@ -273,7 +271,7 @@ impl<'a> Run<'a> {
         let Some(caller) = &self.instance.caller else { return false };
         let ends = caller.ended_by_all || code.iter().any(|it| caller.ended_by.contains(it));
         let own = self.instance.variables().into_iter().flatten();
-        let variables = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let variables = own.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
         let post = Post::Escalation { code, variables };
         if ends {
             self.open(token, Slot::Own(0), WaitFor::Delivery(post));
@@ -296,39 +294,30 @@ impl<'a> Run<'a> {
         self.hand_over(token, node)
     }
 
-    /// The escalation that makes a handler end what raised it: `Some(None)` is any.
-    fn ending_escalation(&self, handler: Handler) -> Option<Option<&'a Name>> {
+    /// The escalations that make a handler end what raised them.
+    fn ending_escalations(&self, handler: Handler) -> Codes<'a> {
         let (Handler::Boundary(token) | Handler::EventSubProcess(token)) = handler;
         let node = self.node_of(token);
-        match &node.element {
-            Element::Boundary(it) if it.interrupting => escalation(&it.triggers),
-            Element::Start(it) => {
-                let around = node.parent.map(|it| &self.plan.node(it).element);
-                match around {
-                    Some(Element::EventSubProcess(event)) if event.interrupting => {
-                        escalation(&it.triggers)
-                    }
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
+        let around = node.parent.map(|it| &self.plan.node(it).element);
+        let interrupting = if let Element::Boundary(it) = &node.element {
+            it.interrupting
+        } else if let Some(Element::EventSubProcess(it)) = around {
+            it.interrupting
+        } else {
+            false
+        };
+        if interrupting { escalations(node.element.triggers()) } else { Codes::None }
     }
 
     fn with_code(
         &self,
         token: TokenId,
-        code: Option<Name>,
+        code: Option<&Name>,
         mut variables: Assignments,
     ) -> Assignments {
-        let triggers = match &self.node_of(token).element {
-            Element::Boundary(it) => &it.triggers[..],
-            Element::Start(it) => &it.triggers[..],
-            _ => &[],
-        };
-        for trigger in triggers {
+        for trigger in self.node_of(token).element.triggers() {
             if let Trigger::Escalation { code_variable: Some(name), .. } = trigger {
-                let code = code.clone().map_or(Value::Null, Value::String);
+                let code = code.cloned().map_or(Value::Null, Value::String);
                 variables.push((Arc::clone(name), code));
             }
         }
@@ -343,10 +332,10 @@ impl<'a> Run<'a> {
         let mut any = None;
         for guard in &self.instance.token(token).guards {
             let Element::Boundary(it) = &self.node_of(*guard).element else { continue };
-            match escalation(&it.triggers) {
-                Some(Some(wanted)) if Some(wanted) == code => return Some((*guard, it)),
-                Some(None) if any.is_none() => any = Some((*guard, it)),
-                Some(_) | None => {}
+            match escalations(&it.triggers) {
+                Codes::One(wanted) if Some(wanted) == code => return Some((*guard, it)),
+                Codes::Any if any.is_none() => any = Some((*guard, it)),
+                Codes::None | Codes::One(_) | Codes::Any => {}
             }
         }
         any
@@ -364,11 +353,10 @@ impl<'a> Run<'a> {
             if self.plan.node(*node).parent == Some(from) {
                 continue;
             }
-            let Element::Start(it) = &self.plan.node(*node).element else { continue };
-            match escalation(&it.triggers) {
-                Some(Some(wanted)) if Some(wanted) == code => return Some(*token),
-                Some(None) if any.is_none() => any = Some(*token),
-                Some(_) | None => {}
+            match escalations(self.plan.node(*node).element.triggers()) {
+                Codes::One(wanted) if Some(wanted) == code => return Some(*token),
+                Codes::Any if any.is_none() => any = Some(*token),
+                Codes::None | Codes::One(_) | Codes::Any => {}
             }
         }
         any
@@ -398,30 +386,27 @@ impl<'a> Run<'a> {
             return;
         }
         let guards = &self.instance.token(host).guards;
-        let handler = guards.iter().copied().find(|guard| match &self.node_of(*guard).element {
-            Element::Boundary(it) => it.triggers.iter().any(|it| matches!(it, Trigger::Cancel)),
-            _ => false,
+        let handler = guards.iter().copied().find(|guard| {
+            let mut triggers = self.node_of(*guard).element.triggers().iter();
+            triggers.any(|it| matches!(it, Trigger::Cancel))
         });
         let scope = self.instance_scope(host);
-        match handler {
-            Some(guard) => {
-                self.emit(Event::TokenPromoted { token: guard });
-                self.withdraw(host, State::Failed);
-                self.go_on(guard);
-            }
-            None => {
-                self.withdraw(host, State::Failed);
-                self.settle(scope);
-            }
+        if let Some(guard) = handler {
+            self.emit(Event::TokenPromoted { token: guard });
+            self.withdraw(host, State::Failed);
+            self.go_on(guard);
+        } else {
+            self.withdraw(host, State::Failed);
+            self.settle(scope);
         }
     }
 }
 
-fn escalation(triggers: &[Trigger]) -> Option<Option<&Name>> {
-    triggers.iter().find_map(|it| match it {
-        Trigger::Escalation { code, .. } => Some(code.as_ref()),
-        _ => None,
-    })
+fn escalations(triggers: &[Trigger]) -> Codes<'_> {
+    let found = triggers.iter().find_map(|it| {
+        if let Trigger::Escalation { code, .. } = it { Some(code.as_ref()) } else { None }
+    });
+    found.map_or(Codes::None, |code| code.map_or(Codes::Any, Codes::One))
 }
 
 impl Catches {

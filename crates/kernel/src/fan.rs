@@ -97,7 +97,8 @@ impl Run<'_> {
         let layers = branches.iter().map(|it| &self.instance.layers[it].variables);
         if let Merge::Append(path) = rule {
             let entries = layers.map(|variables| {
-                let fields: Map = variables.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+                let fields: Map =
+                    variables.iter().map(|(k, v)| (Arc::clone(k), v.clone())).collect();
                 Value::from(fields)
             });
             return Ok(vec![(Arc::clone(path), entries.collect::<Vec<Value>>().into())]);

@@ -228,7 +228,7 @@ impl Run<'_> {
     }
 
     /// Work that failed too often is offered once more.
-    pub(crate) fn offer_again(&mut self, token: TokenId) -> Result<(), Failure> {
+    pub(crate) fn offer_again(&mut self, token: TokenId) {
         let waits = self.instance.token(token).waits.clone();
         for wait in waits {
             if let WaitFor::Work(job) = &*self.instance.waits[&wait].on
@@ -237,6 +237,5 @@ impl Run<'_> {
                 self.emit(Event::RetriesSet { wait, retries: 1 });
             }
         }
-        Ok(())
     }
 }

@@ -13,13 +13,9 @@ use crate::{
 
 impl<'a> Run<'a> {
     /// One token of each flow goes on as one. A second one on the same flow stays for the next round.
-    pub(crate) fn join_parallel(
-        &mut self,
-        token: TokenId,
-        node: &'a Node,
-    ) -> Result<Step, Failure> {
+    pub(crate) fn join_parallel(&mut self, token: TokenId, node: &'a Node) -> Step {
         if node.incoming.len() < 2 {
-            return Ok(Step::Leave);
+            return Step::Leave;
         }
         let it = self.instance.token(token);
         let (own, at) = (it.via, it.node);
@@ -33,10 +29,10 @@ impl<'a> Run<'a> {
             .collect();
         let Some(others) = others else {
             self.emit(Event::TokenParked { token, inclusive: false });
-            return Ok(Step::Settled);
+            return Step::Settled;
         };
         self.absorb(token, &others);
-        Ok(Step::Leave)
+        Step::Leave
     }
 
     /// `token` goes on in place of itself and `others`.
@@ -53,16 +49,12 @@ impl<'a> Run<'a> {
     }
 
     /// Waits for every token that can still come, in `fire_inclusive_joins`.
-    pub(crate) fn join_inclusive(
-        &mut self,
-        token: TokenId,
-        node: &'a Node,
-    ) -> Result<Step, Failure> {
+    pub(crate) fn join_inclusive(&mut self, token: TokenId, node: &'a Node) -> Step {
         if node.incoming.len() < 2 {
-            return Ok(Step::Leave);
+            return Step::Leave;
         }
         self.emit(Event::TokenParked { token, inclusive: true });
-        Ok(Step::Settled)
+        Step::Settled
     }
 
     /// Lets the inclusive joins go on for which no other token can come any more. Asked when all

@@ -4,7 +4,7 @@
 //! restrictions, boundary events, compensation and the choice of flows are the same for all nodes
 //! and are done here, once.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     element::Step,
@@ -18,13 +18,12 @@ impl<'a> Run<'a> {
     /// A token stands at a new node.
     pub(crate) fn arrive(&mut self, token: TokenId) -> Result<(), Failure> {
         let node = self.node_of(token);
-        let takes_gates = match self.instance.token(token).role {
+        // The main token consumes the ready event for all of its runs.
+        let takes_gate = match self.instance.token(token).role {
             Role::Flow | Role::Branch(_) => true,
-            // The main token has consumed the ready event for all of its runs.
-            Role::Run(_) => false,
-            Role::Guard(_) | Role::Start | Role::Compensation => false,
+            Role::Run(_) | Role::Guard(_) | Role::Start | Role::Compensation => false,
         };
-        if takes_gates && node.gates().ready {
+        if takes_gate && node.gates().ready {
             self.open(token, Slot::Gate(Gate::Ready), WaitFor::Gate(Gate::Ready));
             return Ok(());
         }
@@ -68,14 +67,14 @@ impl<'a> Run<'a> {
         if !node.boundary.is_empty() && !matches!(self.instance.token(token).role, Role::Run(_)) {
             self.arm_boundary(token, node)?;
         }
-        match &node.element {
-            Element::Task | Element::Script { .. } | Element::Work(_) | Element::Call(_) => {
-                self.operate(token, node, false)?;
-            }
-            Element::Send(_) => self.operate(token, node, true)?,
-            // What comes in is applied before the operators of these.
-            Element::Receive(_) | Element::Decision => {}
-            _ => {}
+        // What comes in is applied before the operators of receive and decision tasks.
+        let instant = matches!(node.element, Element::Send(_));
+        let lasting = matches!(
+            node.element,
+            Element::Task | Element::Script { .. } | Element::Work(_) | Element::Call(_)
+        );
+        if instant || lasting {
+            self.operate(token, node, instant)?;
         }
         let step = self.enter_element(token, node)?;
         self.take_step(token, step)
@@ -202,7 +201,7 @@ impl<'a> Run<'a> {
             node.element.container().is_some() && self.plan.policy.scope_output == ScopeOutput::All;
         let inside: Assignments = if everything {
             let variables = &self.instance.layers[&self.instance.token(token).layer].variables;
-            variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+            variables.iter().map(|(name, value)| (Arc::clone(name), value.clone())).collect()
         } else {
             Vec::new()
         };
@@ -223,7 +222,7 @@ impl<'a> Run<'a> {
     pub(crate) fn take_child_results(&mut self, token: TokenId, values: Assignments) {
         let own = self.own_layer(token);
         for (name, value) in &values {
-            self.set(own, name.clone(), Some(value.clone()));
+            self.set(own, Arc::clone(name), Some(value.clone()));
         }
         if let Element::Call(Call { all_out: true, .. }) = self.node_of(token).element {
             let base = self.base_layer(token);

@@ -93,11 +93,12 @@ impl Run<'_> {
         if scope.kind != ScopeKind::AdHoc || !node.is_activity() {
             return Ok(false);
         }
-        match &self.plan.node(scope.node).element {
-            Element::AdHoc(it) => {
-                it.completion.as_ref().map_or(Ok(false), |it| self.holds(token, it))
-            }
-            _ => Ok(false),
+        if let Element::AdHoc(it) = &self.plan.node(scope.node).element
+            && let Some(condition) = &it.completion
+        {
+            self.holds(token, condition)
+        } else {
+            Ok(false)
         }
     }
 

@@ -15,6 +15,9 @@ use crate::{
     vocabulary::{Event, Failure, FailureKind, Reads, TokenId},
 };
 
+/// What a multi-instance activity runs over, where that is known.
+type Items = Option<Arc<Vec<Value>>>;
+
 /// So many runs are opened in one step.
 const SPAWN_MAX: u32 = 64;
 
@@ -80,12 +83,7 @@ impl<'a> Run<'a> {
     }
 
     /// How many items there are, and what they are.
-    fn count(
-        &self,
-        token: TokenId,
-        node: &Node,
-        plan: &EachPlan,
-    ) -> Result<(u32, Option<Arc<Vec<Value>>>), Failure> {
+    fn count(&self, token: TokenId, node: &Node, plan: &EachPlan) -> Result<(u32, Items), Failure> {
         let bad = |message: String| Err(Failure::new(FailureKind::Repeat, message));
         let name = &node.name;
         let (count, items, what) = match &plan.count {
@@ -109,10 +107,10 @@ impl<'a> Run<'a> {
                 (count, Some(items), what)
             }
             Count::Messages => {
-                let count = match &node.element {
-                    Element::Send(send) => send.messages.len(),
-                    Element::Receive(receive) => receive.triggers.len(),
-                    _ => 0,
+                let count = if let Element::Send(send) = &node.element {
+                    send.messages.len()
+                } else {
+                    node.element.triggers().len()
                 };
                 (u32::try_from(count).unwrap_or(u32::MAX), None, "list of messages".to_owned())
             }
@@ -139,7 +137,7 @@ impl<'a> Run<'a> {
 
     /// Opens runs, some at a time. The main token is looked at again before any of them, so that
     /// all of a parallel activity exist before the first completes.
-    pub(crate) fn spawn_runs(&mut self, host: TokenId) -> Result<(), Failure> {
+    pub(crate) fn spawn_runs(&mut self, host: TokenId) {
         let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
             unreachable!("only multi-instance activities spawn")
         };
@@ -151,7 +149,6 @@ impl<'a> Run<'a> {
         if until == open {
             self.emit(Event::TokenUncued { token: host });
         }
-        Ok(())
     }
 
     fn spawn_run(&mut self, host: TokenId, index: u32) {

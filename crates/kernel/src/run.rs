@@ -89,12 +89,18 @@ impl<'a> Run<'a> {
         let outcome = match cue {
             Cue::Arrive => self.arrive(token),
             Cue::Enter => self.enter(token),
-            Cue::Spawn => self.spawn_runs(token),
+            Cue::Spawn => {
+                self.spawn_runs(token);
+                Ok(())
+            }
             Cue::Childless => self.childless(token),
             Cue::Complete => self.work_done(token),
             Cue::Exit => self.exit(token),
             Cue::Throw => self.throw_late(token),
-            Cue::Offer => self.offer_again(token),
+            Cue::Offer => {
+                self.offer_again(token);
+                Ok(())
+            }
         };
         if let Err(failure) = outcome {
             self.fail(token, failure, cue);
@@ -144,10 +150,12 @@ impl<'a> Run<'a> {
         match self.eval(token, program)? {
             Value::String(name) => Ok(name),
             Value::Number(number) => Ok(number.to_string().into()),
-            other => Err(Failure::new(
-                FailureKind::Script,
-                format!("`{}` is {}, not a text", program.source(), other.kind()),
-            )),
+            other @ (Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_)) => {
+                Err(Failure::new(
+                    FailureKind::Script,
+                    format!("`{}` is {}, not a text", program.source(), other.kind()),
+                ))
+            }
         }
     }
 
@@ -165,19 +173,17 @@ impl<'a> Run<'a> {
         let value = program
             .value(&view, &self.plan.limits)
             .map_err(|error| script_failure(program, &error))?;
-        match value {
-            Value::Bool(holds) => Ok(holds),
-            Value::String(text) if &*text == "true" => Ok(true),
-            Value::String(text) if &*text == "false" => Ok(false),
-            other => Err(Failure::new(
-                FailureKind::Script,
-                format!(
-                    "the condition `{}` is {}, neither true nor false",
-                    program.source(),
-                    other.kind()
-                ),
-            )),
-        }
+        // Forms and older models write truth as a text.
+        let holds = value.as_bool().or_else(|| match value.as_str()? {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        });
+        holds.ok_or_else(|| {
+            let (source, kind) = (program.source(), value.kind());
+            let message = format!("the condition `{source}` is {kind}, neither true nor false");
+            Failure::new(FailureKind::Script, message)
+        })
     }
 
     /// Writes a variable as the policy says, from where `layer` is.
@@ -327,12 +333,10 @@ impl<'a> Run<'a> {
 }
 
 pub(crate) fn script_failure(program: &Program, error: &EvalError) -> Failure {
-    match error {
-        EvalError::Thrown { code, message } => Failure {
-            kind: FailureKind::Error,
-            code: Some(code.as_str().into()),
-            message: message.clone(),
-        },
-        other => Failure::new(FailureKind::Script, format!("`{}`: {other}", program.source())),
+    if let EvalError::Thrown { code, message } = error {
+        let code = Some(code.as_str().into());
+        Failure { kind: FailureKind::Error, code, message: message.clone() }
+    } else {
+        Failure::new(FailureKind::Script, format!("`{}`: {error}", program.source()))
     }
 }

@@ -45,16 +45,11 @@ impl Run<'_> {
         for event in &container.events {
             self.arm_event_sub_process(token, *event)?;
         }
-        let event_start = match &self.plan.node(node).element {
-            Element::EventSubProcess(it) => Some(it.start),
-            _ => None,
-        };
-        match event_start {
-            Some(start) => self.begin_at(token, start),
-            None => {
-                for start in &container.starts {
-                    self.begin_at(token, *start);
-                }
+        if let Element::EventSubProcess(it) = &self.plan.node(node).element {
+            self.begin_at(token, it.start);
+        } else {
+            for start in &container.starts {
+                self.begin_at(token, *start);
             }
         }
         self.settle(token);

@@ -1,5 +1,10 @@
 //! Small plans, and a trace to compare them by.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a trace prints what is not worth a line as it is"
+)]
+
 use std::{fmt::Write as _, sync::Arc};
 
 use travertine_expr::{EvalError, Evaluate, Limits, Name, Outcome, Program, Value, Variables};

@@ -1,6 +1,6 @@
 //! The context tree of an instance, for people.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use travertine_expr::Name;
 
@@ -43,11 +43,12 @@ pub fn address(plan: &Plan, instance: &Instance, id: &str, token: TokenId) -> St
     while let Some(it) = next {
         let Some(scope) = it.scope else { break };
         let name = &plan.node(it.node).name;
-        match it.role {
-            Role::Run(index) => steps.push(format!("{name}#{index}")),
-            // The main token of runs has the same node as they.
-            _ if plan.node(it.node).repeat.is_some() && !steps.is_empty() => {}
-            _ => steps.push(name.to_string()),
+        // The main token of runs has the same node as they.
+        let is_main = plan.node(it.node).repeat.is_some() && !steps.is_empty();
+        if let Role::Run(index) = it.role {
+            steps.push(format!("{name}#{index}"));
+        } else if !is_main {
+            steps.push(name.to_string());
         }
         next = instance.tokens.get(&scope);
     }
@@ -62,7 +63,7 @@ fn branch(plan: &Plan, instance: &Instance, id: TokenId) -> Branch {
     let inside = scope.iter().flat_map(|it| it.live.iter().chain(&it.compensations));
     Branch {
         token: id,
-        node: plan.node(token.node).name.clone(),
+        node: Arc::clone(&plan.node(token.node).name),
         state: token.state,
         role: token.role,
         hosts: scope.map(kind),

@@ -10,7 +10,7 @@ use crate::{
     element::Step,
     plan::{Boundary, Element, Node, NodeId, Start, Trigger},
     run::Run,
-    state::{Role, State, Wait},
+    state::{Cue, Role, State, Wait},
     vocabulary::{Assignments, Event, Failure, FailureKind, Reads, Slot, TokenId, WaitFor, WaitId},
 };
 
@@ -88,12 +88,7 @@ impl<'a> Run<'a> {
         for flow in &node.outgoing {
             let to = self.plan.flow(*flow).to;
             let guard = self.guard(token, to);
-            match &self.plan.node(to).element {
-                Element::Catch(catch) | Element::Receive(catch) => {
-                    self.open_triggers(guard, &catch.triggers)?;
-                }
-                _ => unreachable!("readers put only catching events behind event gateways"),
-            }
+            self.open_triggers(guard, self.plan.node(to).element.triggers())?;
         }
         Ok(Step::Settled)
     }
@@ -133,31 +128,29 @@ impl<'a> Run<'a> {
         variables: Assignments,
     ) -> Result<(), Failure> {
         let token = wait.token;
-        let repeat = match &*wait.on {
-            WaitFor::Timer { repeat, due } => repeat.as_ref().and_then(|it| it.next(*due)),
-            _ => None,
+        let repeat = if let WaitFor::Timer { repeat: Some(repeat), due } = &*wait.on {
+            repeat.next(*due)
+        } else {
+            None
         };
         let node = self.node_of(token);
+        let misses_some = node.element.needs_all() && !self.instance.token(token).waits.is_empty();
         match self.instance.token(token).role {
-            Role::Guard(of) => match &node.element {
-                Element::Boundary(boundary) => {
-                    if boundary.all && !self.instance.token(token).waits.is_empty() {
-                        self.take_results(token, variables);
-                        return Ok(());
-                    }
-                    self.trigger_boundary(token, of, boundary, variables, repeat);
+            _ if misses_some => {
+                self.take_results(token, variables);
+                Ok(())
+            }
+            Role::Guard(of) => {
+                if let Element::Boundary(boundary) = &node.element {
+                    self.trigger_boundary(token, of, boundary, variables, repeat.as_ref());
                     Ok(())
+                } else {
+                    self.win(token, of, variables)
                 }
-                _ => self.win(token, of, variables),
-            },
+            }
             Role::Start => {
-                let Element::Start(start) = &node.element else {
-                    unreachable!("pending starts stand at start events")
-                };
-                if start.all && !self.instance.token(token).waits.is_empty() {
-                    return Ok(());
-                }
-                self.start_event_sub_process(token, variables, repeat)
+                self.start_event_sub_process(token, variables, repeat.as_ref());
+                Ok(())
             }
             Role::Flow | Role::Run(_) | Role::Branch(_) | Role::Compensation => {
                 if matches!(*wait.on, WaitFor::Child { .. }) {
@@ -168,13 +161,6 @@ impl<'a> Run<'a> {
                 self.stamp(token);
                 if matches!(node.element, Element::Receive(_) | Element::Decision) {
                     self.operate(token, node, true)?;
-                }
-                let all = match &node.element {
-                    Element::Catch(catch) | Element::Receive(catch) => catch.all,
-                    _ => false,
-                };
-                if all && !self.instance.token(token).waits.is_empty() {
-                    return Ok(());
                 }
                 if let Some(due) = repeat.filter(|_| matches!(node.element, Element::Catch(_))) {
                     return self.tick(token, position, due);
@@ -207,13 +193,6 @@ impl<'a> Run<'a> {
         gateway: TokenId,
         variables: Assignments,
     ) -> Result<(), Failure> {
-        let all = match &self.node_of(token).element {
-            Element::Catch(catch) | Element::Receive(catch) => catch.all,
-            _ => false,
-        };
-        if all && !self.instance.token(token).waits.is_empty() {
-            return Ok(());
-        }
         self.emit(Event::TokenPromoted { token });
         self.withdraw(gateway, State::Departed);
         self.take_results(token, variables);
@@ -228,7 +207,7 @@ impl<'a> Run<'a> {
         activity: TokenId,
         boundary: &'a Boundary,
         variables: Assignments,
-        next: Option<time::Due>,
+        next: Option<&time::Due>,
     ) {
         let state = State::Withdrawn;
         self.emit(Event::TokenPromoted { token: guard });
@@ -245,7 +224,7 @@ impl<'a> Run<'a> {
     /// Takes a token out of the event it stands at.
     pub(crate) fn go_on(&mut self, token: TokenId) {
         if let Err(failure) = self.work_done(token) {
-            self.fail(token, failure, crate::state::Cue::Complete);
+            self.fail(token, failure, Cue::Complete);
         }
     }
 
@@ -254,7 +233,7 @@ impl<'a> Run<'a> {
         guard: TokenId,
         activity: TokenId,
         boundary: &'a Boundary,
-        next: Option<time::Due>,
+        next: Option<&time::Due>,
     ) {
         let timers_only = boundary.triggers.iter().all(|it| matches!(it, Trigger::Timer { .. }));
         if timers_only && next.is_none() {
@@ -266,12 +245,13 @@ impl<'a> Run<'a> {
     }
 
     /// Opens waits for triggers that have happened before: a timer goes on with its cycle.
-    fn reopen(&mut self, token: TokenId, triggers: &'a [Trigger], next: Option<time::Due>) {
+    fn reopen(&mut self, token: TokenId, triggers: &'a [Trigger], next: Option<&time::Due>) {
         for (slot, trigger) in (0..).map(Slot::Own).zip(triggers) {
-            let on = match trigger {
-                Trigger::Timer { .. } => next.as_ref().map(timer),
+            let on = if let Trigger::Timer { .. } = trigger {
+                next.map(timer)
+            } else {
                 // What could be worked out once can be worked out again, or waits no more.
-                _ => self.wait_for(token, trigger).ok().flatten(),
+                self.wait_for(token, trigger).ok().flatten()
             };
             if let Some(on) = on {
                 let stale = on == WaitFor::Condition;
@@ -289,13 +269,13 @@ impl<'a> Run<'a> {
         &mut self,
         start: TokenId,
         variables: Assignments,
-        next: Option<time::Due>,
-    ) -> Result<(), Failure> {
+        next: Option<&time::Due>,
+    ) {
         let (scope, around) = self.instance.scope_of(start);
         if around.is_empty() {
             // The scope is about to complete: it is too late.
             self.withdraw(start, State::Withdrawn);
-            return Ok(());
+            return;
         }
         let start_node = self.instance.token(start).node;
         let event = self.plan.node(start_node).parent.expect("start events are in containers");
@@ -320,12 +300,11 @@ impl<'a> Run<'a> {
         let own = self.own_layer(host);
         self.write_all(own, variables);
         if let Err(failure) = self.enter(host) {
-            self.fail(host, failure, crate::state::Cue::Enter);
+            self.fail(host, failure, Cue::Enter);
         }
-        Ok(())
     }
 
-    fn rearm_start(&mut self, scope: TokenId, event: NodeId, next: Option<time::Due>) {
+    fn rearm_start(&mut self, scope: TokenId, event: NodeId, next: Option<&time::Due>) {
         let (start, it) = self.start_of(event);
         let timers_only = it.triggers.iter().all(|it| matches!(it, Trigger::Timer { .. }));
         if timers_only && next.is_none() {
@@ -359,42 +338,30 @@ impl<'a> Run<'a> {
         if self.instance.incidents.contains_key(&wait.token) {
             return;
         }
-        let triggers = self.triggers_of(wait.token);
+        let triggers = self.node_of(wait.token).element.triggers();
         let Trigger::Condition { when, variables } = &triggers[usize::from(position)] else {
             unreachable!("only conditions wait for conditions")
         };
         let named = variables.is_empty() || changed.iter().any(|it| variables.contains(it));
         // A condition that reads nothing is as good as one that may read anything.
-        let read = when.reads().is_none_or(|reads| {
-            reads.is_empty() || changed.iter().any(|it| reads.contains(it))
-        });
-        if !is_new && !(named && read) {
+        let read = when
+            .reads()
+            .is_none_or(|reads| reads.is_empty() || changed.iter().any(|it| reads.contains(it)));
+        if !(is_new || named && read) {
             return;
         }
         // A boundary event sees what its activity sees.
-        let viewer = match self.instance.token(wait.token).role {
-            Role::Guard(of) => of,
-            _ => wait.token,
+        let viewer = if let Role::Guard(of) = self.instance.token(wait.token).role {
+            of
+        } else {
+            wait.token
         };
-        match self.holds(viewer, when) {
-            Ok(true) => {
-                self.emit(Event::WaitClosed { wait: id });
-                if let Err(failure) = self.met(&wait, position, Vec::new()) {
-                    self.fail(wait.token, failure, crate::state::Cue::Complete);
-                }
+        // A condition that cannot be worked out does not hold yet: a variable may come later.
+        if self.holds(viewer, when) == Ok(true) {
+            self.emit(Event::WaitClosed { wait: id });
+            if let Err(failure) = self.met(&wait, position, Vec::new()) {
+                self.fail(wait.token, failure, Cue::Complete);
             }
-            Ok(false) => {}
-            // A variable it needs may come later: it does not hold yet.
-            Err(_) => {}
-        }
-    }
-
-    fn triggers_of(&self, token: TokenId) -> &'a [Trigger] {
-        match &self.node_of(token).element {
-            Element::Boundary(it) => &it.triggers,
-            Element::Catch(it) | Element::Receive(it) => &it.triggers,
-            Element::Start(it) => &it.triggers,
-            _ => &[],
         }
     }
 }

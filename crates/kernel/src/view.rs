@@ -1,6 +1,6 @@
 //! What an expression sees: the merged variables of a place in the instance.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use travertine_expr::{Name, Value, Variables};
 
@@ -110,7 +110,8 @@ impl Variables for View<'_> {
     }
 
     fn names(&self) -> Vec<Name> {
-        let mut names: BTreeSet<Name> = self.extra.iter().map(|(name, _)| name.clone()).collect();
+        let mut names: BTreeSet<Name> =
+            self.extra.iter().map(|(name, _)| Arc::clone(name)).collect();
         if let Some(Token { status: Some(status), .. }) = self.token {
             names.extend(status.keys().cloned());
         }

@@ -474,6 +474,7 @@ pub struct Job {
     /// For whom.
     pub kind: crate::plan::WorkKind,
     /// Which workers can do it.
+    #[expect(clippy::struct_field_names, reason = "people call it the job type")]
     pub job_type: Name,
     /// How often it may still fail. At 0 it is not offered.
     pub retries: u32,

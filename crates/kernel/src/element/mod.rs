@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What becomes of the token.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// It stays at work, until something it waits for happens.
     Wait,
@@ -43,7 +43,7 @@ impl<'a> Run<'a> {
             Element::EventSubProcess(_) => self.open_container(token, ScopeKind::EventSubProcess),
             Element::AdHoc(_) => self.open_container(token, ScopeKind::AdHoc),
             Element::Gosub { process } => self.open_gosub(token, *process),
-            Element::Start(_) | Element::Pass => Ok(Step::Leave),
+            Element::Start(_) | Element::Pass | Element::Exclusive => Ok(Step::Leave),
             Element::Task => Ok(self.take_time(token)),
             Element::Script { program, result } => {
                 let outcome = self.run_script(token, program)?;
@@ -79,9 +79,8 @@ impl<'a> Run<'a> {
                 }
                 self.throw_all(token, throws)
             }
-            Element::Exclusive => Ok(Step::Leave),
-            Element::Parallel => self.join_parallel(token, node),
-            Element::Inclusive => self.join_inclusive(token, node),
+            Element::Parallel => Ok(self.join_parallel(token, node)),
+            Element::Inclusive => Ok(self.join_inclusive(token, node)),
             Element::Complex { activation } => self.join_complex(token, node, activation),
             Element::EventBased => self.race(token, node),
             Element::FanOut => self.fan_out(token, node),
@@ -125,11 +124,11 @@ impl<'a> Run<'a> {
 
     /// The message that a token sends: the only one, or the one of its run.
     fn message(&self, token: TokenId, send: &Send) -> Result<Post, Failure> {
-        let position = match self.instance.token(token).role {
-            Role::Run(index) if send.messages.len() > 1 => index as usize,
-            _ => 0,
+        let message = match (&send.messages[..], self.instance.token(token).role) {
+            ([only], _) => only,
+            (several, Role::Run(index)) => &several[index as usize],
+            (several, _) => &several[0],
         };
-        let message = &send.messages[position];
         Ok(Post::Message {
             name: self.eval_name(token, &message.name)?,
             correlation: self.eval_all(token, &message.correlation)?,
@@ -138,12 +137,14 @@ impl<'a> Run<'a> {
     }
 
     fn await_event(&mut self, token: TokenId, catch: &'a Catch) -> Result<Step, Failure> {
-        let triggers = match self.instance.token(token).role {
-            // A receive task that names several messages waits for one of them in each run.
-            Role::Run(index) if !catch.all && catch.triggers.len() > 1 => {
-                std::slice::from_ref(&catch.triggers[index as usize])
-            }
-            _ => &catch.triggers,
+        // A receive task that names several messages waits for one of them in each run.
+        let triggers = if let Role::Run(index) = self.instance.token(token).role
+            && !catch.all
+            && catch.triggers.len() > 1
+        {
+            std::slice::from_ref(&catch.triggers[index as usize])
+        } else {
+            &catch.triggers
         };
         self.open_triggers(token, triggers)?;
         Ok(Step::Wait)
@@ -231,7 +232,7 @@ impl<'a> Run<'a> {
             let layer = &self.instance.layers[&self.instance.token(token).layer].variables;
             inputs
                 .iter()
-                .filter_map(|(name, _)| Some((name.clone(), layer.get(name)?.clone())))
+                .filter_map(|(name, _)| Some((Arc::clone(name), layer.get(name)?.clone())))
                 .collect()
         };
         let catches = self.catches(token);

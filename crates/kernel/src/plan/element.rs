@@ -394,11 +394,40 @@ impl Element {
     }
 
     pub(super) fn container_mut(&mut self) -> Option<&mut Container> {
-        match self {
-            Self::Process(it) | Self::SubProcess(it) | Self::Transaction(it) => Some(it),
-            Self::EventSubProcess(it) => Some(&mut it.container),
-            Self::AdHoc(it) => Some(&mut it.container),
-            _ => None,
+        if let Self::Process(it) | Self::SubProcess(it) | Self::Transaction(it) = self {
+            Some(it)
+        } else if let Self::EventSubProcess(EventSubProcess { container, .. })
+        | Self::AdHoc(AdHoc { container, .. }) = self
+        {
+            Some(container)
+        } else {
+            None
+        }
+    }
+
+    /// What a token here waits for, where it waits for events.
+    pub(crate) fn triggers(&self) -> &[Trigger] {
+        if let Self::Start(Start { triggers, .. })
+        | Self::Catch(Catch { triggers, .. })
+        | Self::Receive(Catch { triggers, .. })
+        | Self::Boundary(Boundary { triggers, .. }) = self
+        {
+            triggers
+        } else {
+            &[]
+        }
+    }
+
+    /// Whether a token here needs all of its events, not one.
+    pub(crate) fn needs_all(&self) -> bool {
+        if let Self::Start(Start { all, .. })
+        | Self::Catch(Catch { all, .. })
+        | Self::Receive(Catch { all, .. })
+        | Self::Boundary(Boundary { all, .. }) = self
+        {
+            *all
+        } else {
+            false
         }
     }
 }

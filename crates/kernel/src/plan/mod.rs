@@ -407,17 +407,12 @@ impl Plan {
     /// errors.
     pub(crate) fn stands_alone(&self, node: NodeId) -> bool {
         let it = self.node(node);
-        it.for_compensation
-            || match &it.element {
-                Element::EventSubProcess(event) => match &self.node(event.start).element {
-                    Element::Start(start) => start
-                        .triggers
-                        .iter()
-                        .any(|it| matches!(it, Trigger::Error { .. } | Trigger::Compensation)),
-                    _ => false,
-                },
-                _ => false,
-            }
+        if let Element::EventSubProcess(event) = &it.element {
+            let mut triggers = self.node(event.start).element.triggers().iter();
+            triggers.any(|it| matches!(it, Trigger::Error { .. } | Trigger::Compensation))
+        } else {
+            it.for_compensation
+        }
     }
 
     /// The container that `node` is.
@@ -438,13 +433,12 @@ fn straight(nodes: &[Node], position: usize) -> Option<FlowId> {
     let [only] = node.outgoing[..] else { return None };
     let in_ad_hoc =
         node.parent.is_some_and(|it| matches!(nodes[it.index()].element, Element::AdHoc(_)));
-    let does_nothing = match node.element {
-        Element::Start(_) | Element::Pass | Element::Exclusive => true,
-        // A plain task can take time, in ways that show in its extras.
-        Element::Task => true,
-        Element::Parallel | Element::Inclusive => node.incoming.len() == 1,
-        _ => false,
-    };
+    // A plain task can take time, in ways that show in its extras.
+    let does_nothing = matches!(
+        node.element,
+        Element::Start(_) | Element::Pass | Element::Exclusive | Element::Task
+    ) || matches!(node.element, Element::Parallel | Element::Inclusive)
+        && node.incoming.len() == 1;
     let has_nothing = node.extras.is_none()
         && node.repeat.is_none()
         && node.boundary.is_empty()
@@ -472,22 +466,24 @@ fn attach(nodes: &mut [Node], id: NodeId) {
         Nothing,
     }
     let node = &nodes[id.index()];
-    let role = match &node.element {
-        Element::Start(start) if start.triggers.is_empty() => As::NoneStart,
-        Element::Start(_) => As::TypedStart,
-        Element::EventSubProcess(_) => As::EventSubProcess,
-        Element::Boundary(boundary) => {
-            let (host, compensation) = (boundary.attached_to, boundary.is_compensation());
-            let host = &mut nodes[host.index()];
-            if compensation {
-                host.compensation = Some(id);
-            } else {
-                host.boundary.push(id);
-            }
-            return;
+    if let Element::Boundary(boundary) = &node.element {
+        let (host, compensation) = (boundary.attached_to, boundary.is_compensation());
+        let host = &mut nodes[host.index()];
+        if compensation {
+            host.compensation = Some(id);
+        } else {
+            host.boundary.push(id);
         }
-        _ if node.for_compensation || !node.incoming.is_empty() => As::Nothing,
-        _ => As::Unled,
+        return;
+    }
+    let role = if let Element::Start(start) = &node.element {
+        if start.triggers.is_empty() { As::NoneStart } else { As::TypedStart }
+    } else if let Element::EventSubProcess(_) = node.element {
+        As::EventSubProcess
+    } else if node.for_compensation || !node.incoming.is_empty() {
+        As::Nothing
+    } else {
+        As::Unled
     };
     let Some(parent) = node.parent else { return };
     let inclusive = matches!(node.element, Element::Inclusive) && node.incoming.len() > 1;
