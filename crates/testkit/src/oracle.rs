@@ -33,7 +33,12 @@ enum Tree {
     /// Catches errors inside.
     Try(Box<Self>, Box<Self>),
     /// An event can replace the body, or start a copy of the handler beside it.
-    Guarded { event: Offer, interrupting: bool, body: Box<Self>, handler: Box<Self> },
+    Guarded {
+        event: Offer,
+        interrupting: bool,
+        body: Box<Self>,
+        handler: Box<Self>,
+    },
     Throw,
     Stop,
 }
@@ -50,7 +55,7 @@ impl Rest {
     pub fn new(block: &Block) -> Self {
         // The process is node 0 and its start node 1.
         let mut next = 2;
-        let (tree, _) = build(block, &mut next, &[]);
+        let tree = grow(block, &mut next, &[]);
         Self(settle(Tree::Scope(Box::new(tree))))
     }
 
@@ -197,12 +202,6 @@ fn forward(tree: Tree) -> Now {
     }
 }
 
-/// The tree of a block whose first node gets number `next`. The numbers follow the order in which
-/// [`Block::plan`] lays nodes; nothing else of the layout is known here.
-fn build(block: &Block, next: &mut u32, runs: &[u32]) -> (Tree, ()) {
-    (grow(block, next, runs), ())
-}
-
 fn take(next: &mut u32) -> u32 {
     *next += 1;
     *next - 1
@@ -212,6 +211,8 @@ fn offer(node: u32, runs: &[u32]) -> Offer {
     Offer { node, runs: runs.to_vec() }
 }
 
+/// The tree of a block whose first node gets number `next`. The numbers follow the order in which
+/// [`Block::plan`] lays nodes; nothing else of the layout is known here.
 fn grow(block: &Block, next: &mut u32, runs: &[u32]) -> Tree {
     match block {
         Block::Job => Tree::Job(offer(take(next), runs)),

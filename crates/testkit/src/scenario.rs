@@ -108,8 +108,10 @@ impl Scenario {
             command = Command::Continue;
         }
         check_at_rest(&self.instance);
-        let asked: Vec<Effect> =
-            effects(&self.events).into_iter().filter(|it| !matches!(it, Effect::Disarm(_))).collect();
+        let asked: Vec<Effect> = effects(&self.events)
+            .into_iter()
+            .filter(|it| !matches!(it, Effect::Disarm(_)))
+            .collect();
         let owed = outstanding(&self.instance);
         // What was posted stays owed until it is delivered, so only waits can be compared.
         let waits = |all: &[Effect]| -> Vec<Effect> {
@@ -289,7 +291,7 @@ impl Scenario {
     /// The process's own variables, as JSON with sorted names.
     pub fn variables(&self) -> String {
         let all = self.instance.variables().into_iter().flatten();
-        let map: Map = all.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let map: Map = all.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
         Value::from(map).to_json()
     }
 
@@ -330,9 +332,9 @@ impl Scenario {
         let mut count = 0;
         for event in &self.events {
             let left = match event {
-                Event::TokenMoved { token, .. } => Some(*token),
-                Event::TokenGone { token, state: State::Done | State::Departed } => Some(*token),
-                Event::TokenRetired { token } => Some(*token),
+                Event::TokenMoved { token, .. }
+                | Event::TokenRetired { token }
+                | Event::TokenGone { token, state: State::Done | State::Departed } => Some(*token),
                 _ => None,
             };
             if let Some(token) = left {
@@ -367,7 +369,9 @@ impl Scenario {
 /// Variables written as a JSON object.
 pub fn assignments(json: &str) -> Assignments {
     match Value::parse_json(json).expect("the variables are JSON") {
-        Value::Map(map) => map.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        Value::Map(map) => {
+            map.iter().map(|(name, value)| (Arc::clone(name), value.clone())).collect()
+        }
         other => panic!("variables are an object, not {}", other.kind()),
     }
 }
@@ -386,11 +390,8 @@ pub fn document(inside: &str) -> String {
         let nodes: Vec<&str> = path.split_whitespace().collect();
         for pair in nodes.windows(2) {
             let (from, to) = (pair[0], pair[1]);
-            write!(
-                xml,
-                r#"<sequenceFlow id="{from}-{to}" sourceRef="{from}" targetRef="{to}"/>"#
-            )
-            .expect("text can be written to");
+            write!(xml, r#"<sequenceFlow id="{from}-{to}" sourceRef="{from}" targetRef="{to}"/>"#)
+                .expect("text can be written to");
         }
         rest = behind;
     }

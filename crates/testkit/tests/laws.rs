@@ -5,8 +5,7 @@
 use proptest::prelude::*;
 use travertine_kernel::{
     Command, Effect, Ending, Event, Instance, Plan, Role, TokenId, Turn, WaitId, check_at_rest,
-    effects, handle, outstanding, replay,
-    time::Timestamp,
+    effects, handle, outstanding, replay, time::Timestamp,
 };
 use travertine_testkit::{
     block::{Block, block},
@@ -52,8 +51,7 @@ impl Lab {
 
     fn offers(&self) -> Vec<(Offer, WaitId)> {
         let waits = self.instance.waits.iter();
-        let mut offers: Vec<_> =
-            waits.map(|(id, wait)| (self.offer(wait.token), *id)).collect();
+        let mut offers: Vec<_> = waits.map(|(id, wait)| (self.offer(wait.token), *id)).collect();
         offers.sort();
         offers
     }
@@ -74,7 +72,12 @@ impl Lab {
 }
 
 /// Each event at a boundary happens once: two copies of one handler could not be told apart.
-fn pick(offers: &[(Offer, WaitId)], seen: &mut Vec<Offer>, lab: &Lab, pick: usize) -> Option<(Offer, WaitId)> {
+fn pick(
+    offers: &[(Offer, WaitId)],
+    seen: &mut Vec<Offer>,
+    lab: &Lab,
+    pick: usize,
+) -> Option<(Offer, WaitId)> {
     let fresh: Vec<_> = offers.iter().filter(|(offer, _)| !seen.contains(offer)).collect();
     let (offer, wait) = fresh.get(pick % fresh.len().max(1)).copied()?.clone();
     let name = &lab.plan.nodes[offer.node as usize].name;
