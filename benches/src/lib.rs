@@ -191,6 +191,7 @@ fn each(count: Count, sequential: bool) -> Box<Repeat> {
         completion: None,
         on_empty: OnEmpty::Error,
         batch: None,
+        behavior: Vec::new(),
     }))
 }
 

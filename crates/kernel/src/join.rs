@@ -48,6 +48,22 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether enough tokens have come for an activity to begin; if so, they go on as one.
+    pub(crate) fn gather(&mut self, token: TokenId, node: &'a Node) -> bool {
+        let at = self.instance.token(token).node;
+        let scope = self.instance.scope(self.instance_scope(token));
+        let mut parked: Vec<TokenId> =
+            scope.joins.get(&at).into_iter().flatten().flat_map(|(_, it)| it).copied().collect();
+        let others = node.start_quantity as usize - 1;
+        if parked.len() < others {
+            self.emit(Event::TokenParked { token, inclusive: false });
+            return false;
+        }
+        parked.sort_unstable();
+        self.absorb(token, &parked[..others]);
+        true
+    }
+
     /// Waits for every token that can still come, in `fire_inclusive_joins`.
     pub(crate) fn join_inclusive(&mut self, token: TokenId, node: &'a Node) -> Step {
         if node.incoming.len() < 2 {

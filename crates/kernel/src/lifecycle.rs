@@ -23,6 +23,9 @@ impl<'a> Run<'a> {
             Role::Flow | Role::Branch(_) => true,
             Role::Run(_) | Role::Guard(_) | Role::Start | Role::Compensation => false,
         };
+        if takes_gate && node.start_quantity > 1 && !self.gather(token, node) {
+            return Ok(());
+        }
         if takes_gate && node.gates().ready {
             self.open(token, Slot::Gate(Gate::Ready), WaitFor::Gate(Gate::Ready));
             return Ok(());
@@ -301,6 +304,10 @@ impl<'a> Run<'a> {
         let scope = self.instance_scope(token);
         let layer = Reads::Shared(self.base_layer(token));
         let status = self.instance.token(token).status.clone();
+        let flows: Cow<'_, [FlowId]> = match node.completion_quantity {
+            1 => Cow::Borrowed(flows),
+            times => Cow::Owned(flows.repeat(times as usize)),
+        };
         let Some((first, others)) = flows.split_first() else {
             if !stays {
                 self.drop_scope(token);

@@ -9,7 +9,10 @@ use travertine_expr::{Program, Value};
 
 use crate::{
     element::whole,
-    plan::{Count, Each as EachPlan, Element, Loop as LoopPlan, Node, OnEmpty, OutputItem, Repeat},
+    plan::{
+        Count, Each as EachPlan, Element, Loop as LoopPlan, Node, OnEmpty, OutputItem, Repeat,
+        Throw, When,
+    },
     run::Run,
     state::{Cue, Each, Role, ScopeKind, State},
     vocabulary::{Event, Failure, FailureKind, Reads, TokenId},
@@ -199,8 +202,19 @@ impl<'a> Run<'a> {
                 self.holds_with(run, condition, &extra)?
             }
         };
+        let throws = self.behavior(run, host, plan)?;
         self.emit(Event::RunEnded { scope: host, index, output });
         self.end_run(run);
+        for throw in throws {
+            if self.tell_boundary(host, throw)? {
+                continue;
+            }
+            self.throw_all(host, std::slice::from_ref(throw))?;
+            // Whoever heard of it may have taken all of it away.
+            if !self.instance.tokens.contains_key(&host) {
+                return Ok(());
+            }
+        }
         let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
             unreachable!("the caller has seen the kind")
         };
@@ -213,6 +227,30 @@ impl<'a> Run<'a> {
             self.spawn_run(host, next);
         }
         Ok(())
+    }
+
+    /// What the end of a run makes happen.
+    fn behavior(
+        &self,
+        run: TokenId,
+        host: TokenId,
+        plan: &'a EachPlan,
+    ) -> Result<Vec<&'a Throw>, Failure> {
+        let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
+            unreachable!("the caller has seen the kind")
+        };
+        let mut throws = Vec::new();
+        for (when, throw) in &plan.behavior {
+            let now = match when {
+                When::Each => true,
+                When::First => each.completed == 0,
+                When::If(condition) => self.holds(run, condition)?,
+            };
+            if now {
+                throws.push(throw);
+            }
+        }
+        Ok(throws)
     }
 
     /// Takes an ended run away, unless it stays for compensation.

@@ -78,6 +78,7 @@ fn each(count: Count) -> Each {
         completion: None,
         on_empty: OnEmpty::Error,
         batch: None,
+        behavior: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use travertine_expr::{Name, Value};
 
 use crate::{
     element::Step,
-    plan::{Boundary, Element, Node, NodeId, Start, Trigger},
+    plan::{Boundary, Element, Node, NodeId, Start, Throw, Trigger},
     run::Run,
     state::{Cue, Role, State, Wait},
     vocabulary::{Assignments, Event, Failure, FailureKind, Reads, Slot, TokenId, WaitFor, WaitId},
@@ -219,6 +219,42 @@ impl<'a> Run<'a> {
         self.take_results(guard, variables);
         self.close_waits(guard);
         self.go_on(guard);
+    }
+
+    /// Lets the boundary events of a multi-instance activity hear that a run has ended. Answers
+    /// whether one of them wanted to. However they are drawn they do not end the activity: the other
+    /// runs are what it is about.
+    pub(crate) fn tell_boundary(&mut self, host: TokenId, throw: &Throw) -> Result<bool, Failure> {
+        let guards = self.instance.token(host).guards.clone();
+        for guard in guards {
+            let Element::Boundary(boundary) = &self.node_of(guard).element else { continue };
+            for trigger in &boundary.triggers {
+                if self.hears(host, trigger, throw)? {
+                    self.emit(Event::TokenPromoted { token: guard });
+                    self.rearm_boundary(guard, host, boundary, None);
+                    self.close_waits(guard);
+                    self.go_on(guard);
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn hears(&self, token: TokenId, trigger: &Trigger, throw: &Throw) -> Result<bool, Failure> {
+        Ok(match (trigger, throw) {
+            (Trigger::Signal { name: wanted }, Throw::Signal { name, .. }) => {
+                self.eval_name(token, wanted)? == self.eval_name(token, name)?
+            }
+            (Trigger::Message(wanted), Throw::Message(send)) => {
+                self.eval_name(token, &wanted.name)?
+                    == self.eval_name(token, &send.messages[0].name)?
+            }
+            (Trigger::Escalation { code: wanted, .. }, Throw::Escalation { code }) => {
+                matches_code(wanted.as_ref(), code.as_ref())
+            }
+            _ => false,
+        })
     }
 
     /// Takes a token out of the event it stands at.

@@ -209,6 +209,7 @@ impl Layout {
                     completion: None,
                     on_empty: OnEmpty::Complete,
                     batch: None,
+        behavior: Vec::new(),
                 })));
                 sub
             }

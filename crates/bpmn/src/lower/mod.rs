@@ -168,7 +168,11 @@ impl<'a> Lowering<'a> {
 
     /// What a flow node does.
     fn element(&mut self, node: Node<'a>, place: NodeId) -> Element {
-        self.not_built(node);
+        let start = self.quantity(node, "startQuantity");
+        let completion = self.quantity(node, "completionQuantity");
+        let it = &mut self.nodes[index(place)];
+        it.start_quantity = start;
+        it.completion_quantity = completion;
         match node.name() {
             "subProcess" | "transaction" | "adHocSubProcess" => self.sub_process(node),
             "callActivity" => self.call(node),
@@ -215,14 +219,14 @@ impl<'a> Lowering<'a> {
         self.cx.sink.warn(code, at, message, help);
     }
 
-    /// Refuses what the plan has no word for.
-    fn not_built(&self, node: Node<'a>) {
-        for name in ["startQuantity", "completionQuantity"] {
-            if node.attr(name).is_some_and(|it| it.trim() != "1") {
-                let message = format!("{} has a {name} other than 1", node.title());
-                self.error("TV0801", node, message, "this is not executed yet; remove it");
-            }
-        }
+    /// How many tokens an activity takes, or gives.
+    fn quantity(&self, node: Node<'a>, name: &str) -> u32 {
+        let Some(text) = node.attr(name) else { return 1 };
+        text.trim().parse().ok().filter(|it| *it > 0).unwrap_or_else(|| {
+            let message = format!("{name} of {} is '{text}'", node.title());
+            self.error("TV0801", node, message, "write a whole number of 1 or more");
+            1
+        })
     }
 }
 

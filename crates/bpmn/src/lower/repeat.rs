@@ -4,7 +4,9 @@
 //! as plain attributes, and by the extensions of each dialect. All of them meet here.
 
 use travertine_expr::{Name, Program};
-use travertine_kernel::plan::{Count, Each, Element, Loop, OnEmpty, OutputItem, Repeat, Trigger};
+use travertine_kernel::plan::{
+    Count, Each, Element, Loop, OnEmpty, OutputItem, Repeat, Throw, Trigger, When,
+};
 
 use super::{Lowering, camunda8::zeebe_loop, is_true};
 use crate::{
@@ -35,13 +37,6 @@ impl<'a> Lowering<'a> {
     }
 
     fn each(&self, node: Node<'a>, several: Node<'a>, element: &Element) -> Option<Each> {
-        if several.attr("behavior").is_some_and(|it| it != "All")
-            || several.child("complexBehaviorDefinition").is_some()
-        {
-            let message = format!("{} throws events as its runs end", node.title());
-            let help = "this is not executed yet; remove behavior, or throw the event behind it";
-            self.error("TV0803", several, message, help);
-        }
         let count = self.count(node, several, element)?;
         let on_empty = match (several.ext(&Ns::Travertine, "onEmpty"), self.dialect) {
             (Some("complete"), _) | (None, Dialect::Camunda7 | Dialect::Camunda8) => {
@@ -65,7 +60,49 @@ impl<'a> Lowering<'a> {
                 .map(|it| self.compiler.expression(Text::of(it))),
             on_empty,
             batch: self.batch(several),
+            behavior: self.behavior(node, several),
         })
+    }
+
+    /// What happens as runs end (BPMN 2.0, 10.2.8): an event for each, for the first, or for those
+    /// after which a condition holds.
+    fn behavior(&self, node: Node<'a>, several: Node<'a>) -> Vec<(When, Throw)> {
+        let behavior = several.attr("behavior").unwrap_or("All");
+        if behavior != "Complex"
+            && let Some(complex) = several.child("complexBehaviorDefinition")
+        {
+            let message = format!(
+                "{} has a complexBehaviorDefinition, but its behavior is {behavior}",
+                node.title()
+            );
+            self.error("TV0803", complex, message, "write behavior=\"Complex\", or remove it");
+        }
+        let referred = |name: &str| {
+            let reference = several.attr(name)?;
+            let definition = self.cx.files.resolve_as(several, reference, "eventDefinition")?;
+            self.throw(several, definition)
+        };
+        match behavior {
+            "None" => {
+                referred("noneBehaviorEventRef").map(|it| (When::Each, it)).into_iter().collect()
+            }
+            "One" => {
+                referred("oneBehaviorEventRef").map(|it| (When::First, it)).into_iter().collect()
+            }
+            "Complex" => several
+                .all("complexBehaviorDefinition")
+                .flat_map(|it| self.complex_behavior(it))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn complex_behavior(&self, node: Node<'a>) -> Vec<(When, Throw)> {
+        let Some(condition) = node.child("condition") else { return Vec::new() };
+        let when = When::If(self.compiler.expression(Text::of(condition)));
+        let definitions = node.child("event").map(|it| self.definitions(it)).unwrap_or_default();
+        let throws = definitions.into_iter().filter_map(|it| self.throw(node, it));
+        throws.map(|throw| (when.clone(), throw)).collect()
     }
 
     fn count(&self, node: Node<'a>, several: Node<'a>, element: &Element) -> Option<Count> {

@@ -19,7 +19,7 @@ impl<'a> Lowering<'a> {
         if throws.is_empty() { Element::Pass } else { Element::Throw(throws) }
     }
 
-    fn throw(&self, event: Node<'a>, definition: Node<'a>) -> Option<Throw> {
+    pub(super) fn throw(&self, event: Node<'a>, definition: Node<'a>) -> Option<Throw> {
         let payload = || {
             let mut payload = self.named(event, "payload");
             payload.extend(self.named(definition, "payload"));

@@ -172,7 +172,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn throw_all(&mut self, token: TokenId, throws: &'a [Throw]) -> Result<Step, Failure> {
+    pub(crate) fn throw_all(
+        &mut self,
+        token: TokenId,
+        throws: &'a [Throw],
+    ) -> Result<Step, Failure> {
         let mut step = Step::Leave;
         for throw in throws {
             match throw {

@@ -321,6 +321,19 @@ pub struct Each {
     pub on_empty: OnEmpty,
     /// Slices of so many items, and how many slices run at a time.
     pub batch: Option<(Program, Program)>,
+    /// What happens as runs end.
+    pub behavior: Vec<(When, Throw)>,
+}
+
+/// Which ends of runs make something happen.
+#[derive(Clone, Debug)]
+pub enum When {
+    /// Each.
+    Each,
+    /// The first.
+    First,
+    /// Those after which a condition holds.
+    If(Program),
 }
 
 /// How many runs.

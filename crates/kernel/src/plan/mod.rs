@@ -13,7 +13,8 @@ use travertine_expr::{Limits, Name, Program};
 
 pub use element::{
     AdHoc, Boundary, Call, Catch, Container, Count, Each, Element, EventSubProcess, Loop, Merge,
-    Message, OnEmpty, OutputItem, Repeat, Send, Start, Throw, TimerKind, Trigger, Work, WorkKind,
+    Message, OnEmpty, OutputItem, Repeat, Send, Start, Throw, TimerKind, Trigger, When, Work,
+    WorkKind,
 };
 pub(crate) use reach::Reach;
 
@@ -62,6 +63,10 @@ pub struct Node {
     pub for_compensation: bool,
     /// The flow to take when no condition holds.
     pub default: Option<FlowId>,
+    /// How many tokens it takes to begin.
+    pub start_quantity: u32,
+    /// How many tokens leave by each flow.
+    pub completion_quantity: u32,
     /// Runs the activity several times.
     pub repeat: Option<Box<Repeat>>,
     /// What few nodes have.
@@ -244,6 +249,8 @@ impl Node {
             element,
             for_compensation: false,
             default: None,
+            start_quantity: 1,
+            completion_quantity: 1,
             repeat: None,
             extras: None,
             outgoing: Vec::new(),
@@ -444,7 +451,9 @@ fn straight(nodes: &[Node], position: usize) -> Option<FlowId> {
         && node.boundary.is_empty()
         && node.compensation.is_none()
         && !node.for_compensation
-        && !node.conditional;
+        && !node.conditional
+        && node.start_quantity == 1
+        && node.completion_quantity == 1;
     (does_nothing && has_nothing && !in_ad_hoc).then_some(only)
 }
 
