@@ -11,7 +11,7 @@ use travertine_expr::{Name, Value};
 use crate::{
     plan::{Boundary, CompensateOnError, Element, NodeId, Trigger, UnhandledError},
     run::Run,
-    state::{Cue, Failing, ROOT, ScopeKind, State, Status},
+    state::{Cue, Failing, ROOT, Role, ScopeKind, State, Status},
     trigger::matches_code,
     vocabulary::{
         Assignments, Catches, Ending, Event, Failure, FailureKind, Post, Slot, TokenId, WaitFor,
@@ -385,7 +385,13 @@ impl<'a> Run<'a> {
             self.end_process(Ending::Cancelled, State::Failed);
             return;
         }
-        let guards = &self.instance.token(host).guards;
+        // Boundary events watch the main token, not the runs.
+        let activity = if let Role::Run(_) = self.instance.token(host).role {
+            self.instance_scope(host)
+        } else {
+            host
+        };
+        let guards = &self.instance.token(activity).guards;
         let handler = guards.iter().copied().find(|guard| {
             let mut triggers = self.node_of(*guard).element.triggers().iter();
             triggers.any(|it| matches!(it, Trigger::Cancel))
@@ -393,7 +399,7 @@ impl<'a> Run<'a> {
         let scope = self.instance_scope(host);
         if let Some(guard) = handler {
             self.emit(Event::TokenPromoted { token: guard });
-            self.withdraw(host, State::Failed);
+            self.withdraw(activity, State::Failed);
             self.go_on(guard);
         } else {
             self.withdraw(host, State::Failed);
