@@ -147,7 +147,7 @@ fn visits(it: &Scenario) -> Vec<(String, Vec<State>)> {
             *open = false;
         }
         apply(&mut replayed, event);
-        for (id, token) in replayed.tokens.iter() {
+        for (id, token) in &replayed.tokens {
             match visits.iter_mut().find(|(it, _, _, open)| *open && it == id) {
                 Some((_, _, states, _)) if states.last() == Some(&token.state) => {}
                 Some((_, _, states, _)) => states.push(token.state),
@@ -726,6 +726,34 @@ fn what_was_completed_last_is_undone_first_while_the_thrower_waits() {
     }
 }
 
+// covers: FLOW-14
+#[test]
+fn what_was_done_twice_is_undone_twice() {
+    let mut it = run(
+        "load=0",
+        &format!(
+            r#"<userTask id="a"/> {} <userTask id="b"/> {} <userTask id="more"/> {}
+               <userTask id="last"/> <exclusiveGateway id="again" default="again-back"/>
+               <path>more a b again back last</path>
+               <sequenceFlow id="repeat" sourceRef="again" targetRef="a">
+                 <conditionExpression>load == 1</conditionExpression></sequenceFlow>"#,
+            undo("a"),
+            undo("b"),
+            back("")
+        ),
+    );
+    it.complete("more", "{}");
+    for (node, load) in [("a", 1), ("b", 1), ("a", 2), ("b", 2)] {
+        it.complete(node, &format!(r#"{{"load": {load}}}"#));
+    }
+    for (node, load) in [("undo-b", "2"), ("undo-a", "2"), ("undo-b", "1"), ("undo-a", "1")] {
+        assert_eq!(it.waiting(), [node]);
+        assert_eq!(status(&it, node, "load").as_deref(), Some(load), "as it was left then");
+        it.complete(node, "{}");
+    }
+    assert_eq!(it.waiting(), ["last"]);
+}
+
 // covers: FLOW-16
 #[test]
 fn one_activity_can_be_undone_alone() {
@@ -843,6 +871,7 @@ fn every_run_is_undone() {
 // covers: FLOW-20
 #[test]
 fn a_failing_scope_undoes_first_where_the_policy_says_so() {
+    use CompensateOnError::{Always, Never, Transaction};
     let failing = |kind: &str, policy: CompensateOnError| {
         let mut it = Scenario::definitions(&definitions(
             "",
@@ -858,7 +887,6 @@ fn a_failing_scope_undoes_first_where_the_policy_says_so() {
         it.raise("work", "E");
         it
     };
-    use CompensateOnError::{Always, Never, Transaction};
     for (kind, policy) in
         [("subProcess", Always), ("transaction", Always), ("transaction", Transaction)]
     {
@@ -1229,6 +1257,20 @@ fn an_event_sub_process_that_may_not_be_entered_fails_in_its_scope() {
 
 // covers: FLOW-28
 #[test]
+fn an_infeasible_event_sub_process_fails_its_scope_also_where_it_does_not_interrupt() {
+    let extra = event_sub_process("extra", false, &on_message("N"));
+    let extra = extra.replacen('>', "><ext>entry: load > 0</ext>", 1);
+    let mut it = run(
+        "load=0",
+        &format!(r#"<subProcess id="sub"><userTask id="work"/> {extra}</subProcess> {CAUGHT}"#),
+    );
+    it.message("N", "{}");
+    assert_eq!(it.armed(), ["repair"]);
+    assert_eq!(life(&it, "work").last(), Some(&Withdrawn));
+}
+
+// covers: FLOW-28
+#[test]
 fn an_event_sub_process_that_does_not_interrupt_can_run_several_times_at_once() {
     let mut it = with_events("");
     it.message("N", "{}");
@@ -1293,6 +1335,17 @@ fn the_nearest_handler_hears_an_escalation() {
     assert_eq!(it.waiting(), ["far-way", "more"]);
     assert_eq!(it.state("inner"), Some(Busy));
     assert_eq!(status(&it, "inner", "load").as_deref(), Some("7"), "it takes the status");
+}
+
+// covers: FLOW-30
+#[test]
+fn an_interrupting_handler_of_an_escalation_ends_who_escalated() {
+    let it = escalating(&event_sub_process("heard", true, ESCALATION), "", "");
+    assert_eq!(it.waiting(), ["heard-work"]);
+    assert_eq!(status(&it, "heard-work", "load").as_deref(), Some("7"));
+    let it = escalating("", &boundary("near", "inner", true, ESCALATION), "");
+    assert_eq!(it.waiting(), ["near-way"]);
+    assert_eq!(life(&it, "inner").last(), Some(&Withdrawn));
 }
 
 // covers: FLOW-30
@@ -1413,29 +1466,22 @@ fn merged_status_does_not_depend_on_the_order() {
     }
 }
 
-fn choosing(default: &str, beside: &str) -> Scenario {
-    let condition = |to: &str, condition: &str| {
+/// To `a` above 5, else to `b` above 2, else by the flow to `c` that is said.
+fn choosing(default: &str, to_c: &str, beside: &str) -> Scenario {
+    let when = |to: &str, condition: &str| {
         format!(
             r#"<sequenceFlow id="to-{to}" sourceRef="which" targetRef="{to}">
                <conditionExpression>{condition}</conditionExpression></sequenceFlow>"#
         )
     };
-    let inside = format!(
-        r#"<subProcess id="sub"><userTask id="ask"/> <exclusiveGateway id="which" {default}/>
-             <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
-             <path>ask which c</path> {} {}</subProcess> {beside}"#,
-        condition("a", "load > 5"),
-        condition("b", "load > 2")
-    );
+    let (to_a, to_b) = (when("a", "load > 5"), when("b", "load > 2"));
+    let to_c = if to_c.is_empty() { "<path>which c</path>" } else { &when("c", to_c) };
     run(
         "load=0",
-        &inside.replace(
-            r#"<path>ask which c</path>"#,
-            &if default.is_empty() {
-                format!("<path>ask which</path> {}", condition("c", "false"))
-            } else {
-                "<path>ask which c</path>".to_owned()
-            },
+        &format!(
+            r#"<subProcess id="sub"><userTask id="ask"/> <exclusiveGateway id="which" {default}/>
+                 <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
+                 <path>ask which</path> {to_c} {to_a} {to_b}</subProcess> {beside}"#
         ),
     )
 }
@@ -1444,7 +1490,7 @@ fn choosing(default: &str, beside: &str) -> Scenario {
 #[test]
 fn an_exclusive_gateway_takes_the_first_flow_that_holds_or_the_default() {
     for (load, way) in [(9, "a"), (4, "b"), (1, "c")] {
-        let mut it = choosing(r#"default="which-c""#, "");
+        let mut it = choosing(r#"default="which-c""#, "", "");
         it.complete("ask", &format!(r#"{{"load": {load}}}"#));
         assert_eq!(it.waiting(), [way]);
     }
@@ -1453,10 +1499,10 @@ fn an_exclusive_gateway_takes_the_first_flow_that_holds_or_the_default() {
 // covers: FLOW-34
 #[test]
 fn an_exclusive_gateway_without_a_way_fails() {
-    let mut it = choosing("", "");
+    let mut it = choosing("", "false", "");
     it.complete("ask", "{}");
     assert_eq!(failure(&it, "which"), Some(FailureKind::NoFlow));
-    let mut it = choosing("", CAUGHT);
+    let mut it = choosing("", "false", CAUGHT);
     it.complete("ask", "{}");
     assert_eq!(it.waiting(), ["repair"], "which can be caught like any failure");
     assert_eq!(life(&it, "which"), [Arrived, Failed]);
@@ -1694,6 +1740,32 @@ fn an_entry_is_refused_while_the_performer_is_busy() {
     }
     assert_eq!(it.ask(enter), Ok(()), "it is idle now");
     assert_eq!(performed(&it), ["b"]);
+}
+
+// covers: FLOW-38, FLOW-40
+#[test]
+fn a_performer_is_idle_again_however_its_work_ends() {
+    let stop = boundary("stop", "a", true, &on_message("M")).replace("userTask", "task");
+    let caught = boundary("caught", "a", true, ERROR).replace("userTask", "task");
+    for how in ["done", "interrupted", "failed"] {
+        let mut it = run(
+            "load=0",
+            &format!(
+                r#"<adHocSubProcess id="sub" ordering="Sequential">
+                     <userTask id="a"><ext>load := load + 1</ext></userTask> {stop} {caught}
+                     <userTask id="b"/></adHocSubProcess>"#
+            ),
+        );
+        assert_eq!(performed(&it), ["a"]);
+        match how {
+            "done" => it.complete("a", "{}"),
+            "interrupted" => it.message("M", "{}"),
+            _ => it.raise("a", "E"),
+        }
+        assert_eq!(performed(&it), ["b"], "{how}");
+        it.complete("b", "{}");
+        assert!(it.is_completed(), "{how}");
+    }
 }
 
 // covers: FLOW-39

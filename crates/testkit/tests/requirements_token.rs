@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use travertine_expr::Value;
 use travertine_kernel::{
     Event, FailureKind, Gate, Instance, ROOT, Role, State, TokenId, WaitFor, apply,
     plan::CompensateOnError,
@@ -136,7 +137,7 @@ fn visits(it: &Scenario) -> Vec<(String, Vec<State>)> {
             *open = false;
         }
         apply(&mut replayed, event);
-        for (id, token) in replayed.tokens.iter() {
+        for (id, token) in &replayed.tokens {
             match visits.iter_mut().find(|(it, _, _, open)| *open && it == id) {
                 Some((_, _, states, _)) if states.last() == Some(&token.state) => {}
                 Some((_, _, states, _)) => states.push(token.state),
@@ -624,10 +625,12 @@ fn watched() -> Scenario {
     for (kind, definition) in &kinds {
         inside += &event_sub_process(kind, true, definition);
         if *kind != "compensate" {
-            beside += &format!(
-                r#"<boundaryEvent id="{kind}-boundary" attachedToRef="sub">{definition}</boundaryEvent>
-                   <task id="{kind}-way"/> <path>{kind}-boundary {kind}-way</path>"#
-            );
+            write!(
+                beside,
+                r#"<boundaryEvent id="{kind}-boundary" attachedToRef="sub">{definition}
+                   </boundaryEvent> <task id="{kind}-way"/> <path>{kind}-boundary {kind}-way</path>"#
+            )
+            .expect("text");
         }
     }
     run(
@@ -755,9 +758,11 @@ fn an_event_sub_process_needs_one_typed_start_event() {
     let with = |starts: &[&str]| {
         let mut inside = String::new();
         for (number, trigger) in starts.iter().enumerate() {
-            inside += &format!(
+            write!(
+                inside,
                 r#"<startEvent id="s{number}">{trigger}</startEvent> <path>s{number} work</path>"#
-            );
+            )
+            .expect("text");
         }
         is_rejected(&between(&format!(
             r#"<subProcess id="sub"><userTask id="x"/>
@@ -933,7 +938,7 @@ fn the_status_of_a_completed_token_is_merged_from_those_inside() {
         it.complete(order[0], "{}");
         let sub = token(&it, "sub");
         let way = &it.instance.scopes[&sub].done.values["way"];
-        assert_eq!(way.as_ref().map(|it| it.to_json()).as_deref(), Some(r#""up""#), "it is kept");
+        assert_eq!(way.as_ref().map(Value::to_json).as_deref(), Some(r#""up""#), "it is kept");
         assert_eq!(status(&it, "sub", "way"), None, "but the parent knows nothing of it yet");
         assert_eq!(it.state("sub"), Some(Busy));
         it.complete(order[1], "{}");
