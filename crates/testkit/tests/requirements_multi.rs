@@ -343,6 +343,27 @@ fn the_collection_is_found_from_the_scope_of_the_activity_upwards() {
     }
 }
 
+// covers: MULTI-13
+#[test]
+fn a_run_reads_what_the_scope_of_its_activity_holds() {
+    let outer = sub("outer", "x", "").replace(r#"<userTask id="x"/>"#, &user("x", &times("2")));
+    let outer = outer.replace("outer_start x", "outer_start set x").replace(
+        r#"<endEvent id="outer_end"/>"#,
+        &(script("set", "_context.near = 1; _context.far = 1", "")
+            + r#"<endEvent id="outer_end"/>"#),
+    );
+    let mut it = Scenario::definitions(&definitions("", &outer, "outer"));
+    it.start(r#"{"far": 0, "root": 0}"#);
+    let (main, _) = main_of(&it, "x");
+    for (_, run) in runs(&it, "x") {
+        assert_eq!(layers_of(&it, run)[1..], layers_of(&it, main));
+        assert_eq!(layers_of(&it, run).len(), 3);
+    }
+    for (name, seen) in [("near", ["1", "1"]), ("far", ["1", "1"]), ("root", ["0", "0"])] {
+        assert_eq!(seen_by_runs(&it, "x", name), seen);
+    }
+}
+
 // covers: MULTI-8, MULTI-10
 #[test]
 fn a_model_must_say_either_how_often_or_over_what() {
@@ -526,15 +547,15 @@ fn runs_within_runs_have_numbers_of_their_own() {
 // covers: MULTI-17
 #[test]
 fn all_parallel_runs_are_there_before_any_is_done() {
-    let bodies = [script("x", "_context.y = 1", &times("20")), user("x", &times("20"))];
+    let bodies = [script("x", "_context.y = 1", &times("200")), user("x", &times("200"))];
     for body in bodies {
-        for turn_steps_max in [1, 7, 10_000] {
+        for turn_steps_max in [1, 10_000] {
             let mut it = process(&body).with_plan(|it| it.turn_steps_max = turn_steps_max);
             it.start("{}");
             while it.waiting().contains(&"x") {
                 it.complete("x", "{}");
             }
-            assert_eq!(count(&it, is_run), 20);
+            assert_eq!(count(&it, is_run), 200);
             let last = last_position(&it, is_run);
             let first = position(&it, |it| matches!(it, Event::RunEnded { .. }));
             assert!(last < first, "{turn_steps_max} steps at a time: {}", it.trace());
