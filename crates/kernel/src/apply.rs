@@ -176,6 +176,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 live: [].into(),
                 starts: [].into(),
                 events: 0,
+                watched: false,
                 compensations: Vec::new(),
                 queue: Vec::new(),
                 failing: None,
@@ -209,6 +210,9 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 }
                 _ => {}
             }
+        }
+        Event::StatusForgotten { scope } => {
+            instance.scope_mut(*scope).done = Merged::default();
         }
         Event::CompensationsMoved { from, to } => {
             let moved = std::mem::take(&mut instance.scope_mut(*from).compensations);
@@ -370,7 +374,12 @@ impl Instance {
                 self.steps += 1;
                 self.cue(id, Cue::Arrive);
             }
-            (Role::Guard(of), Some(_)) => self.token_mut(of).guards.push(id),
+            (Role::Guard(of), Some(_)) => {
+                self.token_mut(of).guards.push(id);
+                if let Some(scope) = self.scopes.get_mut(&of) {
+                    scope.watched = true;
+                }
+            }
             (Role::Start, Some(scope)) => {
                 self.scope_mut(scope).starts.insert(node, id);
             }

@@ -25,6 +25,8 @@ enum Handler {
     Boundary(TokenId),
     /// An event sub-process, by the token at its start.
     EventSubProcess(TokenId),
+    /// A boundary event without a token yet, because the activity could not be entered.
+    Unarmed(NodeId),
 }
 
 /// Which errors or escalations a handler waits for.
@@ -47,7 +49,11 @@ impl<'a> Run<'a> {
         // What an operator must look at is no error of the model.
         let technical = matches!(failure.kind, FailureKind::Steps | FailureKind::Work);
         if caught && !technical {
-            self.raise(token, failure, Vec::new());
+            if self.instance.scopes.contains_key(&token) {
+                self.bring_down(token, failure, Vec::new());
+            } else {
+                self.raise(token, failure, Vec::new());
+            }
         } else {
             self.incident(token, failure, redo);
         }
@@ -85,7 +91,7 @@ impl<'a> Run<'a> {
     /// Whoever handles a failure of this token without a look at its scope's host.
     fn handler(&self, token: TokenId, failure: &Failure) -> Option<Handler> {
         let it = self.instance.token(token);
-        let guards = it.guards.iter().copied().map(Handler::Boundary);
+        let guards = it.guards.iter().copied().map(Handler::Boundary).chain(self.unarmed(token));
         let scope = it.scope.map(|scope| self.instance.scope(scope));
         let starts =
             scope.iter().flat_map(|it| it.starts.values().copied()).map(Handler::EventSubProcess);
@@ -105,6 +111,20 @@ impl<'a> Run<'a> {
         best(&mut { guards }).or_else(|| best(&mut { starts }))
     }
 
+    /// The boundary events of the token's activity that have no token. Those of runs are the main
+    /// token's.
+    fn unarmed(&self, token: TokenId) -> impl Iterator<Item = Handler> {
+        let it = self.instance.token(token);
+        let boundary: &'a [NodeId] = match it.role {
+            Role::Run(_) => &[],
+            Role::Flow | Role::Branch(_) | Role::Guard(_) | Role::Start | Role::Compensation => {
+                &self.plan.node(it.node).boundary
+            }
+        };
+        let armed = |node: NodeId| it.guards.iter().any(|it| self.instance.token(*it).node == node);
+        boundary.iter().copied().filter(move |it| !armed(*it)).map(Handler::Unarmed)
+    }
+
     /// The errors that a handler waits for.
     fn errors(&self, handler: Handler) -> Codes<'a> {
         if let Some(Trigger::Error { code, .. }) = self.error_trigger(handler) {
@@ -115,9 +135,11 @@ impl<'a> Run<'a> {
     }
 
     fn error_trigger(&self, handler: Handler) -> Option<&'a Trigger> {
-        let (Handler::Boundary(token) | Handler::EventSubProcess(token)) = handler;
-        let mut triggers = self.node_of(token).element.triggers().iter();
-        triggers.find(|it| matches!(it, Trigger::Error { .. }))
+        let node = match handler {
+            Handler::Boundary(token) | Handler::EventSubProcess(token) => self.node_of(token),
+            Handler::Unarmed(node) => self.plan.node(node),
+        };
+        node.element.triggers().iter().find(|it| matches!(it, Trigger::Error { .. }))
     }
 
     /// Takes an error to its handler, scope by scope. Someone above has one, or the instance fails.
@@ -134,6 +156,11 @@ impl<'a> Run<'a> {
         let status = self.instance.token(token).status.clone();
         self.copy_status(host, status);
         self.withdraw(token, State::Failed);
+        self.bring_down(host, failure, variables);
+    }
+
+    /// A scope fails: it is cleared, compensates if it must, and only then is it failed.
+    fn bring_down(&mut self, host: TokenId, failure: Failure, variables: Assignments) {
         self.drain(host, &mut Vec::new());
         self.begin_failing(host, Failing::Error(failure.clone(), variables.clone()));
         if self.compensates_on_error(host) {
@@ -186,7 +213,12 @@ impl<'a> Run<'a> {
             }
         }
         let status = self.instance.token(token).status.clone();
+        let handler = match handler {
+            Handler::Unarmed(node) => Handler::Boundary(self.guard(token, node)),
+            armed @ (Handler::Boundary(_) | Handler::EventSubProcess(_)) => armed,
+        };
         match handler {
+            Handler::Unarmed(_) => unreachable!("it has just been armed"),
             Handler::Boundary(guard) => {
                 self.copy_status(guard, status);
                 self.emit(Event::TokenPromoted { token: guard });
@@ -296,8 +328,10 @@ impl<'a> Run<'a> {
 
     /// The escalations that make a handler end what raised them.
     fn ending_escalations(&self, handler: Handler) -> Codes<'a> {
-        let (Handler::Boundary(token) | Handler::EventSubProcess(token)) = handler;
-        let node = self.node_of(token);
+        let node = match handler {
+            Handler::Boundary(token) | Handler::EventSubProcess(token) => self.node_of(token),
+            Handler::Unarmed(node) => self.plan.node(node),
+        };
         let around = node.parent.map(|it| &self.plan.node(it).element);
         let interrupting = if let Element::Boundary(it) = &node.element {
             it.interrupting

@@ -6,7 +6,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
-    plan::{NodeId, Plan},
+    plan::{NodeId, Plan, RestrictionScope},
     run::{Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
@@ -148,10 +148,9 @@ fn open_wait(instance: &Instance, wait: WaitId) -> Result<Wait, Rejection> {
 impl Run<'_> {
     fn start(&mut self, at: Option<NodeId>, variables: Assignments, caller: Option<Catches>) {
         self.emit(Event::Started { at: self.now, caller });
-        let root = NodeId(0);
         self.emit(Event::TokenCreated {
             token: ROOT,
-            node: root,
+            node: NodeId(0),
             scope: None,
             via: None,
             role: Role::Flow,
@@ -166,10 +165,20 @@ impl Run<'_> {
             Ok(status) => self.emit(Event::StatusSet { token: ROOT, status }),
             Err(failure) => self.incident(ROOT, failure, Cue::Enter),
         }
+        if let Err(failure) = self.enter_process(at) {
+            self.fail(ROOT, failure, Cue::Enter);
+        }
+    }
+
+    /// The process is entered, as any container is, but it never waits for a decision.
+    pub(crate) fn enter_process(&mut self, at: Option<NodeId>) -> Result<(), Failure> {
+        let root = self.node_of(ROOT);
+        self.operate(ROOT, root, true)?;
+        self.check_restrictions(ROOT, RestrictionScope::Entry)?;
         let container = self.plan.root();
         let census = container.inclusive_joins;
         let kind = Box::new(ScopeKind::Process);
-        self.emit(Event::ScopeOpened { scope: ROOT, node: root, kind, census });
+        self.emit(Event::ScopeOpened { scope: ROOT, node: NodeId(0), kind, census });
         self.emit(Event::TokenState { token: ROOT, state: State::Busy });
         match at {
             Some(start) => self.begin_at(ROOT, start),
@@ -184,6 +193,7 @@ impl Run<'_> {
                 self.incident(ROOT, failure, Cue::Childless);
             }
         }
+        Ok(())
     }
 
     /// The status attributes that the instance begins with.

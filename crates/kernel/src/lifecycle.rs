@@ -10,7 +10,7 @@ use crate::{
     element::Step,
     plan::{Call, Element, FlowId, Node, RestrictionScope, ScopeOutput, Write},
     run::Run,
-    state::{Cue, Role, State},
+    state::{Cue, ROOT, Role, State},
     vocabulary::{Assignments, Event, Failure, FailureKind, Gate, Reads, Slot, TokenId, WaitFor},
 };
 
@@ -50,6 +50,9 @@ impl<'a> Run<'a> {
 
     /// Someone decided that the token starts.
     pub(crate) fn enter(&mut self, token: TokenId) -> Result<(), Failure> {
+        if token == ROOT {
+            return self.enter_process(None);
+        }
         if !self.take_performer(token) {
             return Ok(());
         }
@@ -67,8 +70,8 @@ impl<'a> Run<'a> {
             }
         }
         self.check_restrictions(token, RestrictionScope::Entry)?;
-        if !node.boundary.is_empty() && !matches!(self.instance.token(token).role, Role::Run(_)) {
-            self.arm_boundary(token, node)?;
+        if !node.boundary.is_empty() {
+            self.watch(token, node)?;
         }
         // What comes in is applied before the operators of receive and decision tasks.
         let instant = matches!(node.element, Element::Send(_));
@@ -81,6 +84,16 @@ impl<'a> Run<'a> {
         }
         let step = self.enter_element(token, node)?;
         self.take_step(token, step)
+    }
+
+    /// Arms the boundary events of the activity, once for all of its runs.
+    fn watch(&mut self, token: TokenId, node: &'a Node) -> Result<(), Failure> {
+        let it = self.instance.token(token);
+        match (it.role, it.scope) {
+            (Role::Run(_), Some(main)) if self.instance.scope(main).watched => Ok(()),
+            (Role::Run(_), Some(main)) => self.arm_boundary(main, node),
+            _ => self.arm_boundary(token, node),
+        }
     }
 
     /// Acts on what an element answered.
@@ -119,7 +132,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn check_restrictions(&self, token: TokenId, at: RestrictionScope) -> Result<(), Failure> {
+    pub(crate) fn check_restrictions(
+        &self,
+        token: TokenId,
+        at: RestrictionScope,
+    ) -> Result<(), Failure> {
         if !self.plan.restricted {
             return Ok(());
         }

@@ -64,7 +64,7 @@ impl<'a> Run<'a> {
             completed: 0,
             outputs,
         };
-        self.open_runs(token, node, ScopeKind::Each(each))?;
+        self.open_runs(token, ScopeKind::Each(each));
         if total == 0 {
             return self.each_done(token);
         }
@@ -72,17 +72,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn open_runs(
-        &mut self,
-        token: TokenId,
-        node: &'a Node,
-        kind: ScopeKind,
-    ) -> Result<(), Failure> {
+    fn open_runs(&mut self, token: TokenId, kind: ScopeKind) {
         let at = self.instance.token(token).node;
         let kind = Box::new(kind);
         self.emit(Event::ScopeOpened { scope: token, node: at, kind, census: false });
         self.emit(Event::TokenState { token, state: State::Waiting });
-        self.arm_boundary(token, node)
     }
 
     /// How many items there are, and what they are.
@@ -308,7 +302,7 @@ impl<'a> Run<'a> {
             Some(condition) if plan.test_before => self.holds(token, condition)?,
             Some(_) | None => true,
         };
-        self.open_runs(token, node, ScopeKind::Loop { runs: 0 })?;
+        self.open_runs(token, ScopeKind::Loop { runs: 0 });
         if begin {
             self.spawn_run(token, 0);
             Ok(())

@@ -240,11 +240,17 @@ impl<'a> Run<'a> {
 
     /// Whether a run adds the variable to the list of results, so that it is the run's own.
     fn is_output(&self, run: TokenId, name: &str) -> bool {
-        match self.node_of(run).repeat.as_deref() {
-            Some(Repeat::Each(Each { output: Some((_, OutputItem::Variable(it))), .. })) => {
-                &**it == name
-            }
-            _ => false,
+        let Some(Repeat::Each(Each { output: Some((_, item)), .. })) =
+            self.node_of(run).repeat.as_deref()
+        else {
+            return false;
+        };
+        match item {
+            OutputItem::Variable(it) => &**it == name,
+            // An expression that is a variable, or a field of one, is about the run's own.
+            OutputItem::Expression(program) => program.reads().is_some_and(|reads| {
+                matches!(reads, [only] if &**only == name && program.source().contains(name))
+            }),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     element::Step,
-    plan::{Compensation, Element, NodeId},
+    plan::{Compensation, Element, NodeId, RestrictionScope},
     run::Run,
     state::{Cue, Failing, Instance, ROOT, Role, ScopeKind, State},
     status,
@@ -102,6 +102,8 @@ impl Run<'_> {
         }
         match scope.kind {
             ScopeKind::Process => {
+                self.take_merged_status(host);
+                self.check_restrictions(host, RestrictionScope::Exit)?;
                 self.end_process(Ending::Completed, State::Done);
                 Ok(())
             }

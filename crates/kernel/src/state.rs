@@ -189,6 +189,8 @@ pub struct Scope {
     pub starts: BTreeMap<NodeId, TokenId>,
     /// How many event sub-processes are running in it.
     pub events: u32,
+    /// Whether the boundary events of its host have been armed.
+    pub watched: bool,
     /// Tokens that stay to undo, oldest first.
     pub compensations: Vec<TokenId>,
     /// Tokens to be recalled, the last one first.

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use travertine_expr::Name;
 
 use crate::{
-    plan::Plan,
+    plan::{Element, EventSubProcess, Plan},
     state::{Instance, ROOT, Role, Scope, ScopeKind, State},
     vocabulary::TokenId,
 };
@@ -36,21 +36,27 @@ pub fn tree(plan: &Plan, instance: &Instance) -> Option<Branch> {
 }
 
 /// How a token is called by people: the instance's own id, then each node on the way to it, with the
-/// number of its run where it is one of several: `order-7^review#2`.
+/// number of its run where it is one of several: `order-7^review#2`. Event sub-processes that do not
+/// interrupt are numbered by their tokens.
 pub fn address(plan: &Plan, instance: &Instance, id: &str, token: TokenId) -> String {
     let mut steps = Vec::new();
-    let mut next = instance.tokens.get(&token);
-    while let Some(it) = next {
+    let mut at = token;
+    while let Some(it) = instance.tokens.get(&at) {
         let Some(scope) = it.scope else { break };
         let name = &plan.node(it.node).name;
         // The main token of runs has the same node as they.
         let is_main = plan.node(it.node).repeat.is_some() && !steps.is_empty();
         if let Role::Run(index) = it.role {
             steps.push(format!("{name}#{index}"));
+        } else if let Element::EventSubProcess(EventSubProcess { interrupting: false, .. }) =
+            plan.node(it.node).element
+        {
+            // Several of them can run at once.
+            steps.push(format!("{name}#{}", at.0));
         } else if !is_main {
             steps.push(name.to_string());
         }
-        next = instance.tokens.get(&scope);
+        at = scope;
     }
     steps.push(id.to_owned());
     steps.reverse();

@@ -73,7 +73,7 @@ impl<'a> Run<'a> {
     }
 
     /// A token beside `of`, in the same scope and with the same view of it.
-    fn guard(&mut self, of: TokenId, node: NodeId) -> TokenId {
+    pub(crate) fn guard(&mut self, of: TokenId, node: NodeId) -> TokenId {
         let scope = self.instance_scope(of);
         let layer = Reads::Shared(self.base_layer(of));
         let status = self.instance.token(of).status.clone();
@@ -153,12 +153,13 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             Role::Flow | Role::Run(_) | Role::Branch(_) | Role::Compensation => {
+                // The clock's time counts, unless whoever did the work knows better.
+                self.stamp(token);
                 if matches!(*wait.on, WaitFor::Child { .. }) {
                     self.take_child_results(token, variables);
                 } else {
                     self.take_results(token, variables);
                 }
-                self.stamp(token);
                 if matches!(node.element, Element::Receive(_) | Element::Decision) {
                     self.operate(token, node, true)?;
                 }
@@ -330,11 +331,20 @@ impl<'a> Run<'a> {
                 self.withdraw(token, State::Withdrawn);
             }
             self.withdraw_starts(scope);
+            if !self.plan.status.is_empty() {
+                self.emit(Event::StatusForgotten { scope });
+            }
         } else {
             self.rearm_start(scope, event, next);
         }
         let own = self.own_layer(host);
-        self.write_all(own, variables);
+        for (name, value) in variables {
+            if self.is_status(&name) {
+                self.keep_status(host, name, value);
+            } else {
+                self.write(own, name, Some(value));
+            }
+        }
         if let Err(failure) = self.enter(host) {
             self.fail(host, failure, Cue::Enter);
         }

@@ -282,6 +282,11 @@ pub enum Event {
         /// The scope.
         scope: TokenId,
     },
+    /// What the tokens that are done in a scope agreed on does not count any more.
+    StatusForgotten {
+        /// The scope.
+        scope: TokenId,
+    },
     /// What stayed for compensation in one scope belongs to another now.
     CompensationsMoved {
         /// From here.

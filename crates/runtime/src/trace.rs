@@ -97,6 +97,9 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         }
         Event::ScopeFailing { scope, .. } => format!("scope {} failing", scope.0),
         Event::ScopeClosed { scope } => format!("scope {} closed", scope.0),
+        Event::StatusForgotten { scope } => {
+            format!("scope {} forgets the status of what is done", scope.0)
+        }
         Event::CompensationsMoved { from, to } => {
             format!("compensations of scope {} to scope {}", from.0, to.0)
         }

@@ -158,7 +158,10 @@ impl Sandbox {
         code: &str,
         variables: Assignments,
     ) -> Result<(), Error> {
-        self.ask(to.instance, Command::Escalate { wait: to.wait, code: Some(code.into()), variables })
+        self.ask(
+            to.instance,
+            Command::Escalate { wait: to.wait, code: Some(code.into()), variables },
+        )
     }
 
     /// The work that a token waits for has failed for a technical reason. At no retries left it
