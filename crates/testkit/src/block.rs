@@ -209,7 +209,7 @@ impl Layout {
                     completion: None,
                     on_empty: OnEmpty::Complete,
                     batch: None,
-        behavior: Vec::new(),
+                    behavior: Vec::new(),
                 })));
                 sub
             }

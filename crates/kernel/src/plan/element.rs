@@ -285,7 +285,7 @@ pub struct Call {
 pub enum Merge {
     /// Branch by branch, later ones win.
     Last,
-    /// A name keeps its value where all branches that set it agree, and loses it otherwise.
+    /// A name keeps its value where all branches that set it agree, and is null otherwise.
     Agree,
     /// Each branch's variables become one entry of the list of this name.
     Append(Name),
