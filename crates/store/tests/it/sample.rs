@@ -1,0 +1,394 @@
+//! Events of every kind, by topic. The golden files hold them, so what is here stays; more can be
+//! added under another name.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use travertine_expr::Value;
+use travertine_kernel::{
+    Assignments, Catches, Cue, Each, Ending, Event, Failing, Failure, FailureKind, FanOut, FlowId,
+    Gate, Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot, State,
+    TokenId, WaitFor, WaitId,
+    plan::WorkKind,
+    time::{Period, Repeat, Timestamp},
+};
+
+pub(crate) const STATES: [State; 13] = [
+    State::Created,
+    State::Arrived,
+    State::Ready,
+    State::Entered,
+    State::Busy,
+    State::Completed,
+    State::Exiting,
+    State::Departed,
+    State::Waiting,
+    State::Done,
+    State::Failing,
+    State::Failed,
+    State::Withdrawn,
+];
+
+pub(crate) const CUES: [Cue; 8] = [
+    Cue::Arrive,
+    Cue::Enter,
+    Cue::Spawn,
+    Cue::Childless,
+    Cue::Complete,
+    Cue::Exit,
+    Cue::Throw,
+    Cue::Offer,
+];
+
+pub(crate) const FAILURES: [FailureKind; 11] = [
+    FailureKind::Error,
+    FailureKind::Script,
+    FailureKind::NoFlow,
+    FailureKind::Restriction,
+    FailureKind::Operator,
+    FailureKind::Repeat,
+    FailureKind::Timer,
+    FailureKind::FanIn,
+    FailureKind::Work,
+    FailureKind::Steps,
+    FailureKind::Depth,
+];
+
+pub(crate) const GATES: [Gate; 3] = [Gate::Ready, Gate::Entry, Gate::Exit];
+
+/// All samples, each under the name of its golden file.
+pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
+    vec![
+        ("none", Vec::new()),
+        ("ends", ends()),
+        ("tokens", tokens()),
+        ("variables", variables()),
+        ("scopes", scopes()),
+        ("compensation", compensation()),
+        ("performers", performers()),
+        ("work", work()),
+        ("waits", waits()),
+        ("posts", posts()),
+        ("incidents", incidents()),
+    ]
+}
+
+fn json(text: &str) -> Value {
+    Value::parse_json(text).expect("the samples are JSON")
+}
+
+fn assignments(pairs: &[(&str, &str)]) -> Assignments {
+    pairs.iter().map(|(name, text)| (Arc::from(*name), json(text))).collect()
+}
+
+fn catches() -> Catches {
+    Catches {
+        all: false,
+        codes: vec!["E1".into(), "E2".into()],
+        ended_by_all: true,
+        ended_by: vec!["S1".into()],
+    }
+}
+
+fn failure(kind: FailureKind) -> Failure {
+    Failure { kind, code: None, message: format!("{kind:?} went wrong") }
+}
+
+fn ends() -> Vec<Event> {
+    let failed = Failure {
+        kind: FailureKind::Error,
+        code: Some("out-of-stock".into()),
+        message: "nothing left".to_owned(),
+    };
+    vec![
+        Event::Started { at: Timestamp::from_millis(1_767_225_600_000), caller: None },
+        Event::Started { at: Timestamp::from_millis(-1), caller: Some(catches()) },
+        Event::Finished { ending: Ending::Completed },
+        Event::Finished { ending: Ending::Failed(failed) },
+        Event::Finished { ending: Ending::Cancelled },
+    ]
+}
+
+fn tokens() -> Vec<Event> {
+    let token = TokenId(7);
+    let status = BTreeMap::from([
+        (Arc::from("timestamp"), json("12.5")),
+        (Arc::from("owner"), json(r#""ann""#)),
+    ]);
+    let roles = [
+        Role::Flow,
+        Role::Run(3),
+        Role::Branch(0),
+        Role::Guard(TokenId(300)),
+        Role::Start,
+        Role::Compensation,
+    ];
+    let mut events = vec![Event::TokenCreated {
+        token: TokenId(1),
+        node: NodeId(0),
+        scope: None,
+        via: None,
+        role: Role::Flow,
+        layer: Reads::Own(None),
+        status: Some(Arc::new(status)),
+    }];
+    events.extend(roles.map(|role| Event::TokenCreated {
+        token: TokenId(u64::MAX),
+        node: NodeId(u32::MAX),
+        scope: Some(TokenId(1)),
+        via: Some(FlowId(2)),
+        role,
+        layer: Reads::Shared(LayerId(1)),
+        status: None,
+    }));
+    events.extend(STATES.map(|state| Event::TokenState { token, state }));
+    events.extend(STATES.map(|state| Event::TokenGone { token, state }));
+    events.extend(CUES.map(|cue| Event::TokenCued { token, cue }));
+    events.extend([
+        Event::TokenCreated {
+            token,
+            node: NodeId(4),
+            scope: Some(TokenId(1)),
+            via: None,
+            role: Role::Run(u32::MAX),
+            layer: Reads::Own(Some(LayerId(2))),
+            status: Some(Arc::default()),
+        },
+        Event::TokenMoved { token, via: Some(FlowId(5)), to: NodeId(6) },
+        Event::TokenMoved { token, via: None, to: NodeId(6) },
+        Event::TokenParked { token, inclusive: true },
+        Event::TokenParked { token, inclusive: false },
+        Event::TokenUncued { token },
+        Event::TokenPromoted { token },
+        Event::TokenRetired { token },
+        Event::TokenRecalled { token, scope: TokenId(8) },
+        Event::BranchArrived { token },
+        Event::StatusSet { token, status: None },
+        Event::StatusSet { token, status: Some(Arc::default()) },
+    ]);
+    events
+}
+
+fn variables() -> Vec<Event> {
+    let values = [
+        "null",
+        "true",
+        "false",
+        "0",
+        "15",
+        "-16",
+        "9223372036854775807",
+        "9223372036854775808",
+        "0.1",
+        "-99.95",
+        "9999999999999999999999999999999999",
+        "1e6144",
+        "1e-6176",
+        r#""""#,
+        r#""Grüße an 東京""#,
+        "[]",
+        "{}",
+        r#"[1,[2,[3,[]]],{"b":{"c":null},"a":false}]"#,
+        "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31]",
+    ];
+    let (token, layer) = (TokenId(7), LayerId(7));
+    let mut events = vec![Event::LayerOpened { token, layer }];
+    events.extend(values.map(|text| Event::VariableSet {
+        layer,
+        name: "größe".into(),
+        value: json(text),
+    }));
+    events.extend([
+        Event::VariableSet { layer, name: "".into(), value: Value::Null },
+        Event::VariableRemoved { layer, name: "größe".into() },
+        Event::LayerClosed { token },
+    ]);
+    events
+}
+
+fn scopes() -> Vec<Event> {
+    let each = Each {
+        total: 5,
+        window: 2,
+        items: Some(Arc::new(vec![json("1"), json(r#""two""#), json("[3]")])),
+        batch_size: Some(2),
+        begun: 1,
+        completed: 0,
+        outputs: vec![Value::Null, json("0.5")],
+    };
+    let counted = Each {
+        total: 1_000,
+        window: 1_000,
+        items: None,
+        batch_size: None,
+        begun: 0,
+        completed: 0,
+        outputs: Vec::new(),
+    };
+    let fan_out = FanOut {
+        count: 2,
+        branches: vec![LayerId(3), LayerId(4)],
+        fan_in: Some(NodeId(9)),
+        arrived: vec![TokenId(11)],
+    };
+    let kinds = [
+        ScopeKind::Process,
+        ScopeKind::SubProcess,
+        ScopeKind::EventSubProcess,
+        ScopeKind::Transaction,
+        ScopeKind::AdHoc,
+        ScopeKind::Each(each),
+        ScopeKind::Each(counted),
+        ScopeKind::Loop { runs: 4 },
+        ScopeKind::FanOut(fan_out),
+        ScopeKind::FanOut(FanOut::default()),
+        ScopeKind::Gosub,
+        ScopeKind::Compensation,
+    ];
+    let scope = TokenId(2);
+    let error = Failing::Error(failure(FailureKind::Error), assignments(&[("reason", r#""x""#)]));
+    let mut events = Vec::from(kinds.map(|kind| Event::ScopeOpened {
+        scope,
+        node: NodeId(3),
+        kind: Box::new(kind),
+        census: false,
+    }));
+    events.extend([
+        Event::ScopeOpened {
+            scope,
+            node: NodeId(3),
+            kind: Box::new(ScopeKind::Process),
+            census: true,
+        },
+        Event::RunEnded { scope, index: 0, output: None },
+        Event::RunEnded { scope, index: 1, output: Some(json(r#"{"ok":true}"#)) },
+        Event::RoundChanged { scope, node: NodeId(5), flows: vec![FlowId(1), FlowId(128)] },
+        Event::RoundChanged { scope, node: NodeId(5), flows: Vec::new() },
+        Event::ScopeFailing { scope, cause: Box::new(error) },
+        Event::ScopeFailing { scope, cause: Box::new(Failing::Cancelled) },
+        Event::StatusForgotten { scope },
+        Event::ScopeClosed { scope },
+    ]);
+    events
+}
+
+fn compensation() -> Vec<Event> {
+    vec![
+        Event::CompensationsMoved { from: TokenId(5), to: TokenId(1) },
+        Event::CompensationQueued { scope: TokenId(1), tokens: Vec::new() },
+        Event::CompensationQueued { scope: TokenId(1), tokens: vec![TokenId(6), TokenId(1 << 62)] },
+    ]
+}
+
+fn performers() -> Vec<Event> {
+    let (scope, token) = (TokenId(2), TokenId(3));
+    vec![
+        Event::PerformerTaken { scope, token },
+        Event::PerformerAwaited { scope, token },
+        Event::PerformerLeft { scope, token },
+    ]
+}
+
+fn opened(on: WaitFor) -> Event {
+    Event::WaitOpened { wait: WaitId(4), token: TokenId(3), slot: Slot::Own(0), on: Arc::new(on) }
+}
+
+fn work() -> Vec<Event> {
+    let user = assignments(&[("assignee", r#""ann""#), ("candidateGroups", r#"["sales"]"#)]);
+    vec![
+        opened(WaitFor::Work(Job {
+            kind: WorkKind::Job,
+            job_type: "charge-card".into(),
+            retries: 3,
+            fields: Vec::new(),
+        })),
+        opened(WaitFor::Work(Job {
+            kind: WorkKind::User,
+            job_type: "".into(),
+            retries: 0,
+            fields: user,
+        })),
+        Event::RetriesSet { wait: WaitId(4), retries: 2 },
+        Event::WaitClosed { wait: WaitId(4) },
+    ]
+}
+
+fn waits() -> Vec<Event> {
+    let zoned = Repeat {
+        period: Period { months: 1, days: -2, millis: 3_000 },
+        first: Timestamp::from_millis(1_767_225_600_000),
+        fired: 2,
+        left: Some(7),
+        until: Some(Timestamp::from_millis(i64::MAX)),
+        zone: Some("Europe/Berlin".into()),
+    };
+    let forever = Repeat { left: None, until: None, zone: None, ..zoned };
+    let due = Timestamp::from_millis(1_767_225_600_000);
+    let mut events = vec![
+        opened(WaitFor::Timer { due, repeat: None }),
+        opened(WaitFor::Timer { due, repeat: Some(zoned) }),
+        opened(WaitFor::Timer { due: Timestamp::from_millis(i64::MIN), repeat: Some(forever) }),
+        opened(WaitFor::Message {
+            name: "paid".into(),
+            correlation: assignments(&[("order", r#""A-1""#), ("amount", "99.95")]),
+        }),
+        opened(WaitFor::Signal { name: "storm".into() }),
+        opened(WaitFor::Condition),
+        opened(WaitFor::Delivery(Post::Signal { name: "storm".into(), payload: Vec::new() })),
+        opened(WaitFor::Child {
+            definition: "ship".into(),
+            binding: None,
+            variables: Vec::new(),
+            catches: Catches::default(),
+        }),
+        opened(WaitFor::Child {
+            definition: "ship".into(),
+            binding: Some("v2".into()),
+            variables: assignments(&[("weight", "1.25")]),
+            catches: catches(),
+        }),
+        opened(WaitFor::Choice),
+        Event::WaitOpened {
+            wait: WaitId(u64::MAX),
+            token: TokenId(1),
+            slot: Slot::Own(u16::MAX),
+            on: Arc::new(WaitFor::Condition),
+        },
+    ];
+    events.extend(GATES.map(|gate| Event::WaitOpened {
+        wait: WaitId(5),
+        token: TokenId(3),
+        slot: Slot::Gate(gate),
+        on: Arc::new(WaitFor::Gate(gate)),
+    }));
+    events
+}
+
+fn posts() -> Vec<Event> {
+    let payload = assignments(&[("order", r#""A-1""#), ("items", r#"[{"sku":"x","count":2}]"#)]);
+    let whats = [
+        Post::Message {
+            name: "order".into(),
+            correlation: assignments(&[("id", "1")]),
+            payload: payload.clone(),
+        },
+        Post::Signal { name: "storm".into(), payload },
+        Post::Escalation { code: Some("late".into()), variables: assignments(&[("days", "3")]) },
+        Post::Escalation { code: None, variables: Vec::new() },
+    ];
+    let mut events =
+        Vec::from(whats.map(|what| Event::Posted { post: PostId(9), what: Arc::new(what) }));
+    events.push(Event::PostDelivered { post: PostId(9) });
+    events
+}
+
+fn incidents() -> Vec<Event> {
+    let token = TokenId(3);
+    let raised = |failure, redo| {
+        let since = Timestamp::from_millis(1_767_225_600_123);
+        Event::IncidentRaised { token, incident: Box::new(Incident { failure, redo, since }) }
+    };
+    let mut events = Vec::from(FAILURES.map(|kind| raised(failure(kind), Cue::Enter)));
+    events.extend(CUES.map(|cue| raised(failure(FailureKind::Work), cue)));
+    events.push(Event::IncidentResolved { token });
+    events
+}
