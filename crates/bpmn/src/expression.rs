@@ -7,8 +7,8 @@ use travertine_expr::{
 };
 
 use crate::{
-    report::{Severity, Sink},
-    xml::{Attribute, Node, Ns, Place},
+    report::Sink,
+    xml::{Attribute, Node, Ns, Place, Severity},
 };
 
 /// The default of the standard, which tools write without meaning it.

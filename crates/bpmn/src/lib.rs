@@ -16,15 +16,16 @@ mod read;
 mod report;
 pub mod schema;
 mod validate;
-mod xml;
 
 use travertine_expr::Languages;
 use travertine_kernel::plan::Policy;
+use travertine_xml as xml;
 
 pub use dialect::Dialect;
 pub use lower::CORRELATION_KEY;
 pub use read::read;
-pub use report::{Answer, Diagnostic, Process, Report, Severity, Verdict};
+pub use report::{Answer, Process, Report, Verdict};
+pub use travertine_xml::{Diagnostic, Severity};
 
 /// How to read.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use crate::{
     lower,
     report::{Process, Report, Sink},
     schema, validate,
-    xml::{self, Node},
+    xml::{self, Node, Ns},
 };
 
 /// Reads files that are deployed together. All problems of all files are reported; there are
@@ -18,7 +18,7 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     let sink = Sink::default();
     let mut documents = Vec::new();
     for (name, bytes) in files {
-        match xml::read(name, bytes) {
+        match xml::read(Ns::Bpmn, name, bytes) {
             Ok(document) => documents.push(document),
             Err(fault) => sink.fault(name, fault),
         }

@@ -9,7 +9,7 @@ use std::{
 
 use travertine_kernel::plan::Plan;
 
-use crate::xml::{Attribute, Fault, Node, Place};
+use crate::xml::{Attribute, Diagnostic, Fault, Node, Place, Severity};
 
 /// What came of reading files that are deployed together.
 #[derive(Debug, Default)]
@@ -43,53 +43,6 @@ pub struct Process {
     pub plan: Arc<Plan>,
     /// The file it came from.
     pub file: String,
-}
-
-/// How bad something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The files cannot be deployed.
-    Error,
-    /// They can, but something may not be what its author meant.
-    Warning,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        })
-    }
-}
-
-/// Something worth knowing about a place in a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// How bad it is.
-    pub severity: Severity,
-    /// A stable code, such as `TV0301`.
-    pub code: &'static str,
-    /// The file.
-    pub file: String,
-    /// The id of the element, where it has one.
-    pub element: Option<String>,
-    /// Where, from 1.
-    pub line: u32,
-    /// Where in the line, from 1.
-    pub column: u32,
-    /// A sentence that names the thing.
-    pub message: String,
-    /// The way out.
-    pub help: String,
-}
-
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { severity, code, file, element: _, line, column, message, help } = self;
-        write!(f, "{file}:{line}:{column}: {severity} {code}: {message}")?;
-        if help.is_empty() { Ok(()) } else { write!(f, " ({help})") }
-    }
 }
 
 /// What becomes of an element when the model runs.
@@ -212,16 +165,7 @@ impl Sink {
     }
 
     pub(crate) fn fault(&self, file: &str, fault: Fault) {
-        let diagnostic = Diagnostic {
-            severity: Severity::Error,
-            code: fault.code,
-            file: file.to_owned(),
-            element: None,
-            line: fault.place.line,
-            column: fault.place.column,
-            message: fault.message,
-            help: fault.help.to_owned(),
-        };
+        let diagnostic = Diagnostic::of_fault(file, fault);
         self.found.borrow_mut().push((diagnostic, None));
     }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::{Content, find};
 use crate::{
     extension,
-    report::{Answer, Severity, Sink, Verdict},
-    xml::{Attribute, Document, Node, Ns},
+    report::{Answer, Sink, Verdict},
+    xml::{Attribute, Document, Node, Ns, Severity},
 };
 
 /// Answers for every element of a file. Extensions that nobody honoured are warned about here,
@@ -72,7 +72,7 @@ fn prefix(ns: &Ns) -> &'static str {
 
 fn is_extension(ns: &Ns) -> bool {
     match ns {
-        Ns::Travertine | Ns::Camunda | Ns::Zeebe | Ns::Other(_) => true,
+        Ns::Dmn | Ns::Travertine | Ns::Camunda | Ns::Zeebe | Ns::Other(_) => true,
         Ns::None | Ns::Bpmn | Ns::Modeler | Ns::Xsi | Ns::Tool => false,
     }
 }

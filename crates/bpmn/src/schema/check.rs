@@ -6,8 +6,8 @@ use super::{Content, Lineage, Type, is_a, lineage, value};
 use crate::{
     dialect::Dialect,
     files::Files,
-    report::{Severity, Sink},
-    xml::{Attribute, Document, Node, Ns, local_part},
+    report::Sink,
+    xml::{Attribute, Document, Node, Ns, Severity, local_part},
 };
 
 /// Checks every BPMN element of a file.

@@ -4,9 +4,8 @@ use super::Rules;
 use crate::{
     dialect::Dialect,
     lower::is_true,
-    report::Severity,
     schema,
-    xml::{Node, Ns},
+    xml::{Node, Ns, Severity},
 };
 
 /// What may stand in an event, without `EventDefinition`.

@@ -1,7 +1,10 @@
 //! Rules about gateways, and about what is called.
 
 use super::Rules;
-use crate::{dialect::Dialect, report::Severity, xml::Node};
+use crate::{
+    dialect::Dialect,
+    xml::{Node, Severity},
+};
 
 impl<'a> Rules<'a> {
     pub(super) fn check_gateway(&self, gateway: Node<'a>) {

@@ -17,9 +17,9 @@ mod graph;
 use crate::{
     dialect::Dialect,
     files::Files,
-    report::{Severity, Sink},
+    report::Sink,
     schema,
-    xml::{Node, Ns},
+    xml::{Node, Ns, Severity},
 };
 use graph::Graph;
 

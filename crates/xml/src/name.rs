@@ -2,11 +2,13 @@
 
 /// A namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Ns {
+pub enum Ns {
     /// No namespace at all.
     None,
     /// BPMN itself.
     Bpmn,
+    /// DMN itself, in any of its versions.
+    Dmn,
     /// Our own extensions.
     Travertine,
     /// Camunda 7, or Activiti from which it came.
@@ -23,10 +25,18 @@ pub(crate) enum Ns {
     Other(String),
 }
 
-pub(crate) const TRAVERTINE: &str = "urn:travertine:bpmn:1";
+/// The namespace of our own extensions.
+const TRAVERTINE: &str = "urn:travertine:bpmn:1";
 
 const KNOWN: &[(&str, Ns)] = &[
     ("http://www.omg.org/spec/BPMN/20100524/MODEL", Ns::Bpmn),
+    ("http://www.omg.org/spec/DMN/20130901", Ns::Dmn),
+    ("http://www.omg.org/spec/DMN/20151101/dmn.xsd", Ns::Dmn),
+    ("http://www.omg.org/spec/DMN/20151101/dmn11.xsd", Ns::Dmn),
+    ("http://www.omg.org/spec/DMN/20180521/MODEL/", Ns::Dmn),
+    ("https://www.omg.org/spec/DMN/20191111/MODEL/", Ns::Dmn),
+    ("https://www.omg.org/spec/DMN/20211108/MODEL/", Ns::Dmn),
+    ("https://www.omg.org/spec/DMN/20230324/MODEL/", Ns::Dmn),
     (TRAVERTINE, Ns::Travertine),
     ("http://camunda.org/schema/1.0/bpmn", Ns::Camunda),
     ("http://activiti.org/bpmn", Ns::Camunda),
@@ -47,7 +57,8 @@ const KNOWN: &[(&str, Ns)] = &[
 ];
 
 impl Ns {
-    pub(super) fn of(uri: &str) -> Self {
+    /// The namespace with that URI.
+    pub fn of(uri: &str) -> Self {
         if uri.is_empty() {
             return Self::None;
         }
@@ -58,10 +69,11 @@ impl Ns {
     }
 
     /// The prefix under which people know it.
-    pub(crate) fn prefix(&self) -> &'static str {
+    pub fn prefix(&self) -> &'static str {
         match self {
             Self::None => "",
             Self::Bpmn => "bpmn:",
+            Self::Dmn => "dmn:",
             Self::Travertine => "tv:",
             Self::Camunda => "camunda:",
             Self::Zeebe => "zeebe:",
@@ -74,6 +86,6 @@ impl Ns {
 }
 
 /// A `QName` without its prefix.
-pub(crate) fn local_part(qname: &str) -> &str {
+pub fn local_part(qname: &str) -> &str {
     qname.rsplit_once(':').map_or(qname, |(_, local)| local)
 }

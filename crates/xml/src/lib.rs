@@ -1,27 +1,37 @@
 //! An XML document as a tree that knows where everything stands.
 //!
 //! Elements lie in one list, in document order; a [`Node`] is a handle to one of them. Namespaces
-//! are resolved while reading, so nobody after that sees a prefix, except in `QNames`.
+//! are resolved while reading, so nobody after that sees a prefix, except in `QNames`. What the
+//! elements mean is left to the readers of BPMN and DMN.
 
+#![forbid(unsafe_code)]
+
+mod diagnostic;
 mod name;
 mod read;
 
 use std::{cell::Cell, collections::HashMap};
 
-pub(crate) use name::{Ns, local_part};
-pub(crate) use read::{Fault, read};
+pub use diagnostic::{Diagnostic, Severity};
+pub use name::{Ns, local_part};
+pub use read::{Fault, read};
 
 /// A place in a file; both count from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) line: u32,
-    pub(crate) column: u32,
+pub struct Place {
+    /// The line.
+    pub line: u32,
+    /// The character in the line.
+    pub column: u32,
 }
 
 /// A file that was read.
 #[derive(Debug)]
-pub(crate) struct Document {
-    pub(crate) file: String,
+pub struct Document {
+    /// What people call the file.
+    pub file: String,
+    /// The namespace that the elements of this file are expected to be in.
+    language: Ns,
     elements: Vec<Data>,
     /// The first element with each id.
     ids: HashMap<String, usize>,
@@ -44,25 +54,30 @@ struct Data {
 
 /// An attribute of an element.
 #[derive(Debug)]
-pub(crate) struct Attribute {
-    pub(crate) ns: Ns,
-    pub(crate) name: String,
-    pub(crate) value: String,
-    pub(crate) place: Place,
-    pub(crate) value_place: Place,
+pub struct Attribute {
+    /// The namespace of its name.
+    pub ns: Ns,
+    /// Its local name.
+    pub name: String,
+    /// Its value, unescaped.
+    pub value: String,
+    /// Where its name begins.
+    pub place: Place,
+    /// Where its value begins.
+    pub value_place: Place,
     seen: Cell<bool>,
 }
 
 impl Attribute {
     /// Whether lowering has looked at it.
-    pub(crate) fn is_seen(&self) -> bool {
+    pub fn is_seen(&self) -> bool {
         self.seen.get()
     }
 }
 
 /// A handle to an element.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node<'a> {
+pub struct Node<'a> {
     document: &'a Document,
     position: usize,
 }
@@ -77,17 +92,17 @@ impl Eq for Node<'_> {}
 
 impl Document {
     /// The outermost element.
-    pub(crate) fn root(&self) -> Node<'_> {
+    pub fn root(&self) -> Node<'_> {
         Node { document: self, position: 0 }
     }
 
     /// Every element, in document order.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+    pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
         (0..self.elements.len()).map(|position| Node { document: self, position })
     }
 
-    /// The first BPMN element with that id.
-    pub(crate) fn by_id(&self, id: &str) -> Option<Node<'_>> {
+    /// The first element of the document's language with that id.
+    pub fn by_id(&self, id: &str) -> Option<Node<'_>> {
         self.ids.get(id).map(|&position| Node { document: self, position })
     }
 }
@@ -98,101 +113,108 @@ impl<'a> Node<'a> {
     }
 
     /// What tells it from every other element of all files.
-    pub(crate) fn key(self) -> (usize, usize) {
+    pub fn key(self) -> (usize, usize) {
         (std::ptr::from_ref(self.document).addr(), self.position)
     }
 
     /// Where it stands among the elements of its file.
-    pub(crate) fn position(self) -> usize {
+    pub fn position(self) -> usize {
         self.position
     }
 
-    pub(crate) fn document(self) -> &'a Document {
+    /// The file it stands in.
+    pub fn document(self) -> &'a Document {
         self.document
     }
 
-    pub(crate) fn ns(self) -> &'a Ns {
+    /// The namespace of its name.
+    pub fn ns(self) -> &'a Ns {
         &self.data().ns
     }
 
     /// Its local name.
-    pub(crate) fn name(self) -> &'a str {
+    pub fn name(self) -> &'a str {
         &self.data().name
     }
 
-    /// Whether it is the BPMN element of that name.
-    pub(crate) fn is(self, name: &str) -> bool {
-        self.data().ns == Ns::Bpmn && self.data().name == name
+    /// Whether it is the element of that name in the document's language.
+    pub fn is(self, name: &str) -> bool {
+        self.data().ns == self.document.language && self.data().name == name
     }
 
-    /// Whether it is one of these BPMN elements.
-    pub(crate) fn is_any(self, names: &[&str]) -> bool {
-        self.data().ns == Ns::Bpmn && names.contains(&self.name())
+    /// Whether it is one of these elements of the document's language.
+    pub fn is_any(self, names: &[&str]) -> bool {
+        self.data().ns == self.document.language && names.contains(&self.name())
     }
 
-    pub(crate) fn place(self) -> Place {
+    /// Where it begins.
+    pub fn place(self) -> Place {
         self.data().place
     }
 
-    pub(crate) fn attributes(self) -> &'a [Attribute] {
+    /// Its attributes, without namespace declarations.
+    pub fn attributes(self) -> &'a [Attribute] {
         &self.data().attributes
     }
 
     /// The value of its own attribute of that name.
-    pub(crate) fn attr(self, name: &str) -> Option<&'a str> {
+    pub fn attr(self, name: &str) -> Option<&'a str> {
         self.attribute(&Ns::None, name).map(|it| it.value.as_str())
     }
 
     /// The attribute of that name; asking for it counts as honouring it.
-    pub(crate) fn attribute(self, ns: &Ns, name: &str) -> Option<&'a Attribute> {
+    pub fn attribute(self, ns: &Ns, name: &str) -> Option<&'a Attribute> {
         let found = self.data().attributes.iter().find(|it| it.ns == *ns && it.name == name)?;
         found.seen.set(true);
         Some(found)
     }
 
     /// The value of an attribute in another namespace; asking for it counts as honouring it.
-    pub(crate) fn ext(self, ns: &Ns, name: &str) -> Option<&'a str> {
+    pub fn ext(self, ns: &Ns, name: &str) -> Option<&'a str> {
         self.attribute(ns, name).map(|it| it.value.as_str())
     }
 
-    pub(crate) fn id(self) -> Option<&'a str> {
+    /// The value of its attribute `id`.
+    pub fn id(self) -> Option<&'a str> {
         self.attr("id")
     }
 
     /// How messages call it: its kind and its id, where it has one.
-    pub(crate) fn title(self) -> String {
+    pub fn title(self) -> String {
         match self.id() {
             Some(id) => format!("{} '{id}'", self.name()),
             None => self.name().to_owned(),
         }
     }
 
-    pub(crate) fn parent(self) -> Option<Self> {
+    /// The element around it.
+    pub fn parent(self) -> Option<Self> {
         self.data().parent.map(|position| Node { document: self.document, position })
     }
 
     /// The elements around it, nearest first.
-    pub(crate) fn ancestors(self) -> impl Iterator<Item = Self> {
+    pub fn ancestors(self) -> impl Iterator<Item = Self> {
         std::iter::successors(self.parent(), |it| it.parent())
     }
 
-    pub(crate) fn children(self) -> impl DoubleEndedIterator<Item = Self> {
+    /// The elements directly in it.
+    pub fn children(self) -> impl DoubleEndedIterator<Item = Self> {
         let document = self.document;
         self.data().children.iter().map(move |&position| Node { document, position })
     }
 
-    /// Its BPMN children of that name.
-    pub(crate) fn all(self, name: &str) -> impl Iterator<Item = Self> {
+    /// Its children of that name in the document's language.
+    pub fn all(self, name: &str) -> impl Iterator<Item = Self> {
         self.children().filter(move |it| it.is(name))
     }
 
-    /// Its first BPMN child of that name.
-    pub(crate) fn child(self, name: &str) -> Option<Self> {
+    /// Its first child of that name in the document's language.
+    pub fn child(self, name: &str) -> Option<Self> {
         self.children().find(|it| it.is(name))
     }
 
     /// It and everything in it, in document order.
-    pub(crate) fn descendants(self) -> impl Iterator<Item = Self> {
+    pub fn descendants(self) -> impl Iterator<Item = Self> {
         let mut todo = vec![self];
         std::iter::from_fn(move || {
             let next = todo.pop()?;
@@ -202,41 +224,42 @@ impl<'a> Node<'a> {
     }
 
     /// The text directly in it.
-    pub(crate) fn text(self) -> &'a str {
+    pub fn text(self) -> &'a str {
         &self.data().text
     }
 
     /// Where that text begins.
-    pub(crate) fn text_place(self) -> Place {
+    pub fn text_place(self) -> Place {
         self.data().text_place
     }
 
     /// Notes that lowering has honoured it. Only extension elements need that.
-    pub(crate) fn mark(self) -> Self {
+    #[must_use]
+    pub fn mark(self) -> Self {
         self.data().seen.set(true);
         self
     }
 
     /// Whether lowering has honoured it.
-    pub(crate) fn is_seen(self) -> bool {
+    pub fn is_seen(self) -> bool {
         self.data().seen.get()
     }
 
     /// The namespace a prefix stands for here; the empty prefix is the default namespace.
-    pub(crate) fn namespace(self, prefix: &str) -> Option<&'a str> {
+    pub fn namespace(self, prefix: &str) -> Option<&'a str> {
         std::iter::once(self).chain(self.ancestors()).find_map(|it| {
             it.data().declared.iter().find(|(name, _)| name == prefix).map(|(_, uri)| uri.as_str())
         })
     }
 
     /// The namespace declarations it carries: prefix and URI.
-    pub(crate) fn declared(self) -> &'a [(String, String)] {
+    pub fn declared(self) -> &'a [(String, String)] {
         &self.data().declared
     }
 
     /// Its extension elements of that namespace and name; asking for them counts as honouring
     /// them.
-    pub(crate) fn extensions(self, ns: &'a Ns, name: &'a str) -> impl Iterator<Item = Self> {
+    pub fn extensions(self, ns: &'a Ns, name: &'a str) -> impl Iterator<Item = Self> {
         self.all("extensionElements")
             .flat_map(Self::children)
             .filter(move |it| it.ns() == ns && it.name() == name)
@@ -244,7 +267,7 @@ impl<'a> Node<'a> {
     }
 
     /// The children of an extension element that have that name and its namespace.
-    pub(crate) fn parts(self, name: &'a str) -> impl Iterator<Item = Self> {
+    pub fn parts(self, name: &'a str) -> impl Iterator<Item = Self> {
         self.children().filter(move |it| it.ns() == self.ns() && it.name() == name).map(Self::mark)
     }
 }

@@ -14,7 +14,7 @@ use quick_xml::{
     reader::Reader,
 };
 
-use super::{Attribute, Data, Document, Ns, Place};
+use crate::{Attribute, Data, Document, Ns, Place};
 
 /// Nesting of elements. A model of a hundred nested sub-processes needs little more than that.
 const DEPTH_MAX: usize = 256;
@@ -27,15 +27,23 @@ type Declared = Vec<(String, String)>;
 
 /// Why a text is not a document.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) code: &'static str,
-    pub(crate) place: Place,
-    pub(crate) message: String,
-    pub(crate) help: &'static str,
+pub struct Fault {
+    /// A stable code, such as `TV0101`.
+    pub code: &'static str,
+    /// Where it ends to be one.
+    pub place: Place,
+    /// What is wrong.
+    pub message: String,
+    /// The way out.
+    pub help: &'static str,
 }
 
-/// Reads a document.
-pub(crate) fn read(file: &str, bytes: &[u8]) -> Result<Document, Fault> {
+/// Reads a document that is meant to be in `language`: the namespace that [`Node::is`],
+/// [`Node::child`] and [`Document::by_id`] are about.
+///
+/// [`Node::is`]: crate::Node::is
+/// [`Node::child`]: crate::Node::child
+pub fn read(language: Ns, file: &str, bytes: &[u8]) -> Result<Document, Fault> {
     if bytes.len() > FILE_BYTES_MAX {
         return Err(too_much(Place::default(), format!("the file has {} bytes", bytes.len())));
     }
@@ -46,11 +54,11 @@ pub(crate) fn read(file: &str, bytes: &[u8]) -> Result<Document, Fault> {
     let mut ids = HashMap::new();
     for (position, element) in elements.iter().enumerate() {
         let id = element.attributes.iter().find(|it| it.ns == Ns::None && it.name == "id");
-        if let (Ns::Bpmn, Some(id)) = (&element.ns, id) {
+        if let Some(id) = id.filter(|_| element.ns == language) {
             ids.entry(id.value.clone()).or_insert(position);
         }
     }
-    Ok(Document { file: file.to_owned(), elements, ids })
+    Ok(Document { file: file.to_owned(), language, elements, ids })
 }
 
 fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
@@ -322,14 +330,14 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> (&'static str, u32, u32) {
-        let fault = read("test", text.as_bytes()).unwrap_err();
+        let fault = read(Ns::Bpmn, "test", text.as_bytes()).unwrap_err();
         (fault.code, fault.place.line, fault.place.column)
     }
 
     #[test]
     fn elements_and_attributes_know_their_places() {
         let text = "<a xmlns='x'>\n  <ä b='1'\n     c='2'/>\n</a>";
-        let document = read("test", text.as_bytes()).unwrap();
+        let document = read(Ns::Bpmn, "test", text.as_bytes()).unwrap();
         let child = document.root().children().next().unwrap();
         assert_eq!(child.place(), Place { line: 2, column: 3 });
         assert_eq!(child.attributes()[0].place, Place { line: 2, column: 6 });
@@ -339,7 +347,7 @@ mod tests {
 
     #[test]
     fn text_is_joined_and_unescaped() {
-        let document = read("test", b"<a>1 &lt; <![CDATA[2 & 3]]>&#33;</a>").unwrap();
+        let document = read(Ns::Bpmn, "test", b"<a>1 &lt; <![CDATA[2 & 3]]>&#33;</a>").unwrap();
         assert_eq!(document.root().text(), "1 < 2 & 3!");
     }
 
@@ -347,7 +355,7 @@ mod tests {
     fn utf_16_is_read() {
         let mut bytes = vec![0xFF, 0xFE];
         bytes.extend("<a b='ü'/>".encode_utf16().flat_map(u16::to_le_bytes));
-        assert_eq!(read("test", &bytes).unwrap().root().attr("b"), Some("ü"));
+        assert_eq!(read(Ns::Bpmn, "test", &bytes).unwrap().root().attr("b"), Some("ü"));
     }
 
     #[test]
@@ -365,7 +373,7 @@ mod tests {
         assert_eq!(fault("<a/><b/>").0, "TV0101");
         assert_eq!(fault("<a b='1' b='2'/>"), ("TV0101", 1, 10));
         assert_eq!(fault("<x:a/>").0, "TV0101");
-        assert_eq!(read("test", b"<a>\xFF</a>").unwrap_err().code, "TV0102");
+        assert_eq!(read(Ns::Bpmn, "test", b"<a>\xFF</a>").unwrap_err().code, "TV0102");
     }
 
     #[test]
