@@ -60,8 +60,18 @@ impl Scenario {
             .collect();
         assert!(errors.is_empty(), "the model is rejected: {errors:#?}");
         let process = report.processes.first().expect("a model has a process");
+        Self::of(&process.plan)
+    }
+
+    /// Another instance of the same plan, not started yet.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self::of(&self.plan)
+    }
+
+    fn of(plan: &Arc<Plan>) -> Self {
         Self {
-            plan: Arc::clone(&process.plan),
+            plan: Arc::clone(plan),
             instance: Instance::default(),
             shadow: Instance::default(),
             events: Vec::new(),

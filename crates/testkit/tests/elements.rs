@@ -1,0 +1,310 @@
+//! Elements of BPMN that the requirements do not name, each as the standard says.
+
+use travertine_kernel::State;
+use travertine_testkit::Scenario;
+
+/// The flows that join two branches of a fork at `join`, with a task in each.
+const BRANCHES: &str = r#"<startEvent id="start"/> <parallelGateway id="fork"/>
+    <userTask id="a"/> <userTask id="b"/> <userTask id="c"/> <userTask id="after"/>
+    <endEvent id="end"/> <path>start fork a join after end</path> <path>fork b join</path> <path>fork c join</path>"#;
+
+fn started(inside: &str) -> Scenario {
+    let mut it = Scenario::process(inside);
+    it.start("{}");
+    it
+}
+
+fn complex(condition: &str) -> Scenario {
+    started(&format!(
+        r#"{BRANCHES} <complexGateway id="join" gatewayDirection="Converging">
+             <activationCondition>{condition}</activationCondition></complexGateway>"#
+    ))
+}
+
+#[test]
+fn a_complex_gateway_goes_on_once_its_condition_holds_and_takes_the_rest_of_the_round() {
+    let mut it = complex("activationCount >= 2");
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["a", "c"], "one is not enough");
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["after", "c"]);
+    it.complete("c", "{}");
+    assert_eq!(it.waiting(), ["after"], "the third token is for the same round");
+    it.complete("after", "{}");
+    assert!(it.is_completed());
+    assert_eq!(it.visits("after"), 1);
+}
+
+#[test]
+fn a_complex_gateway_begins_a_new_round_when_the_last_one_is_over() {
+    let again = r#"<exclusiveGateway id="back"/> <exclusiveGateway id="more" default="done"/>
+        <sequenceFlow id="again" sourceRef="more" targetRef="back">
+          <conditionExpression>again</conditionExpression></sequenceFlow>
+        <endEvent id="end"/> <sequenceFlow id="done" sourceRef="more" targetRef="end"/>"#;
+    let mut it = started(&format!(
+        r#"<startEvent id="start"/> <parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/>
+           <complexGateway id="join" gatewayDirection="Converging">
+             <activationCondition>activationCount >= 1</activationCondition></complexGateway>
+           <userTask id="after"/> {again}
+           <path>start back fork a join after more</path> <path>fork b join</path>"#
+    ));
+    for again in [true, false] {
+        it.complete("a", "{}");
+        assert_eq!(it.waiting(), ["after", "b"]);
+        it.complete("b", "{}");
+        assert_eq!(it.waiting(), ["after"]);
+        it.complete("after", &format!(r#"{{"again": {again}}}"#));
+    }
+    assert!(it.is_completed());
+    assert_eq!(it.visits("after"), 2);
+}
+
+#[test]
+fn an_activity_gives_and_takes_as_many_tokens_as_it_says() {
+    let mut it = started(
+        r#"<startEvent id="start"/> <task id="give" completionQuantity="3"/> <userTask id="each"/>
+           <userTask id="take" startQuantity="2"/> <endEvent id="end"/>
+           <path>start give each take end</path>"#,
+    );
+    assert_eq!(it.waiting(), ["each", "each", "each"]);
+    it.complete("each", "{}");
+    assert_eq!(it.waiting(), ["each", "each"], "one token does not begin it");
+    it.complete("each", "{}");
+    assert_eq!(it.waiting(), ["each", "take"]);
+    it.complete("each", "{}");
+    it.complete("take", "{}");
+    assert_eq!(it.state("take"), Some(State::Waiting), "the third waits for a fourth");
+    assert!(!it.is_completed());
+}
+
+fn runs_that_tell(behavior: &str, more: &str) -> Scenario {
+    Scenario::definitions(&format!(
+        r#"<signal id="S" name="S"/> <signalEventDefinition id="tell" signalRef="S"/>
+           <process id="p" isExecutable="true">
+             <startEvent id="start"/> <userTask id="work"><multiInstanceLoopCharacteristics {behavior}>
+               <loopCardinality>3</loopCardinality>{more}</multiInstanceLoopCharacteristics></userTask>
+             <boundaryEvent id="heard" attachedToRef="work"><signalEventDefinition signalRef="S"/>
+             </boundaryEvent>
+             <task id="note"/> <endEvent id="end"/>
+             <path>start work end</path> <path>heard note noted</path> <endEvent id="noted"/>
+           </process>"#
+    ))
+}
+
+#[test]
+fn runs_tell_of_their_end_as_the_behavior_says_and_none_is_interrupted() {
+    let complex = r#"<complexBehaviorDefinition><condition>loopCounter == 1</condition>
+        <event id="told"><signalEventDefinition signalRef="S"/></event>
+        </complexBehaviorDefinition>"#;
+    for (behavior, more, told) in [
+        (r#"behavior="None" noneBehaviorEventRef="tell""#, "", 3),
+        (r#"behavior="One" oneBehaviorEventRef="tell""#, "", 1),
+        (r#"behavior="Complex""#, complex, 1),
+        (r#"behavior="All""#, "", 0),
+    ] {
+        let mut it = runs_that_tell(behavior, more);
+        it.start("{}");
+        for _ in 0..3 {
+            it.complete("work", "{}");
+        }
+        assert!(it.is_completed(), "{behavior}");
+        assert_eq!(it.visits("note"), told, "{behavior}");
+        assert_eq!(it.visits("end"), 1, "{behavior}");
+    }
+}
+
+#[test]
+fn who_is_on_the_way_to_a_signal_hears_it() {
+    // The branch that throws comes first, the one that catches has more nodes to pass.
+    let mut it = Scenario::definitions(
+        r#"<signal id="S" name="S"/> <process id="p" isExecutable="true">
+             <startEvent id="start"/> <parallelGateway id="fork"/>
+             <intermediateThrowEvent id="throw"><signalEventDefinition signalRef="S"/>
+             </intermediateThrowEvent>
+             <task id="t1"/> <task id="t2"/> <task id="t3"/>
+             <intermediateCatchEvent id="catch"><signalEventDefinition signalRef="S"/>
+             </intermediateCatchEvent> <endEvent id="end"/>
+             <path>start fork throw end</path> <path>fork t1 t2 t3 catch end</path>
+           </process>"#,
+    );
+    it.start("{}");
+    assert!(it.is_completed(), "{}", it.tree());
+}
+
+#[test]
+fn a_signal_that_ends_the_scope_of_its_thrower_keeps_it_from_going_on() {
+    let mut it = Scenario::definitions(
+        r#"<signal id="S" name="S"/> <process id="p" isExecutable="true">
+             <startEvent id="start"/>
+             <subProcess id="sub"> <startEvent id="in"/>
+               <intermediateThrowEvent id="throw"><signalEventDefinition signalRef="S"/>
+               </intermediateThrowEvent> <userTask id="never"/> <endEvent id="in-end"/>
+               <path>in throw never in-end</path>
+             </subProcess>
+             <boundaryEvent id="out" attachedToRef="sub"><signalEventDefinition signalRef="S"/>
+             </boundaryEvent> <userTask id="rest"/> <endEvent id="end"/>
+             <path>start sub end</path> <path>out rest end</path>
+           </process>"#,
+    );
+    it.start("{}");
+    assert_eq!(it.waiting(), ["rest"]);
+    assert_eq!(it.visits("throw"), 0, "it was taken away while it threw");
+}
+
+#[test]
+fn several_events_need_one_of_them_or_all_as_they_are_drawn() {
+    for (parallel, after_first) in [(false, vec!["after"]), (true, vec!["catch"])] {
+        let mut it = Scenario::definitions(&format!(
+            r#"<signal id="S" name="S"/> <message id="M" name="M"/>
+               <process id="p" isExecutable="true"> <startEvent id="start"/>
+                 <intermediateCatchEvent id="catch" parallelMultiple="{parallel}">
+                   <signalEventDefinition signalRef="S"/> <messageEventDefinition messageRef="M"/>
+                 </intermediateCatchEvent> <userTask id="after"/>
+                 <endEvent id="end"/> <path>start catch after end</path>
+               </process>"#
+        ));
+        it.start("{}");
+        it.message("M", "{}");
+        assert_eq!(it.waiting(), after_first, "parallel: {parallel}");
+        if parallel {
+            it.signal("S", "{}");
+            assert_eq!(it.waiting(), ["after"]);
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_transaction_undoes_what_it_did_before_its_boundary_event_happens() {
+    let mut it = started(
+        r#"<startEvent id="start"/>
+           <transaction id="booking"> <startEvent id="in"/> <userTask id="hotel"/>
+             <boundaryEvent id="of-hotel" attachedToRef="hotel"><compensateEventDefinition/>
+             </boundaryEvent> <userTask id="undo-hotel" isForCompensation="true"/>
+             <association id="undoing" sourceRef="of-hotel" targetRef="undo-hotel"
+              associationDirection="One"/>
+             <userTask id="pay"/> <endEvent id="no"><cancelEventDefinition/></endEvent>
+             <path>in hotel pay no</path>
+           </transaction>
+           <boundaryEvent id="cancelled" attachedToRef="booking"><cancelEventDefinition/>
+           </boundaryEvent>
+           <userTask id="sorry"/> <userTask id="booked"/> <endEvent id="end"/>
+           <path>start booking booked end</path> <path>cancelled sorry end</path>"#,
+    );
+    it.complete("hotel", "{}");
+    it.complete("pay", "{}");
+    assert_eq!(it.waiting(), ["undo-hotel"]);
+    assert_eq!(it.state("booking"), Some(State::Failing));
+    it.complete("undo-hotel", "{}");
+    assert_eq!(it.waiting(), ["sorry"]);
+}
+
+#[test]
+fn a_condition_at_the_boundary_sees_what_the_activity_sees() {
+    let mut it = started(
+        r#"<startEvent id="start"/>
+           <userTask id="work"><extensionElements><tv:input target="level">3</tv:input>
+             </extensionElements></userTask>
+           <boundaryEvent id="high" attachedToRef="work"><conditionalEventDefinition>
+             <condition>level > limit</condition></conditionalEventDefinition></boundaryEvent>
+           <userTask id="alarm"/> <endEvent id="end"/>
+           <path>start work end</path> <path>high alarm end</path>"#,
+    );
+    assert_eq!(it.waiting(), ["work"], "nobody knows the limit yet");
+    it.set(r#"{"limit": 5}"#);
+    assert_eq!(it.waiting(), ["work"]);
+    it.set(r#"{"limit": 2}"#);
+    assert_eq!(it.waiting(), ["alarm"]);
+}
+
+#[test]
+fn compensation_runs_in_turn_and_in_camunda_models_all_at_once() {
+    let camunda = r#"xmlns:camunda="http://camunda.org/schema/1.0/bpmn" camunda:versionTag="1""#;
+    for (dialect, undone) in [("", vec!["undo-b"]), (camunda, vec!["undo-a", "undo-b"])] {
+        let step = |id: &str| {
+            format!(
+                r#"<task id="{id}"/> <boundaryEvent id="of-{id}" attachedToRef="{id}">
+                     <compensateEventDefinition/></boundaryEvent>
+                   <userTask id="undo-{id}" isForCompensation="true"/>
+                   <association id="undoing-{id}" sourceRef="of-{id}" targetRef="undo-{id}"
+                    associationDirection="One"/>"#
+            )
+        };
+        let mut it = Scenario::definitions(&format!(
+            r#"<process id="p" isExecutable="true" {dialect}> <startEvent id="start"/> {} {}
+                 <intermediateThrowEvent id="undo"><compensateEventDefinition/>
+                 </intermediateThrowEvent> <userTask id="after"/> <endEvent id="end"/>
+                 <path>start a b undo after end</path></process>"#,
+            step("a"),
+            step("b")
+        ));
+        it.start("{}");
+        assert_eq!(it.waiting(), undone);
+        it.complete("undo-b", "{}");
+        it.complete("undo-a", "{}");
+        assert_eq!(it.waiting(), ["after"]);
+    }
+}
+
+#[test]
+fn the_handler_of_the_very_error_comes_before_the_one_of_any() {
+    // The catch-all is drawn first, at the boundary and in the event sub-processes alike.
+    let event = |id: &str, code: &str| {
+        format!(
+            r#"<subProcess id="{id}" triggeredByEvent="true"><startEvent id="{id}-start">
+                 <errorEventDefinition {code}/></startEvent> <userTask id="{id}-work"/>
+                 <endEvent id="{id}-end"/> <path>{id}-start {id}-work {id}-end</path></subProcess>"#
+        )
+    };
+    let boundary = |id: &str, code: &str| {
+        format!(
+            r#"<boundaryEvent id="{id}-at" attachedToRef="work"><errorEventDefinition {code}/>
+               </boundaryEvent> <userTask id="{id}-work"/> <path>{id}-at {id}-work end</path>"#
+        )
+    };
+    let exact = r#"errorRef="E""#;
+    let drawn = [
+        boundary("any", "") + &boundary("exact", exact),
+        event("any", "") + &event("exact", exact),
+    ];
+    for handlers in drawn {
+        let mut it = Scenario::definitions(&format!(
+            r#"<error id="E" errorCode="E"/> <process id="p" isExecutable="true">
+                 <startEvent id="start"/> <userTask id="work"/> <endEvent id="end"/> {handlers}
+                 <path>start work end</path>
+               </process>"#
+        ));
+        it.start("{}");
+        it.raise("work", "E");
+        assert_eq!(it.waiting(), ["exact-work"]);
+        let mut it = it.again();
+        it.start("{}");
+        it.raise("work", "other");
+        assert_eq!(it.waiting(), ["any-work"]);
+    }
+}
+
+#[test]
+fn an_inclusive_join_waits_for_who_can_still_come_by_a_boundary_event() {
+    let mut it = Scenario::definitions(
+        r#"<signal id="S" name="S"/> <process id="p" isExecutable="true">
+             <startEvent id="start"/> <inclusiveGateway id="fork"/> <userTask id="a"/>
+             <userTask id="b"/> <inclusiveGateway id="join"/> <userTask id="after"/>
+             <endEvent id="end"/>
+             <boundaryEvent id="late" attachedToRef="a"><signalEventDefinition signalRef="S"/>
+             </boundaryEvent>
+             <path>start fork a end</path> <path>fork b join after end</path> <path>late join</path>
+           </process>"#,
+    );
+    it.start("{}");
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["a"], "the boundary event of a can still happen");
+    let mut other = it.again();
+    it.signal("S", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+    assert_eq!(it.visits("join"), 1);
+
+    other.start("{}");
+    other.complete("b", "{}");
+    other.complete("a", "{}");
+    assert_eq!(other.waiting(), ["after"], "now it cannot");
+}
