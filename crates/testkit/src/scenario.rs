@@ -352,7 +352,11 @@ impl Scenario {
                 let at = self.plan.node(it.node);
                 // The main token of several runs is not a run itself.
                 let main = at.repeat.is_some() && !matches!(it.role, Role::Run(_));
-                let merged = it.state == State::Waiting && !main;
+                // Of those that meet at a join, one goes on.
+                let merged = it.state == State::Waiting
+                    && matches!(event, Event::TokenGone { .. })
+                    && at.incoming.len() > 1
+                    && !at.is_activity();
                 count += usize::from(&*at.name == node && !main && !merged);
             }
             apply(&mut replayed, event);
