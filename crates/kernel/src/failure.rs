@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
 
     /// A scope fails: it is cleared, compensates if it must, and only then is it failed.
     fn bring_down(&mut self, host: TokenId, failure: Failure, variables: Assignments) {
-        self.drain(host, &mut Vec::new());
+        self.drain(host);
         self.begin_failing(host, Failing::Error(failure.clone(), variables.clone()));
         if self.compensates_on_error(host) {
             let all = self.instance.scope(host).compensations.clone();
@@ -403,7 +403,7 @@ impl<'a> Run<'a> {
             host = self.instance.container_scope(host);
         }
         self.emit(Event::TokenGone { token, state: State::Done });
-        self.drain(host, &mut Vec::new());
+        self.drain(host);
         self.begin_failing(host, Failing::Cancelled);
         let all = self.instance.scope(host).compensations.clone();
         if !all.is_empty() {

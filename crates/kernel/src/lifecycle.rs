@@ -58,6 +58,7 @@ impl<'a> Run<'a> {
         }
         let node = self.node_of(token);
         if let Some(extras) = &node.extras {
+            self.entered = Some((token, self.instance.token(token).status.clone()));
             if node.element.container().is_some() {
                 self.operate(token, node, true)?;
             }
@@ -327,7 +328,7 @@ impl<'a> Run<'a> {
         };
         let Some((first, others)) = flows.split_first() else {
             if !stays {
-                self.drop_scope(token);
+                self.cancel_scope(token);
                 self.emit(Event::TokenGone { token, state: State::Done });
             }
             self.settle(scope);
@@ -346,7 +347,7 @@ impl<'a> Run<'a> {
             self.send(*flow, scope, layer, status.clone());
         }
         if !moves && !stays {
-            self.drop_scope(token);
+            self.cancel_scope(token);
             self.emit(Event::TokenGone { token, state: State::Departed });
         }
     }

@@ -108,7 +108,7 @@ impl Run<'_> {
             return;
         };
         if it.cancel_remaining {
-            self.drain(scope, &mut Vec::new());
+            self.drain(scope);
         } else {
             let idle: Vec<TokenId> = self
                 .instance

@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
             unreachable!("the caller has seen the kind")
         };
         if enough || each.completed == each.total {
-            self.drain(host, &mut Vec::new());
+            self.drain(host);
             return self.each_done(host);
         }
         if each.begun < each.total && each.begun - each.completed < each.window {
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
     fn end_run(&mut self, run: TokenId) {
         let node = self.node_of(run);
         if !self.keep_for_compensation(run, node) {
-            self.drop_scope(run);
+            self.cancel_scope(run);
             self.emit(Event::TokenGone { token: run, state: State::Done });
         }
     }

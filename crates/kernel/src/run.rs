@@ -38,11 +38,21 @@ pub(crate) struct Run<'a> {
     pub(crate) changed: Vec<Name>,
     /// Conditions nobody has looked at yet.
     pub(crate) fresh: Vec<WaitId>,
+    /// The token that was entered last, with the status it had before.
+    pub(crate) entered: Option<(TokenId, Status)>,
 }
 
 impl<'a> Run<'a> {
     pub(crate) fn new(plan: &'a Plan, instance: &'a mut Instance, now: Timestamp) -> Self {
-        Self { plan, now, instance, events: Vec::new(), changed: Vec::new(), fresh: Vec::new() }
+        Self {
+            plan,
+            now,
+            instance,
+            events: Vec::new(),
+            changed: Vec::new(),
+            fresh: Vec::new(),
+            entered: None,
+        }
     }
 
     /// Moves tokens until all of them rest or the turn is used up, then tells what happened.
@@ -333,6 +343,12 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn incident(&mut self, token: TokenId, failure: Failure, redo: Cue) {
+        // Entering again applies the operators again.
+        if let Some((_, status)) = self.entered.take_if(|(it, _)| *it == token)
+            && self.instance.token(token).status != status
+        {
+            self.emit(Event::StatusSet { token, status });
+        }
         let incident = Box::new(Incident { failure, redo, since: self.now });
         self.emit(Event::IncidentRaised { token, incident });
     }

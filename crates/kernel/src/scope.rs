@@ -151,26 +151,24 @@ impl Run<'_> {
         self.emit(Event::Finished { ending });
     }
 
-    /// Takes everything out of a scope, innermost first, and removes it. Answers with the tokens
-    /// that were taken away, each once; with none where there is no such scope.
-    pub(crate) fn cancel_scope(&mut self, scope: TokenId) -> Vec<TokenId> {
-        let mut gone = Vec::new();
+    /// Takes everything out of a scope, innermost first, and removes it. Does nothing where there is
+    /// no such scope.
+    pub(crate) fn cancel_scope(&mut self, scope: TokenId) {
         if self.instance.scopes.contains_key(&scope) {
-            self.drain(scope, &mut gone);
+            self.drain(scope);
             let staying = self.instance.scope(scope).compensations.clone();
             for token in staying.into_iter().rev() {
-                self.withdraw_into(token, State::Withdrawn, &mut gone);
+                self.withdraw(token, State::Withdrawn);
             }
             self.emit(Event::ScopeClosed { scope });
         }
-        gone
     }
 
     /// Takes everything out of a scope but what stays for compensation.
-    pub(crate) fn drain(&mut self, scope: TokenId, gone: &mut Vec<TokenId>) {
+    pub(crate) fn drain(&mut self, scope: TokenId) {
         let live: Vec<TokenId> = self.instance.scope(scope).live.iter().copied().collect();
         for token in live {
-            self.withdraw_into(token, State::Withdrawn, gone);
+            self.withdraw(token, State::Withdrawn);
         }
         self.withdraw_starts(scope);
     }
@@ -184,16 +182,11 @@ impl Run<'_> {
 
     /// Takes a token away, with all that works for it and all it waits for.
     pub(crate) fn withdraw(&mut self, token: TokenId, state: State) {
-        self.withdraw_into(token, state, &mut Vec::new());
-    }
-
-    fn withdraw_into(&mut self, token: TokenId, state: State, gone: &mut Vec<TokenId>) {
-        gone.extend(self.cancel_scope(token));
+        self.cancel_scope(token);
         self.withdraw_guards(token);
         self.close_waits(token);
         self.release_performer(token);
         self.emit(Event::TokenGone { token, state });
-        gone.push(token);
     }
 
     pub(crate) fn withdraw_guards(&mut self, token: TokenId) {
@@ -208,22 +201,12 @@ impl Run<'_> {
         }
     }
 
-    /// Removes the scope that a leaving token hosted, if it hosted one.
-    pub(crate) fn drop_scope(&mut self, token: TokenId) {
-        self.cancel_scope(token);
-    }
-
     /// Ends every token of the innermost container around the token, the token included.
     pub(crate) fn terminate(&mut self, token: TokenId) {
         let scope = self.instance.container_scope(token);
-        self.leave_by_end(token);
-        self.drain(scope, &mut Vec::new());
-        self.settle(scope);
-    }
-
-    /// The token's path ends here, without a look at its scope.
-    fn leave_by_end(&mut self, token: TokenId) {
         self.emit(Event::TokenGone { token, state: State::Done });
+        self.drain(scope);
+        self.settle(scope);
     }
 }
 
