@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod feel;
 pub mod js;
 mod json;
 pub mod juel;

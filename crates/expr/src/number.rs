@@ -12,9 +12,12 @@ use std::{
     str::FromStr,
 };
 
-use dec::{Context, Decimal128};
+use dec::{Context, Decimal, Decimal128};
 
 type Arithmetic = Context<Decimal128>;
+
+/// Room for 42 digits, for results on the way.
+type Wide = Decimal<14>;
 
 /// An exact decimal number. Equality, order and hash go by value: `1.0` is `1`.
 #[derive(Clone, Copy, PartialEq)]
@@ -83,6 +86,28 @@ impl Number {
         match self.0 {
             Repr::Whole(whole) => Some(whole),
             Repr::Decimal(_) => None,
+        }
+    }
+
+    /// The number as a whole `i128`, where it is one that fits.
+    pub fn to_i128(self) -> Option<i128> {
+        match self.0 {
+            Repr::Whole(whole) => Some(whole.into()),
+            Repr::Decimal(decimal) => {
+                let exponent = u32::try_from(decimal.exponent()).ok()?;
+                decimal.coefficient().checked_mul(10_i128.checked_pow(exponent)?)
+            }
+        }
+    }
+
+    /// The number that a text spells, rounded to 34 digits where it has more.
+    pub fn parse_rounded(text: &str) -> Result<Self, NumberError> {
+        match text.parse() {
+            Err(NumberError::TooManyDigits) => {
+                let decimal = Arithmetic::default().parse(text);
+                Self::canonical(decimal.map_err(|_| NumberError::Malformed)?)
+            }
+            other => other,
         }
     }
 
@@ -190,6 +215,50 @@ impl Number {
         // Farther out the quantum leaves the range, and quantizing says so.
         context.set_exponent(&mut quantum, places.saturating_neg().clamp(-6176, 6111));
         Self::canonical(context.quantize(decimal, quantum))
+    }
+
+    /// The power.
+    pub fn pow(self, exponent: Self) -> Result<Self, NumberError> {
+        if let (Some(base), Some(exponent)) = (self.to_i64(), exponent.to_i64())
+            && let Ok(exponent) = u32::try_from(exponent)
+            && let Some(whole) = base.checked_pow(exponent)
+        {
+            return Ok(whole.into());
+        }
+        self.wide(|context, wide| context.pow(wide, &Wide::from(exponent.decimal())))
+    }
+
+    /// The square root.
+    pub fn sqrt(self) -> Result<Self, NumberError> {
+        self.wide(Context::<Wide>::sqrt)
+    }
+
+    /// Euler's number to this power.
+    pub fn exp(self) -> Result<Self, NumberError> {
+        self.wide(Context::<Wide>::exp)
+    }
+
+    /// The natural logarithm.
+    pub fn ln(self) -> Result<Self, NumberError> {
+        self.wide(Context::<Wide>::ln)
+    }
+
+    /// Calculates with a few digits more than are kept, so that rounding comes last.
+    fn wide(self, calculate: impl Fn(&mut Context<Wide>, &mut Wide)) -> Result<Self, NumberError> {
+        let mut context = Context::<Wide>::default();
+        context.set_precision(40).expect("a wide number has 42 digits");
+        // The library's own bounds for its mathematical functions.
+        context.set_max_exponent(999_999).expect("within bounds");
+        context.set_min_exponent(-999_999).expect("within bounds");
+        context.set_rounding(dec::Rounding::HalfEven);
+        let mut wide = Wide::from(self.decimal());
+        calculate(&mut context, &mut wide);
+        if context.status().invalid_operation() || !wide.is_finite() {
+            return Err(NumberError::OutOfRange);
+        }
+        let mut context = Arithmetic::default();
+        let narrow = context.from_decimal(&wide);
+        Self::canonical(narrow)
     }
 
     /// Tries the whole numbers first: they are almost all the numbers there are.

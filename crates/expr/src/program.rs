@@ -3,8 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
+    feel::Feel,
     js::JavaScript,
     juel::Juel,
+    time::Timestamp,
     value::{Map, Name, Value},
 };
 
@@ -15,6 +17,11 @@ pub trait Variables {
 
     /// Every visible name once, in a stable order.
     fn names(&self) -> Vec<Name>;
+
+    /// The time to tell a program that asks for it; `None` where there is no clock.
+    fn now(&self) -> Option<Timestamp> {
+        None
+    }
 }
 
 /// The simplest variables: one layer.
@@ -226,7 +233,10 @@ impl Languages {
 
     /// All that come with the engine.
     pub fn standard() -> Self {
-        Self::empty().with(Arc::new(Juel)).with(Arc::new(JavaScript))
+        Self::empty()
+            .with(Arc::new(Juel))
+            .with(Arc::new(JavaScript))
+            .with(Arc::new(Feel::default()))
     }
 
     /// Adds a language. It goes before those already there that share a name with it.
@@ -253,6 +263,8 @@ mod tests {
         for name in [
             "juel",
             "EL",
+            "FEEL",
+            "https://www.omg.org/spec/DMN/20230324/FEEL/",
             "JavaScript",
             "js",
             "ECMAScript",

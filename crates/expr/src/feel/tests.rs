@@ -1,0 +1,1 @@
+//! What FEEL means, by area.
