@@ -15,7 +15,10 @@
 //! | 4 | items of a list | the items |
 //! | 5 | fields of an object | for each the length of its name, the name, the value |
 
-use std::sync::Arc;
+use std::{
+    fmt::{self, Write as _},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use travertine_expr::{self as expr, Map, Name, Number};
@@ -138,7 +141,7 @@ fn write(value: &expr::Value, depth: usize, bytes: &mut Vec<u8>) -> Result<(), &
             }
             head(MAP, length(fields.len()), bytes);
             for (name, value) in &**fields {
-                varint(length(name.len()).into(), bytes);
+                varint(length(name.len()), bytes);
                 bytes.extend_from_slice(name.as_bytes());
                 write(value, depth + 1, bytes)?;
             }
@@ -165,20 +168,50 @@ fn write_number(number: Number, bytes: &mut Vec<u8>) {
     }
     let (digits, exponent) = parts(number);
     head(DECIMAL, zigzag(exponent), bytes);
-    varint((digits.cast_unsigned() << 1) ^ (digits >> 127).cast_unsigned(), bytes);
+    long_varint((digits << 1).cast_unsigned() ^ (digits >> 127).cast_unsigned(), bytes);
 }
 
 /// The digits of a number as a whole number, and the power of ten they are to be multiplied with.
 fn parts(number: Number) -> (i128, i64) {
-    let text = number.to_string();
-    let count = |it: usize| i64::try_from(it).expect("no number has that many digits");
-    let (digits, exponent) = if let Some((whole, fraction)) = text.split_once('.') {
-        (format!("{whole}{fraction}"), -count(fraction.len()))
-    } else {
-        let digits = text.trim_end_matches('0');
-        (digits.to_owned(), count(text.len() - digits.len()))
-    };
-    (digits.parse().expect("34 digits fit 128 bits"), exponent)
+    let mut parts = Parts::default();
+    write!(parts, "{number}").expect("digits can be counted");
+    (if parts.is_negative { -parts.digits } else { parts.digits }, parts.zeros - parts.places)
+}
+
+/// Counts along while a number is printed.
+#[derive(Default)]
+struct Parts {
+    is_negative: bool,
+    digits: i128,
+    /// The zeros since the last other digit.
+    zeros: i64,
+    /// The digits after the point.
+    places: i64,
+    is_fraction: bool,
+}
+
+impl fmt::Write for Parts {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            match byte {
+                b'-' => self.is_negative = true,
+                b'.' => self.is_fraction = true,
+                b'0' => {
+                    self.zeros += 1;
+                    self.places += i64::from(self.is_fraction);
+                }
+                digit => {
+                    // Those before the first digit count for nothing.
+                    let zeros = if self.digits == 0 { 0 } else { self.zeros };
+                    self.digits = (0..zeros).fold(self.digits, |it, _| it * 10);
+                    self.zeros = 0;
+                    self.places += i64::from(self.is_fraction);
+                    self.digits = self.digits * 10 + i128::from(digit - b'0');
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn length(length: usize) -> u64 {
@@ -198,20 +231,25 @@ fn head(kind: u8, number: u64, bytes: &mut Vec<u8>) {
         Ok(small) if small < LONG => bytes.push(kind << 5 | small),
         Ok(_) | Err(_) => {
             bytes.push(kind << 5 | LONG);
-            varint((number - u64::from(LONG)).into(), bytes);
+            varint(number - u64::from(LONG), bytes);
         }
     }
 }
 
-fn varint(mut number: u128, bytes: &mut Vec<u8>) {
-    loop {
-        let low = u8::try_from(number & 0x7f).expect("seven bits");
+fn varint(mut number: u64, bytes: &mut Vec<u8>) {
+    while number >= 0x80 {
+        bytes.push(number.to_le_bytes()[0] | 0x80);
         number >>= 7;
-        if number == 0 {
-            return bytes.push(low);
-        }
-        bytes.push(low | 0x80);
     }
+    bytes.push(number.to_le_bytes()[0]);
+}
+
+fn long_varint(mut number: u128, bytes: &mut Vec<u8>) {
+    while number >= 0x80 {
+        bytes.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
 }
 
 fn read(bytes: &[u8]) -> Result<expr::Value, Fault<'_>> {
@@ -256,7 +294,7 @@ impl<'a> Reader<'a> {
         let mut fields = Map::with_capacity(count);
         for _ in 0..count {
             self.owed -= 2;
-            let length = self.small_varint()?;
+            let length = self.varint()?;
             let name: Name = self.text(length)?.into();
             fields.insert(name, self.value(depth)?);
         }
@@ -271,7 +309,7 @@ impl<'a> Reader<'a> {
             (WHOLE, number) => Ok(unzigzag(number).into()),
             (TEXT, length) => self.text(length).map(Into::into),
             (DECIMAL, exponent) => {
-                let digits = self.varint()?;
+                let digits = self.long_varint()?;
                 let digits = (digits >> 1).cast_signed() ^ -(digits & 1).cast_signed();
                 let number = format!("{digits}e{}", unzigzag(exponent)).parse::<Number>();
                 let unfit = |error| Fault { place, flaw: Flaw::Number(error) };
@@ -298,7 +336,7 @@ impl<'a> Reader<'a> {
         let byte = self.byte()?;
         let number = match byte & LONG {
             LONG => {
-                let more = self.small_varint()?;
+                let more = self.varint()?;
                 more.checked_add(LONG.into()).ok_or_else(|| self.fault(Flaw::BadEncoding))?
             }
             small => small.into(),
@@ -306,21 +344,25 @@ impl<'a> Reader<'a> {
         Ok((byte >> 5, number))
     }
 
-    fn small_varint(&mut self) -> Result<u64, Fault<'a>> {
-        let number = self.varint()?;
+    fn varint(&mut self) -> Result<u64, Fault<'a>> {
+        let number = self.long_varint()?;
         u64::try_from(number).map_err(|_| self.fault(Flaw::BadEncoding))
     }
 
-    fn varint(&mut self) -> Result<u128, Fault<'a>> {
-        let mut number = 0_u128;
-        for shift in (0..128).step_by(7) {
+    fn long_varint(&mut self) -> Result<u128, Fault<'a>> {
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Ok(first.into());
+        }
+        let mut number = u128::from(first & 0x7f);
+        for shift in (7..128).step_by(7) {
             let byte = self.byte()?;
             let bits = u128::from(byte & 0x7f);
             if bits.leading_zeros() < shift {
                 break;
             }
             number |= bits << shift;
-            if byte & 0x80 == 0 {
+            if byte < 0x80 {
                 return Ok(number);
             }
         }

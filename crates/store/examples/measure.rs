@@ -1,0 +1,109 @@
+//! Sizes and times of the stored form, with JSON texts of the values for comparison.
+//!
+//! `cargo run --release -p travertine-store --example measure`
+
+#![expect(clippy::print_stdout, reason = "this is what it is for")]
+
+use std::{hint::black_box, time::Instant};
+
+use travertine_expr::{Program, Value};
+use travertine_kernel::{
+    Command, Event, Instance, LayerId, NodeId, Plan, WaitId, handle,
+    plan::{Container, Element, Flow, Node, Start, Work, WorkKind},
+    time::Timestamp,
+};
+use travertine_store::codec::{decode_events, encode_events};
+
+const VALUES: [(&str, &str); 6] = [
+    ("a whole number", "1200"),
+    ("an amount", "99.95"),
+    ("a text", r#""order-4711""#),
+    ("an order", ORDER),
+    ("hundred numbers", ""),
+    ("hundred orders", ""),
+];
+
+const ORDER: &str = r#"{"id":"order-4711","customer":{"name":"Ann Lee","city":"Oslo"},"paid":false,
+    "items":[{"sku":"A-1","count":2,"price":19.95},{"sku":"B-22","count":1,"price":60.05}]}"#;
+
+fn main() {
+    println!("{:24} {:>8} {:>10} {:>10}", "", "bytes", "write ns", "read ns");
+    for (what, text) in VALUES {
+        let value = match what {
+            "hundred numbers" => (1_000..1_100).map(Value::from).collect(),
+            "hundred orders" => (0..100).map(|_| json(ORDER)).collect(),
+            _ => json(text),
+        };
+        let text = value.to_json();
+        let write = nanos(|| black_box(&value).to_json());
+        let read = nanos(|| Value::parse_json(black_box(&text)));
+        row(&format!("{what}, JSON"), text.len(), write, read);
+        let set = [Event::VariableSet { layer: LayerId(1), name: "".into(), value }];
+        // Version, number of events, kind, layer, name.
+        measure(&format!("{what}, stored"), &set, 5);
+    }
+    let (started, completed) = one_task();
+    println!();
+    measure(&format!("start, {} events", started.len()), &started, 0);
+    measure(&format!("complete, {} events", completed.len()), &completed, 0);
+}
+
+fn measure(what: &str, events: &[Event], apart: usize) {
+    let mut bytes = Vec::new();
+    let write = nanos(|| {
+        bytes.clear();
+        encode_events(black_box(events), &mut bytes)
+    });
+    let read = nanos(|| decode_events(black_box(&bytes)));
+    row(what, bytes.len() - apart, write, read);
+}
+
+fn row(what: &str, bytes: usize, write: u128, read: u128) {
+    println!("{what:24} {bytes:8} {write:10} {read:10}");
+}
+
+fn json(text: &str) -> Value {
+    Value::parse_json(text).expect("the examples are JSON")
+}
+
+/// The least of several means.
+fn nanos<T>(mut work: impl FnMut() -> T) -> u128 {
+    const TIMES: u128 = 500;
+    let mean = |_| {
+        let start = Instant::now();
+        for _ in 0..TIMES {
+            black_box(work());
+        }
+        start.elapsed().as_nanos() / TIMES
+    };
+    (0..20).map(mean).min().unwrap_or_default()
+}
+
+/// What is stored when a process with one task is started, and when the task is completed.
+fn one_task() -> (Vec<Event>, Vec<Event>) {
+    let work = Work {
+        kind: WorkKind::Job,
+        job_type: Program::constant("charge-card".into()),
+        retries: None,
+        fields: Vec::new(),
+    };
+    let process = Some(NodeId(0));
+    let nodes = vec![
+        Node::new("process", None, Element::Process(Container::default())),
+        Node::new("start", process, Element::Start(Start::default())),
+        Node::new("charge", process, Element::Work(work)),
+    ];
+    let plan = Plan::new(nodes, vec![Flow::new("flow", NodeId(1), NodeId(2))]);
+    let mut instance = Instance::default();
+    let now = Timestamp::from_millis(1_767_225_600_000);
+    let mut run =
+        |command| handle(&plan, &mut instance, now, command).expect("the command fits").events;
+    let variables = vec![("order".into(), json(ORDER))];
+    let started = run(Command::Start { at: None, variables, caller: None });
+    let wait = started
+        .iter()
+        .find_map(|it| if let Event::WaitOpened { wait, .. } = it { Some(*wait) } else { None });
+    let wait: WaitId = wait.expect("the task waits");
+    let variables = vec![("charge".into(), "ch_1234".into())];
+    (started, run(Command::Complete { wait, variables }))
+}
