@@ -25,9 +25,10 @@ pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Instance {
 /// Makes `event` true of `instance`. Nothing else writes to an instance.
 pub fn apply(instance: &mut Instance, event: &Event) {
     match event {
-        Event::Started { at, caller } => {
+        Event::Started { at, start, caller } => {
             instance.phase = Phase::Running;
             instance.started = Some(*at);
+            instance.start = *start;
             instance.caller.clone_from(caller);
         }
         Event::TokenCreated { token, node, scope, via, role, layer, status } => {
@@ -128,8 +129,8 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         }
         Event::TokenRecalled { token, scope } => {
             let home = instance.token(*token).scope.expect("the process is never compensated");
-            instance.scope_mut(home).compensations.retain(|it| it != token);
-            instance.scope_mut(*scope).queue.retain(|it| it != token);
+            take_out(&mut instance.scope_mut(home).compensations, *token);
+            take_out(&mut instance.scope_mut(*scope).queue, *token);
             let it = instance.token_mut(*token);
             it.scope = Some(*scope);
             it.state = State::Created;
@@ -443,6 +444,7 @@ impl Instance {
         assert!(token.guards.is_empty(), "a token's guards die with it");
         assert!(token.state.leads_to(state), "no way from {:?} to {state:?}", token.state);
         let role = token.role;
+        let was_live = token.scope.is_some_and(|it| self.scope(it).live.contains(&id));
         self.leave_scope(id);
         // The process's variables stay readable after the end.
         if id != ROOT {
@@ -471,9 +473,11 @@ impl Instance {
             Role::Start => {
                 scope.starts.retain(|_, it| *it != id);
             }
+            // What was recalled is on no list any more.
+            Role::Compensation if was_live => {}
             Role::Compensation => {
-                scope.compensations.retain(|it| *it != id);
-                scope.queue.retain(|it| *it != id);
+                take_out(&mut scope.compensations, id);
+                take_out(&mut scope.queue, id);
             }
         }
     }
@@ -496,6 +500,13 @@ impl Instance {
     fn finish(&mut self, ending: Ending) {
         assert!(self.tokens.is_empty(), "an instance ends with its last token");
         self.phase = Phase::Ended(ending);
+    }
+}
+
+/// Takes a token off a list. It is mostly the youngest that goes.
+fn take_out(list: &mut Vec<TokenId>, token: TokenId) {
+    if let Some(position) = list.iter().rposition(|it| *it == token) {
+        list.remove(position);
     }
 }
 

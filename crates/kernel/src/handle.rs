@@ -147,7 +147,7 @@ fn open_wait(instance: &Instance, wait: WaitId) -> Result<Wait, Rejection> {
 
 impl Run<'_> {
     fn start(&mut self, at: Option<NodeId>, variables: Assignments, caller: Option<Catches>) {
-        self.emit(Event::Started { at: self.now, caller });
+        self.emit(Event::Started { at: self.now, start: at, caller });
         self.emit(Event::TokenCreated {
             token: ROOT,
             node: NodeId(0),
@@ -160,19 +160,20 @@ impl Run<'_> {
         for (name, value) in variables {
             self.set(ROOT_LAYER, name, Some(value));
         }
-        match self.first_status() {
-            Ok(None) => {}
-            Ok(status) => self.emit(Event::StatusSet { token: ROOT, status }),
-            Err(failure) => self.incident(ROOT, failure, Cue::Enter),
-        }
-        if let Err(failure) = self.enter_process(at) {
+        if let Err(failure) = self.enter_process() {
             self.fail(ROOT, failure, Cue::Enter);
         }
     }
 
     /// The process is entered, as any container is, but it never waits for a decision.
-    pub(crate) fn enter_process(&mut self, at: Option<NodeId>) -> Result<(), Failure> {
+    pub(crate) fn enter_process(&mut self) -> Result<(), Failure> {
         let root = self.node_of(ROOT);
+        if self.instance.token(ROOT).status.is_none()
+            && let status @ Some(_) = self.first_status()?
+        {
+            self.emit(Event::StatusSet { token: ROOT, status });
+        }
+        self.entered = Some((ROOT, self.instance.token(ROOT).status.clone()));
         self.operate(ROOT, root, true)?;
         self.check_restrictions(ROOT, RestrictionScope::Entry)?;
         let container = self.plan.root();
@@ -180,7 +181,7 @@ impl Run<'_> {
         let kind = Box::new(ScopeKind::Process);
         self.emit(Event::ScopeOpened { scope: ROOT, node: NodeId(0), kind, census });
         self.emit(Event::TokenState { token: ROOT, state: State::Busy });
-        match at {
+        match self.instance.start {
             Some(start) => self.begin_at(ROOT, start),
             None => {
                 for start in &container.starts {

@@ -51,7 +51,7 @@ impl<'a> Run<'a> {
     /// Someone decided that the token starts.
     pub(crate) fn enter(&mut self, token: TokenId) -> Result<(), Failure> {
         if token == ROOT {
-            return self.enter_process(None);
+            return self.enter_process();
         }
         if !self.take_performer(token) {
             return Ok(());

@@ -30,6 +30,8 @@ pub struct Instance {
     pub phase: Phase,
     /// When it began.
     pub started: Option<Timestamp>,
+    /// The start event that was triggered; the plain start where there is none.
+    pub start: Option<NodeId>,
     /// What its caller catches, where it has one.
     pub caller: Option<Catches>,
     /// Its tokens, oldest first.

@@ -145,6 +145,8 @@ pub enum Event {
     Started {
         /// When.
         at: Timestamp,
+        /// The start event that was triggered; the plain start where there is none.
+        start: Option<NodeId>,
         /// What its caller catches, where it has one.
         caller: Option<Catches>,
     },

@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use travertine_kernel::{
-    Assignments, Command, Effect, Ending, Event, Gate, NodeId, Plan, Post, Role, ScopeKind, Slot,
-    State, WaitFor,
+    Assignments, Command, Cue, Effect, Ending, Event, Gate, NodeId, Plan, Post, Role, ScopeKind,
+    Slot, State, WaitFor,
 };
 
 /// One command with what came of it, line by line.
@@ -75,7 +75,17 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         }
         Event::TokenParked { token, .. } => format!("token {} waits for others", token.0),
         Event::TokenCued { token, cue } => {
-            format!("token {} will {}", token.0, format!("{cue:?}").to_lowercase())
+            let what = match cue {
+                Cue::Arrive => "is to arrive",
+                Cue::Enter => "may be entered",
+                Cue::Spawn => "opens its runs",
+                Cue::Childless => "has nobody left inside",
+                Cue::Complete => "is to complete",
+                Cue::Exit => "may leave",
+                Cue::Throw => "throws when all others rest",
+                Cue::Offer => "offers its work again",
+            };
+            format!("token {} {what}", token.0)
         }
         Event::TokenUncued { token } => format!("token {} rests", token.0),
         Event::TokenPromoted { token } => format!("token {} is triggered", token.0),

@@ -173,6 +173,7 @@ impl Watch {
             | Event::ScopeOpened { scope: token, .. }
             | Event::ScopeFailing { scope: token, .. }
             | Event::ScopeClosed { scope: token }
+            | Event::StatusForgotten { scope: token }
             | Event::CompensationQueued { scope: token, .. }
             | Event::CompensationsMoved { to: token, .. }
             | Event::RunEnded { scope: token, .. } => self.of_token(instance, *token),

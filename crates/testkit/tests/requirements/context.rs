@@ -795,3 +795,27 @@ fn an_error_in_a_branch_ends_its_fan_out_and_no_other() {
     it.complete("S1_caught", "{}");
     finish(&mut it);
 }
+
+// covers: CONTEXT-19
+#[test]
+fn a_process_that_could_not_be_entered_is_entered_where_it_was_started_once_it_is_repaired() {
+    let inside = r#"<message id="M" name="M"/> <process id="p" isExecutable="true">
+        <extensionElements><tv:status><tv:attribute name="load">first + 1</tv:attribute></tv:status>
+          <tv:restriction id="r" scope="entry">load &lt; limit</tv:restriction></extensionElements>
+        <startEvent id="plain"/> <startEvent id="told"><messageEventDefinition messageRef="M"/>
+        </startEvent> <userTask id="a"/> <userTask id="b"/> <endEvent id="end"/>
+        <path>plain a end</path> <path>told b end</path></process>"#;
+    let mut it = Scenario::definitions(inside);
+    it.start_at("told", "{}");
+    assert!(it.incident("p").is_some(), "nobody knows what comes first");
+    it.set(r#"{"first": 1}"#);
+    it.retry("p");
+    assert!(it.incident("p").is_some(), "nor the limit");
+    it.set(r#"{"limit": 2}"#);
+    it.retry("p");
+    assert!(it.incident("p").is_some_and(|it| it.message.contains('r')), "2 is not below 2");
+    it.set(r#"{"limit": 3}"#);
+    it.retry("p");
+    assert_eq!(it.waiting(), ["b"]);
+    assert_eq!(it.status_at("b", "load").as_deref(), Some("2"));
+}
