@@ -100,8 +100,12 @@ fn ends() -> Vec<Event> {
         message: "nothing left".to_owned(),
     };
     vec![
-        Event::Started { at: Timestamp::from_millis(1_767_225_600_000), caller: None },
-        Event::Started { at: Timestamp::from_millis(-1), caller: Some(catches()) },
+        Event::Started { at: Timestamp::from_millis(1_767_225_600_000), start: None, caller: None },
+        Event::Started {
+            at: Timestamp::from_millis(-1),
+            start: Some(NodeId(3)),
+            caller: Some(catches()),
+        },
         Event::Finished { ending: Ending::Completed },
         Event::Finished { ending: Ending::Failed(failed) },
         Event::Finished { ending: Ending::Cancelled },

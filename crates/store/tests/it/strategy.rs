@@ -160,7 +160,8 @@ fn content_event() -> BoxedStrategy<Event> {
         Just(Ending::Cancelled),
     ];
     prop_oneof![
-        (time(), option::of(catches())).prop_map(|(at, caller)| Event::Started { at, caller }),
+        (time(), option::of(node()), option::of(catches()))
+            .prop_map(|(at, start, caller)| Event::Started { at, start, caller }),
         ending.prop_map(|ending| Event::Finished { ending }),
         (token(), layer()).prop_map(|(token, layer)| Event::LayerOpened { token, layer }),
         token().prop_map(|token| Event::LayerClosed { token }),

@@ -20,6 +20,7 @@ use super::{
 pub(super) enum Event<'a> {
     Started {
         at_ms: i64,
+        start: Option<u32>,
         caller: Option<Catches<'a>>,
     },
     TokenCreated {
@@ -170,9 +171,11 @@ impl<'a> Event<'a> {
     pub(super) fn of(event: &'a kernel::Event) -> Self {
         use kernel::Event as Plain;
         match event {
-            Plain::Started { at, caller } => {
-                Self::Started { at_ms: at.as_millis(), caller: caller.as_ref().map(Catches::of) }
-            }
+            Plain::Started { at, start, caller } => Self::Started {
+                at_ms: at.as_millis(),
+                start: start.map(|it| it.0),
+                caller: caller.as_ref().map(Catches::of),
+            },
             Plain::TokenCreated { token, node, scope, via, role, layer, status } => {
                 Self::TokenCreated {
                     token: token.0,
@@ -279,8 +282,9 @@ impl<'a> Event<'a> {
     pub(super) fn lift(self) -> Result<kernel::Event, Fault<'a>> {
         use kernel::Event as Plain;
         Ok(match self {
-            Self::Started { at_ms, caller } => Plain::Started {
+            Self::Started { at_ms, start, caller } => Plain::Started {
                 at: Timestamp::from_millis(at_ms),
+                start: start.map(NodeId),
                 caller: caller.map(Catches::lift),
             },
             Self::TokenCreated { token, node, scope, via, role, layer, status } => {
