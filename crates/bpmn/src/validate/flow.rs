@@ -1,7 +1,11 @@
 //! Rules about sequence flows and how nodes are connected.
 
 use super::{Rules, graph::end};
-use crate::{lower::is_true, schema, xml::Node};
+use crate::{
+    lower::is_true,
+    schema,
+    xml::{Node, Severity},
+};
 
 const LISTS: &[&str] = &["incoming", "outgoing"];
 
@@ -107,7 +111,8 @@ impl<'a> Rules<'a> {
         }
         if self.graph.has_end(scope) && !never_out && outgoing.is_empty() {
             let message = format!("no sequence flow leads away from {}", node.title());
-            self.strict("TV0410", node, message, "connect it, to an end event for instance");
+            let help = "its path ends here; connect it, to an end event for instance";
+            self.sink.add(Severity::Warning, "TV0410", node, node.place(), message, help);
         }
     }
 }

@@ -26,7 +26,12 @@ impl<'a> Rules<'a> {
         }
         if outgoing == 0 {
             let message = format!("no sequence flow leads away from {}", gateway.title());
-            self.error("TV0451", gateway, message, "add one");
+            if gateway.is("parallelGateway") && incoming > 1 {
+                // Paths may meet where they end.
+                self.strict("TV0451", gateway, message, "add one");
+            } else {
+                self.error("TV0451", gateway, message, "add one");
+            }
         }
         self.check_fan(gateway);
         if gateway.is("eventBasedGateway") {
