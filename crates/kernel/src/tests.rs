@@ -24,9 +24,9 @@ fn a_token_goes_from_node_to_node() {
     let mut bench = Bench::started(build.plan());
     bench.complete("charge");
 
-    expect![["
+    expect![[r#"
         > start
-        Started { at: Timestamp(0), caller: None }
+        Started { at: Timestamp(0), start: None, caller: None }
         token 1 at process (Flow)
         ScopeOpened { scope: TokenId(1), node: NodeId(0), kind: Process, census: false }
         token 1 Busy
@@ -41,7 +41,7 @@ fn a_token_goes_from_node_to_node() {
         ScopeClosed { scope: TokenId(1) }
         token 1 gone, Done
         Finished { ending: Completed }
-    "]]
+    "#]]
     .assert_eq(&bench.trace);
 }
 
