@@ -1,0 +1,145 @@
+//! What is worth knowing about an evaluation besides its value.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use travertine_expr::{
+    Limit, Name,
+    feel::{FeelValue, Session},
+};
+
+use crate::{
+    logic::Spot,
+    result::{EvaluatedDecision, EvaluatedTable, Problem},
+};
+
+/// More tables than these are not kept: a function in a loop can evaluate one very often.
+const TABLES_MAX: usize = 1_000;
+const PROBLEMS_MAX: usize = 100;
+
+/// Notes what happens. Functions that the model defines note too, wherever they are called from.
+#[derive(Debug, Default)]
+pub(crate) struct Record(Mutex<Notes>);
+
+#[derive(Debug, Default)]
+struct Notes {
+    /// To whom the warnings of the session belong, one by one.
+    owners: Vec<Owner>,
+    problems: Vec<Problem>,
+    tables: usize,
+    /// Decisions that are being evaluated, innermost last.
+    open: Vec<(Name, Vec<EvaluatedTable>)>,
+    decisions: Vec<EvaluatedDecision>,
+}
+
+#[derive(Clone, Debug)]
+enum Owner {
+    /// An expression that is still being evaluated.
+    Unknown,
+    /// Nobody wants to know.
+    Nobody,
+    Text {
+        spot: Spot,
+        decision: Option<Name>,
+    },
+}
+
+impl Record {
+    /// Evaluates a text, so that what becomes null in it is known by its place.
+    pub(crate) fn watch<'s, T>(
+        &self,
+        spot: &Spot,
+        session: &mut Session<'s>,
+        run: impl FnOnce(&mut Session<'s>) -> Result<T, Limit>,
+    ) -> Result<T, Limit> {
+        let decision = self.notes().open.last().map(|(name, _)| Name::clone(name));
+        self.own(&Owner::Text { spot: spot.clone(), decision }, session, run)
+    }
+
+    /// Evaluates something that may well become null.
+    pub(crate) fn ignore<'s, T>(
+        &self,
+        session: &mut Session<'s>,
+        run: impl FnOnce(&mut Session<'s>) -> Result<T, Limit>,
+    ) -> Result<T, Limit> {
+        self.own(&Owner::Nobody, session, run)
+    }
+
+    /// The session keeps warnings in a row and may drop its end again; owners follow suit.
+    fn own<'s, T>(
+        &self,
+        owner: &Owner,
+        session: &mut Session<'s>,
+        run: impl FnOnce(&mut Session<'s>) -> Result<T, Limit>,
+    ) -> Result<T, Limit> {
+        let start = session.warnings().len();
+        {
+            let owners = &mut self.notes().owners;
+            owners.truncate(start);
+            owners.resize(start, Owner::Unknown);
+        }
+        let value = run(session)?;
+        let end = session.warnings().len();
+        let owners = &mut self.notes().owners;
+        owners.resize(end, Owner::Unknown);
+        for it in owners.iter_mut().skip(start).filter(|it| matches!(it, Owner::Unknown)) {
+            *it = owner.clone();
+        }
+        Ok(value)
+    }
+
+    /// Notes that something became null.
+    pub(crate) fn problem(&self, spot: Option<&Spot>, message: String) {
+        let notes = &mut *self.notes();
+        let decision = notes.open.last().map(|(name, _)| Name::clone(name));
+        if notes.problems.len() < PROBLEMS_MAX {
+            notes.problems.push(Problem::new(decision, spot, message));
+        }
+    }
+
+    pub(crate) fn table(&self, table: EvaluatedTable) {
+        let notes = &mut *self.notes();
+        notes.tables += 1;
+        if let Some((_, tables)) = notes.open.last_mut()
+            && notes.tables <= TABLES_MAX
+        {
+            tables.push(table);
+        }
+    }
+
+    pub(crate) fn begin(&self, decision: Name) {
+        self.notes().open.push((decision, Vec::new()));
+    }
+
+    pub(crate) fn end(&self, id: Option<&str>, value: &FeelValue) {
+        let notes = &mut *self.notes();
+        let (name, tables) = notes.open.pop().expect("what ends has begun");
+        let (id, value) = (id.map(str::to_owned), value.clone());
+        notes.decisions.push(EvaluatedDecision { id, name, value, tables });
+    }
+
+    /// Everything that was noted.
+    pub(crate) fn finish(
+        &self,
+        session: &mut Session<'_>,
+    ) -> (Vec<EvaluatedDecision>, Vec<Problem>) {
+        let notes = std::mem::take(&mut *self.notes());
+        let owners = notes.owners.into_iter().chain(std::iter::repeat(Owner::Unknown));
+        let mut problems = Vec::new();
+        for (warning, owner) in session.take_warnings().into_iter().zip(owners) {
+            match owner {
+                Owner::Nobody => {}
+                Owner::Unknown => problems.push(Problem::new(None, None, warning.message)),
+                Owner::Text { spot, decision } => {
+                    let spot = spot.at(warning.place.line, warning.place.column);
+                    problems.push(Problem::new(decision, Some(&spot), warning.message));
+                }
+            }
+        }
+        problems.extend(notes.problems);
+        (notes.decisions, problems)
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,84 @@
+//! What reading a model answers: diagnostics, and the decisions where there is no error among them.
+
+use std::cell::RefCell;
+
+use travertine_xml::{Diagnostic, Fault, Node, Place, Severity};
+
+use crate::definitions::Definitions;
+
+/// What came of reading files that belong together.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Everything worth knowing, in document order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The decisions, ready to be made; none where any diagnostic is an error.
+    pub definitions: Option<Definitions>,
+}
+
+impl Report {
+    /// Whether the files cannot be used.
+    pub fn is_rejected(&self) -> bool {
+        self.definitions.is_none()
+    }
+}
+
+/// Collects diagnostics.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    found: RefCell<Vec<Diagnostic>>,
+}
+
+impl Sink {
+    pub(crate) fn error(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        self.add(Severity::Error, code, at, at.place(), message, help);
+    }
+
+    pub(crate) fn warn(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        self.add(Severity::Warning, code, at, at.place(), message, help);
+    }
+
+    pub(crate) fn add(
+        &self,
+        severity: Severity,
+        code: &'static str,
+        at: Node<'_>,
+        place: Place,
+        message: String,
+        help: &str,
+    ) {
+        // What has no id of its own is known by the nearest thing around it that has one.
+        let element = std::iter::once(at).chain(at.ancestors()).find_map(Node::id);
+        self.found.borrow_mut().push(Diagnostic {
+            severity,
+            code,
+            file: at.document().file.clone(),
+            element: element.map(str::to_owned),
+            line: place.line,
+            column: place.column,
+            message,
+            help: help.to_owned(),
+        });
+    }
+
+    pub(crate) fn fault(&self, file: &str, fault: Fault) {
+        self.found.borrow_mut().push(Diagnostic::of_fault(file, fault));
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.found.borrow().iter().any(|it| it.severity == Severity::Error)
+    }
+
+    /// Everything once, in the order of the files and of the places in them.
+    pub(crate) fn into_diagnostics(self, files: &[&str]) -> Vec<Diagnostic> {
+        let mut found = self.found.into_inner();
+        found.sort_by(|a, b| {
+            let key = |it: &Diagnostic| {
+                let file = files.iter().position(|file| *file == it.file);
+                (file, it.line, it.column, it.severity, it.code)
+            };
+            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+        });
+        found.dedup();
+        found
+    }
+}

@@ -1,0 +1,218 @@
+//! Item definitions to types, and names of types to what they mean.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use travertine_expr::{
+    Name,
+    feel::{Names, Type},
+};
+use travertine_xml::Node;
+
+use super::{ItemType, Shape, TypeId, Types};
+use crate::{files::Files, name, report::Sink, source, text::Tests};
+
+/// Which names of types there are in each file.
+#[derive(Debug)]
+pub(crate) struct TypeNames<'a> {
+    files: &'a Files<'a>,
+    /// By file and name.
+    known: Vec<BTreeMap<String, TypeId>>,
+}
+
+impl<'a> TypeNames<'a> {
+    /// Reads the item definitions of all files.
+    pub(crate) fn read(files: &'a Files<'a>, types: &mut Types, sink: &Sink) -> Self {
+        let mut known = Vec::new();
+        let mut todo = Vec::new();
+        for file in &files.all {
+            let mut names = BTreeMap::new();
+            for node in file.root.all("itemDefinition") {
+                let name = name::tidy(node.attr("name").unwrap_or_default());
+                let id = types.add(nothing(&name));
+                todo.push((node, id));
+                if names.insert(name.clone(), id).is_some() {
+                    let message = format!("there are two types of the name '{name}'");
+                    sink.error("TV2010", node, message, "give one of them another name");
+                }
+            }
+            known.push(names);
+        }
+        let names = Self { files, known };
+        for (node, id) in todo {
+            let of = Reader { names: &names, types, sink }.item(node);
+            types.set(id, of);
+        }
+        names.refuse_circles(types, sink);
+        names
+    }
+
+    /// What the attribute `typeRef` of a node means; everything where it says nothing.
+    pub(crate) fn attribute(&self, node: Node<'_>, types: &mut Types, sink: &Sink) -> TypeId {
+        node.attr("typeRef").map_or(TypeId::ANY, |it| self.find(it, node, types, sink))
+    }
+
+    /// What the name of a type means where it is written.
+    pub(crate) fn find(
+        &self,
+        reference: &str,
+        node: Node<'_>,
+        types: &mut Types,
+        sink: &Sink,
+    ) -> TypeId {
+        let reference = name::tidy(reference);
+        if reference.is_empty() {
+            return TypeId::ANY;
+        }
+        let file = self.files.index_of(node);
+        self.lookup(file, &reference, node, types).unwrap_or_else(|| {
+            sink.error(
+                "TV2011",
+                node,
+                format!("there is no type '{reference}'"),
+                "define it as an itemDefinition, or use one of FEEL such as string or number",
+            );
+            TypeId::ANY
+        })
+    }
+
+    fn lookup(
+        &self,
+        file: usize,
+        reference: &str,
+        node: Node<'_>,
+        types: &mut Types,
+    ) -> Option<TypeId> {
+        if let Some(known) = self.known[file].get(reference) {
+            return Some(*known);
+        }
+        if let Some(of) = plain(reference) {
+            return Some(types.plain(reference, of));
+        }
+        if let Some(found) = self.imported(file, reference) {
+            return Some(found);
+        }
+        // `prefix:name`, as DMN 1.1 writes it.
+        let (prefix, local) = reference.split_once(':')?;
+        let namespace = node.namespace(prefix)?;
+        let own = |it: &usize| self.files.all[*it].namespace == namespace;
+        let from = (0..self.files.all.len()).find(own);
+        from.and_then(|it| self.known[it].get(local).copied())
+            .or_else(|| plain(local).map(|of| types.plain(local, of)))
+    }
+
+    /// `import.name`, through any number of imports.
+    fn imported(&self, file: usize, reference: &str) -> Option<TypeId> {
+        self.files.all[file].imports.iter().filter(|it| it.file != file).find_map(|import| {
+            if import.name.is_empty() {
+                return self.known[import.file].get(reference).copied();
+            }
+            let rest = reference.strip_prefix(import.name.as_str())?.strip_prefix('.')?;
+            let known = self.known[import.file].get(rest).copied();
+            known.or_else(|| self.imported(import.file, rest))
+        })
+    }
+
+    /// Makes the types of a file known to its expressions.
+    pub(crate) fn declare(&self, file: usize, types: &Types, names: &mut Names) {
+        for (name, id) in &self.known[file] {
+            names.add_type(name, types.feel(*id));
+        }
+        for import in &self.files.all[file].imports {
+            for (name, id) in &self.known[import.file] {
+                let name = import.step().map_or_else(|| name.clone(), |it| format!("{it}.{name}"));
+                names.add_type(&name, types.feel(*id));
+            }
+        }
+    }
+
+    /// A type that is nothing but another name for itself means nothing.
+    fn refuse_circles(&self, types: &mut Types, sink: &Sink) {
+        for (file, names) in self.known.iter().enumerate() {
+            for (name, id) in names {
+                let mut seen = BTreeSet::new();
+                let mut at = *id;
+                while let Shape::Same(other) = types.get(at).shape
+                    && seen.insert(at)
+                {
+                    at = other;
+                }
+                if seen.contains(&at) {
+                    let mut nodes = self.files.all[file].root.all("itemDefinition");
+                    let node =
+                        nodes.find(|it| name::tidy(it.attr("name").unwrap_or_default()) == *name);
+                    let message = format!("the type '{name}' is defined by itself");
+                    let help = "say what it consists of";
+                    sink.error("TV2012", node.unwrap_or(self.files.all[file].root), message, help);
+                    types.set(*id, nothing(name));
+                }
+            }
+        }
+    }
+}
+
+fn nothing(name: &str) -> ItemType {
+    ItemType { name: name.into(), shape: Shape::Plain(Type::Any), allowed: None }
+}
+
+/// The type that a name means without any definition: those of FEEL, and the words that older
+/// models use for numbers.
+fn plain(name: &str) -> Option<Type> {
+    match name {
+        "integer" | "int" | "long" | "double" | "float" | "decimal" => Some(Type::Number),
+        _ => Type::named(name),
+    }
+}
+
+struct Reader<'r, 'a> {
+    names: &'r TypeNames<'a>,
+    types: &'r mut Types,
+    sink: &'r Sink,
+}
+
+impl Reader<'_, '_> {
+    fn item(&mut self, node: Node<'_>) -> ItemType {
+        let name: Name = name::tidy(node.attr("name").unwrap_or_default()).into();
+        let shape = self.shape(node);
+        let allowed = self.tests(node, "allowedValues");
+        let constraint = self.tests(node, "typeConstraint");
+        let is_collection =
+            node.attr("isCollection").is_some_and(|it| matches!(it.trim(), "true" | "1"));
+        let inner = ItemType { name: Name::clone(&name), shape, allowed };
+        if is_collection {
+            let item = self.types.add(inner);
+            return ItemType { name, shape: Shape::List(item), allowed: constraint };
+        }
+        if constraint.is_none() {
+            return inner;
+        }
+        let inner = self.types.add(inner);
+        ItemType { name, shape: Shape::Same(inner), allowed: constraint }
+    }
+
+    fn shape(&mut self, node: Node<'_>) -> Shape {
+        if node.child("itemComponent").is_some() {
+            let entry = |it: Node<'_>| {
+                let of = self.item(it);
+                (Name::clone(&of.name), self.types.add(of))
+            };
+            return Shape::Context(node.all("itemComponent").map(entry).collect());
+        }
+        if let Some(function) = node.child("functionItem") {
+            let result = function.attr("outputTypeRef").unwrap_or_default();
+            let result = self.names.find(result, function, self.types, self.sink);
+            let parameters = function.all("parameters");
+            let parameters =
+                parameters.map(|it| self.names.attribute(it, self.types, self.sink)).collect();
+            return Shape::Function { parameters, result };
+        }
+        match node.child("typeRef") {
+            Some(of) => Shape::Same(self.names.find(of.text(), of, self.types, self.sink)),
+            None => Shape::Plain(Type::Any),
+        }
+    }
+
+    fn tests(&self, node: Node<'_>, name: &str) -> Option<Tests> {
+        let text = node.child(name)?.child("text")?;
+        source::tests(text, &Names::new(), self.sink)
+    }
+}

@@ -1,0 +1,112 @@
+//! Whether a value is of a type, and what makes it so.
+
+use travertine_expr::{
+    Limit,
+    feel::{FeelValue, Session, Type},
+};
+
+use super::{Shape, TypeId, Types};
+use crate::{eval::Record, scope::Scope};
+
+/// Holds values against types.
+pub(crate) struct Conform<'c, 's> {
+    pub(crate) types: &'c Types,
+    pub(crate) session: &'c mut Session<'s>,
+    pub(crate) record: &'c Record,
+}
+
+/// Why a value is not of a type.
+type Mismatch = String;
+
+impl Conform<'_, '_> {
+    /// The value as one of this type: as it is, the only item of a list, a list of the only item, or
+    /// a date as its midnight. Null is of every type.
+    pub(crate) fn coerce(
+        &mut self,
+        of: TypeId,
+        value: FeelValue,
+    ) -> Result<Result<FeelValue, Mismatch>, Limit> {
+        if of == TypeId::ANY || value.is_null() {
+            return Ok(Ok(value));
+        }
+        let Some(mismatch) = self.mismatch(of, &value)? else { return Ok(Ok(value)) };
+        if let Some(other) = self.converted(of, value)
+            && self.mismatch(of, &other)?.is_none()
+        {
+            return Ok(Ok(other));
+        }
+        Ok(Err(mismatch))
+    }
+
+    fn converted(&self, of: TypeId, value: FeelValue) -> Option<FeelValue> {
+        match (self.types.feel(of), value) {
+            (Type::List(_), FeelValue::List(_)) => None,
+            (Type::List(_), value) => Some(vec![value].into()),
+            (_, FeelValue::List(items)) if items.len() == 1 => items.get(0),
+            (of @ Type::DateTime, value @ FeelValue::Date(_)) => of.coerce(value),
+            _ => None,
+        }
+    }
+
+    /// Why a value is not of this type; `None` where it is.
+    fn mismatch(&mut self, of: TypeId, value: &FeelValue) -> Result<Option<Mismatch>, Limit> {
+        if value.is_null() {
+            return Ok(None);
+        }
+        let types = self.types;
+        let known = types.get(of);
+        let within = match &known.shape {
+            Shape::Plain(plain) if plain.accepts(value) => None,
+            Shape::Plain(plain) => Some(format!("{} is not {plain}", value.kind())),
+            Shape::Same(other) => self.mismatch(*other, value)?,
+            Shape::List(item) => match value {
+                FeelValue::List(items) => self.item_mismatch(*item, items)?,
+                other => Some(format!("{} is not a list", other.kind())),
+            },
+            Shape::Context(entries) => match value {
+                FeelValue::Context(context) => self.entry_mismatch(entries, context)?,
+                other => Some(format!("{} is not a context", other.kind())),
+            },
+            Shape::Function { .. } if types.feel(of).includes(value) => None,
+            Shape::Function { .. } => Some(format!("{} is no such function", value.kind())),
+        };
+        if within.is_some() {
+            return Ok(within);
+        }
+        let Some(tests) = &known.allowed else { return Ok(None) };
+        if tests.pass(value, &Scope::default(), self.session, self.record)? {
+            return Ok(None);
+        }
+        let value = crate::show::short(value);
+        Ok(Some(format!("{value} is not one of the values allowed: {}", tests.source())))
+    }
+
+    fn item_mismatch(
+        &mut self,
+        of: TypeId,
+        items: &travertine_expr::feel::List,
+    ) -> Result<Option<Mismatch>, Limit> {
+        for (index, item) in items.iter().enumerate() {
+            if let Some(mismatch) = self.mismatch(of, &item)? {
+                return Ok(Some(format!("item {}: {mismatch}", index + 1)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn entry_mismatch(
+        &mut self,
+        entries: &[(travertine_expr::Name, TypeId)],
+        context: &travertine_expr::feel::Context,
+    ) -> Result<Option<Mismatch>, Limit> {
+        for (name, of) in entries {
+            let Some(value) = context.get(name) else {
+                return Ok(Some(format!("there is no entry '{name}'")));
+            };
+            if let Some(mismatch) = self.mismatch(*of, &value)? {
+                return Ok(Some(format!("entry '{name}': {mismatch}")));
+            }
+        }
+        Ok(None)
+    }
+}
