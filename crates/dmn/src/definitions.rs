@@ -132,6 +132,7 @@ impl Definitions {
         let known = &self.model.elements[element];
         match &known.kind {
             Kind::Input(of) => add(&known.name, *of),
+            Kind::Decision(decision) if decision.logic.is_none() => add(&known.name, decision.of),
             Kind::Decision(decision) => {
                 for name in &decision.undeclared {
                     add(name, TypeId::ANY);

@@ -74,7 +74,8 @@ pub(crate) struct Decision {
     /// Names it reads that nothing in the model declares. They are taken from the inputs, as authors
     /// of lone decision tables expect.
     pub(crate) undeclared: Vec<Name>,
-    pub(crate) logic: Boxed,
+    /// `None` where its value can only come from outside.
+    pub(crate) logic: Option<Boxed>,
 }
 
 #[derive(Debug)]

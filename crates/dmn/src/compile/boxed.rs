@@ -59,7 +59,7 @@ impl<'a> Compiler<'a> {
             "list" => Logic::List(self.all_in(node, names, reads)),
             "relation" => self.relation(node, names, reads),
             "functionDefinition" => {
-                Logic::Function(self.function(node, &Name::from("function"), names, reads).into())
+                Logic::Function(self.function(node, &boxed_name(node), names, reads).into())
             }
             "conditional" => Logic::Conditional(Box::new(Conditional {
                 condition: self.part(node, "if", names, reads),
@@ -236,6 +236,11 @@ impl<'a> Compiler<'a> {
         reads.extend(inner.into_iter().filter(|it| !is_own(it)));
         Loop { variable, domain, body }
     }
+}
+
+/// What people call a boxed function: the entry of a context that it is, or the decision.
+fn boxed_name(node: Node<'_>) -> Name {
+    node.parent().map(super::title).unwrap_or_default().into()
 }
 
 fn is_entry(entries: &[Entry], name: &Name) -> bool {

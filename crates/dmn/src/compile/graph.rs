@@ -2,7 +2,7 @@
 
 use travertine_xml::Node;
 
-use super::{Compiler, title};
+use super::{Compiler, called, title};
 use crate::model::ElementId;
 
 /// Reports each circle of requirements once.
@@ -31,7 +31,7 @@ pub(super) fn check(compiler: &Compiler<'_>) {
         let names = circle.iter().chain(circle.first()).map(|it| title(compiler.nodes[*it]));
         let names = names.collect::<Vec<_>>().join("' → '");
         let node = compiler.nodes[circle[0]];
-        let message = format!("{} requires itself: '{names}'", node.title());
+        let message = format!("{} requires itself: '{names}'", called(node));
         compiler.sink.error("TV2020", node, message, "remove one of the requirements");
     }
 }

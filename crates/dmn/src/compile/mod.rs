@@ -52,7 +52,9 @@ pub(crate) fn compile(files: &Files<'_>, sink: &Sink) -> Model {
     let own = nodes.iter().filter(|it| files.index_of(**it) == 0).count();
     let ids = nodes.iter().enumerate().map(|(id, node)| (node.key(), id)).collect();
     let bases = (0..files.all.len()).map(|it| base_names(files, it, &type_names, &types)).collect();
-    let mut compiler = Compiler { files, sink, types, type_names, nodes, ids, bases, file: 0 };
+    let entries = entry_names(files, &types);
+    let mut compiler =
+        Compiler { files, sink, types, type_names, nodes, ids, bases, entries, file: 0 };
     compiler.check_names();
     graph::check(&compiler);
     let elements = (0..compiler.nodes.len()).map(|it| compiler.element(it)).collect();
@@ -75,14 +77,29 @@ fn elements<'a>(root: Node<'a>, sink: &Sink) -> Vec<Node<'a>> {
 fn base_names(files: &Files<'_>, file: usize, type_names: &TypeNames<'_>, types: &Types) -> Names {
     let mut names = Names::new();
     type_names.declare(file, types, &mut names);
-    types.declare_entries(&mut names);
-    for node in files.all.iter().flat_map(|it| it.root.descendants()) {
-        let is_entry = node.is("variable") && node.parent().is_some_and(|it| it.is("contextEntry"));
-        if is_entry || node.is_any(&["output", "column"]) {
-            names.add_component(&title(node));
-        }
+    for entry in entry_names(files, types) {
+        names.add_component(&entry);
     }
     names
+}
+
+/// The names of the entries of all contexts that types and boxed expressions speak of.
+fn entry_names(files: &Files<'_>, types: &Types) -> BTreeSet<String> {
+    let nodes = files.all.iter().flat_map(|it| it.root.descendants());
+    let is_entry = |node: &Node<'_>| {
+        let is_variable =
+            node.is("variable") && node.parent().is_some_and(|it| it.is("contextEntry"));
+        is_variable || node.is_any(&["output", "column"])
+    };
+    nodes.filter(is_entry).map(title).chain(types.entry_names()).collect()
+}
+
+/// How messages call an element: its kind and its name.
+fn called(node: Node<'_>) -> String {
+    match title(node) {
+        name if name.is_empty() => node.title(),
+        name => format!("{} '{name}'", node.name()),
+    }
 }
 
 /// The name of an element as expressions use it.
@@ -100,6 +117,8 @@ struct Compiler<'a> {
     ids: HashMap<(usize, usize), ElementId>,
     /// For each file.
     bases: Vec<Names>,
+    /// The names of all entries of contexts.
+    entries: BTreeSet<String>,
     /// The file that is being compiled.
     file: usize,
 }
@@ -110,7 +129,7 @@ impl<'a> Compiler<'a> {
         for node in &self.nodes {
             let name = title(*node);
             if name.is_empty() {
-                let message = format!("{} has no name", node.title());
+                let message = format!("{} has no name", called(*node));
                 self.sink.error("TV2004", *node, message, "expressions know it by its name");
             } else if !seen.insert((self.files.index_of(*node), name.clone())) {
                 let message = format!("there are two elements of the name '{name}'");
@@ -144,27 +163,24 @@ impl<'a> Compiler<'a> {
         let requires = self.requirements(node);
         let names = self.names_with(&requires);
         let mut reads = BTreeSet::new();
-        let logic = match boxed::find(node) {
-            Some(logic) => self.boxed(logic, &names, of, &mut reads),
-            None => nothing(node, format!("{} has no logic", node.title())),
-        };
+        let logic = boxed::find(node).map(|it| self.boxed(it, &names, of, &mut reads));
         let undeclared = self.undeclared(node, reads, &names);
         Decision { of, requires, undeclared, logic }
     }
 
-    /// The names that are read without being declared, but for those of input data: not to require
-    /// those is a mistake that we only report.
+    /// The names that are read without being declared, but for those of elements: not to require
+    /// those is a mistake that we only report. A name may also be the entry of an item in a filter.
     fn undeclared(&self, node: Node<'_>, reads: BTreeSet<Name>, names: &Names) -> Vec<Name> {
         let mut undeclared = Vec::new();
-        for read in reads.into_iter().filter(|it| !names.has_variable(it)) {
-            let known = self.nodes.iter().any(|it| title(*it) == *read);
-            if known {
+        let is_free = |it: &Name| !names.has_variable(it) && !self.entries.contains(&**it);
+        for read in reads.into_iter().filter(is_free) {
+            if self.nodes.iter().any(|it| title(*it) == *read) {
                 self.sink.warn(
                     "TV2006",
                     node,
                     format!(
                         "{} reads '{read}' without requiring it, so that it is null",
-                        node.title()
+                        called(node)
                     ),
                     "add an informationRequirement or a knowledgeRequirement",
                 );
@@ -172,7 +188,7 @@ impl<'a> Compiler<'a> {
                 self.sink.warn(
                     "TV2007",
                     node,
-                    format!("nothing declares '{read}'; {} takes it from the inputs", node.title()),
+                    format!("nothing declares '{read}'; {} takes it from the inputs", called(node)),
                     "add an inputData of that name and require it",
                 );
                 undeclared.push(read);
@@ -195,7 +211,7 @@ impl<'a> Compiler<'a> {
                 name,
                 parameters: Vec::new(),
                 result,
-                body: nothing(node, format!("{} has no logic", node.title())),
+                body: nothing(node, format!("{} has no logic", called(node))),
             },
         };
         function.result = result;
@@ -207,7 +223,7 @@ impl<'a> Compiler<'a> {
         inputs.extend(self.references(node, "inputDecision"));
         let outputs = self.references(node, "outputDecision");
         if outputs.is_empty() {
-            let message = format!("{} has no output decision", node.title());
+            let message = format!("{} has no output decision", called(node));
             self.sink.error("TV2008", node, message, "add an outputDecision");
         }
         let of = self.variable_type(node);

@@ -28,7 +28,7 @@ impl Run<'_, '_> {
         }
         let model = Arc::clone(self.model());
         let value = match &model.elements[element].kind {
-            Kind::Input(of) => self.input(frame, path, element, *of)?,
+            Kind::Input(of) => self.input(frame, path, &model.elements[element].name, *of)?,
             Kind::Decision(decision) => self.decision(frame, path, element, decision)?,
             Kind::Knowledge(_) => self.knowledge(path, element).into(),
             Kind::Service(_) => self.service(path, element).into(),
@@ -37,11 +37,10 @@ impl Run<'_, '_> {
         Ok(value)
     }
 
-    fn input(&mut self, frame: &Frame, path: &[Name], element: ElementId, of: TypeId) -> Valued {
-        let name = Name::clone(&self.model().elements[element].name);
-        let given = frame.is_outermost.then(|| given(&self.world.inputs, path, &name)).flatten();
+    fn input(&mut self, frame: &Frame, path: &[Name], name: &Name, of: TypeId) -> Valued {
+        let given = frame.is_outermost.then(|| given(&self.world.inputs, path, name)).flatten();
         let Some(value) = given else {
-            let name = qualified(path, &name);
+            let name = qualified(path, name);
             self.world.record.problem(None, format!("the input '{name}' is missing"));
             return Ok(FeelValue::Null);
         };
@@ -55,6 +54,10 @@ impl Run<'_, '_> {
         element: ElementId,
         decision: &Decision,
     ) -> Valued {
+        let name = Name::clone(&self.model().elements[element].name);
+        let Some(logic) = &decision.logic else {
+            return self.input(frame, path, &name, decision.of);
+        };
         let mut names = self.required(frame, path, &decision.requires)?;
         if frame.is_outermost {
             let inputs = &self.world.inputs;
@@ -64,10 +67,10 @@ impl Run<'_, '_> {
         }
         let known = &self.world.model.elements[element];
         let record = &self.world.record;
-        record.begin(qualified(path, &known.name));
-        let value = self.boxed(&decision.logic, &Scope::default().with(names))?;
-        let spot = &decision.logic.spot;
-        let value = self.coerce(decision.of, value, Some(spot), || "the result".to_owned())?;
+        record.begin(qualified(path, &name));
+        let value = self.boxed(logic, &Scope::default().with(names))?;
+        let what = || "the result".to_owned();
+        let value = self.coerce(decision.of, value, Some(&logic.spot), what)?;
         record.end(known.id.as_deref(), &value);
         Ok(value)
     }

@@ -9,10 +9,7 @@ mod json;
 
 use std::sync::Arc;
 
-use travertine_expr::{
-    Name,
-    feel::{self, Type},
-};
+use travertine_expr::{Name, feel::Type};
 
 use crate::text::Tests;
 
@@ -130,14 +127,12 @@ impl Types {
         }
     }
 
-    /// Makes the names of the entries of a type known to expressions.
-    pub(crate) fn declare_entries(&self, names: &mut feel::Names) {
-        for of in &self.0 {
-            if let Shape::Context(entries) = &of.shape {
-                for (name, _) in entries {
-                    names.add_component(name);
-                }
-            }
-        }
+    /// The names of the entries of all types.
+    pub(crate) fn entry_names(&self) -> impl Iterator<Item = String> {
+        let entries = self.0.iter().filter_map(|it| match &it.shape {
+            Shape::Context(entries) => Some(entries),
+            Shape::Plain(_) | Shape::Same(_) | Shape::List(_) | Shape::Function { .. } => None,
+        });
+        entries.flatten().map(|(name, _)| name.to_string())
     }
 }
