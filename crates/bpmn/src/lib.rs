@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod dialect;
 mod expression;
 mod extension;
@@ -17,7 +18,9 @@ mod report;
 pub mod schema;
 mod validate;
 
-use travertine_expr::Languages;
+use std::time::SystemTime;
+
+use travertine_expr::{Languages, time::Timestamp};
 use travertine_kernel::plan::Policy;
 use travertine_xml as xml;
 
@@ -43,6 +46,8 @@ pub struct Options {
     /// Local names of plain tasks, such as `task` and `manualTask`, that wait to be completed
     /// instead of passing through.
     pub wait_tasks: Vec<String>,
+    /// The time that dates in models are compared with.
+    pub now: Timestamp,
 }
 
 impl Default for Options {
@@ -60,6 +65,13 @@ impl Options {
             expression_language: None,
             policy: None,
             wait_tasks: Vec::new(),
+            now: now(),
         }
     }
+}
+
+/// The time of this machine. Only warnings depend on it.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::{
-    Options,
+    Options, analysis,
     dialect::Dialect,
     files::Files,
-    lower,
+    lower::{self, Lowered},
     report::{Process, Report, Sink},
     schema, validate,
     xml::{self, Node, Ns},
@@ -35,10 +35,13 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     }
     validate::validate(&known, &sink);
     let cx = lower::Context { files: &known, options, sink: &sink };
-    let lowered: Vec<_> = known.processes().map(|it| (it, process(cx, it))).collect();
+    let lowered: Vec<_> = known.processes().map(|it| (it, lower::lower(cx, it))).collect();
     let elements = documents.iter().flat_map(|it| schema::answers(it, &sink)).collect();
+    if !sink.has_errors() {
+        analysis::analyse(&lowered, &known, options, &sink);
+    }
     let fit = lowered.into_iter().filter(|(it, _)| !sink.has_errors() && !sink.is_broken(*it));
-    let processes = fit.map(|(_, process)| process).collect();
+    let processes = fit.map(|(node, lowered)| process(node, lowered)).collect();
     let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
     Report { diagnostics: sink.into_diagnostics(&names), elements, processes }
 }
@@ -57,12 +60,12 @@ fn spare_drawings(files: &Files<'_>, sink: &Sink) {
     }
 }
 
-fn process<'a>(cx: lower::Context<'a>, node: Node<'a>) -> Process {
+fn process(node: Node<'_>, lowered: Lowered<'_>) -> Process {
     Process {
         id: node.id().unwrap_or_default().to_owned(),
         name: node.attr("name").map(str::to_owned),
         executable: lower::is_true(node, "isExecutable", false),
-        plan: Arc::new(lower::lower(cx, node)),
+        plan: Arc::new(lowered.plan),
         file: node.document().file.clone(),
     }
 }

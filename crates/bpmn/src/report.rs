@@ -101,6 +101,11 @@ impl Sink {
         self.drawings.borrow_mut().insert(process.key());
     }
 
+    /// Whether nobody means to run a process.
+    pub(crate) fn is_drawing(&self, process: Node<'_>) -> bool {
+        self.drawings.borrow().contains(&process.key())
+    }
+
     /// Whether something in a process, which nobody means to run, is wrong.
     pub(crate) fn is_broken(&self, process: Node<'_>) -> bool {
         self.broken.borrow().contains(&process.key())

@@ -34,15 +34,16 @@ impl<'a> Lowering<'a> {
                 .child("conditionExpression")
                 .filter(|_| !always)
                 .map(|it| self.compiler.expression(Text::of(it)));
-            let place = self.add_flow(Flow { name, from, to, condition });
+            let place = self.add_flow(Flow { name, from, to, condition }, source);
             self.flow_places.insert(source.key(), place);
         }
         self.links(container);
     }
 
-    fn add_flow(&mut self, flow: Flow) -> FlowId {
+    fn add_flow(&mut self, flow: Flow, source: Node<'a>) -> FlowId {
         let place = FlowId(u32::try_from(self.flows.len()).expect("files are limited in size"));
         self.flows.push(flow);
+        self.flow_sources.push(source);
         place
     }
 
@@ -66,7 +67,7 @@ impl<'a> Lowering<'a> {
             let from = self.places[&event.key()];
             if let Some(&to) = catches.get(name) {
                 let flow = Flow::new(&format!("link {name}"), from, to);
-                self.add_flow(flow);
+                self.add_flow(flow, event);
                 thrown.insert(name);
             } else {
                 let message = format!("no event catches the link '{name}'");

@@ -46,8 +46,18 @@ pub(crate) struct Context<'a> {
     pub(crate) sink: &'a Sink,
 }
 
+/// A plan, and where everything in it came from.
+#[derive(Debug)]
+pub(crate) struct Lowered<'a> {
+    pub(crate) plan: Plan,
+    /// The element that each node came from.
+    pub(crate) nodes: Vec<Node<'a>>,
+    /// The element that each flow came from: a sequence flow, or an event that throws a link.
+    pub(crate) flows: Vec<Node<'a>>,
+}
+
 /// Lowers a process, and the processes it calls as gosubs.
-pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Plan {
+pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Lowered<'a> {
     let mut lowering = Lowering {
         cx,
         dialect: cx.files.dialect(process),
@@ -59,6 +69,7 @@ pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Plan {
         nodes: Vec::new(),
         sources: Vec::new(),
         flows: Vec::new(),
+        flow_sources: Vec::new(),
         places: HashMap::new(),
         flow_places: HashMap::new(),
         associations: HashMap::new(),
@@ -82,6 +93,8 @@ struct Lowering<'a> {
     /// Where each node came from.
     sources: Vec<Node<'a>>,
     flows: Vec<Flow>,
+    /// Where each flow came from.
+    flow_sources: Vec<Node<'a>>,
     places: HashMap<(usize, usize), NodeId>,
     flow_places: HashMap<(usize, usize), plan::FlowId>,
     /// What associations lead to, by the id they come from.
@@ -195,14 +208,14 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn finish(mut self, process: Node<'a>) -> Plan {
+    fn finish(mut self, process: Node<'a>) -> Lowered<'a> {
         self.instantiating_gateways();
         let settings = self.settings(process);
         let mut plan = Plan::new(self.nodes, self.flows);
         plan.policy = settings.policy;
         plan.status = settings.status;
         plan.steps_max = settings.steps_max;
-        plan
+        Lowered { plan, nodes: self.sources, flows: self.flow_sources }
     }
 
     /// The place of the element that a reference means.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and say why")]
 
+mod analysis;
 mod dialects;
 mod documentation;
 mod language;
