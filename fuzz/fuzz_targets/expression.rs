@@ -15,17 +15,21 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     let languages = Languages::standard();
     let variables = variables();
     let limits = Limits { memory_bytes_max: 1 << 20, ..Limits::default() };
-    let language = languages.find("juel").expect("it is a standard language");
+    let find = |name| languages.find(name).expect("it is a standard language");
     within(1024 * text.len() + (8 << 20), || {
-        for program in [language.compile(Kind::Expression, text), juel::compile_bare(text)] {
+        let programs = [
+            find("juel").compile(Kind::Expression, text),
+            juel::compile_bare(text),
+            find("feel").compile(Kind::Expression, text),
+        ];
+        for program in programs {
             match program {
                 Ok(program) => drop(program.run(&variables, &limits)),
                 Err(error) => assert!(error.line > 0 && error.column > 0, "{error}"),
             }
         }
-        let language = languages.find("javascript").expect("it is a standard language");
         for kind in [Kind::Expression, Kind::Script] {
-            if let Err(error) = language.compile(kind, text) {
+            if let Err(error) = find("javascript").compile(kind, text) {
                 assert!(!error.to_string().is_empty());
             }
         }
