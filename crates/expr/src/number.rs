@@ -503,6 +503,44 @@ mod tests {
     }
 
     #[test]
+    fn roots_and_powers_have_34_correct_digits() {
+        for (found, digits) in [
+            (number("2").sqrt(), "1.414213562373095048801688724209698"),
+            (number("16").sqrt(), "4"),
+            (number("1").exp(), "2.718281828459045235360287471352662"),
+            (number("10").ln(), "2.302585092994045684017991454684364"),
+            (number("2").pow(number("0.5")), "1.414213562373095048801688724209698"),
+            (number("1.5").pow(number("3")), "3.375"),
+            (number("2").pow(number("100")), "1267650600228229401496703205376"),
+            (number("5").pow(number("-2")), "0.04"),
+            (number("0").pow(number("0")), "1"),
+        ] {
+            assert_eq!(found.unwrap().to_string(), digits);
+        }
+        for found in [
+            number("-1").sqrt(),
+            number("-1").ln(),
+            number("0").ln(),
+            number("1e9").exp(),
+            number("10").pow(number("7000")),
+            number("-8").pow(number("0.5")),
+        ] {
+            assert_eq!(found, Err(NumberError::OutOfRange));
+        }
+        assert_eq!(number("-1000000").exp(), Ok(Number::ZERO));
+    }
+
+    #[test]
+    fn long_numbers_can_be_read_rounded() {
+        let rounded = Number::parse_rounded("12345678901234567890123456789012345").unwrap();
+        assert_eq!(rounded.to_string(), "12345678901234567890123456789012340");
+        assert_eq!(Number::parse_rounded("x"), Err(NumberError::Malformed));
+        assert_eq!(number("1e20").to_i128(), Some(10_i128.pow(20)));
+        assert_eq!(number("1.5").to_i128(), None);
+        assert_eq!(number("1e40").to_i128(), None);
+    }
+
+    #[test]
     fn a_number_that_would_be_rounded_is_refused() {
         let digits_35 = "12345678901234567890123456789012345";
         assert_eq!(digits_35.parse::<Number>(), Err(NumberError::TooManyDigits));

@@ -21,7 +21,7 @@ fn context(value: &Value) -> Context {
 fn failure(case: &Value, shared: &Context) -> Option<String> {
     let text = |name| case.field(name).and_then(Value::as_str).unwrap_or_default();
     let scope = case.field("ctx").map_or_else(|| shared.clone(), context);
-    let source = text("expr").strip_prefix('=').unwrap_or(text("expr"));
+    let source = text("expr").strip_prefix('=').unwrap_or_else(|| text("expr"));
     let names = Names::new();
     let value = if text("kind") == "unary" {
         let input = scope.get("?").unwrap_or_default();
@@ -46,7 +46,7 @@ fn failure(case: &Value, shared: &Context) -> Option<String> {
 }
 
 #[test]
-fn the_collected_cases_hold() {
+fn feel_holds_to_the_collected_cases() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/suites/feel/cases.json");
     let Ok(text) = fs::read_to_string(&path) else {
         println!("skipped: there is no {}", path.display());

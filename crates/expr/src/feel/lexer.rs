@@ -88,7 +88,7 @@ impl<'s> Lexer<'s> {
         loop {
             self.at += blanks(self.rest());
             if self.rest().starts_with("//") {
-                self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+                self.at += self.rest().find('\n').unwrap_or_else(|| self.rest().len());
             } else if self.rest().starts_with("/*") {
                 let Some(length) = self.rest()[2..].find("*/") else {
                     return Err(SyntaxError::new("the comment has no end", self.place()));

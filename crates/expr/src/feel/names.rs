@@ -73,12 +73,11 @@ impl Names {
         let words = lexer::words(name);
         let Some(first) = words.first() else { return };
         let known = self.by_first.entry(first.clone()).or_default();
-        match known.iter_mut().find(|it| it.words == words) {
-            Some(there) => there.is_variable |= is_variable,
-            None => {
-                known.push(Known { words, name: Arc::from(name), is_variable });
-                known.sort_by_key(|it| std::cmp::Reverse(it.words.len()));
-            }
+        if let Some(there) = known.iter_mut().find(|it| it.words == words) {
+            there.is_variable |= is_variable;
+        } else {
+            known.push(Known { words, name: Arc::from(name), is_variable });
+            known.sort_by_key(|it| std::cmp::Reverse(it.words.len()));
         }
     }
 

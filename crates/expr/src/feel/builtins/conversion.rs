@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     ("number(from, grouping separator, decimal separator?)", number_with_separators),
     ("string(from)", string),
     ("range(from)", range),
-    ("to json(value)", to_json),
+    ("to json(value)", |args| Ok(args.value(0).to_value().to_json().into())),
     ("from json(value)", from_json),
 ];
 
@@ -254,11 +254,6 @@ fn literal(expr: &Expr) -> Option<FeelValue> {
         }
         _ => None,
     }
-}
-
-fn to_json(args: &mut Args<'_, '_, '_>) -> Answer {
-    let value = args.value(0).to_value();
-    Ok(value.to_json().into())
 }
 
 fn from_json(args: &mut Args<'_, '_, '_>) -> Answer {

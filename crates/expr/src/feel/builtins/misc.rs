@@ -10,8 +10,9 @@ use super::{
 pub(super) const FUNCTIONS: &[Entry] = &[
     ("not(negand)", not),
     ("is(value1?, value2?)", is),
-    ("is defined(value)", is_defined),
-    ("get or else(value, default)", get_or_else),
+    // Only reached through a variable that holds the function; then all that is left is the value.
+    ("is defined(value)", |args| Ok((!args.value(0).is_null()).into())),
+    ("get or else(value, default)", |args| Ok(args.given(0).unwrap_or_else(|| args.value(1)))),
     ("assert(value, condition, cause?)", assert),
     ("random number()", random_number),
     ("uuid()", uuid),
@@ -32,15 +33,6 @@ fn is(args: &mut Args<'_, '_, '_>) -> Answer {
         }
     }
     .into())
-}
-
-/// Only reached through a variable that holds the function; then all that is left is the value.
-fn is_defined(args: &mut Args<'_, '_, '_>) -> Answer {
-    Ok((!args.value(0).is_null()).into())
-}
-
-fn get_or_else(args: &mut Args<'_, '_, '_>) -> Answer {
-    Ok(args.given(0).unwrap_or_else(|| args.value(1)))
 }
 
 fn assert(args: &mut Args<'_, '_, '_>) -> Answer {
@@ -69,7 +61,6 @@ fn uuid(args: &mut Args<'_, '_, '_>) -> Answer {
     let high = high & 0xffff_ffff_ffff_0fff | 0x4000;
     let low = low & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000;
     let digits = format!("{high:016x}{low:016x}");
-    let (a, b, c, d, e) =
-        (&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]);
-    Ok(format!("{a}-{b}-{c}-{d}-{e}").into())
+    let groups = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+    Ok(groups.join("-").into())
 }

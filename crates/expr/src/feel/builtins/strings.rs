@@ -39,10 +39,11 @@ fn substring(args: &mut Args<'_, '_, '_>) -> Answer {
             }
         }
     };
-    let take = match args.is_given(2) {
-        true => usize::try_from(args.integer(2)?)
-            .map_err(|_| Fault::argument("the length is negative"))?,
-        false => length,
+    let take = if args.is_given(2) {
+        let length = usize::try_from(args.integer(2)?);
+        length.map_err(|_| Fault::argument("the length is negative"))?
+    } else {
+        length
     };
     Ok(text.chars().skip(skip).take(take).collect::<String>().into())
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::number::{Number, Rounding};
+use crate::number::{Number, NumberError, Rounding};
 
 use super::{
     super::{
@@ -21,8 +21,15 @@ impl Run<'_, '_> {
         let mut left = self.value(first)?;
         for (how, at, right) in links {
             let right = self.value(right)?;
+            // Numbers first: they are almost all that is ever calculated with.
+            if let (FeelValue::Number(a), FeelValue::Number(b)) = (&left, &right) {
+                left = match numbers(*how, *a, *b) {
+                    Ok(number) => FeelValue::Number(number),
+                    Err(error) => self.null(Reason::BadArgument, *at, || error.to_string()),
+                };
+                continue;
+            }
             let result = match (&left, &right) {
-                (FeelValue::Number(a), FeelValue::Number(b)) => numbers(*how, *a, *b),
                 (FeelValue::String(a), FeelValue::String(b)) if *how == Operator::Add => {
                     self.session.charge_bytes(a.len() + b.len())?;
                     Ok(format!("{a}{b}").into())
@@ -51,15 +58,14 @@ impl Run<'_, '_> {
     }
 }
 
-fn numbers(how: Operator, a: Number, b: Number) -> Calculated {
-    let result = match how {
+fn numbers(how: Operator, a: Number, b: Number) -> Result<Number, NumberError> {
+    match how {
         Operator::Add => a.checked_add(b),
         Operator::Subtract => a.checked_sub(b),
         Operator::Multiply => a.checked_mul(b),
         Operator::Divide => a.checked_div(b),
         Operator::Power => a.pow(b),
-    };
-    result.map(Into::into).map_err(|error| error.to_string().into())
+    }
 }
 
 fn calculate(how: Operator, left: &FeelValue, right: &FeelValue) -> Calculated {
@@ -70,21 +76,18 @@ fn calculate(how: Operator, left: &FeelValue, right: &FeelValue) -> Calculated {
         Operator::Divide => divide(left, right),
         Operator::Power => None,
     };
-    let out_of_range = || Cow::Borrowed("the result is out of range");
-    match result {
-        Some(value) => value.ok_or_else(out_of_range),
-        None => {
-            let verb = match how {
-                Operator::Add => "added",
-                Operator::Subtract => "subtracted",
-                Operator::Multiply => "multiplied",
-                Operator::Divide => "divided",
-                Operator::Power => "raised",
-            };
-            let (left, right) = (left.kind(), right.kind());
-            Err(format!("{left} and {right} cannot be {verb}").into())
-        }
+    if let Some(value) = result {
+        return value.ok_or(Cow::Borrowed("the result is out of range"));
     }
+    let verb = match how {
+        Operator::Add => "added",
+        Operator::Subtract => "subtracted",
+        Operator::Multiply => "multiplied",
+        Operator::Divide => "divided",
+        Operator::Power => "raised",
+    };
+    let (left, right) = (left.kind(), right.kind());
+    Err(format!("{left} and {right} cannot be {verb}").into())
 }
 
 /// `None` where the kinds do not go together, `Some(None)` where the result has left its range.

@@ -11,7 +11,7 @@ mod path;
 mod session;
 mod test;
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use crate::{program::Limit, value::Name};
 
@@ -182,6 +182,11 @@ impl<'r, 's> Run<'r, 's> {
         if !low.is_null() && !high.is_null() && equal(&low, &high).is_none() {
             return Ok(self.null(Reason::WrongType, range.at, || {
                 format!("there is no range from {} to {}", low.kind(), high.kind())
+            }));
+        }
+        if compare(&low, &high) == Some(Ordering::Greater) {
+            return Ok(self.null(Reason::BadArgument, range.at, || {
+                "a range does not go down from its start to its end".to_owned()
             }));
         }
         Ok(Range { start, end }.into())

@@ -23,7 +23,7 @@ impl Run<'_, '_> {
         for step in steps {
             self.session.step()?;
             value = match step {
-                Step::Field(name, at) => self.field(value, name, *at)?,
+                Step::Field(name, at) => self.field(&value, name, *at)?,
                 Step::Filter(filter) => self.filter(value, filter)?,
             };
         }
@@ -40,8 +40,8 @@ impl Run<'_, '_> {
         self.value(&entry.otherwise)
     }
 
-    fn field(&mut self, value: FeelValue, name: &Name, at: At) -> Valued {
-        match &value {
+    fn field(&mut self, value: &FeelValue, name: &Name, at: At) -> Valued {
+        match value {
             FeelValue::Context(context) => Ok(match context.get(name) {
                 Some(value) => value,
                 None => self.null(Reason::MissingEntry(Name::clone(name)), at, || {
@@ -53,7 +53,7 @@ impl Run<'_, '_> {
                 self.session.charge_steps(list.len())?;
                 let mut values = Vec::with_capacity(list.len());
                 for item in list.iter() {
-                    values.push(self.field(item, name, at)?);
+                    values.push(self.field(&item, name, at)?);
                 }
                 self.session.come_back();
                 self.made(values)
@@ -124,7 +124,7 @@ impl Run<'_, '_> {
     /// Items count from 1, and from -1 at the end.
     fn indexed(&mut self, list: &List, index: &Expr, filter: &Filter) -> Valued {
         let index = self.value(index)?.as_number().unwrap_or(Number::ZERO);
-        let whole = index.round(0, Rounding::Down).ok().and_then(|it| it.to_i64()).unwrap_or(0);
+        let whole = index.round(0, Rounding::Down).ok().and_then(Number::to_i64).unwrap_or(0);
         let position = match whole {
             1.. => usize::try_from(whole - 1).ok(),
             0 => None,

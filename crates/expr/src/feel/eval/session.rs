@@ -176,7 +176,7 @@ impl<'s> Session<'s> {
         self.depth_left += 1;
     }
 
-    /// The next number of the sequence that begins with the seed (SplitMix64).
+    /// The next number of the sequence that begins with the seed (`SplitMix64`).
     pub(in super::super) fn next_random(&mut self) -> Option<u64> {
         let state = self.random.as_mut()?;
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

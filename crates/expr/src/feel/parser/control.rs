@@ -108,7 +108,7 @@ impl Parser<'_> {
         if matches!(self.token(), Token::Quoted(_)) {
             return Ok(self.take_name(1));
         }
-        match (0..).take_while(|ahead| is_part(*ahead)).count() {
+        match self.count_ahead(is_part) {
             0 => Err(self.expected("a name")),
             words => Ok(self.take_name(words)),
         }
@@ -150,12 +150,9 @@ impl Parser<'_> {
         loop {
             let words = match self.key_length() {
                 Some(words) => words,
-                None => (0..)
-                    .take_while(|ahead| {
-                        !self.is_sign_ahead(*ahead, ",") && !self.is_sign_ahead(*ahead, ")")
-                    })
-                    .take_while(|ahead| *self.token_ahead(*ahead) != Token::End)
-                    .count(),
+                None => self.count_ahead(|ahead| {
+                    !self.is_sign_ahead(ahead, ",") && !self.is_sign_ahead(ahead, ")")
+                }),
             };
             if words == 0 || !matches!(self.token(), Token::Word(_) | Token::Quoted(_)) {
                 return Err(self.expected("a parameter"));

@@ -120,8 +120,14 @@ impl Parser<'_> {
         if !matches!(self.token(), Token::Word(_)) {
             return None;
         }
-        let length = (0..).take_while(|ahead| is_key_part(*ahead)).count();
+        let length = self.count_ahead(is_key_part);
         self.is_sign_ahead(length, ":").then_some(length)
+    }
+
+    /// How many words to come are of this sort.
+    pub(super) fn count_ahead(&self, is_one: impl Fn(usize) -> bool) -> usize {
+        let words = self.tokens.len() - 1 - self.position;
+        (0..words).take_while(|ahead| is_one(*ahead)).count()
     }
 
     /// Takes a name of so many words.

@@ -183,10 +183,9 @@ impl Parser<'_> {
         for ahead in 1.. {
             match self.token_ahead(ahead) {
                 Token::Sign("(" | "{" | "[") => depth += 1,
-                Token::Sign(")" | "}" | "]") if depth == 0 => return false,
+                Token::Sign(")" | "}" | "]" | ",") if depth == 0 => return false,
                 Token::Sign(")" | "}" | "]") => depth -= 1,
                 Token::Sign("..") if depth == 0 => return true,
-                Token::Sign(",") if depth == 0 => return false,
                 Token::End => return false,
                 _ => {}
             }

@@ -1,7 +1,7 @@
-//! Regular expressions as XPath defines them.
+//! Regular expressions as `XPath` defines them.
 //!
 //! They are translated to those of the library: classes, blocks and subtraction are written
-//! differently there, and what XPath does not know is refused before the library could accept it.
+//! differently there, and what `XPath` does not know is refused before the library could accept it.
 
 mod blocks;
 mod translate;
@@ -121,12 +121,12 @@ fn compile(pattern: &str, flags: &str) -> Result<Regex, String> {
         pattern
     };
     let mut translated = String::new();
-    let mut ours: String = flags.chars().filter(|it| "smi".contains(*it)).collect();
+    let mut ours: String = flags.chars().filter(|it| "mi".contains(*it)).collect();
     ours.dedup_chars();
     if !ours.is_empty() {
         translated = format!("(?{ours})");
     }
-    translated.push_str(&translate::translate(pattern)?);
+    translated.push_str(&translate::translate(pattern, flags.contains('s'))?);
     RegexBuilder::new(&translated)
         .backtrack_limit(BACKTRACK_MAX)
         .delegate_size_limit(COMPILED_BYTES_MAX)
@@ -150,7 +150,6 @@ impl DedupChars for String {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 fn too_much(_: fancy_regex::Error) -> String {
     "the pattern takes too long".to_owned()
 }

@@ -1,4 +1,4 @@
-//! From the regular expressions of XPath to those of the library.
+//! From the regular expressions of `XPath` to those of the library.
 
 use std::{fmt::Write, iter::Peekable, str::Chars};
 
@@ -31,10 +31,17 @@ pub(super) fn without_blanks(pattern: &str) -> String {
     stripped
 }
 
-pub(super) fn translate(pattern: &str) -> Translated<String> {
+/// A point stands for everything, or for everything but the ends of lines.
+pub(super) fn translate(pattern: &str, point_is_all: bool) -> Translated<String> {
     let chars = pattern.chars().peekable();
-    let mut translator =
-        Translator { chars, out: String::new(), open: Vec::new(), groups: 0, closed: Vec::new() };
+    let mut translator = Translator {
+        chars,
+        out: String::new(),
+        open: Vec::new(),
+        groups: 0,
+        closed: Vec::new(),
+        any: if point_is_all { "(?s:.)" } else { r"[^\n\r]" },
+    };
     translator.pattern()?;
     Ok(translator.out)
 }
@@ -46,6 +53,8 @@ struct Translator<'p> {
     open: Vec<Option<usize>>,
     groups: usize,
     closed: Vec<usize>,
+    /// What a point stands for.
+    any: &'static str,
 }
 
 impl Translator<'_> {
@@ -66,7 +75,7 @@ impl Translator<'_> {
                 '+' | '*' if was_quantifier => {
                     return Err("a quantifier follows a quantifier".to_owned());
                 }
-                '.' => self.out.push('.'),
+                '.' => self.out.push_str(self.any),
                 other => self.out.push(other),
             }
             was_quantifier = is_quantifier || character == '}' && !was_quantifier;
