@@ -12,6 +12,7 @@ mod compile;
 mod definitions;
 mod eval;
 mod files;
+mod language;
 mod logic;
 mod model;
 mod name;
@@ -25,6 +26,7 @@ mod text;
 mod types;
 
 pub use definitions::{Definitions, Input, Invocable, InvocableKind};
+pub use language::Decisions;
 pub use read::read;
 pub use report::Report;
 pub use result::{DecisionResult, Error, EvaluatedDecision, EvaluatedTable, MatchedRule, Problem};

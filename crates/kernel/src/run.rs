@@ -136,7 +136,7 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn view(&self, token: TokenId) -> View<'_> {
-        View::new(self.plan, self.instance, token)
+        View::new(self.plan, self.instance, token).at(self.now)
     }
 
     pub(crate) fn eval(&self, token: TokenId, program: &Program) -> Result<Value, Failure> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use travertine_expr::{Name, Value, Variables};
+use travertine_expr::{Name, Value, Variables, time::Timestamp};
 
 use crate::{
     plan::{Plan, Repeat},
@@ -19,19 +19,26 @@ pub struct View<'a> {
     token: Option<&'a Token>,
     layer: LayerId,
     extra: &'a [(Name, Value)],
+    now: Option<Timestamp>,
 }
 
 impl<'a> View<'a> {
     /// What the token sees.
     pub fn new(plan: &'a Plan, instance: &'a Instance, token: TokenId) -> Self {
         let it = instance.token(token);
-        Self { plan, instance, token: Some(it), layer: it.layer, extra: &[] }
+        Self { plan, instance, token: Some(it), layer: it.layer, extra: &[], now: None }
     }
 
     /// The same, with some names on top.
     #[must_use]
     pub(crate) fn with(self, extra: &'a Assignments) -> Self {
         Self { extra, ..self }
+    }
+
+    /// The same, at this time.
+    #[must_use]
+    pub(crate) fn at(self, now: Timestamp) -> Self {
+        Self { now: Some(now), ..self }
     }
 
     /// All of it, each name once.
@@ -125,6 +132,10 @@ impl Variables for View<'_> {
             next = layer.parent;
         }
         names.into_iter().collect()
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        self.now
     }
 }
 

@@ -51,7 +51,12 @@ impl Scenario {
 
     /// The first process of definitions with this inside. Panics where they are rejected.
     pub fn definitions(inside: &str) -> Self {
-        let report = Self::report(inside);
+        Self::read_with(inside, &Options::default())
+    }
+
+    /// The same, read with these options.
+    pub fn read_with(inside: &str, options: &Options) -> Self {
+        let report = Self::report_with(inside, options);
         let errors: Vec<String> = report
             .diagnostics
             .iter()
@@ -82,8 +87,12 @@ impl Scenario {
 
     /// What the reader says of definitions with this inside.
     pub fn report(inside: &str) -> Report {
+        Self::report_with(inside, &Options::default())
+    }
+
+    fn report_with(inside: &str, options: &Options) -> Report {
         let xml = document(inside);
-        read(&[("model.bpmn", xml.as_bytes())], &Options::default())
+        read(&[("model.bpmn", xml.as_bytes())], options)
     }
 
     /// Changes the plan before the start, for what models do not say.

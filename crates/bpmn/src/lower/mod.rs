@@ -9,6 +9,7 @@ mod call;
 mod camunda7;
 mod camunda8;
 mod container;
+mod decision;
 mod event;
 mod extras;
 mod fields;
@@ -192,7 +193,8 @@ impl<'a> Lowering<'a> {
             "task" | "manualTask" => self.plain_task(node),
             "scriptTask" => self.script_task(node, "scriptFormat"),
             "userTask" => self.user_task(node),
-            "serviceTask" | "businessRuleTask" => self.service_task(node),
+            "businessRuleTask" => self.decision(node).unwrap_or_else(|| self.service_task(node)),
+            "serviceTask" => self.service_task(node),
             "sendTask" => self.send_task(node),
             "receiveTask" => self.receive_task(node),
             "startEvent" => self.start_event(node),
