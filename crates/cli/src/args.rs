@@ -8,7 +8,7 @@ use travertine_runtime::Timestamp;
 
 use crate::{clock, pairs};
 
-/// Checks and runs BPMN 2.0 models
+/// Checks and runs BPMN 2.0 models, evaluates expressions and makes DMN decisions
 #[derive(Debug, Parser)]
 #[command(
     name = "travertine",
@@ -19,6 +19,8 @@ use crate::{clock, pairs};
 Examples:
   travertine check order.bpmn                  what becomes of every element
   travertine run order.bpmn --var amount=250   run it in memory, asking you what it waits for
+  travertine eval 'sum([1, 2, 3])'             what an expression gives
+  travertine decide dish.dmn --var guests=8    what a decision gives, and by which rules
   travertine help run                          all about running"
 )]
 pub(crate) struct Args {
@@ -34,6 +36,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(Check),
     Run(Run),
+    Eval(Eval),
+    Decide(Decide),
 }
 
 /// Say what becomes of every element of a model
@@ -131,6 +135,114 @@ pub(crate) struct Run {
     /// Ask nothing, even at a terminal
     #[arg(long)]
     pub(crate) until_idle: bool,
+}
+
+/// Evaluate an expression
+///
+/// Prints what the expression gives. What became null on the way, and why, is told on standard error.
+/// Without an expression, people at a terminal can type one after the other; otherwise it is read
+/// from standard input.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  it has a value, be it null
+  1  it is no expression of the language
+  2  the arguments make no sense, or a file cannot be read
+  5  it failed, ran into a limit, or with --strict something became null for a reason
+
+Examples:
+  travertine eval '1 + 1'
+  travertine eval 'for i in items return i.price * 1.19' --context order.json
+  travertine eval 'amount > 1000' --var amount=1200
+  travertine eval --lang js 'items.length' --var 'items=[1,2]'
+  travertine eval                              one after the other; :help lists what can be typed")]
+pub(crate) struct Eval {
+    /// The expression
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) expression: Option<String>,
+
+    /// The language it is written in
+    #[arg(short, long, value_enum, default_value = "feel")]
+    pub(crate) lang: Lang,
+
+    /// A JSON object of variables; `-` is standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) context: Option<PathBuf>,
+
+    /// A variable: JSON where the value is JSON, otherwise text
+    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
+    pub(crate) vars: Vec<(Name, Value)>,
+
+    /// The time that `now()` and `today()` tell, instead of the time of this machine
+    #[arg(long, value_name = "TIME", value_parser = clock::date)]
+    pub(crate) now: Option<Timestamp>,
+
+    /// Fail where something becomes null for a reason
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Print the value as JSON, whatever the language
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The languages of expressions
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Lang {
+    /// The language of DMN
+    Feel,
+    /// JavaScript
+    Js,
+    /// `${…}`, as older models have it
+    Juel,
+}
+
+/// Make a decision of a DMN model
+///
+/// Prints what the decision gives, and each decision table on the way with the rules that matched.
+/// What became null and why is told on standard error. Inputs are known by their names; texts become
+/// dates, times and durations where the model says so.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  it was decided, be it null
+  1  the model is rejected
+  2  the arguments make no sense, a file cannot be read, or an input is missing
+  5  it ran into a limit, or with --strict something became null for a reason
+
+Examples:
+  travertine decide dish.dmn --var season=Winter --var guests=8
+  travertine decide loan.dmn --decision Routing --input applicant.json
+  travertine decide main.dmn imported.dmn --input - --json < input.json")]
+pub(crate) struct Decide {
+    /// The model, and those that it imports
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The decision, decision service or business knowledge model, by id or name; where it is left
+    /// out, the decision that no other one needs
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) decision: Option<String>,
+
+    /// A JSON object of inputs; `-` is standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+
+    /// An input: JSON where the value is JSON, otherwise text
+    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
+    pub(crate) vars: Vec<(Name, Value)>,
+
+    /// The time that `now()` and `today()` tell, instead of the time of this machine
+    #[arg(long, value_name = "TIME", value_parser = clock::date)]
+    pub(crate) now: Option<Timestamp>,
+
+    /// Fail where something becomes null for a reason
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Give everything as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[cfg(test)]

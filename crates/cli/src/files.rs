@@ -35,6 +35,18 @@ impl Models {
         Ok(Self { all })
     }
 
+    /// A text that is no file, under a name for messages.
+    pub(crate) fn of_text(name: &str, text: &str) -> Self {
+        Self { all: vec![(name.to_owned(), text.as_bytes().to_vec())] }
+    }
+
+    /// The files as models of decisions.
+    pub(crate) fn decisions(&self) -> travertine_dmn::Report {
+        let files: Vec<(&str, &[u8])> =
+            self.all.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+        travertine_dmn::read(&files)
+    }
+
     pub(crate) fn report(&self) -> travertine_bpmn::Report {
         let files: Vec<(&str, &[u8])> =
             self.all.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();

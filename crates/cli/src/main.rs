@@ -1,4 +1,5 @@
-//! The binary `travertine`: checks BPMN models and runs them.
+//! The binary `travertine`: checks BPMN models and runs them, evaluates expressions and makes
+//! decisions.
 //!
 //! `args` says what can be asked, a module for each command does it, `status` says how it went. All
 //! that people see goes through a `Screen`.
@@ -8,11 +9,15 @@
 mod args;
 mod check;
 mod clock;
+mod decide;
 mod diagnostic;
+mod eval;
+mod feel;
 mod files;
 mod json;
 mod paint;
 mod pairs;
+mod prompt;
 mod run;
 mod screen;
 mod status;
@@ -32,6 +37,8 @@ fn main() -> ExitCode {
     let done = match &args.command {
         Command::Check(check) => check::check(check, &out),
         Command::Run(run) => run::run(run, &out, &err),
+        Command::Eval(eval) => eval::eval(eval, &out, &err),
+        Command::Decide(decide) => decide::decide(decide, &out, &err),
     };
     let status = done.unwrap_or_else(|error| {
         err.line(format!("{} {error:#}", err.paint.red("error:")));

@@ -17,7 +17,7 @@ pub(crate) fn expression(node: Node<'_>, names: &Names, sink: &Sink) -> Option<T
     let compiled = feel::Expression::parse(node.text(), names);
     let compiled = compiled.map_err(|error| refuse(node, &error, sink)).ok()?;
     warn(node, compiled.problems(), sink);
-    Some(Text { spot: spot(node), compiled })
+    Some(Text { spot: text_spot(node), compiled })
 }
 
 /// Compiles the tests in a node. What is wrong with them is reported; `None` where they are none.
@@ -40,12 +40,20 @@ fn tests_in(node: Node<'_>, text: &str, names: &Names, sink: &Sink) -> Option<Te
     let compiled = feel::UnaryTests::parse(text, names);
     let compiled = compiled.map_err(|error| refuse(node, &error, sink)).ok()?;
     warn(node, compiled.problems(), sink);
-    Some(Tests { spot: spot(node), compiled })
+    Some(Tests { spot: text_spot(node), compiled })
+}
+
+/// Where a node begins.
+pub(crate) fn spot(node: Node<'_>) -> Spot {
+    spot_at(node, node.place())
 }
 
 /// Where the text of a node begins.
-pub(crate) fn spot(node: Node<'_>) -> Spot {
-    let Place { line, column } = node.text_place();
+fn text_spot(node: Node<'_>) -> Spot {
+    spot_at(node, node.text_place())
+}
+
+fn spot_at(node: Node<'_>, Place { line, column }: Place) -> Spot {
     Spot { file: Name::from(node.document().file.as_str()), line, column }
 }
 
@@ -66,7 +74,7 @@ fn warn(node: Node<'_>, problems: &[Problem], sink: &Sink) {
 
 /// A place of a text, as a place of its file.
 fn within(node: Node<'_>, line: u32, column: u32) -> Place {
-    let Spot { line, column, .. } = spot(node).at(line, column);
+    let Spot { line, column, .. } = text_spot(node).at(line, column);
     Place { line, column }
 }
 

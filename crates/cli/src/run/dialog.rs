@@ -7,11 +7,15 @@ use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, Sandbox};
 use super::{
     answers,
     pending::{Kind, Pending, What},
-    prompt::{Line, Prompt},
     request::{HELP, Request},
     world::World,
 };
-use crate::{pairs, screen::Screen, status::Status};
+use crate::{
+    pairs,
+    prompt::{Line, Prompt},
+    screen::Screen,
+    status::Status,
+};
 
 /// Asks until nothing waits any more. Answers with a status where someone has left before that for
 /// a reason that only this place knows.

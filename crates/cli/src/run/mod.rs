@@ -8,7 +8,6 @@ mod choice;
 mod dialog;
 mod outcome;
 mod pending;
-mod prompt;
 mod request;
 mod watch;
 mod world;
@@ -21,10 +20,10 @@ use travertine_expr::Name;
 use travertine_kernel::Assignments;
 
 use crate::{
-    args, clock, diagnostic, files, files::Models, json, pairs, screen::Screen, status::Status,
+    args, clock, diagnostic, files, files::Models, json, pairs, prompt::Prompt, screen::Screen,
+    status::Status,
 };
 use answers::Answers;
-use prompt::Prompt;
 use watch::{Shown, Watch};
 use world::World;
 

@@ -1,15 +1,24 @@
-//! What `docs/cli.md` shows is what the binary prints. `UPDATE_EXPECT=1` writes it anew.
+//! What the documentation shows is what the binary prints. `UPDATE_EXPECT=1` writes it anew.
 
-use expect_test::expect_file;
+use expect_test::{ExpectFile, expect_file};
 
 use super::travertine;
 
-const DOCUMENT: &str = include_str!("../../../../docs/cli.md");
+#[test]
+fn what_the_command_line_is_said_to_print_is_printed() {
+    let document = include_str!("../../../../docs/cli.md");
+    check(document, &expect_file!["../../../../docs/cli.md"]);
+}
 
 #[test]
-fn what_the_documentation_shows_is_what_is_printed() {
+fn what_the_guide_to_decisions_shows_is_printed() {
+    let document = include_str!("../../../../docs/decisions.md");
+    check(document, &expect_file!["../../../../docs/decisions.md"]);
+}
+
+fn check(document: &str, expected: &ExpectFile) {
     let mut written = String::new();
-    let mut rest = DOCUMENT;
+    let mut rest = document;
     while let Some((before, block)) = rest.split_once("```console\n") {
         let (shown, after) = block.split_once("```\n").unwrap();
         let call = shown.lines().next().unwrap();
@@ -19,7 +28,7 @@ fn what_the_documentation_shows_is_what_is_printed() {
         rest = after;
     }
     written += rest;
-    expect_file!["../../../../docs/cli.md"].assert_eq(&written);
+    expected.assert_eq(&written);
 }
 
 /// The words of a call, with what stands in single quotes kept together.

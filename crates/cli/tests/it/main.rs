@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod check;
+mod decide;
 mod docs;
+mod eval;
 mod run;
 
 use std::{
@@ -94,7 +96,13 @@ fn the_version_and_the_help_are_there() {
         (called.status, &*called.out),
         (0, concat!("travertine ", env!("CARGO_PKG_VERSION"), "\n"))
     );
-    for args in [&["--help"][..], &["check", "--help"], &["run", "--help"]] {
+    for args in [
+        &["--help"][..],
+        &["check", "--help"],
+        &["run", "--help"],
+        &["eval", "--help"],
+        &["decide", "--help"],
+    ] {
         let called = travertine(args);
         assert_eq!(called.status, 0);
         assert!(called.out.contains("Examples:"), "{}", called.out);
@@ -103,7 +111,9 @@ fn the_version_and_the_help_are_there() {
 
 #[test]
 fn nonsense_is_refused_with_the_usage() {
-    for args in [&["frobnicate"][..], &["check"], &["run"], &["run", "x.bpmn", "--nope"]] {
+    for args in
+        [&["frobnicate"][..], &["check"], &["run"], &["decide"], &["run", "x.bpmn", "--nope"]]
+    {
         let called = travertine(args);
         assert_eq!(called.status, 2, "{args:?}");
         assert!(called.err.contains("Usage:"), "{}", called.err);

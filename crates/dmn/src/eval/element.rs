@@ -41,7 +41,7 @@ impl Run<'_, '_> {
         let given = frame.is_outermost.then(|| given(&self.world.inputs, path, name)).flatten();
         let Some(value) = given else {
             let name = qualified(path, name);
-            self.world.record.problem(None, format!("the input '{name}' is missing"));
+            self.missing(&name);
             return Ok(FeelValue::Null);
         };
         self.coerce(of, value, None, || format!("the input '{name}'"))
@@ -188,6 +188,11 @@ impl Run<'_, '_> {
         self.coerce(function.result, value, Some(&function.body.spot), what)
     }
 
+    fn missing(&self, name: &Name) {
+        let message = format!("the input '{name}' is missing");
+        self.world.record.problem(None, message, self.session);
+    }
+
     /// Calls an element that is a function, with the inputs as arguments.
     pub(crate) fn call_with_inputs(&mut self, element: ElementId) -> Valued {
         let model = Arc::clone(self.model());
@@ -195,14 +200,18 @@ impl Run<'_, '_> {
         for Variable { name, .. } in model.parameters(element) {
             let value = self.world.inputs.get(&name);
             if value.is_none() {
-                self.world.record.problem(None, format!("the input '{name}' is missing"));
+                self.missing(&name);
             }
             arguments.push(value.unwrap_or_default());
         }
         match &model.elements[element].kind {
             Kind::Service(service) => self.serve(&[], service, &arguments),
             Kind::Input(_) | Kind::Decision(_) | Kind::Knowledge(_) => {
-                self.knowledge(&[], element).call(arguments, self.session)
+                let record = &self.world.record;
+                record.begin(Name::clone(&model.elements[element].name));
+                let value = self.knowledge(&[], element).call(arguments, self.session)?;
+                record.end(model.elements[element].id.as_deref(), &value);
+                Ok(value)
             }
         }
     }

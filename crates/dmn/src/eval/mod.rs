@@ -75,7 +75,8 @@ impl Run<'_, '_> {
             Ok(value) => value,
             Err(mismatch) => {
                 let name = &model.types.get(of).name;
-                record.problem(spot, format!("{} is not of type {name}: {mismatch}", what()));
+                let message = format!("{} is not of type {name}: {mismatch}", what());
+                record.problem(spot, message, self.session);
                 FeelValue::Null
             }
         })
@@ -83,7 +84,7 @@ impl Run<'_, '_> {
 
     /// Null, and the reason.
     fn null(&self, spot: &Spot, reason: impl Into<String>) -> FeelValue {
-        self.world.record.problem(Some(spot), reason.into());
+        self.world.record.problem(Some(spot), reason.into(), self.session);
         FeelValue::Null
     }
 }

@@ -24,7 +24,8 @@ pub(crate) struct Record(Mutex<Notes>);
 struct Notes {
     /// To whom the warnings of the session belong, one by one.
     owners: Vec<Owner>,
-    problems: Vec<Problem>,
+    /// Our own, each with how many warnings the session had before it.
+    problems: Vec<(usize, Problem)>,
     tables: usize,
     /// Decisions that are being evaluated, innermost last.
     open: Vec<(Name, Vec<EvaluatedTable>)>,
@@ -88,11 +89,11 @@ impl Record {
     }
 
     /// Notes that something became null.
-    pub(crate) fn problem(&self, spot: Option<&Spot>, message: String) {
+    pub(crate) fn problem(&self, spot: Option<&Spot>, message: String, session: &Session<'_>) {
         let notes = &mut *self.notes();
         let decision = notes.open.last().map(|(name, _)| Name::clone(name));
         if notes.problems.len() < PROBLEMS_MAX {
-            notes.problems.push(Problem::new(decision, spot, message));
+            notes.problems.push((session.warnings().len(), Problem::new(decision, spot, message)));
         }
     }
 
@@ -124,8 +125,13 @@ impl Record {
     ) -> (Vec<EvaluatedDecision>, Vec<Problem>) {
         let notes = std::mem::take(&mut *self.notes());
         let owners = notes.owners.into_iter().chain(std::iter::repeat(Owner::Unknown));
+        let mut own = notes.problems.into_iter().peekable();
         let mut problems = Vec::new();
-        for (warning, owner) in session.take_warnings().into_iter().zip(owners) {
+        for (index, (warning, owner)) in session.take_warnings().into_iter().zip(owners).enumerate()
+        {
+            while let Some((_, problem)) = own.next_if(|(before, _)| *before <= index) {
+                problems.push(problem);
+            }
             match owner {
                 Owner::Nobody => {}
                 Owner::Unknown => problems.push(Problem::new(None, None, warning.message)),
@@ -135,7 +141,7 @@ impl Record {
                 }
             }
         }
-        problems.extend(notes.problems);
+        problems.extend(own.map(|(_, problem)| problem));
         (notes.decisions, problems)
     }
 

@@ -78,7 +78,7 @@ impl Run<'_, '_> {
         let (label, value) = (&input.label, show::short(&value));
         let allowed = allowed.source().trim();
         let message = format!("the input '{label}' is {value}, which is not allowed: {allowed}");
-        record.problem(Some(spot), message);
+        record.problem(Some(spot), message, self.session);
         Ok(None)
     }
 

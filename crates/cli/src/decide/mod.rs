@@ -1,0 +1,143 @@
+//! `travertine decide`: what a decision gives, and by which rules.
+
+mod show;
+
+use anyhow::{Result, anyhow, bail};
+use travertine_dmn::{Definitions, Error, Input, Invocable, Report, Severity};
+use travertine_expr::{Map, Name, feel::Settings};
+
+use crate::{
+    args, clock, diagnostic, files, files::Models, json, pairs, screen::Screen, status::Status,
+};
+
+/// Makes a decision of the files.
+pub(crate) fn decide(args: &args::Decide, out: &Screen, err: &Screen) -> Result<Status> {
+    let models = Models::read(&args.files)?;
+    let report = models.decisions();
+    let Some(definitions) = &report.definitions else {
+        reject(&report, &models, args.json, out, err);
+        return Ok(Status::Rejected);
+    };
+    let invocable = choose(definitions, args.decision.as_deref())?;
+    let known = invocable.id.as_deref().unwrap_or(&invocable.name);
+    let given = inputs(args)?;
+    let needed = definitions.inputs(known).unwrap_or_default();
+    check(&given, &needed, err)?;
+
+    let now = args.now.unwrap_or_else(clock::now);
+    let seed = Some(now.as_millis().unsigned_abs());
+    let settings = Settings { now: Some(now), seed, ..Settings::default() };
+    let inputs = definitions.inputs_from_json(known, &given);
+    let result = match definitions.evaluate(known, &inputs, &settings) {
+        Ok(result) => result,
+        Err(Error::Limit(limit)) => {
+            let word = err.paint.red("error:");
+            err.line(format!("{word} the {limit} limit was exceeded"));
+            return Ok(Status::Failed);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let is_failed = args.strict && !result.problems.is_empty();
+    let status = if is_failed { Status::Failed } else { Status::Done };
+    if args.json {
+        out.line(json::pretty(&show::data(&invocable, &result, status)));
+        return Ok(status);
+    }
+    for problem in &result.problems {
+        err.line(format!("{} {problem}", word(args.strict, err)));
+    }
+    if !is_failed {
+        show::text(&invocable, &result, out);
+    }
+    Ok(status)
+}
+
+/// How a line begins that says what became null.
+fn word(is_strict: bool, err: &Screen) -> String {
+    if is_strict { err.paint.red("error:") } else { err.paint.yellow("warning:") }
+}
+
+fn reject(report: &Report, models: &Models, as_json: bool, out: &Screen, err: &Screen) {
+    if as_json {
+        out.line(json::pretty(&json::object([
+            ("outcome", "rejected".into()),
+            ("exit_status", u32::from(Status::Rejected.code()).into()),
+            ("diagnostics", report.diagnostics.iter().map(diagnostic::data).collect()),
+        ])));
+        return;
+    }
+    for it in report.diagnostics.iter().filter(|it| it.severity == Severity::Error) {
+        err.line(diagnostic::text(it, models, err.paint));
+        err.line("");
+    }
+    err.line(format!("{} the model cannot be used", err.paint.red("rejected:")));
+}
+
+/// What was asked for, or what the model is there for.
+fn choose(definitions: &Definitions, asked: Option<&str>) -> Result<Invocable> {
+    let all = definitions.invocables();
+    if let Some(asked) = asked {
+        let by_id = all.iter().find(|it| it.id.as_deref() == Some(asked));
+        let found = by_id.or_else(|| all.iter().find(|it| *it.name == *asked));
+        let none = || anyhow!("there is no decision '{asked}'; there {}", list(&all));
+        return found.cloned().ok_or_else(none);
+    }
+    match definitions.main_decisions().as_slice() {
+        [only] => Ok(only.clone()),
+        [] => bail!("no decision is the last one; name one with --decision: there {}", list(&all)),
+        several => bail!("say which decision is meant with --decision: there {}", list(several)),
+    }
+}
+
+fn list(all: &[Invocable]) -> String {
+    let names: Vec<_> = all.iter().map(|it| format!("'{}'", it.name)).collect();
+    match names.as_slice() {
+        [] => "are none".to_owned(),
+        [only] => format!("is {only}"),
+        several => format!("are {}", several.join(", ")),
+    }
+}
+
+/// The inputs given. Those of arguments go before those of a file.
+fn inputs(args: &args::Decide) -> Result<Map> {
+    let mut given = Map::new();
+    if let Some(path) = &args.input {
+        let text = files::text(path)?;
+        let inputs = pairs::object(&text).map_err(|it| anyhow!("{}: {it}", files::title(path)))?;
+        given.extend(inputs);
+    }
+    given.extend(args.vars.iter().map(|(name, value)| (Name::clone(name), value.clone())));
+    Ok(given)
+}
+
+/// Refuses to decide without something that the decision needs; says what nobody needs.
+fn check(given: &Map, needed: &[Input], err: &Screen) -> Result<()> {
+    let missing: Vec<_> = needed.iter().filter(|it| !is_given(given, &it.name)).collect();
+    if !missing.is_empty() {
+        let names = missing.iter().map(|it| match &*it.type_name {
+            "Any" => format!("'{}'", it.name),
+            of => format!("'{}' ({of})", it.name),
+        });
+        let names = names.collect::<Vec<_>>().join(", ");
+        let example = &missing[0].name;
+        bail!("inputs are missing: {names}; give them with --input FILE or --var '{example}=…'");
+    }
+    let is_needed = |name: &Name| {
+        needed.iter().any(|it| it.name == *name || it.name.split('.').any(|step| step == &**name))
+    };
+    for name in given.keys().filter(|it| !is_needed(it)) {
+        let word = err.paint.yellow("warning:");
+        err.line(format!("{word} the decision needs no input '{name}'"));
+    }
+    Ok(())
+}
+
+/// Whether an input is given: by its full name, in contexts named like the imports on the way to it,
+/// or without those.
+fn is_given(given: &Map, name: &str) -> bool {
+    let plain = name.rsplit_once('.').map_or(name, |(_, plain)| plain);
+    let (first, rest) = name.split_once('.').unwrap_or((name, ""));
+    let is_nested =
+        given.get(first).and_then(|it| it.as_map()).is_some_and(|it| is_given(it, rest));
+    given.contains_key(name) || given.contains_key(plain) || is_nested
+}
