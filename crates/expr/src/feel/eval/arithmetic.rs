@@ -20,21 +20,27 @@ impl Run<'_, '_> {
     pub(super) fn arithmetic(&mut self, first: &Expr, links: &[(Operator, At, Expr)]) -> Valued {
         let mut left = self.value(first)?;
         for (how, at, right) in links {
-            let right = self.value(right)?;
+            let computed;
+            let right = if let Expr::Constant(constant) = right {
+                constant
+            } else {
+                computed = self.value(right)?;
+                &computed
+            };
             // Numbers first: they are almost all that is ever calculated with.
-            if let (FeelValue::Number(a), FeelValue::Number(b)) = (&left, &right) {
+            if let (FeelValue::Number(a), FeelValue::Number(b)) = (&left, right) {
                 left = match numbers(*how, *a, *b) {
                     Ok(number) => FeelValue::Number(number),
                     Err(error) => self.null(Reason::BadArgument, *at, || error.to_string()),
                 };
                 continue;
             }
-            let result = match (&left, &right) {
+            let result = match (&left, right) {
                 (FeelValue::String(a), FeelValue::String(b)) if *how == Operator::Add => {
                     self.session.charge_bytes(a.len() + b.len())?;
                     Ok(format!("{a}{b}").into())
                 }
-                _ => calculate(*how, &left, &right),
+                _ => calculate(*how, &left, right),
             };
             left = match result {
                 Ok(value) => value,

@@ -244,12 +244,18 @@ impl<'r, 's> Run<'r, 's> {
     fn comparison(&mut self, how: Comparison, at: At, sides: &[Expr; 2]) -> Valued {
         let warnings = self.session.warnings_len();
         let left = self.value(&sides[0])?;
-        let right = self.value(&sides[1])?;
+        let computed;
+        let right = if let Expr::Constant(constant) = &sides[1] {
+            constant
+        } else {
+            computed = self.value(&sides[1])?;
+            &computed
+        };
         // Who asks whether something is null knows that it may be.
         if sides.iter().any(|it| matches!(it, Expr::Constant(FeelValue::Null))) {
             self.session.forget_warnings(warnings);
         }
-        self.compared(how, at, &left, &right)
+        self.compared(how, at, &left, right)
     }
 
     fn between(&mut self, at: At, parts: &[Expr; 3]) -> Valued {
