@@ -1,5 +1,7 @@
 //! Branches that come together without a join, so that what follows runs once for each of them.
 
+use std::collections::BTreeSet;
+
 use travertine_kernel::plan::{Element, FlowId, Node, NodeId};
 
 use super::{
@@ -105,8 +107,8 @@ impl Search<'_, '_> {
     /// The first thing that is certainly done behind a merge, before anything waits for others.
     fn repeated(&self, merge: usize) -> Option<NodeId> {
         let plan = self.subject.plan();
-        let certain = std::iter::once(merge).chain(self.ends.above(merge));
-        for at in certain {
+        let passed = std::iter::once(merge).chain(self.ends.above(merge));
+        for at in passed {
             let node = self.scope.node(at);
             if synchronises(plan, node) {
                 return None;
@@ -114,21 +116,38 @@ impl Search<'_, '_> {
             if plan.node(node).is_activity() {
                 return Some(node);
             }
+            let flows = certain(self.subject, plan.node(node));
+            let mut branches = flows.into_iter().map(|it| plan.flow(it).to);
+            if let Some(activity) = branches.find(|it| plan.node(*it).is_activity()) {
+                return Some(activity);
+            }
         }
         None
     }
 
     /// Whether two branches may wait for each other, or begin anew, before they come to the merge.
     fn meets_before(&mut self, split: NodeId, a: usize, b: usize, merge: usize) -> bool {
-        let first = Scope::reached(&self.scope.next, &[a], Some(merge));
-        let second = Scope::reached(&self.scope.next, &[b], Some(merge));
-        self.steps += first.len();
+        let first = self.between(a, merge);
+        let second = self.between(b, merge);
         let split = self.scope.position(split);
         let plan = self.subject.plan();
-        first[split]
-            || second[split]
-            || (1..self.scope.exit()).any(|it| {
-                it != merge && first[it] && second[it] && synchronises(plan, self.scope.node(it))
+        first.contains(&split)
+            || second.contains(&split)
+            || first.intersection(&second).any(|it| {
+                *it != merge && *it != self.scope.exit() && synchronises(plan, self.scope.node(*it))
             })
+    }
+
+    /// The nodes on all ways from one to another.
+    fn between(&mut self, from: usize, to: usize) -> BTreeSet<usize> {
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![from];
+        while let Some(at) = todo.pop() {
+            if seen.insert(at) && at != to {
+                self.steps += 1;
+                todo.extend(&self.scope.next[at]);
+            }
+        }
+        seen
     }
 }
