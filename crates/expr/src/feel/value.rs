@@ -1,6 +1,6 @@
 //! The values that FEEL computes with.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use crate::{number::Number, value::Value};
 
@@ -91,6 +91,16 @@ impl FeelValue {
     /// The context, where it is one.
     pub fn as_context(&self) -> Option<&Context> {
         if let Self::Context(it) = self { Some(it) } else { None }
+    }
+
+    /// Whether both are equal, as `=` says it; `None` where they are of different kinds.
+    pub fn equals(&self, other: &Self) -> Option<bool> {
+        super::eval::equal(self, other)
+    }
+
+    /// Which comes first, as `<` says it; `None` where that cannot be said.
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        super::eval::compare(self, other)
     }
 
     /// The value as a process variable: dates, times, durations and ranges become their texts,

@@ -100,6 +100,13 @@ impl<'s> Session<'s> {
         std::mem::take(&mut self.warnings)
     }
 
+    /// Notes a reason of the caller's own.
+    pub fn note(&mut self, warning: Warning) {
+        if self.warnings.len() < WARNINGS_MAX {
+            self.warnings.push(warning);
+        }
+    }
+
     pub(super) fn warn(
         &mut self,
         reason: Reason,

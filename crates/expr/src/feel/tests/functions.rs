@@ -102,3 +102,34 @@ fn chance_repeats_itself_for_the_same_seed() {
     ]);
     assert_eq!(super::value("uuid()"), super::value("uuid()"));
 }
+
+#[test]
+fn functions_can_come_from_outside() {
+    use super::super::{
+        Expression, FeelValue, Function, Names, Parameter, Session, Settings, Type,
+    };
+
+    let twice = Function::native(
+        "twice".into(),
+        vec![Parameter { name: "n".into(), of: Type::Number }],
+        Type::Number,
+        Box::new(|arguments: &[FeelValue], _: &mut Session<'_>| {
+            let number = arguments[0].as_number().expect("it was coerced to a number");
+            Ok(number.checked_add(number).ok().into())
+        }),
+    );
+    let mut names = Names::new();
+    names.add("twice");
+    let scope = super::scope().with("twice".into(), twice.clone().into());
+    let value = |source| {
+        let expression = Expression::parse(source, &names).unwrap();
+        expression.evaluate(&scope, &Settings::default()).unwrap().value.to_string()
+    };
+    assert_eq!(value("twice(21)"), "42");
+    assert_eq!(value("twice(n: [21])"), "42");
+    assert_eq!(value("twice(\"x\")"), "null");
+    assert_eq!(value("for i in nums return twice(i)"), "[2, 4, 6, 8, 10]");
+    let settings = Settings::default();
+    let called = twice.call(vec![4_i64.into()], &mut Session::new(&settings));
+    assert_eq!(called.unwrap(), 8_i64.into());
+}

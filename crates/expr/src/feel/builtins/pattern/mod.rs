@@ -15,7 +15,7 @@ use fancy_regex::{Regex, RegexBuilder};
 
 /// A pattern with back references can take very long; it gives up after so many steps.
 const BACKTRACK_MAX: usize = 200_000;
-const COMPILED_BYTES_MAX: usize = 4 << 20;
+const COMPILED_BYTES_MAX: usize = 1 << 20;
 /// Compiled patterns that are kept, since models use few and compiling is slow.
 const CACHED_MAX: usize = 128;
 
