@@ -1,0 +1,74 @@
+//! Draws BPMN 2.0 models: where their diagram data says, else where we think best.
+//!
+//! `model` reads what there is to draw, `diagram` where the modeler has put it, and `layout` finds
+//! places for what has none. `paint` turns both into a `scene` of paths and texts, which `svg` and
+//! `png` write down. What an instance has done comes in as [`Marks`]; nothing here knows how a
+//! model runs.
+
+#![forbid(unsafe_code)]
+
+mod diagram;
+mod error;
+mod geometry;
+mod layout;
+mod marks;
+mod model;
+mod paint;
+#[cfg(feature = "png")]
+mod png;
+mod scene;
+mod sheet;
+mod svg;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use travertine_xml::{Diagnostic, Ns};
+
+pub use error::Error;
+pub use marks::{Marks, NodeMark};
+
+use model::Model;
+use scene::Scene;
+
+/// What to draw.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only this process, with its pool where it has one.
+    pub process: Option<String>,
+    /// Where everything goes is worked out, even if the model says it.
+    pub anew: bool,
+    /// What an instance has done.
+    pub marks: Option<Marks>,
+}
+
+/// A model, drawn.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    scene: Scene,
+    /// What is not as the model's author may expect.
+    pub notes: Vec<String>,
+}
+
+impl Picture {
+    /// The picture as SVG.
+    pub fn svg(&self) -> String {
+        svg::write(&self.scene)
+    }
+
+    /// The picture as PNG.
+    #[cfg(feature = "png")]
+    pub fn png(&self) -> Result<Vec<u8>, Error> {
+        png::write(&self.scene)
+    }
+}
+
+/// Draws a model.
+pub fn draw(file: &str, bytes: &[u8], options: &Options) -> Result<Picture, Error> {
+    let document = travertine_xml::read(Ns::Bpmn, file, bytes)
+        .map_err(|fault| Error::Unreadable(Box::new(Diagnostic::of_fault(file, fault))))?;
+    let model = Model::of(&document);
+    let (sheets, notes) = sheet::all(&document, &model, options)?;
+    let scene = paint::paint(&model, &sheets, options.marks.as_ref());
+    Ok(Picture { scene, notes })
+}
