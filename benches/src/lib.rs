@@ -3,13 +3,17 @@
 //! Each scenario does `size` units of work and nothing else that grows, so that the difference of
 //! two sizes is the cost of the work alone.
 
+mod expressions;
+
 use std::sync::Arc;
+
+pub use expressions::COMPARISONS;
 
 use travertine_expr::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
 use travertine_kernel::{
     Command, Instance, NodeId, Plan, Turn, WaitId, handle,
     plan::{
-        Container, Count, Each, Element, Flow, Node, OnEmpty, OutputItem, Repeat, Start, Work,
+        self, Container, Count, Each, Element, Flow, Node, OnEmpty, OutputItem, Repeat, Start,
         WorkKind,
     },
     time::Timestamp,
@@ -28,8 +32,24 @@ pub struct Scenario {
     pub growth_max: u32,
     /// Whether the cost of a unit is the whole divided by the size, not that of one unit more.
     pub average: bool,
-    /// Does the work, and answers with a number that depends on it.
-    pub run: fn(u32) -> usize,
+    /// The work.
+    pub run: Work,
+}
+
+/// Does so many units of work, and answers with a number that depends on it.
+pub type Work = fn(u32) -> usize;
+
+/// Two ways to do the same unit of work, measured in one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    /// What is compared.
+    pub name: &'static str,
+    /// What one unit is.
+    pub unit: &'static str,
+    /// The two ways, each with what it is called.
+    pub ways: [(&'static str, Work); 2],
+    /// How much more the first may cost than the second, in percent; `None` where it is only told.
+    pub ratio_max: Option<u32>,
 }
 
 /// All of them.
@@ -239,7 +259,7 @@ fn multi_instance_sequential(size: u32) -> usize {
 fn multi_instance_jobs(size: u32) -> usize {
     let mut build = Build::new();
     let begin = build.start(PROCESS);
-    let work = Work {
+    let work = plan::Work {
         kind: WorkKind::Job,
         job_type: Program::constant("review".into()),
         retries: None,
@@ -265,12 +285,15 @@ fn complete(plan: &Plan, instance: &mut Instance, wait: WaitId) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::SCENARIOS;
+    use super::{COMPARISONS, SCENARIOS};
 
     #[test]
     fn every_scenario_runs() {
         for scenario in SCENARIOS {
             assert!((scenario.run)(200.min(scenario.sizes.1)) > 0, "{}", scenario.name);
+        }
+        for (name, way) in COMPARISONS.iter().flat_map(|it| it.ways) {
+            assert!(way(20) > 0, "{name}");
         }
     }
 }

@@ -105,12 +105,13 @@ impl<'a> Run<'a> {
         let scope = self.instance.scope(scope);
         let join = &scope.joins[&at];
         let census = scope.census.as_ref().expect("scopes with inclusive joins count");
-        census.keys().all(|from| {
-            if *from == at {
-                return true;
-            }
-            let by = self.plan.reach.flows(at, *from);
-            by.is_empty() || by.iter().any(|flow| join.contains_key(flow))
+        let (marked, empty): (Vec<FlowId>, Vec<FlowId>) =
+            self.plan.node(at).incoming.iter().partition(|flow| join.contains_key(flow));
+        let to_empty = self.plan.sources(at, empty.into_iter());
+        let to_marked = self.plan.sources(at, marked.into_iter());
+        census.keys().filter(|from| **from != at).all(|from| {
+            let from = from.0 as usize;
+            !to_empty[from] || to_marked[from]
         })
     }
 

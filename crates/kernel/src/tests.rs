@@ -24,7 +24,7 @@ fn a_token_goes_from_node_to_node() {
     let mut bench = Bench::started(build.plan());
     bench.complete("charge");
 
-    expect![[r#"
+    expect![["
         > start
         Started { at: Timestamp(0), start: None, caller: None }
         token 1 at process (Flow)
@@ -41,7 +41,7 @@ fn a_token_goes_from_node_to_node() {
         ScopeClosed { scope: TokenId(1) }
         token 1 gone, Done
         Finished { ending: Completed }
-    "#]]
+    "]]
     .assert_eq(&bench.trace);
 }
 

@@ -16,7 +16,6 @@ pub use element::{
     Message, OnEmpty, OutputItem, Repeat, Send, Start, Throw, TimerKind, Trigger, When, Work,
     WorkKind,
 };
-pub(crate) use reach::Reach;
 
 /// A position in [`Plan::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,7 +43,6 @@ pub struct Plan {
     pub turn_steps_max: u32,
     /// What one run of an expression or script may cost.
     pub limits: Limits,
-    pub(crate) reach: Reach,
     pub(crate) restricted: bool,
 }
 
@@ -374,7 +372,6 @@ impl Plan {
         }
         let restricted =
             nodes.iter().any(|it| it.extras.as_ref().is_some_and(|it| !it.restrictions.is_empty()));
-        let reach = Reach::new(&nodes, &flows);
         Self {
             nodes,
             flows,
@@ -383,7 +380,6 @@ impl Plan {
             steps_max: None,
             turn_steps_max: 10_000,
             limits: Limits::default(),
-            reach,
             restricted,
         }
     }

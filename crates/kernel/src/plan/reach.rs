@@ -1,58 +1,26 @@
 //! From where an inclusive join can still be reached.
+//!
+//! Worked out each time it is asked: a table for all joins and nodes would be the square of the
+//! model, and most joins are asked once or twice in the life of an instance.
 
-use std::collections::BTreeMap;
+use super::{Element, FlowId, NodeId, Plan};
 
-use super::{Element, Flow, FlowId, Node, NodeId};
-
-/// For each inclusive join and each node of its container: the incoming flows of the join that a
-/// token at the node can come to by, without passing the join before.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Reach {
-    joins: BTreeMap<NodeId, BTreeMap<NodeId, Vec<FlowId>>>,
-}
-
-impl Reach {
-    pub(super) fn new(nodes: &[Node], flows: &[Flow]) -> Self {
-        let mut joins = BTreeMap::new();
-        for (id, node) in (0..).map(NodeId).zip(nodes) {
-            if matches!(node.element, Element::Inclusive) && node.incoming.len() > 1 {
-                joins.insert(id, sources(id, node, nodes, flows));
-            }
-        }
-        Self { joins }
-    }
-
-    /// The incoming flows of `join` that a token at `node` can still come to by.
-    pub(crate) fn flows(&self, join: NodeId, node: NodeId) -> &[FlowId] {
-        self.joins.get(&join).and_then(|from| from.get(&node)).map_or(&[], Vec::as_slice)
-    }
-}
-
-/// Walks back from each incoming flow of the join.
-fn sources(
-    join: NodeId,
-    node: &Node,
-    nodes: &[Node],
-    flows: &[Flow],
-) -> BTreeMap<NodeId, Vec<FlowId>> {
-    let mut from: BTreeMap<NodeId, Vec<FlowId>> = BTreeMap::new();
-    for &incoming in &node.incoming {
-        let mut todo = vec![flows[incoming.0 as usize].from];
+impl Plan {
+    /// The nodes from which a token can come to `join` by one of `flows` without passing the join
+    /// before, by position.
+    pub(crate) fn sources(&self, join: NodeId, flows: impl Iterator<Item = FlowId>) -> Vec<bool> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut todo: Vec<NodeId> = flows.map(|flow| self.flow(flow).from).collect();
         while let Some(at) = todo.pop() {
-            if at == join {
+            if at == join || std::mem::replace(&mut seen[at.index()], true) {
                 continue;
             }
-            let seen = from.entry(at).or_default();
-            if seen.last() == Some(&incoming) {
-                continue;
-            }
-            seen.push(incoming);
-            let here = &nodes[at.index()];
-            todo.extend(here.incoming.iter().map(|flow| flows[flow.0 as usize].from));
-            if let Element::Boundary(boundary) = &here.element {
+            let node = self.node(at);
+            todo.extend(node.incoming.iter().map(|flow| self.flow(*flow).from));
+            if let Element::Boundary(boundary) = &node.element {
                 todo.push(boundary.attached_to);
             }
         }
+        seen
     }
-    from
 }
