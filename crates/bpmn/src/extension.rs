@@ -1,9 +1,143 @@
-//! Extensions of other engines that we know and deliberately do not execute.
+//! What becomes of the extensions we know: our own, Camunda 7's and Camunda 8's.
+//!
+//! Whether one is executed is found out by lowering, which marks what it honours; these tables are
+//! what the documentation says about it, and tests compare the two.
 
 use crate::xml::Ns;
 
-/// Known to say nothing about what happens, with the reason.
-const NO_EFFECT: &[(&str, &str)] = &[
+/// An extension that is executed: its kind as answers call it, where it stands, what it does.
+pub(crate) type Executed = (&'static str, &'static str, &'static str);
+
+/// Our own. `docs/extensions.md` has an example of each.
+pub(crate) const NATIVE: &[Executed] = &[
+    ("@tv:write", "process", "where a write goes"),
+    ("@tv:scopeOutput", "process", "what of a sub-process its parent sees"),
+    ("@tv:unhandledError", "process", "what becomes of an error nobody catches"),
+    ("@tv:compensateOnError", "process", "which failing scopes undo what they did"),
+    ("@tv:stepLimit", "process", "how many steps an instance may take"),
+    ("tv:status", "process", "the attributes that every token carries"),
+    ("tv:attribute", "tv:status", "one of them, with its first value"),
+    ("tv:input", "flow nodes", "a variable made on entry"),
+    ("tv:output", "flow nodes", "a variable written on exit"),
+    ("tv:operator", "processes and flow nodes", "changes the status of a token"),
+    ("tv:restriction", "processes and flow nodes", "what the status must keep"),
+    ("@tv:gate", "activities", "points at which a decision from outside is awaited"),
+    ("@tv:jobType", "service, send, business rule and script tasks", "which workers do it"),
+    ("@tv:retries", "the same", "how often it may fail"),
+    ("tv:header", "tasks", "something for workers to read"),
+    ("@tv:assignee", "user tasks", "who does it"),
+    ("@tv:candidateUsers", "user tasks", "who may do it"),
+    ("@tv:candidateGroups", "user tasks", "which groups may do it"),
+    ("@tv:dueDate", "user tasks", "until when"),
+    ("@tv:followUpDate", "user tasks", "when to look again"),
+    ("@tv:priority", "user tasks", "how pressing it is"),
+    ("@tv:form", "user tasks", "the form to show"),
+    ("@tv:resultVariable", "script tasks", "takes the value of the script"),
+    ("@tv:decision", "plain tasks", "the task waits for a choice"),
+    ("tv:correlation", "messages, and what sends or receives them", "a property that must match"),
+    ("tv:payload", "throw events and send tasks", "what goes with a message or signal"),
+    ("tv:message", "multi-instance send and receive tasks", "the message of one run"),
+    ("@tv:codeVariable", "error and escalation definitions", "takes the code"),
+    ("@tv:messageVariable", "error definitions", "takes the message"),
+    ("@tv:variables", "conditional definitions", "the variables worth a look"),
+    ("@tv:collection", "multi-instance", "what it runs for"),
+    ("@tv:elementVariable", "multi-instance", "takes the item"),
+    ("@tv:outputCollection", "multi-instance", "takes the results"),
+    ("@tv:outputElement", "multi-instance", "what each run adds to them"),
+    ("@tv:loopIndex", "multi-instance", "counts from 1"),
+    ("@tv:onEmpty", "multi-instance", "what becomes of nothing to do"),
+    ("@tv:batchSize", "multi-instance", "slices of so many items"),
+    ("@tv:parallelBatches", "multi-instance", "how many slices run at a time"),
+    ("@tv:gosub", "call activities", "runs the process within this instance"),
+    ("@tv:binding", "call activities", "which version is called"),
+    ("@tv:allIn", "call activities", "whether all variables go in"),
+    ("@tv:allOut", "call activities", "whether all variables come back"),
+    ("@tv:fork", "parallel and inclusive gateways", "gives branches variables of their own"),
+    ("@tv:merge", "parallel and inclusive gateways", "how they become one again"),
+    ("@tv:path", "gateways with `tv:merge`", "the list that takes the branches"),
+];
+
+/// Camunda 7's.
+pub(crate) const CAMUNDA7: &[Executed] = &[
+    ("@camunda:type", "service, send and business rule tasks, message events", "`external`: a job"),
+    ("@camunda:topic", "the same", "the type of the job"),
+    ("@camunda:expression", "the same", "evaluated in place"),
+    ("@camunda:resultVariable", "the same, and script tasks", "takes the value"),
+    ("@camunda:class", "the same", "a job of that type, with a warning"),
+    ("@camunda:delegateExpression", "the same", "a job of that type, with a warning"),
+    (
+        "@camunda:decisionRef",
+        "business rule tasks",
+        "the decision of a DMN file deployed with it; a job, with a warning, where there is none",
+    ),
+    (
+        "@camunda:mapDecisionResult",
+        "business rule tasks",
+        "`resultList` gives a list, anything else the result",
+    ),
+    ("@camunda:assignee", "user tasks", "who does it"),
+    ("@camunda:candidateUsers", "user tasks", "who may do it"),
+    ("@camunda:candidateGroups", "user tasks", "which groups may do it"),
+    ("@camunda:dueDate", "user tasks", "until when"),
+    ("@camunda:followUpDate", "user tasks", "when to look again"),
+    ("@camunda:priority", "user tasks", "how pressing it is"),
+    ("@camunda:formKey", "user tasks", "the form to show"),
+    ("@camunda:collection", "multi-instance", "what it runs for"),
+    ("@camunda:elementVariable", "multi-instance", "takes the item"),
+    ("@camunda:calledElementBinding", "call activities", "which version is called"),
+    ("@camunda:calledElementVersion", "call activities", "the number of the version"),
+    ("@camunda:calledElementVersionTag", "call activities", "the tag of the version"),
+    ("@camunda:variableName", "conditional definitions", "the variable worth a look"),
+    (
+        "@camunda:variableEvents",
+        "conditional definitions",
+        "the condition becoming true counts, whatever changed",
+    ),
+    ("@camunda:errorCodeVariable", "error definitions", "takes the code"),
+    ("@camunda:errorMessageVariable", "error definitions", "takes the message"),
+    ("@camunda:escalationCodeVariable", "escalation definitions", "takes the code"),
+    ("@camunda:errorMessage", "errors", "what the error says"),
+    ("camunda:inputOutput", "flow nodes", "input and output parameters"),
+    ("camunda:inputParameter", "camunda:inputOutput", "a variable made on entry"),
+    ("camunda:outputParameter", "camunda:inputOutput", "a variable written on exit"),
+    ("camunda:list", "parameters", "a list"),
+    ("camunda:value", "camunda:list", "an item of it"),
+    ("camunda:map", "parameters", "an object"),
+    ("camunda:entry", "camunda:map", "a field of it"),
+    ("camunda:script", "parameters", "a script in the model; one that lies outside is rejected"),
+    ("camunda:in", "call activities and signal events", "a variable that goes in"),
+    ("camunda:out", "call activities", "a variable that comes back"),
+];
+
+/// Camunda 8's.
+pub(crate) const CAMUNDA8: &[Executed] = &[
+    ("zeebe:taskDefinition", "tasks and message events", "a job: its type and retries"),
+    ("zeebe:taskHeaders", "the same", "something for workers to read"),
+    ("zeebe:header", "zeebe:taskHeaders", "one of them"),
+    ("zeebe:ioMapping", "flow nodes", "input and output mappings"),
+    ("zeebe:input", "zeebe:ioMapping", "a variable made on entry"),
+    ("zeebe:output", "zeebe:ioMapping", "a variable written on exit"),
+    (
+        "zeebe:calledElement",
+        "call activities",
+        "what is called, which version, and what goes in and out",
+    ),
+    (
+        "zeebe:calledDecision",
+        "business rule tasks",
+        "the decision of a DMN file deployed with it; a job, with a warning, where there is none",
+    ),
+    ("zeebe:script", "script tasks", "an expression, evaluated in place"),
+    ("zeebe:loopCharacteristics", "multi-instance", "collections and items"),
+    ("zeebe:subscription", "messages", "the correlation key"),
+    ("zeebe:assignmentDefinition", "user tasks", "who does it"),
+    ("zeebe:taskSchedule", "user tasks", "until when"),
+    ("zeebe:priorityDefinition", "user tasks", "how pressing it is"),
+    ("zeebe:formDefinition", "user tasks", "the form to show"),
+];
+
+/// Of both: known to say nothing about what happens, with the reason.
+pub(crate) const NO_EFFECT: &[(&str, &str)] = &[
     ("asyncBefore", "every step is durable, so there is nothing to ask for"),
     ("asyncAfter", "every step is durable, so there is nothing to ask for"),
     ("async", "every step is durable, so there is nothing to ask for"),
@@ -29,6 +163,27 @@ const NO_EFFECT: &[(&str, &str)] = &[
     ("initiator", "who starts an instance is kept by the engine"),
 ];
 
+/// Of both: what would change something there and does not here. It is warned about each time, like
+/// everything that stands in no table, with this way out.
+pub(crate) const IGNORED: &[(&str, &str)] = &[
+    ("executionListener", "listeners are not called; put a task into the flow instead"),
+    ("executionListeners", "listeners are not called; put a task into the flow instead"),
+    ("taskListener", "listeners are not called; put a task into the flow instead"),
+    ("taskListeners", "listeners are not called; put a task into the flow instead"),
+    ("connector", "connectors are not called; use a worker"),
+    ("field", "workers read headers and variables, not fields"),
+    ("failedJobRetryTimeCycle", "say how often by tv:retries"),
+    ("formRef", "name the form by formKey"),
+    ("variableMappingClass", "map variables by camunda:in and camunda:out"),
+    ("variableMappingDelegateExpression", "map variables by camunda:in and camunda:out"),
+    ("caseRef", "cases are not executed; call a process"),
+    ("errorEventDefinition", "let the worker raise the error"),
+    ("publishMessage", "refer to the message by messageRef"),
+    ("adHoc", "the activities of an ad-hoc sub-process are chosen from outside"),
+    ("conditionalFilter", "name the variables by tv:variables"),
+    ("linkedResources", "workers find their resources themselves"),
+];
+
 /// Why an extension has no effect; `None` where it is not one of those we know.
 pub(crate) fn note(ns: &Ns, name: &str) -> Option<&'static str> {
     if !matches!(ns, Ns::Camunda | Ns::Zeebe) {
@@ -39,10 +194,9 @@ pub(crate) fn note(ns: &Ns, name: &str) -> Option<&'static str> {
 
 /// The way out for an extension that has no effect.
 pub(crate) fn help(ns: &Ns, name: &str) -> &'static str {
-    match (ns, name) {
-        (Ns::Camunda | Ns::Zeebe, "executionListener" | "taskListener" | "executionListeners") => {
-            "listeners are not called; put a task into the flow instead"
-        }
+    let ignored = IGNORED.iter().find(|(known, _)| *known == name);
+    match (ns, ignored) {
+        (Ns::Camunda | Ns::Zeebe, Some((_, help))) => help,
         (Ns::Travertine, _) => "docs/extensions.md says which extension stands where",
         _ => "remove it if you do not need it",
     }

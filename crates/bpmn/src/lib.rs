@@ -16,6 +16,7 @@ mod lower;
 mod read;
 mod report;
 pub mod schema;
+mod support;
 mod validate;
 
 use std::time::SystemTime;
@@ -28,6 +29,7 @@ pub use dialect::Dialect;
 pub use lower::CORRELATION_KEY;
 pub use read::read;
 pub use report::{Answer, Process, Report, Verdict};
+pub use support::{executed_extensions, support_page};
 pub use travertine_xml::{Diagnostic, Severity};
 
 /// How to read.

@@ -6,6 +6,7 @@ use super::{Content, find};
 use crate::{
     extension,
     report::{Answer, Sink, Verdict},
+    schema,
     xml::{Attribute, Document, Node, Ns, Severity},
 };
 
@@ -37,6 +38,7 @@ fn collect(node: Node<'_>, rejected: &BTreeSet<(String, usize)>, answers: &mut V
         verdict,
         note: note.to_owned(),
     });
+    idle_attributes(node, verdict, answers);
     for attribute in node.attributes().iter().filter(|it| is_extension(&it.ns)) {
         let note = extension::note(&attribute.ns, &attribute.name).unwrap_or_default();
         let verdict = if attribute.is_seen() { Verdict::Executed } else { Verdict::NoEffect };
@@ -58,12 +60,33 @@ fn collect(node: Node<'_>, rejected: &BTreeSet<(String, usize)>, answers: &mut V
     }
 }
 
+/// Answers for the attributes that change nothing about an element that is executed.
+fn idle_attributes(node: Node<'_>, verdict: Verdict, answers: &mut Vec<Answer>) {
+    if *node.ns() != Ns::Bpmn || verdict != Verdict::Executed {
+        return;
+    }
+    for it in node.attributes().iter().filter(|it| it.ns == Ns::None) {
+        let rule = schema::attribute(node.name(), &it.name);
+        if rule.is_some_and(|it| it.verdict == Verdict::NoEffect) {
+            answers.push(Answer {
+                file: node.document().file.clone(),
+                id: node.id().map(str::to_owned),
+                kind: format!("@{}", it.name),
+                line: it.place.line,
+                column: it.place.column,
+                verdict: Verdict::NoEffect,
+                note: String::new(),
+            });
+        }
+    }
+}
+
 /// Whether what is in it is for people only.
 fn is_opaque(node: Node<'_>) -> bool {
     *node.ns() == Ns::Bpmn
         && node.name() != "extensionElements"
         && find(node.name()).is_some_and(|it| matches!(it.content, Content::Any))
-        && !crate::schema::is_a(node.name(), "expression")
+        && !schema::is_a(node.name(), "expression")
 }
 
 fn prefix(ns: &Ns) -> &'static str {
@@ -86,7 +109,10 @@ fn warn(node: Node<'_>, sink: &Sink) {
             return;
         }
     }
-    let ignored = node.attributes().iter().filter(|it| is_extension(&it.ns) && !it.is_seen());
+    // The attributes of an extension that is honoured belong to it.
+    let own = *node.ns() != Ns::Bpmn;
+    let counts = |it: &Attribute| is_extension(&it.ns) || own && it.ns == Ns::None;
+    let ignored = node.attributes().iter().filter(|it| counts(it) && !it.is_seen());
     for attribute in ignored {
         warn_attribute(node, attribute, sink);
     }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod check;
+mod position;
 mod table;
 mod value;
 
@@ -12,7 +13,9 @@ use std::{collections::HashMap, sync::LazyLock};
 
 pub(crate) use answer::answers;
 pub(crate) use check::check;
-pub use table::kinds;
+pub use position::{EventRule, Position, events};
+pub(crate) use position::{INTERRUPTING, may_stand};
+pub use table::{groups, kinds};
 
 use crate::report::Verdict;
 
@@ -44,6 +47,8 @@ pub struct AttributeRule {
     pub required: bool,
     /// What its value is.
     pub value: Type,
+    /// What becomes of it, where its element is executed.
+    pub verdict: Verdict,
 }
 
 /// A child an element may have.
@@ -117,6 +122,16 @@ static BY_NAME: LazyLock<HashMap<&'static str, Lineage>> = LazyLock::new(|| {
 /// The kind of that name.
 pub fn find(name: &str) -> Option<&'static Kind> {
     lineage(name).map(|it| it.kind)
+}
+
+/// The attribute of that name that a kind has, from itself or its bases.
+pub(crate) fn attribute(kind: &str, name: &str) -> Option<&'static AttributeRule> {
+    lineage(kind)?.attributes.iter().copied().find(|it| it.name == name)
+}
+
+/// The attributes of a kind, its own and those of its bases.
+pub(crate) fn attributes(kind: &str) -> &'static [&'static AttributeRule] {
+    lineage(kind).map_or(&[], |it| &it.attributes)
 }
 
 /// Whether the kind `name` is `of`, or one of the kinds that `of` stands for.

@@ -4,34 +4,9 @@ use super::Rules;
 use crate::{
     dialect::Dialect,
     lower::is_true,
-    schema,
+    schema::{self, Position},
     xml::{Node, Ns, Severity},
 };
-
-/// What may stand in an event, without `EventDefinition`.
-fn allowed(event: Node<'_>) -> &'static [&'static str] {
-    match event.name() {
-        "startEvent" if event.parent().is_some_and(|it| is_true(it, "triggeredByEvent", false)) => {
-            &["message", "timer", "conditional", "signal", "error", "escalation", "compensate"]
-        }
-        "startEvent" => &["message", "timer", "conditional", "signal"],
-        "intermediateCatchEvent" => &["message", "timer", "conditional", "signal", "link"],
-        "boundaryEvent" => &[
-            "message",
-            "timer",
-            "conditional",
-            "signal",
-            "error",
-            "escalation",
-            "compensate",
-            "cancel",
-        ],
-        "endEvent" => {
-            &["message", "signal", "error", "escalation", "compensate", "cancel", "terminate"]
-        }
-        _ => &["message", "signal", "escalation", "compensate", "link"],
-    }
-}
 
 impl<'a> Rules<'a> {
     pub(super) fn check_event(&self, event: Node<'a>) {
@@ -43,7 +18,7 @@ impl<'a> Rules<'a> {
             && !event.parent().is_some_and(|it| is_true(it, "triggeredByEvent", false));
         for (definition, name) in definitions.iter().zip(&names) {
             // What a sub-process may not wait for is said once, by the rules about containers.
-            if !allowed(event).contains(name) && !blank_sub_process_start {
+            if !schema::may_stand(name, Position::of(event)) && !blank_sub_process_start {
                 let message =
                     format!("a {name} event definition cannot stand in {}", event.title());
                 self.error("TV0440", *definition, message, "use another event");
@@ -61,6 +36,7 @@ impl<'a> Rules<'a> {
         }
         self.check_interrupting(event, &names);
         self.check_cancel(event, &names);
+        self.check_one_code(event, &names);
         self.check_references(event);
     }
 
@@ -111,7 +87,7 @@ impl<'a> Rules<'a> {
             "startEvent" => "isInterrupting",
             _ => return,
         };
-        let always = names.iter().find(|it| ["error", "compensate", "cancel"].contains(it));
+        let always = names.iter().find(|it| schema::INTERRUPTING.contains(it));
         if let Some(name) = always
             && !is_true(event, attribute, true)
         {

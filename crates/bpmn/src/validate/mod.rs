@@ -13,6 +13,7 @@ mod fan;
 mod flow;
 mod gateway;
 mod graph;
+mod ignored;
 
 use crate::{
     dialect::Dialect,
@@ -29,6 +30,7 @@ pub(crate) fn validate(files: &Files<'_>, sink: &Sink) {
         let root = document.root();
         collaboration::check(root, files, sink);
         data::check(root, files, sink);
+        ignored::check(root, files, sink);
         for process in root.all("process") {
             let graph = Graph::new(process, files);
             let rules = Rules { files, sink, graph: &graph, dialect: *dialect };
@@ -73,6 +75,7 @@ impl<'a> Rules<'a> {
                 self.check_boundaries(node);
             }
             if schema::is_a(node.name(), "subProcess") {
+                self.check_kind(node);
                 self.container(node);
             }
         }

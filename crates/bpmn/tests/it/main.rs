@@ -12,3 +12,4 @@ mod native;
 mod report;
 mod scopes;
 mod suites;
+mod support;

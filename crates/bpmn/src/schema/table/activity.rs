@@ -1,6 +1,6 @@
 //! Activities and their loops.
 
-use super::{executed, many, may, maybe, one, silent};
+use super::{executed, idle, many, may, maybe, one, silent};
 use crate::schema::{
     Content, Kind,
     Type::{Bool, Int, OneOf, Ref, Text},
@@ -26,23 +26,25 @@ pub(super) const KINDS: &[Kind] =
         executed("task", "activity"),
         executed("manualTask", "task").note("passes through: nobody tells the engine about it"),
         executed("serviceTask", "task")
-            .attributes(&[may("implementation", Text), may("operationRef", Ref(&["operation"]))]),
+            .attributes(&[may("implementation", Text), idle("operationRef", Ref(&["operation"]))]),
         executed("sendTask", "task").attributes(&[
             may("implementation", Text),
             may("messageRef", Ref(&["message"])),
-            may("operationRef", Ref(&["operation"])),
+            idle("operationRef", Ref(&["operation"])),
         ]),
         executed("receiveTask", "task").attributes(&[
-            may("implementation", Text),
+            idle("implementation", Text),
             may("instantiate", Bool),
             may("messageRef", Ref(&["message"])),
-            may("operationRef", Ref(&["operation"])),
+            idle("operationRef", Ref(&["operation"])),
         ]),
         executed("userTask", "task")
-            .attributes(&[may("implementation", Text)])
+            .attributes(&[idle("implementation", Text)])
             .children(&[many("rendering")]),
         silent("rendering", "baseElement").note("forms belong to the user interface"),
-        executed("businessRuleTask", "task").attributes(&[may("implementation", Text)]),
+        executed("businessRuleTask", "task")
+            .attributes(&[may("implementation", Text)])
+            .note("makes a decision of the DMN files deployed with it; otherwise workers do it"),
         executed("scriptTask", "task")
             .attributes(&[may("scriptFormat", Text)])
             .children(&[maybe("script")]),
@@ -51,7 +53,9 @@ pub(super) const KINDS: &[Kind] =
         executed("subProcess", "activity")
             .attributes(&[may("triggeredByEvent", Bool)])
             .children(&[many("laneSet"), many("flowElement"), many("artifact")]),
-        executed("transaction", "subProcess").attributes(&[may("method", Text)]),
+        executed("transaction", "subProcess")
+            .attributes(&[idle("method", Text)])
+            .note("cancelled by compensation, whatever `method` says"),
         executed("adHocSubProcess", "subProcess")
             .attributes(&[
                 may("cancelRemainingInstances", Bool),

@@ -1,6 +1,6 @@
 //! Collaborations, choreographies and artifacts.
 
-use super::{executed, many, may, maybe, must, one, silent, some};
+use super::{executed, idle, many, may, maybe, must, one, silent, some};
 use crate::schema::{
     Content, Kind,
     Type::{Bool, Int, OneOf, Ref, Text},
@@ -13,7 +13,7 @@ pub(super) const KINDS: &[Kind] = &[
         .attributes(&[
             must("sourceRef", Ref(&["baseElement"])),
             must("targetRef", Ref(&["baseElement"])),
-            may("associationDirection", OneOf(&["None", "One", "Both"])),
+            idle("associationDirection", OneOf(&["None", "One", "Both"])),
         ])
         .note("executed where it leads from a compensation event to its handler"),
     silent("group", "artifact").attributes(&[may("categoryValueRef", Ref(&["categoryValue"]))]),
@@ -49,12 +49,14 @@ pub(super) const KINDS: &[Kind] = &[
         .attributes(&[may("minimum", Int(0)), may("maximum", Int(1))]),
     silent("interfaceRef", "").content(Content::Ref(&["interface"])),
     silent("endPointRef", "").content(Content::Ref(&["endPoint"])),
-    silent("messageFlow", "baseElement").attributes(&[
-        may("name", Text),
-        must("sourceRef", Ref(&["participant", "activity", "anyEvent", "conversationNode"])),
-        must("targetRef", Ref(&["participant", "activity", "anyEvent", "conversationNode"])),
-        may("messageRef", Ref(&["message"])),
-    ]),
+    silent("messageFlow", "baseElement")
+        .attributes(&[
+            may("name", Text),
+            must("sourceRef", Ref(&["participant", "activity", "anyEvent", "conversationNode"])),
+            must("targetRef", Ref(&["participant", "activity", "anyEvent", "conversationNode"])),
+            may("messageRef", Ref(&["message"])),
+        ])
+        .note("checked against its ends; it does not restrict who gets a message"),
     silent("participantAssociation", "baseElement")
         .children(&[one("innerParticipantRef"), one("outerParticipantRef")]),
     silent("innerParticipantRef", "").content(Content::Ref(&["participant"])),

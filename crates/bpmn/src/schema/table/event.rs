@@ -1,6 +1,6 @@
 //! Events and what they are about.
 
-use super::{executed, many, may, maybe, must, one, silent};
+use super::{executed, idle, many, may, maybe, must, one, silent};
 use crate::schema::{
     Content, Kind,
     Type::{Bool, Ref, Text},
@@ -59,17 +59,17 @@ pub(super) const KINDS: &[Kind] = &[
     executed("cancelEventDefinition", "eventDefinition"),
     executed("terminateEventDefinition", "eventDefinition"),
     executed("message", "rootElement")
-        .attributes(&[may("name", Text), may("itemRef", Ref(&["itemDefinition"]))]),
+        .attributes(&[may("name", Text), idle("itemRef", Ref(&["itemDefinition"]))]),
     executed("signal", "rootElement")
-        .attributes(&[may("name", Text), may("structureRef", Ref(&["itemDefinition"]))]),
+        .attributes(&[may("name", Text), idle("structureRef", Ref(&["itemDefinition"]))]),
     executed("error", "rootElement").attributes(&[
         may("name", Text),
         may("errorCode", Text),
-        may("structureRef", Ref(&["itemDefinition"])),
+        idle("structureRef", Ref(&["itemDefinition"])),
     ]),
     executed("escalation", "rootElement").attributes(&[
         may("name", Text),
         may("escalationCode", Text),
-        may("structureRef", Ref(&["itemDefinition"])),
+        idle("structureRef", Ref(&["itemDefinition"])),
     ]),
 ];

@@ -1,6 +1,6 @@
 //! What everything else stands on: definitions, expressions, services, resources.
 
-use super::{executed, many, may, maybe, must, one, silent, some};
+use super::{executed, idle, many, may, maybe, must, one, silent, some};
 use crate::schema::{
     Content, Kind,
     Type::{Bool, Id, OneOf, Ref, Text, Uri},
@@ -24,9 +24,9 @@ pub(super) const KINDS: &[Kind] = &[
             may("name", Text),
             must("targetNamespace", Uri),
             may("expressionLanguage", Uri),
-            may("typeLanguage", Uri),
-            may("exporter", Text),
-            may("exporterVersion", Text),
+            idle("typeLanguage", Uri),
+            idle("exporter", Text),
+            idle("exporterVersion", Text),
         ])
         .children(&[many("import"), many("extension"), many("rootElement"), many("relationship")]),
     silent("import", "")
@@ -44,7 +44,7 @@ pub(super) const KINDS: &[Kind] = &[
     silent("source", "").content(Content::Text),
     silent("target", "").content(Content::Text),
     executed("expression", "baseElement")
-        .attributes(&[may("language", Uri), may("evaluatesToTypeRef", Text)])
+        .attributes(&[may("language", Uri), idle("evaluatesToTypeRef", Text)])
         .content(Content::Any),
     executed("formalExpression", "expression").content(Content::Any),
     silent("itemDefinition", "rootElement")

@@ -15,15 +15,19 @@ use crate::report::Verdict;
 
 /// Every element and abstract type.
 pub fn kinds() -> impl Iterator<Item = &'static Kind> {
-    let tables = [
-        foundation::KINDS,
-        process::KINDS,
-        activity::KINDS,
-        event::KINDS,
-        data::KINDS,
-        collaboration::KINDS,
-    ];
-    tables.into_iter().flatten()
+    groups().into_iter().flat_map(|(_, kinds)| kinds)
+}
+
+/// Every element and abstract type, by what they are about.
+pub fn groups() -> [(&'static str, &'static [Kind]); 6] {
+    [
+        ("Processes, flows and gateways", process::KINDS),
+        ("Activities and loops", activity::KINDS),
+        ("Events", event::KINDS),
+        ("Data and correlation", data::KINDS),
+        ("Collaborations, choreographies and artifacts", collaboration::KINDS),
+        ("Definitions, expressions, services and resources", foundation::KINDS),
+    ]
 }
 
 /// An element that does what the standard says.
@@ -63,11 +67,16 @@ impl Kind {
 }
 
 const fn may(name: &'static str, value: Type) -> AttributeRule {
-    AttributeRule { name, required: false, value }
+    AttributeRule { name, required: false, value, verdict: Verdict::Executed }
 }
 
 const fn must(name: &'static str, value: Type) -> AttributeRule {
-    AttributeRule { name, required: true, value }
+    AttributeRule { required: true, ..may(name, value) }
+}
+
+/// An attribute that changes nothing.
+const fn idle(name: &'static str, value: Type) -> AttributeRule {
+    AttributeRule { verdict: Verdict::NoEffect, ..may(name, value) }
 }
 
 const fn one(name: &'static str) -> ChildRule {

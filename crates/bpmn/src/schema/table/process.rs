@@ -1,6 +1,6 @@
 //! Processes, sequence flows and gateways.
 
-use super::{executed, many, may, maybe, must, silent};
+use super::{executed, idle, many, may, maybe, must, silent};
 use crate::schema::{
     Content, Kind,
     Type::{Bool, OneOf, Ref, Text},
@@ -22,9 +22,9 @@ pub(super) const KINDS: &[Kind] = &[
     executed("process", "callableElement")
         .attributes(&[
             may("processType", OneOf(&["None", "Public", "Private"])),
-            may("isClosed", Bool),
+            idle("isClosed", Bool),
             may("isExecutable", Bool),
-            may("definitionalCollaborationRef", Ref(&["collaboration"])),
+            idle("definitionalCollaborationRef", Ref(&["collaboration"])),
         ])
         .children(&[
             maybe("auditing"),
@@ -49,7 +49,7 @@ pub(super) const KINDS: &[Kind] = &[
         .attributes(&[may("scriptLanguage", Text)])
         .children(&[maybe("script")]),
     executed("globalUserTask", "globalTask")
-        .attributes(&[may("implementation", Text)])
+        .attributes(&[idle("implementation", Text)])
         .children(&[many("rendering")]),
     silent("laneSet", "baseElement")
         .attributes(&[may("name", Text)])
@@ -79,7 +79,7 @@ pub(super) const KINDS: &[Kind] = &[
         .attributes(&[
             must("sourceRef", Ref(&["flowNode"])),
             must("targetRef", Ref(&["flowNode"])),
-            may("isImmediate", Bool),
+            idle("isImmediate", Bool),
         ])
         .children(&[maybe("conditionExpression")]),
     executed("conditionExpression", "expression").content(Content::Any),
@@ -95,8 +95,10 @@ pub(super) const KINDS: &[Kind] = &[
         .attributes(&[may("default", Ref(&["sequenceFlow"]))])
         .children(&[maybe("activationCondition")]),
     executed("activationCondition", "expression").content(Content::Any),
-    executed("eventBasedGateway", "gateway").attributes(&[
-        may("instantiate", Bool),
-        may("eventGatewayType", OneOf(&["Exclusive", "Parallel"])),
-    ]),
+    executed("eventBasedGateway", "gateway")
+        .attributes(&[
+            may("instantiate", Bool),
+            may("eventGatewayType", OneOf(&["Exclusive", "Parallel"])),
+        ])
+        .note("rejected where it is `Parallel`: several events that start one instance together"),
 ];

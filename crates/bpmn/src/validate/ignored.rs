@@ -1,0 +1,168 @@
+//! What a model says that would change something elsewhere, and does not here. It is never passed
+//! over in silence: it is a warning, or an error where going on would be wrong.
+
+use super::Rules;
+use crate::{
+    files::Files,
+    lower::is_true,
+    report::Sink,
+    schema,
+    xml::{Node, Ns},
+};
+
+/// Checks everything in a file but what nobody means to run.
+pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let drawings = root.children().filter(|it| it.is("process") && sink.is_drawing(*it));
+    let drawings: Vec<_> = drawings.collect();
+    let is_drawn = |it: Node<'a>| {
+        let mut around = it.ancestors();
+        !drawings.is_empty() && around.any(|it| drawings.contains(&it))
+    };
+    for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn && !is_drawn(*it)) {
+        match node.name() {
+            "extension" => must_understand(node, sink),
+            "correlationSubscription" | "correlationKey" => correlation(node, sink),
+            "humanPerformer" | "potentialOwner" => role(node, sink),
+            "messageFlow" => message_flow(node, files, sink),
+            name if schema::is_a(name, "flowNode") => associations(node, files, sink),
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Rules<'a> {
+    /// Checks what a kind of sub-process cannot be at the same time.
+    pub(super) fn check_kind(&self, container: Node<'a>) {
+        if is_true(container, "triggeredByEvent", false) && !container.is("subProcess") {
+            let message = format!("{} cannot be an event sub-process too", container.title());
+            let help = "put it into an event sub-process";
+            self.error("TV0810", container, message, help);
+        }
+        let method = container.attr("method").unwrap_or("##Compensate");
+        if container.is("transaction") && !method.eq_ignore_ascii_case("##Compensate") {
+            let message =
+                format!("{} is undone by compensation, not by {method}", container.title());
+            self.sink.warn("TV0811", container, message, "write method=\"##Compensate\"");
+        }
+    }
+
+    /// Of several errors, or several escalations, in one event only the first would be caught.
+    pub(super) fn check_one_code(&self, event: Node<'a>, names: &[&str]) {
+        if !schema::is_a(event.name(), "catchEvent") {
+            return;
+        }
+        for what in ["error", "escalation"] {
+            if names.iter().filter(|it| **it == what).count() > 1 {
+                let message = format!("{} catches several kinds of {what}", event.title());
+                let help = "catch all of them without a code, or give each an event of its own";
+                self.error("TV0812", event, message, help);
+            }
+        }
+    }
+}
+
+fn must_understand(extension: Node<'_>, sink: &Sink) {
+    if is_true(extension, "mustUnderstand", false) {
+        let definition = extension.attr("definition").unwrap_or_default();
+        let message = format!("the extension '{definition}' must be understood, and is not");
+        sink.error(
+            "TV0813",
+            extension,
+            message,
+            "set mustUnderstand to false if it can be ignored",
+        );
+    }
+}
+
+fn correlation(node: Node<'_>, sink: &Sink) {
+    let message = format!("{} has no effect: messages are not matched by it", node.title());
+    sink.warn("TV0814", node, message, "say by tv:correlation what must match");
+}
+
+/// Who does a task is read from expressions in user tasks.
+fn role(role: Node<'_>, sink: &Sink) {
+    let owner = role.parent();
+    if !owner.is_some_and(|it| it.is_any(&["userTask", "globalUserTask"])) {
+        let message = format!("{} has no effect outside user tasks", role.title());
+        sink.warn("TV0815", role, message, "say it in the user tasks");
+    } else if role.child("resourceRef").is_some() {
+        let message = format!("{} names a resource, which assigns nobody", role.title());
+        sink.warn("TV0815", role, message, "name people by a resourceAssignmentExpression");
+    }
+}
+
+/// Messages find each other by name, so both ends of a flow must mean the same.
+fn message_flow<'a>(flow: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let end = |name| {
+        let node = files.resolve(flow, flow.attr(name)?)?;
+        let definition = node.child("messageEventDefinition").unwrap_or(node);
+        let message = files.resolve_as(node, definition.attr("messageRef")?, "message")?;
+        Some((node, message.attr("name").or_else(|| message.id())?))
+    };
+    if let (Some((source, sent)), Some((target, awaited))) = (end("sourceRef"), end("targetRef"))
+        && sent != awaited
+    {
+        let message = format!(
+            "{} leads message '{sent}' of {} to {}, which waits for '{awaited}'",
+            flow.title(),
+            source.title(),
+            target.title()
+        );
+        sink.warn("TV0816", flow, message, "let both refer to the same message");
+    }
+}
+
+/// Data associations copy nothing. That makes no difference where a name stays the same, because
+/// activities see the variables around them anyway.
+fn associations<'a>(node: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let is_association = |it: &Node<'a>| {
+        it.is_any(&["dataInputAssociation", "dataOutputAssociation"])
+            && changes(*it, files)
+            && !feeds_loop(node, *it)
+    };
+    if let Some(association) = node.children().find(is_association) {
+        let message = format!(
+            "{} of {} copies nothing: variables are seen where they are",
+            association.name(),
+            node.title()
+        );
+        let help = "map it by tv:input or tv:output if it changes a name or a value";
+        sink.warn("TV0817", association, message, help);
+    }
+}
+
+/// Whether an association would give something another name or value.
+fn changes<'a>(association: Node<'a>, files: &Files<'a>) -> bool {
+    if association.child("transformation").is_some() || association.child("assignment").is_some() {
+        return true;
+    }
+    let name = |end: &'static str| {
+        let reference = association.child(end)?;
+        let data = files.resolve(reference, reference.text())?;
+        data.attr("name").or_else(|| data.id())
+    };
+    match (name("sourceRef"), name("targetRef")) {
+        (Some(source), Some(target)) => source != target && !is_technical(target, source),
+        _ => false,
+    }
+}
+
+/// Modelers invent a property for the end of an association that nobody named.
+fn is_technical(target: &str, source: &str) -> bool {
+    let invented = |it: &str| it.starts_with("__") || it.starts_with("Property_");
+    invented(target) || invented(source)
+}
+
+/// Whether a loop reads its list through the association, which it does.
+fn feeds_loop(activity: Node<'_>, association: Node<'_>) -> bool {
+    let Some(several) = activity.child("multiInstanceLoopCharacteristics") else { return false };
+    let lists = ["loopDataInputRef", "loopDataOutputRef"];
+    let mut lists = lists.into_iter().filter_map(|it| several.child(it)).map(|it| it.text().trim());
+    let ends = ["sourceRef", "targetRef"];
+    let ends: Vec<_> = ends
+        .into_iter()
+        .filter_map(|it| association.child(it))
+        .map(|it| it.text().trim())
+        .collect();
+    lists.any(|it| ends.contains(&it))
+}
