@@ -219,6 +219,9 @@ impl<'a> Compiler<'a> {
         let domain = self.part(node, "in", names, reads);
         let mut inside = names.clone();
         inside.add("item");
+        for entry in &self.entries {
+            inside.add(entry);
+        }
         // What it reads may be an entry of the items, so nobody can say that it is not declared.
         let condition = self.part(node, "match", &inside, &mut Reads::new());
         Logic::Filter(Box::new(Filter { domain, condition }))

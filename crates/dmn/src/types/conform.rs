@@ -18,6 +18,16 @@ pub(crate) struct Conform<'c, 's> {
 /// Why a value is not of a type.
 type Mismatch = String;
 
+/// What a value is; of a function also how many arguments it takes, which is what mostly differs.
+fn describe(value: &FeelValue) -> String {
+    match value {
+        FeelValue::Function(function) if !function.parameters().is_empty() => {
+            format!("a function of {}", function.parameters().len())
+        }
+        _ => value.kind().to_owned(),
+    }
+}
+
 impl Conform<'_, '_> {
     /// The value as one of this type: as it is, the only item of a list, a list of the only item, or
     /// a date as its midnight. Null is of every type.
@@ -57,18 +67,20 @@ impl Conform<'_, '_> {
         let known = types.get(of);
         let within = match &known.shape {
             Shape::Plain(plain) if plain.accepts(value) => None,
-            Shape::Plain(plain) => Some(format!("{} is not {plain}", value.kind())),
+            Shape::Plain(plain) => Some(format!("expected {plain}, found {}", value.kind())),
             Shape::Same(other) => self.mismatch(*other, value)?,
             Shape::List(item) => match value {
                 FeelValue::List(items) => self.item_mismatch(*item, items)?,
-                other => Some(format!("{} is not a list", other.kind())),
+                other => Some(format!("expected a list, found {}", other.kind())),
             },
             Shape::Context(entries) => match value {
                 FeelValue::Context(context) => self.entry_mismatch(entries, context)?,
-                other => Some(format!("{} is not a context", other.kind())),
+                other => Some(format!("expected a context, found {}", other.kind())),
             },
             Shape::Function { .. } if types.feel(of).includes(value) => None,
-            Shape::Function { .. } => Some(format!("{} is no such function", value.kind())),
+            Shape::Function { .. } => {
+                Some(format!("expected {}, found {}", types.feel(of), describe(value)))
+            }
         };
         if within.is_some() {
             return Ok(within);
