@@ -9,8 +9,11 @@ use crate::{
     lower::{self, Lowered},
     report::{Process, Report, Sink},
     schema, validate,
-    xml::{self, Node, Ns},
+    xml::{self, Node, Ns, Severity},
 };
+
+/// All plans of a deployment together have no more nodes than this.
+const PLAN_NODES_MAX: usize = 200_000;
 
 /// Reads files that are deployed together. All problems of all files are reported; there are
 /// processes only where none of them is an error.
@@ -35,7 +38,7 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     }
     validate::validate(&known, &sink);
     let cx = lower::Context { files: &known, options, sink: &sink };
-    let lowered: Vec<_> = known.processes().map(|it| (it, lower::lower(cx, it))).collect();
+    let lowered = lower_all(cx, &known);
     let elements = documents.iter().flat_map(|it| schema::answers(it, &sink)).collect();
     if !sink.has_errors() {
         analysis::analyse(&lowered, &known, options, &sink);
@@ -58,6 +61,28 @@ fn spare_drawings(files: &Files<'_>, sink: &Sink) {
             sink.spare(process);
         }
     }
+}
+
+/// Lowers every process, until all plans together have become absurdly large: each has in it what it
+/// calls as gosubs, so that a small file can ask for the square of itself.
+fn lower_all<'a>(cx: lower::Context<'a>, files: &'a Files<'a>) -> Vec<(Node<'a>, Lowered<'a>)> {
+    let mut all = Vec::new();
+    let mut nodes = 0;
+    for process in files.processes() {
+        let lowered = lower::lower(cx, process);
+        nodes += lowered.plan.nodes.len();
+        all.push((process, lowered));
+        if nodes > PLAN_NODES_MAX {
+            let message = format!(
+                "the processes up to {} have more than {PLAN_NODES_MAX} nodes, those they call counted",
+                process.title()
+            );
+            let help = "make gosubs calls of processes of their own";
+            cx.sink.add(Severity::Error, "TV0433", process, process.place(), message, help);
+            break;
+        }
+    }
+    all
 }
 
 fn process(node: Node<'_>, lowered: Lowered<'_>) -> Process {

@@ -77,3 +77,25 @@ fn files_without_a_process_are_refused() {
     assert_eq!(errors(&file("<message id='m'/>")), ["TV0401"]);
     assert_eq!(errors("<a/>"), ["TV0105"]);
 }
+
+#[test]
+fn a_chain_of_gosubs_cannot_ask_for_the_square_of_its_file() {
+    let body: String = (0..500).fold(String::new(), |text, it| {
+        let next = it + 1;
+        text + &format!(
+            "<process id='q{it}' isExecutable='true'><startEvent id='s{it}'/><callActivity id='c{it}' \
+             calledElement='q{next}' t:gosub='true'/></process>"
+        )
+    });
+    let xml = format!(
+        "<definitions xmlns='http://www.omg.org/spec/BPMN/20100524/MODEL' \
+         xmlns:t='urn:travertine:bpmn:1' targetNamespace='urn:x'>{body}\
+         <process id='q500' isExecutable='true'><startEvent id='s'/></process></definitions>"
+    );
+    let report = read(&[("chain.bpmn", xml.as_bytes())], &Options::default());
+    assert!(
+        report.diagnostics.iter().any(|it| it.code == "TV0433"),
+        "{:?}",
+        report.diagnostics.len()
+    );
+}
