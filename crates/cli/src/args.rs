@@ -19,6 +19,7 @@ use crate::{clock, pairs};
 Examples:
   travertine check order.bpmn                  what becomes of every element
   travertine run order.bpmn --var amount=250   run it in memory, asking you what it waits for
+  travertine draw order.bpmn -o order.svg      a picture of it
   travertine eval 'sum([1, 2, 3])'             what an expression gives
   travertine decide dish.dmn --var guests=8    what a decision gives, and by which rules
   travertine help run                          all about running"
@@ -36,6 +37,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(Check),
     Run(Run),
+    Draw(Draw),
     Eval(Eval),
     Decide(Decide),
 }
@@ -135,6 +137,66 @@ pub(crate) struct Run {
     /// Ask nothing, even at a terminal
     #[arg(long)]
     pub(crate) until_idle: bool,
+}
+
+/// Draw a model
+///
+/// Where the model has diagram data, things are where its modeler put them; otherwise they are laid
+/// out from left to right. With --run, or anything to run with, an instance is run in memory as
+/// `travertine run` does, and the picture shows its tokens, how often each element was entered, the
+/// flows it took, and incidents.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  drawn
+  1  the file is no XML, or the model is rejected and cannot be run for the picture
+  2  the arguments make no sense, a file cannot be read or written, or an answer does not fit
+
+Examples:
+  travertine draw order.bpmn > order.svg
+  travertine draw order.bpmn -o order.png
+  travertine draw order.bpmn --answers order.answers.json -o order.svg
+  travertine draw shop.bpmn --process order --layout -o order.svg")]
+pub(crate) struct Draw {
+    /// The model; further files are only deployed with it when it is run
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Where to: a file that ends in .svg or .png; otherwise SVG goes to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// The process to draw, and to start, where the file holds several
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) process: Option<String>,
+
+    /// Lay everything out anew, whatever the model says
+    #[arg(long)]
+    pub(crate) layout: bool,
+
+    /// Run an instance and show what it does
+    #[arg(long)]
+    pub(crate) run: bool,
+
+    /// The start event that counts as triggered, where it is not the plain one
+    #[arg(long, value_name = "ID")]
+    pub(crate) start: Option<String>,
+
+    /// A variable to start with: JSON where the value is JSON, otherwise text
+    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
+    pub(crate) vars: Vec<(Name, Value)>,
+
+    /// A JSON object of variables to start with; `-` is standard input
+    #[arg(long = "vars", value_name = "FILE")]
+    pub(crate) vars_file: Option<PathBuf>,
+
+    /// What to answer when it waits, as a JSON list; `-` is standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) answers: Option<PathBuf>,
+
+    /// The time at which the run begins, instead of the time of this machine
+    #[arg(long, value_name = "TIME", value_parser = clock::date)]
+    pub(crate) now: Option<Timestamp>,
 }
 
 /// Evaluate an expression

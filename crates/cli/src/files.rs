@@ -53,6 +53,12 @@ impl Models {
         travertine_bpmn::read(&files, &travertine_bpmn::Options::default())
     }
 
+    /// The name and the content of the first of them.
+    pub(crate) fn first(&self) -> (&str, &[u8]) {
+        let (name, bytes) = self.all.first().expect("there is always a file");
+        (name, bytes)
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|(name, _)| name.as_str())
     }

@@ -1,4 +1,4 @@
-//! The binary `travertine`: checks BPMN models and runs them, evaluates expressions and makes
+//! The binary `travertine`: checks BPMN models, runs and draws them, evaluates expressions and makes
 //! decisions.
 //!
 //! `args` says what can be asked, a module for each command does it, `status` says how it went. All
@@ -11,6 +11,7 @@ mod check;
 mod clock;
 mod decide;
 mod diagnostic;
+mod draw;
 mod eval;
 mod feel;
 mod files;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let done = match &args.command {
         Command::Check(check) => check::check(check, &out),
         Command::Run(run) => run::run(run, &out, &err),
+        Command::Draw(draw) => draw::draw(draw, &out, &err),
         Command::Eval(eval) => eval::eval(eval, &out, &err),
         Command::Decide(decide) => decide::decide(decide, &out, &err),
     };

@@ -25,7 +25,7 @@ use crate::{
 };
 use answers::Answers;
 use watch::{Shown, Watch};
-use world::World;
+pub(crate) use world::World;
 
 /// Runs a process of the files.
 pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status> {
@@ -36,17 +36,10 @@ pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status
         return Ok(Status::Rejected);
     }
     warn(&report, args.json, err);
-    let process = choice::process(&report, args.process.as_deref())?;
-    let start = choice::start(process, args.start.as_deref())?;
-    let variables = variables(args)?;
-    let answers = args.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
-
     let watch = Watch::new(shown(args), args.json, out.clone());
     let record = watch.record();
     let mut world = World::new(args.now.unwrap_or_else(clock::now), watch);
-    world.deploy(&report.processes)?;
-    world.start(&process.id, start, variables)?;
-    answers.give(&mut world, out)?;
+    begin(args, &report, &mut world, out)?;
     let left = if asks(args) { dialog::talk(&mut world, &mut Prompt::new()?, out)? } else { None };
     if args.json {
         out.line(json::pretty(&outcome::data(&world, &report, record.take())));
@@ -54,6 +47,22 @@ pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status
         outcome::text(&world, out);
     }
     Ok(left.unwrap_or_else(|| outcome::status(&world)))
+}
+
+/// Starts what the arguments ask for and gives the answers they name.
+pub(crate) fn begin(
+    args: &args::Run,
+    report: &Report,
+    world: &mut World,
+    out: &Screen,
+) -> Result<()> {
+    let process = choice::process(report, args.process.as_deref())?;
+    let start = choice::start(process, args.start.as_deref())?;
+    let variables = variables(args)?;
+    let answers = args.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
+    world.deploy(&report.processes)?;
+    world.start(&process.id, start, variables)?;
+    answers.give(world, out)
 }
 
 fn shown(args: &args::Run) -> Shown {
@@ -65,7 +74,8 @@ fn asks(args: &args::Run) -> bool {
     !args.json && !args.until_idle && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-fn reject(report: &Report, models: &Models, json: bool, out: &Screen, err: &Screen) {
+/// Says why a model cannot run.
+pub(crate) fn reject(report: &Report, models: &Models, json: bool, out: &Screen, err: &Screen) {
     if json {
         out.line(json::pretty(&outcome::rejected(report)));
         return;

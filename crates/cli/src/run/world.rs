@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use travertine_bpmn::Process;
 use travertine_expr::Name;
 use travertine_kernel::Assignments;
-use travertine_runtime::{Error, InstanceId, Record, Sandbox, Start, Timestamp};
+use travertine_runtime::{Error, InstanceId, Record, Sandbox, Start, Timestamp, Turned};
 
 use super::{pending, pending::Pending, watch::Watch};
 
@@ -21,10 +21,16 @@ pub(crate) struct World {
 impl World {
     /// A world at that time, in which nothing is deployed.
     pub(crate) fn new(now: Timestamp, mut watch: Watch) -> Self {
-        let mut sandbox = Sandbox::new(now);
         if watch.is_needed() {
-            sandbox.observe(move |turned| watch.see(turned));
+            return Self::observed(now, move |turned| watch.see(turned));
         }
+        Self { sandbox: Sandbox::new(now), main: InstanceId(0), restless: None }
+    }
+
+    /// Such a world, in which someone looks on.
+    pub(crate) fn observed(now: Timestamp, look: impl FnMut(Turned<'_>) + 'static) -> Self {
+        let mut sandbox = Sandbox::new(now);
+        sandbox.observe(look);
         Self { sandbox, main: InstanceId(0), restless: None }
     }
 

@@ -1,0 +1,124 @@
+//! What instances have done, by the ids of the model.
+
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+
+use travertine_draw::Marks;
+use travertine_kernel::{Event, FlowId, NodeId, Plan, ROOT, Role, TokenId};
+use travertine_runtime::{InstanceId, Sandbox, Turned};
+
+/// Looks on while instances run. Shared by whoever looks on and whoever wants to know.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Journal(Rc<RefCell<Noted>>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    marks: Marks,
+    tokens: BTreeMap<(InstanceId, TokenId), Seen>,
+}
+
+/// Where a token is.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    node: NodeId,
+    /// Whether it waits at a join. Of the tokens that a join takes together only one counts.
+    parked: bool,
+}
+
+impl Journal {
+    pub(super) fn note(&self, turned: Turned<'_>) {
+        let noted = &mut *self.0.borrow_mut();
+        for event in turned.events {
+            noted.note(turned.instance, &turned.definition.plan, event);
+        }
+    }
+
+    /// What was noted, and where tokens are now.
+    pub(super) fn marks(&self, sandbox: &Sandbox) -> Marks {
+        let mut marks = self.0.borrow().marks.clone();
+        for record in sandbox.instances() {
+            let (plan, state) = (record.plan(), &record.state);
+            for (id, token) in &state.tokens {
+                // Whoever hosts others is where they are; whoever stands beside waits only in case.
+                let flows = match token.role {
+                    Role::Flow | Role::Run(_) | Role::Branch(_) => true,
+                    Role::Guard(_) | Role::Start | Role::Compensation => false,
+                };
+                if flows && *id != ROOT && !state.scopes.contains_key(id) {
+                    let name = plan.node(token.node).name.to_string();
+                    marks.nodes.entry(name).or_default().tokens += 1;
+                }
+            }
+            for trouble in record.troubles() {
+                if let Some(token) = state.tokens.get(&trouble.token) {
+                    let name = plan.node(token.node).name.to_string();
+                    marks.nodes.entry(name).or_default().incidents += 1;
+                }
+            }
+        }
+        marks
+    }
+}
+
+impl Noted {
+    fn note(&mut self, instance: InstanceId, plan: &Plan, event: &Event) {
+        match event {
+            Event::TokenCreated { token, node, role, via, .. } => {
+                self.take(plan, *via);
+                self.tokens.insert((instance, *token), Seen { node: *node, parked: false });
+                let single = plan.node(*node).repeat.is_none();
+                match role {
+                    // The main token of several runs only waits for them.
+                    Role::Flow | Role::Branch(_) if single && *token != ROOT => {
+                        self.visit(plan, *node);
+                    }
+                    Role::Run(_) => self.visit(plan, *node),
+                    Role::Flow
+                    | Role::Branch(_)
+                    | Role::Guard(_)
+                    | Role::Start
+                    | Role::Compensation => {}
+                }
+            }
+            Event::TokenMoved { token, via, to } => {
+                self.take(plan, *via);
+                let seen = Seen { node: *to, parked: false };
+                let before = self.tokens.insert((instance, *token), seen);
+                if let Some(before) = before.filter(|it| it.parked) {
+                    self.visit(plan, before.node);
+                }
+                if plan.node(*to).repeat.is_none() {
+                    self.visit(plan, *to);
+                }
+            }
+            Event::TokenPromoted { token } => {
+                if let Some(seen) = self.tokens.get(&(instance, *token)).copied() {
+                    self.visit(plan, seen.node);
+                }
+            }
+            Event::TokenParked { token, .. } => {
+                if let Some(seen) = self.tokens.get_mut(&(instance, *token))
+                    && !std::mem::replace(&mut seen.parked, true)
+                {
+                    let name = plan.node(seen.node).name.to_string();
+                    let mark = self.marks.nodes.entry(name).or_default();
+                    mark.visits = mark.visits.saturating_sub(1);
+                }
+            }
+            Event::TokenGone { token, .. } => {
+                self.tokens.remove(&(instance, *token));
+            }
+            _ => {}
+        }
+    }
+
+    fn visit(&mut self, plan: &Plan, node: NodeId) {
+        let name = plan.node(node).name.to_string();
+        self.marks.nodes.entry(name).or_default().visits += 1;
+    }
+
+    fn take(&mut self, plan: &Plan, flow: Option<FlowId>) {
+        if let Some(flow) = flow {
+            *self.marks.flows.entry(plan.flow(flow).name.to_string()).or_default() += 1;
+        }
+    }
+}

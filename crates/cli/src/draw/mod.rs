@@ -1,0 +1,136 @@
+//! `travertine draw`: a model as a picture, with what an instance of it has done.
+//!
+//! The picture is the drawing crate's; here an instance is run for it, `journal` notes what it does,
+//! and the result goes where it was asked for.
+
+mod journal;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+use travertine_draw::{Error, Marks, Options, Picture};
+
+use crate::{
+    args, clock, diagnostic,
+    files::Models,
+    run::{self, World},
+    screen::Screen,
+    status::Status,
+};
+use journal::Journal;
+
+/// Draws the first of the files.
+pub(crate) fn draw(args: &args::Draw, out: &Screen, err: &Screen) -> Result<Status> {
+    let format = Format::of(args.output.as_deref())?;
+    let models = Models::read(&args.files)?;
+    let marks = match marks(args, &models, out, err)? {
+        Run::Not => None,
+        Run::Done(marks) => Some(marks),
+        Run::Rejected => return Ok(Status::Rejected),
+    };
+    let options = Options { process: args.process.clone(), anew: args.layout, marks };
+    let (file, bytes) = models.first();
+    let picture = match travertine_draw::draw(file, bytes, &options) {
+        Ok(picture) => picture,
+        Err(Error::Unreadable(fault)) => {
+            err.line(diagnostic::text(&fault, &models, err.paint));
+            return Ok(Status::Rejected);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    for note in &picture.notes {
+        err.line(format!("{} {note}", err.paint.yellow("note:")));
+    }
+    match (&args.output, format) {
+        (None, _) => out.line(picture.svg().trim_end()),
+        (Some(path), Format::Svg) => write(path, picture.svg().as_bytes())?,
+        (Some(path), Format::Png) => write(path, &png(&picture)?)?,
+    }
+    Ok(Status::Done)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Svg,
+    Png,
+}
+
+impl Format {
+    fn of(output: Option<&Path>) -> Result<Self> {
+        let Some(path) = output else { return Ok(Self::Svg) };
+        let ending = path.extension().map(|it| it.to_string_lossy().to_ascii_lowercase());
+        match ending.as_deref() {
+            Some("svg") => Ok(Self::Svg),
+            Some("png") if cfg!(feature = "png") => Ok(Self::Png),
+            Some("png") => bail!(
+                "this build draws only SVG; build it with the feature `png`, or turn the SVG into \
+                 a PNG with a browser, `resvg` or `rsvg-convert`"
+            ),
+            _ => bail!("{} ends neither in .svg nor in .png", path.display()),
+        }
+    }
+}
+
+#[cfg(feature = "png")]
+fn png(picture: &Picture) -> Result<Vec<u8>> {
+    Ok(picture.png()?)
+}
+
+#[cfg(not(feature = "png"))]
+fn png(_: &Picture) -> Result<Vec<u8>> {
+    unreachable!("the format is refused before anything is drawn")
+}
+
+fn write(path: &PathBuf, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What came of running an instance for the picture.
+enum Run {
+    /// Nobody asked for one.
+    Not,
+    Done(Marks),
+    Rejected,
+}
+
+fn marks(args: &args::Draw, models: &Models, out: &Screen, err: &Screen) -> Result<Run> {
+    let asks = args.run
+        || args.start.is_some()
+        || !args.vars.is_empty()
+        || args.vars_file.is_some()
+        || args.answers.is_some();
+    if !asks {
+        return Ok(Run::Not);
+    }
+    let report = models.report();
+    if report.is_rejected() {
+        run::reject(&report, models, false, out, err);
+        return Ok(Run::Rejected);
+    }
+    let journal = Journal::default();
+    let notes = journal.clone();
+    let now = args.now.unwrap_or_else(clock::now);
+    let mut world = World::observed(now, move |turned| notes.note(turned));
+    run::begin(&as_run(args), &report, &mut world, out)?;
+    Ok(Run::Done(journal.marks(world.sandbox())))
+}
+
+/// The same, asked of `travertine run`.
+fn as_run(args: &args::Draw) -> args::Run {
+    args::Run {
+        files: args.files.clone(),
+        process: args.process.clone(),
+        start: args.start.clone(),
+        vars: args.vars.clone(),
+        vars_file: args.vars_file.clone(),
+        answers: args.answers.clone(),
+        now: args.now,
+        trace: false,
+        tree: false,
+        json: false,
+        until_idle: true,
+    }
+}
