@@ -2,7 +2,12 @@
 
 use travertine_bpmn::{Answer, Diagnostic, Process, Report, Severity, Verdict};
 
-use crate::{diagnostic, files::Models, paint::Paint, screen::Screen};
+use crate::{
+    diagnostic,
+    files::{Models, is_decision},
+    paint::Paint,
+    screen::Screen,
+};
 
 /// How wide a line of kinds may become.
 const LINE_CHARS_MAX: usize = 90;
@@ -39,7 +44,9 @@ fn file(report: &Report, models: &Models, name: &str, all: bool, out: &Screen) {
     for process in report.processes.iter().filter(|it| it.file == name) {
         out.line(format!("  {}", title(process)));
     }
-    if elements.is_empty() {
+    if is_decision(name) {
+        out.line("  decisions, for business rule tasks; `travertine decide` tries them");
+    } else if elements.is_empty() {
         out.line("  nothing in it could be read");
     } else if all {
         list(&elements, out);

@@ -353,3 +353,18 @@ fn a_trace_that_nobody_reads_ends_quietly() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(output.status.code().is_some_and(|it| it != 101));
 }
+
+#[test]
+fn a_business_rule_task_makes_the_decision_of_a_file_given_along_with_the_model() {
+    let both = ["examples/approval.bpmn", "examples/approval.dmn"];
+    let answers = "examples/approval.answers.json";
+    let small = travertine(&["run", both[0], both[1], "--var", "amount=50"]);
+    assert_eq!((small.status, small.out.contains("\"nobody\"")), (0, true), "{}", small.out);
+    let large = ["run", both[0], both[1], "--var", "amount=500", "--answers", answers];
+    let large = travertine(&large);
+    assert_eq!((large.status, large.out.contains("\"team lead\"")), (0, true), "{}", large.out);
+    let alone = travertine(&["run", both[0], "--var", "amount=50"]);
+    assert_eq!((alone.status, alone.err.contains("TV0720")), (1, true), "{}", alone.err);
+    let checked = travertine(&["check", both[0], both[1]]);
+    assert_eq!(checked.status, 0, "{}", checked.out);
+}
