@@ -1,5 +1,7 @@
 //! Every example of `docs/feel.md` gives what the page says.
 
+use std::fmt::Write as _;
+
 use travertine_expr::{
     Value,
     feel::{Context, Expression, FeelValue, Names, Settings},
@@ -23,7 +25,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let json = blocks("json")[0];
-        let json = Value::parse_json(json).unwrap();
+        let json = Value::parse_json(json).expect("the page has JSON in it");
         let FeelValue::Context(scope) = FeelValue::from(json) else { panic!("an object") };
         let mut names = Names::new();
         for (name, value) in scope.iter() {
@@ -40,7 +42,7 @@ impl World {
     fn value(&self, text: &str) -> FeelValue {
         let expression = Expression::parse(text, &self.names);
         let expression = expression.unwrap_or_else(|error| panic!("{text}: {error}"));
-        expression.evaluate(&self.scope, &self.settings).unwrap().value
+        expression.evaluate(&self.scope, &self.settings).expect("no example is costly").value
     }
 }
 
@@ -53,7 +55,7 @@ fn every_example_gives_what_the_page_says() {
         let (example, result) = line.rsplit_once("// ").unwrap_or_else(|| panic!("{line}"));
         let (found, expected) = (world.value(example), world.value(result));
         if found.kind() != expected.kind() || found != expected && !found.is_null() {
-            wrong += &format!("{} gives {found}\n", example.trim());
+            writeln!(wrong, "{} gives {found}", example.trim()).expect("text can be written to");
         }
         count += 1;
     }
