@@ -1,6 +1,9 @@
 //! What is worth knowing about an evaluation besides its value.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use travertine_expr::{
     Limit, Name,
@@ -18,7 +21,11 @@ const PROBLEMS_MAX: usize = 100;
 
 /// Notes what happens. Functions that the model defines note too, wherever they are called from.
 #[derive(Debug, Default)]
-pub(crate) struct Record(Mutex<Notes>);
+pub(crate) struct Record {
+    notes: Mutex<Notes>,
+    /// How many owners there are, to be asked without a lock.
+    owned: AtomicUsize,
+}
 
 #[derive(Debug, Default)]
 struct Notes {
@@ -52,8 +59,8 @@ impl Record {
         session: &mut Session<'s>,
         run: impl FnOnce(&mut Session<'s>) -> Result<T, Limit>,
     ) -> Result<T, Limit> {
-        let decision = self.notes().open.last().map(|(name, _)| Name::clone(name));
-        self.own(&Owner::Text { spot: spot.clone(), decision }, session, run)
+        let owner = |decision| Owner::Text { spot: spot.clone(), decision };
+        self.own(owner, session, run)
     }
 
     /// Evaluates something that may well become null.
@@ -62,28 +69,33 @@ impl Record {
         session: &mut Session<'s>,
         run: impl FnOnce(&mut Session<'s>) -> Result<T, Limit>,
     ) -> Result<T, Limit> {
-        self.own(&Owner::Nobody, session, run)
+        self.own(|_| Owner::Nobody, session, run)
     }
 
-    /// The session keeps warnings in a row and may drop its end again; owners follow suit.
+    /// The session keeps warnings in a row and may drop its end again; owners follow suit. Most
+    /// evaluations leave no warning, and then nothing is done: a table has thousands of them.
     fn own<'s, T>(
         &self,
-        owner: &Owner,
+        owner: impl FnOnce(Option<Name>) -> Owner,
         session: &mut Session<'s>,
         run: impl FnOnce(&mut Session<'s>) -> Result<T, Limit>,
     ) -> Result<T, Limit> {
         let start = session.warnings().len();
-        {
-            let owners = &mut self.notes().owners;
-            owners.truncate(start);
-            owners.resize(start, Owner::Unknown);
+        if self.owned.load(Ordering::Relaxed) > start {
+            self.notes().owners.truncate(start);
+            self.owned.store(start, Ordering::Relaxed);
         }
         let value = run(session)?;
         let end = session.warnings().len();
-        let owners = &mut self.notes().owners;
-        owners.resize(end, Owner::Unknown);
-        for it in owners.iter_mut().skip(start).filter(|it| matches!(it, Owner::Unknown)) {
-            *it = owner.clone();
+        if end > start {
+            let notes = &mut *self.notes();
+            let owner = owner(notes.open.last().map(|(name, _)| Name::clone(name)));
+            notes.owners.resize(end, Owner::Unknown);
+            let mine = notes.owners[start..].iter_mut();
+            for it in mine.filter(|it| matches!(it, Owner::Unknown)) {
+                *it = owner.clone();
+            }
+            self.owned.store(end, Ordering::Relaxed);
         }
         Ok(value)
     }
@@ -146,6 +158,6 @@ impl Record {
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
