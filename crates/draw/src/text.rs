@@ -80,7 +80,7 @@ pub(crate) fn wrap(text: &str, size: f64, width_max: f64, lines_max: usize) -> V
     lines
 }
 
-/// A word in pieces that fit, broken after a capital's left or a hyphen where there is one.
+/// A word in pieces that fit, broken before a capital or after a sign where there is one.
 fn pieces(word: &str, size: f64, width_max: f64) -> Vec<String> {
     let mut all = Vec::new();
     let mut rest: Vec<char> = word.chars().collect();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn words_that_are_too_long_are_broken_at_their_seams() {
-        assert_eq!(wrap("determineShippingMethod", 12.0, 90.0, 9), ["determine", "ShippingMethod"]);
+        assert_eq!(wrap("shipIt-byMail", 12.0, 60.0, 9), ["shipIt-by", "Mail"]);
         let lines = wrap(&"x".repeat(100), 12.0, 60.0, 99);
         assert!(lines.iter().all(|it| width(it, 12.0) <= 60.0), "{lines:?}");
         assert_eq!(lines.concat().len(), 100);

@@ -5,6 +5,7 @@
 mod check;
 mod decide;
 mod docs;
+mod draw;
 mod eval;
 mod run;
 

@@ -1,1 +1,126 @@
+//! Laws of laying out, over graphs of all shapes.
 
+use proptest::prelude::*;
+
+use super::graph::{Arc, Graph, Laid, Port, Spot};
+use crate::geometry::{Point, Rect};
+
+fn graphs() -> impl Strategy<Value = Graph> {
+    (1_usize..14, 1_usize..4).prop_flat_map(|(count, lanes)| {
+        let spot = (0..4_usize, 0..lanes).prop_map(|(kind, lane)| match kind {
+            0 => {
+                Spot { width: 36.0, height: 36.0, slot: 80.0, below: 20.0, lane, ..Spot::default() }
+            }
+            1 => {
+                let corners = true;
+                Spot { width: 50.0, height: 50.0, above: 18.0, lane, corners, ..Spot::default() }
+            }
+            2 => Spot { width: 300.0, height: 200.0, below: 40.0, lane, ..Spot::default() },
+            _ => Spot { width: 100.0, height: 80.0, below: 40.0, lane, ..Spot::default() },
+        });
+        let arc = (0..count, 0..count, any::<bool>(), 0..3_u8);
+        let boxes = prop::collection::vec(spot, count);
+        let arcs = prop::collection::vec(arc, 0..2 * count);
+        (boxes, arcs).prop_map(move |(boxes, arcs)| {
+            let arcs = arcs.into_iter().map(|(from, to, label, port)| Arc {
+                from,
+                to,
+                label: if label { (40.0, 13.0) } else { (0.0, 0.0) },
+                port: (port == 0 && boxes[from].height >= 80.0).then_some(Port {
+                    x: 60.0,
+                    reach: 18.0,
+                    name: 0.0,
+                }),
+            });
+            let arcs = arcs.collect();
+            Graph { boxes, arcs, lanes }
+        })
+    })
+}
+
+fn parts(way: &[Point]) -> impl Iterator<Item = (Point, Point)> {
+    way.windows(2).map(|it| (it[0], it[1]))
+}
+
+/// A box with all that must stay free around it.
+fn room(laid: &Laid, graph: &Graph, of: usize) -> Rect {
+    let (rect, spot) = (laid.boxes[of], graph.boxes[of]);
+    Rect { y: rect.y - spot.above, height: rect.height + spot.above + spot.below, ..rect }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_box_lies_on_another(graph in graphs()) {
+        let laid = graph.lay_out();
+        for one in 0..graph.boxes.len() {
+            for other in 0..one {
+                let rooms = (room(&laid, &graph, one), room(&laid, &graph, other));
+                prop_assert!(!rooms.0.grown(-0.01).overlaps(rooms.1), "{one} {other} {laid:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_run_along_the_axes_and_through_no_box(graph in graphs()) {
+        let laid = graph.lay_out();
+        for (id, arc) in graph.arcs.iter().enumerate() {
+            prop_assert!(laid.ways[id].len() >= 2);
+            for (from, to) in parts(&laid.ways[id]) {
+                let (dx, dy) = ((from.x - to.x).abs(), (from.y - to.y).abs());
+                prop_assert!(dx.min(dy) <= 0.5, "{arc:?} {:?}", laid.ways[id]);
+                for (other, rect) in laid.boxes.iter().enumerate() {
+                    // Lines may touch their own boxes, but not go through them.
+                    let margin = if other == arc.from || other == arc.to { -1.0 } else { -0.01 };
+                    prop_assert!(
+                        !rect.grown(margin).is_crossed(from, to),
+                        "{arc:?} goes through {other}: {:?} {:?}", laid.ways[id], laid.boxes
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_begin_and_end_at_their_boxes(graph in graphs()) {
+        let laid = graph.lay_out();
+        for (arc, way) in graph.arcs.iter().zip(&laid.ways) {
+            let touches = |rect: Rect, point: Point, reach: f64| {
+                let around = Rect { height: rect.height + reach, ..rect };
+                around.grown(0.6).is_crossed(point, point)
+            };
+            let reach = arc.port.map_or(0.0, |it| it.reach);
+            prop_assert!(touches(laid.boxes[arc.from], way[0], reach), "{arc:?} {way:?}");
+            prop_assert!(touches(laid.boxes[arc.to], way[way.len() - 1], reach), "{arc:?} {way:?}");
+        }
+    }
+
+    #[test]
+    fn boxes_keep_to_their_bands(graph in graphs()) {
+        let laid = graph.lay_out();
+        for (of, spot) in graph.boxes.iter().enumerate() {
+            let (top, bottom) = laid.lanes[spot.lane];
+            let room = room(&laid, &graph, of);
+            prop_assert!(room.y >= top - 0.01 && room.bottom() <= bottom + 0.01, "{of} {laid:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_graph_is_laid_out_alike(graph in graphs()) {
+        prop_assert_eq!(format!("{:?}", graph.lay_out()), format!("{:?}", graph.lay_out()));
+    }
+}
+
+#[test]
+fn what_follows_stands_to_the_right_and_in_line() {
+    let spot = Spot { width: 100.0, height: 80.0, ..Spot::default() };
+    let arc = |from, to| Arc { from, to, ..Arc::default() };
+    let graph = Graph { boxes: vec![spot; 3], arcs: vec![arc(0, 1), arc(1, 2)], lanes: 1 };
+    let laid = graph.lay_out();
+    for pair in laid.boxes.windows(2) {
+        assert!(pair[0].right() + 40.0 < pair[1].x);
+        assert!((pair[0].y - pair[1].y).abs() < 0.01);
+    }
+    assert!(laid.ways.iter().all(|it| it.len() == 2));
+}
