@@ -66,6 +66,11 @@ impl Function {
         }
     }
 
+    /// Whether it is built in and takes so many arguments.
+    pub(super) fn is_builtin_of(&self, arguments: usize) -> bool {
+        matches!(self.0, Body::Builtin(it) if it.form_for(&vec![None; arguments]).is_ok())
+    }
+
     /// The type of its result, where it is known.
     pub fn result(&self) -> &Type {
         match &self.0 {

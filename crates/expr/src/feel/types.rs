@@ -88,7 +88,9 @@ impl Type {
             (Self::Range(of), FeelValue::Range(range)) => of.includes_range(range),
             (Self::Function(parameters, result), FeelValue::Function(function)) => {
                 let given = function.parameters();
-                **parameters == Vec::new() && given.is_empty()
+                // The types of what is built in are not written down.
+                function.is_builtin_of(parameters.len())
+                    || **parameters == Vec::new() && given.is_empty()
                     || given.len() == parameters.len()
                         && given.iter().zip(&**parameters).all(|(it, of)| of.fits(&it.of))
                         && function.result().fits(result)

@@ -79,6 +79,8 @@ fn types_are_asked_for() {
         ("@\"2024-01-01T00:00:00\" instance of date and time and true", "true"),
         ("[1..2] instance of range<number>", "true"),
         ("(function(a) a) instance of function<Any> -> Any", "true"),
+        ("sqrt instance of function<number> -> number", "true"),
+        ("sqrt instance of function<number, number> -> number", "false"),
         ("1 instance of something", "false"),
     ]);
 }
