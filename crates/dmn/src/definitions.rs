@@ -134,8 +134,8 @@ impl Definitions {
             Kind::Input(of) => add(&known.name, *of),
             Kind::Decision(decision) if decision.logic.is_none() => add(&known.name, decision.of),
             Kind::Decision(decision) => {
-                for name in &decision.undeclared {
-                    add(name, TypeId::ANY);
+                for free in decision.undeclared.iter().filter(|it| it.is_needed) {
+                    add(&free.name, TypeId::ANY);
                 }
                 for Requirement { path: way, element } in &decision.requires {
                     let path: Vec<_> = path.iter().chain(way).cloned().collect();

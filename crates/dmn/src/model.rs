@@ -73,9 +73,17 @@ pub(crate) struct Decision {
     pub(crate) requires: Vec<Requirement>,
     /// Names it reads that nothing in the model declares. They are taken from the inputs, as authors
     /// of lone decision tables expect.
-    pub(crate) undeclared: Vec<Name>,
+    pub(crate) undeclared: Vec<Undeclared>,
     /// `None` where its value can only come from outside.
     pub(crate) logic: Option<Boxed>,
+}
+
+/// A name that nothing in the model declares.
+#[derive(Debug)]
+pub(crate) struct Undeclared {
+    pub(crate) name: Name,
+    /// Whether it can only come from the inputs.
+    pub(crate) is_needed: bool,
 }
 
 #[derive(Debug)]

@@ -1,11 +1,9 @@
 //! Boxed expressions of all kinds but tables.
 
-use std::collections::BTreeSet;
-
 use travertine_expr::{Name, feel::Names};
 use travertine_xml::Node;
 
-use super::{Compiler, nothing};
+use super::{Compiler, nothing, reads::Reads};
 use crate::{
     logic::{Boxed, Conditional, Entry, Filter, Invocation, Logic, Loop},
     model::{FunctionOf, Variable},
@@ -28,9 +26,6 @@ const EXPRESSIONS: [&str; 12] = [
     "some",
     "every",
 ];
-
-/// The names that expressions read from outside.
-pub(super) type Reads = BTreeSet<Name>;
 
 /// The expression in a node.
 pub(super) fn find(node: Node<'_>) -> Option<Node<'_>> {
@@ -128,7 +123,7 @@ impl<'a> Compiler<'a> {
     /// Compiles an expression and notes what it reads.
     pub(super) fn text(&self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Option<Text> {
         let text = source::expression(node, names, self.sink)?;
-        reads.extend(text.compiled.reads().iter().cloned());
+        reads.add(text.compiled.reads(), text.compiled.needs());
         Some(text)
     }
 
@@ -138,12 +133,12 @@ impl<'a> Compiler<'a> {
         for entry in node.all("contextEntry") {
             let variable = entry.child("variable").map(|it| self.variable(it));
             let whole = variable.as_ref().map_or(TypeId::ANY, |it| it.of);
-            let mut inner = Reads::new();
+            let mut inner = Reads::default();
             let value = match find(entry) {
                 Some(found) => self.boxed(found, &names, whole, &mut inner),
                 None => nothing(entry, "the entry has no expression".to_owned()),
             };
-            reads.extend(inner.into_iter().filter(|it| !is_entry(&entries, it)));
+            reads.add_from(inner, |it| is_entry(&entries, it));
             if let Some(variable) = &variable {
                 names.add(&variable.name);
             }
@@ -196,7 +191,7 @@ impl<'a> Compiler<'a> {
             names.add(&parameter.name);
         }
         let kind = node.attr("kind").unwrap_or("FEEL");
-        let mut inner = Reads::new();
+        let mut inner = Reads::default();
         let body = if kind.eq_ignore_ascii_case("FEEL") {
             self.inside(node, &names, &mut inner)
         } else {
@@ -210,7 +205,7 @@ impl<'a> Compiler<'a> {
             nothing(node, reason)
         };
         let is_parameter = |it: &Name| parameters.iter().any(|known| known.name == *it);
-        reads.extend(inner.into_iter().filter(|it| !is_parameter(it)));
+        reads.add_from(inner, is_parameter);
         FunctionOf { name: Name::clone(name), parameters, result: TypeId::ANY, body }
     }
 
@@ -222,8 +217,9 @@ impl<'a> Compiler<'a> {
         for entry in &self.entries {
             inside.add(entry);
         }
-        // What it reads may be an entry of the items, so nobody can say that it is not declared.
-        let condition = self.part(node, "match", &inside, &mut Reads::new());
+        let mut inner = Reads::default();
+        let condition = self.part(node, "match", &inside, &mut inner);
+        reads.add_from_filter(inner);
         Logic::Filter(Box::new(Filter { domain, condition }))
     }
 
@@ -233,10 +229,10 @@ impl<'a> Compiler<'a> {
         let mut inside = names.clone();
         inside.add(&variable);
         inside.add("partial");
-        let mut inner = Reads::new();
+        let mut inner = Reads::default();
         let body = self.part(node, body, &inside, &mut inner);
         let is_own = |it: &Name| *it == variable || &**it == "partial";
-        reads.extend(inner.into_iter().filter(|it| !is_own(it)));
+        reads.add_from(inner, is_own);
         Loop { variable, domain, body }
     }
 }

@@ -5,6 +5,7 @@
 
 mod boxed;
 mod graph;
+mod reads;
 mod table;
 
 use std::collections::{BTreeSet, HashMap};
@@ -17,13 +18,14 @@ use crate::{
     logic::{Boxed, Logic},
     model::{
         Decision, Element, ElementId, FunctionOf, Helpers, Kind, Knowledge, Model, Requirement,
-        Service,
+        Service, Undeclared,
     },
     name,
     report::Sink,
     source,
     types::{TypeId, TypeNames, Types},
 };
+use reads::Reads;
 
 /// The elements that requirements lead to.
 const ELEMENTS: [&str; 4] = ["inputData", "decision", "businessKnowledgeModel", "decisionService"];
@@ -162,36 +164,39 @@ impl<'a> Compiler<'a> {
         let of = self.variable_type(node);
         let requires = self.requirements(node);
         let names = self.names_with(&requires);
-        let mut reads = BTreeSet::new();
+        let mut reads = Reads::default();
         let logic = boxed::find(node).map(|it| self.boxed(it, &names, of, &mut reads));
         let undeclared = self.undeclared(node, reads, &names);
         Decision { of, requires, undeclared, logic }
     }
 
     /// The names that are read without being declared, but for those of elements: not to require
-    /// those is a mistake that we only report. A name may also be the entry of an item in a filter.
-    fn undeclared(&self, node: Node<'_>, reads: BTreeSet<Name>, names: &Names) -> Vec<Name> {
+    /// those is a mistake that we only report.
+    fn undeclared(&self, node: Node<'_>, reads: Reads, names: &Names) -> Vec<Undeclared> {
         let mut undeclared = Vec::new();
-        let is_free = |it: &Name| !names.has_variable(it) && !self.entries.contains(&**it);
-        for read in reads.into_iter().filter(is_free) {
-            if self.nodes.iter().any(|it| title(*it) == *read) {
+        for (name, is_needed) in reads.into_names().filter(|(name, _)| !names.has_variable(name)) {
+            let is_element = self.nodes.iter().any(|it| title(*it) == *name);
+            if is_element && is_needed {
                 self.sink.warn(
                     "TV2006",
                     node,
                     format!(
-                        "{} reads '{read}' without requiring it, so that it is null",
+                        "{} reads '{name}' without requiring it, so that it is null",
                         called(node)
                     ),
                     "add an informationRequirement or a knowledgeRequirement",
                 );
-            } else {
+            }
+            if is_needed && !is_element {
                 self.sink.warn(
                     "TV2007",
                     node,
-                    format!("nothing declares '{read}'; {} takes it from the inputs", called(node)),
+                    format!("nothing declares '{name}'; {} takes it from the inputs", called(node)),
                     "add an inputData of that name and require it",
                 );
-                undeclared.push(read);
+            }
+            if !is_element {
+                undeclared.push(Undeclared { name, is_needed });
             }
         }
         undeclared
@@ -206,7 +211,7 @@ impl<'a> Compiler<'a> {
         let of = self.variable_type(node);
         let result = self.types.result_of(of).unwrap_or(TypeId::ANY);
         let mut function = match node.child("encapsulatedLogic") {
-            Some(logic) => self.function(logic, &name, &names, &mut BTreeSet::new()),
+            Some(logic) => self.function(logic, &name, &names, &mut Reads::default()),
             None => FunctionOf {
                 name,
                 parameters: Vec::new(),

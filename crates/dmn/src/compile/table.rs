@@ -1,9 +1,9 @@
 //! Decision tables.
 
-use travertine_expr::{Name, feel::Names};
+use travertine_expr::feel::Names;
 use travertine_xml::Node;
 
-use super::{Compiler, boxed::Reads};
+use super::{Compiler, reads::Reads};
 use crate::{
     logic::{Hit, Input, Output, Rule, Table},
     name, source,
@@ -177,7 +177,7 @@ impl<'a> Compiler<'a> {
 
     fn tests(&self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Option<Tests> {
         let tests = source::tests(node, names, self.sink)?;
-        reads.extend(tests.compiled.reads().iter().map(Name::clone));
+        reads.add(tests.compiled.reads(), tests.compiled.needs());
         Some(tests)
     }
 }

@@ -61,7 +61,7 @@ impl Run<'_, '_> {
         let mut names = self.required(frame, path, &decision.requires)?;
         if frame.is_outermost {
             let inputs = &self.world.inputs;
-            let free = decision.undeclared.iter();
+            let free = decision.undeclared.iter().map(|it| &it.name);
             let free = free.filter_map(|it| Some((Name::clone(it), given(inputs, path, it)?)));
             names.extend(free);
         }

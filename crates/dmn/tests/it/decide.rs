@@ -99,6 +99,14 @@ fn a_model_tells_what_can_be_asked_and_what_that_needs() {
 }
 
 #[test]
+fn a_name_in_a_filter_may_be_an_entry_or_an_input() {
+    let definitions = definitions(&decision("d", &[], "[{price: 1}, {price: 5}][price > limit]"));
+    assert_eq!(definitions.inputs("d").unwrap(), []);
+    let result = decide(&definitions, "d", r#"{"limit": 3}"#);
+    assert_eq!(result.value.to_string(), "[{price: 5}]");
+}
+
+#[test]
 fn what_does_not_exist_cannot_be_asked_for() {
     let definitions = definitions(TABLE);
     for name in ["nope", "n"] {

@@ -75,6 +75,11 @@ impl Expression {
         &self.tree.reads
     }
 
+    /// Those of them that cannot be anything else: a name in a filter may be an entry of the items.
+    pub fn needs(&self) -> &[Name] {
+        &self.tree.needs
+    }
+
     /// What is known to be wrong with it before it runs.
     pub fn problems(&self) -> &[Problem] {
         &self.tree.problems
@@ -143,6 +148,11 @@ impl UnaryTests {
     /// The names they may read from outside, in order of appearance.
     pub fn reads(&self) -> &[Name] {
         &self.tree.reads
+    }
+
+    /// Those of them that cannot be anything else: a name in a filter may be an entry of the items.
+    pub fn needs(&self) -> &[Name] {
+        &self.tree.needs
     }
 
     /// What is known to be wrong with them before they run.

@@ -56,6 +56,8 @@ pub(super) struct Tree<T> {
     pub(super) root: T,
     /// The names from outside, in order of appearance.
     pub(super) reads: Vec<Name>,
+    /// Those of them that stand outside of filters, too.
+    pub(super) needs: Vec<Name>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -98,7 +100,8 @@ fn whole<'n, T>(
         };
         let root = parse(&mut parser)?;
         parser.expect_end()?;
-        Ok(Tree { root, reads: parser.scopes.into_reads(), problems: parser.problems })
+        let (reads, needs) = parser.scopes.into_reads();
+        Ok(Tree { root, reads, needs, problems: parser.problems })
     };
     run().map_err(|error| error.locate(source))
 }

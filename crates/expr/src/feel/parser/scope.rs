@@ -20,6 +20,8 @@ pub(super) struct Scopes {
     /// Every name that was bound so far, to recognise those of several words.
     seen: Names,
     reads: Vec<Name>,
+    /// Those of them that stand outside of filters, too.
+    needs: Vec<Name>,
 }
 
 #[derive(Default)]
@@ -43,11 +45,12 @@ enum Kind {
 
 impl Scopes {
     pub(super) fn new() -> Self {
-        Self { frames: vec![Frame::default()], seen: Names::new(), reads: Vec::new() }
+        Self { frames: vec![Frame::default()], seen: Names::new(), reads: Vec::new(), needs: Vec::new() }
     }
 
-    pub(super) fn into_reads(self) -> Vec<Name> {
-        self.reads
+    /// The names it may read from outside, and those that it reads whatever the values are.
+    pub(super) fn into_reads(self) -> (Vec<Name>, Vec<Name>) {
+        (self.reads, self.needs)
     }
 
     /// What a name means at this place.
@@ -84,6 +87,9 @@ impl Scopes {
         if frame == 0 {
             if !self.reads.contains(name) {
                 self.reads.push(Name::clone(name));
+            }
+            if !self.is_in_filter() && !self.needs.contains(name) {
+                self.needs.push(Name::clone(name));
             }
             return Expr::Global(Name::clone(name), at);
         }

@@ -82,4 +82,7 @@ fn it_is_known_what_an_expression_reads() {
     let expression = Expression::parse(source, &Names::new()).unwrap();
     let reads: Vec<&str> = expression.reads().iter().map(|it| &**it).collect();
     assert_eq!(reads, ["items", "total", "my var"]);
+    let expression = Expression::parse("items[price > limit] + limit", &Names::new()).unwrap();
+    let needs: Vec<&str> = expression.needs().iter().map(|it| &**it).collect();
+    assert_eq!(needs, ["items", "limit"]);
 }
