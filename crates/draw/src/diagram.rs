@@ -6,7 +6,7 @@ use travertine_xml::{Document, Node, Ns, local_part};
 
 use crate::{
     geometry::{Point, Rect, at},
-    model::{Event, EventPlace, ItemId, Kind, Model, Work},
+    model::{Event, EventPlace, ItemId, Kind, LinkKind, Model, Work},
     scene::Color,
     sheet::{Colors, Edge, Shape, Sheet},
 };
@@ -224,14 +224,19 @@ fn edge(node: Node<'_>, link: usize) -> Option<Edge> {
     })
 }
 
-/// Straight lines for what has none.
+/// Straight lines for flows that have none. Associations without a line are left out on purpose by
+/// those who model much data.
 fn add_missing_edges(sheet: &mut Sheet, model: &Model) {
     let drawn: BTreeSet<usize> = sheet.edges.iter().map(|it| it.link).collect();
     let bounds = |id: ItemId| sheet.shapes.iter().find(|it| it.item == id).map(|it| it.bounds);
     let mut added = Vec::new();
     for (id, link) in model.links.iter().enumerate().filter(|(id, _)| !drawn.contains(id)) {
         let (Some(from), Some(to)) = (bounds(link.from), bounds(link.to)) else { continue };
-        if link.from != link.to {
+        let flows = match link.kind {
+            LinkKind::Sequence { .. } | LinkKind::Message => true,
+            LinkKind::Association { .. } | LinkKind::Conversation => false,
+        };
+        if flows && link.from != link.to {
             added.push(Edge::new(id, vec![from.exit(to.center()), to.exit(from.center())]));
         }
     }

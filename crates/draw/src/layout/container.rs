@@ -255,7 +255,7 @@ impl<'m> Builder<'m> {
     fn spacing(&self, attached: &[ItemId]) -> f64 {
         let names = attached.iter().flat_map(|it| self.event_lines(*it));
         let widest = names.map(|it| text::width(&it, text::SMALL)).fold(0.0, f64::max);
-        if attached.len() == 1 { 52.0 } else { (widest + 18.0).max(48.0) }
+        if attached.len() == 1 { 40.0 } else { (widest + 18.0).max(48.0) }
     }
 
     /// The name of an attached event, beside the line that leaves it.

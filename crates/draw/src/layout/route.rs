@@ -68,6 +68,7 @@ pub(super) fn finish(
         ends: vec![(End::Side, End::Side); graph.arcs.len()],
         risers: Vec::new(),
         corners: vec![(false, false); graph.boxes.len()],
+        stems: Vec::new(),
     };
     router.choose_ends();
     for chain in &layered.chains {
@@ -88,6 +89,8 @@ struct Router<'g> {
     ends: Vec<(End, End)>,
     risers: Vec<(usize, Riser)>,
     corners: Vec<(bool, bool)>,
+    /// The lines that go up or down inside a layer: at which box, and from where to where.
+    stems: Vec<(usize, f64, f64)>,
 }
 
 /// Where layers and gaps are.
@@ -111,23 +114,29 @@ impl Router<'_> {
         for chain in &self.layered.chains {
             let arc = self.graph.arcs[chain.arc];
             self.ends[chain.arc].0 = self.begin(chain, arc);
-            self.use_corner(arc.from, self.ends[chain.arc].0);
+            let next = if chain.back { chain.cells[chain.cells.len() - 1] } else { chain.cells[1] };
+            self.use_corner(arc.from, self.ends[chain.arc].0, self.middles[next]);
         }
         let leaving = self.corners.clone();
         for chain in &self.layered.chains {
             let arc = self.graph.arcs[chain.arc];
             let end = self.end(chain, arc, &leaving);
             self.ends[chain.arc].1 = end;
-            self.use_corner(arc.to, end);
+            let last = chain.cells.len() - 1;
+            let before = if chain.back { chain.cells[0] } else { chain.cells[last - 1] };
+            self.use_corner(arc.to, end, self.line_height(chain, before));
         }
     }
 
-    fn use_corner(&mut self, of: usize, end: End) {
+    fn use_corner(&mut self, of: usize, end: End, height: f64) {
         match end {
             End::Upper => self.corners[of].0 = true,
             End::Lower => self.corners[of].1 = true,
-            End::Side | End::Port | End::PortAside(_) => {}
+            End::Port => {}
+            End::Side | End::PortAside(_) => return,
         }
+        let middle = self.middles[of];
+        self.stems.push((of, middle.min(height), middle.max(height)));
     }
 
     fn begin(&self, chain: &Chain, arc: Arc) -> End {
@@ -207,13 +216,21 @@ impl Router<'_> {
     /// not count.
     fn is_free(&self, of: usize, from: f64, to: f64, chain: &Chain) -> bool {
         let (from, to) = (from.min(to), from.max(to));
-        self.layered.layers[self.layered.cells[of].layer].iter().all(|other| {
-            let cell = self.layered.cells[*other];
-            *other == of
-                || chain.cells.contains(other)
-                || self.middles[*other] - cell.up >= to
-                || self.middles[*other] + cell.down <= from
-        })
+        let layer = self.layered.cells[of].layer;
+        let beside = self.stems.iter().any(|(other, top, bottom)| {
+            *other != of
+                && self.layered.cells[*other].layer == layer
+                && *top < to + 4.0
+                && from - 4.0 < *bottom
+        });
+        !beside
+            && self.layered.layers[layer].iter().all(|other| {
+                let cell = self.layered.cells[*other];
+                *other == of
+                    || chain.cells.contains(other)
+                    || self.middles[*other] - cell.up >= to
+                    || self.middles[*other] + cell.down <= from
+            })
     }
 
     fn add_risers(&mut self, chain: &Chain) {

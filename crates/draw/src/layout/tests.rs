@@ -83,6 +83,28 @@ proptest! {
     }
 
     #[test]
+    fn lines_that_share_no_box_do_not_lie_on_each_other_between_layers(graph in graphs()) {
+        let laid = graph.lay_out();
+        let risers = |id: usize| {
+            parts(&laid.ways[id]).filter(|(from, to)| (from.y - to.y).abs() > 1.0).collect::<Vec<_>>()
+        };
+        for (one, first) in graph.arcs.iter().enumerate() {
+            for (other, second) in graph.arcs.iter().enumerate().take(one) {
+                let ends = [second.from, second.to];
+                if ends.contains(&first.from) || ends.contains(&first.to) {
+                    continue;
+                }
+                for (from, to) in risers(one) {
+                    let top = from.y.min(to.y) + 1.0;
+                    let line = Rect::new(from.x - 1.0, top, 2.0, (from.y - to.y).abs() - 2.0);
+                    let lies = risers(other).into_iter().any(|(a, b)| line.is_crossed(a, b));
+                    prop_assert!(!lies, "{first:?} {second:?} {:?}", laid.ways);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn lines_begin_and_end_at_their_boxes(graph in graphs()) {
         let laid = graph.lay_out();
         for (arc, way) in graph.arcs.iter().zip(&laid.ways) {
