@@ -24,6 +24,8 @@ mod types;
 mod value;
 
 #[cfg(test)]
+mod print;
+#[cfg(test)]
 mod tests;
 
 pub use collection::{Context, List};
