@@ -181,7 +181,15 @@ impl Run<'_, '_> {
             let function = match table.hit {
                 Hit::Min => &helpers.min,
                 Hit::Max => &helpers.max,
-                _ => &helpers.sum,
+                Hit::Sum => &helpers.sum,
+                Hit::Unique
+                | Hit::Any
+                | Hit::Priority
+                | Hit::First
+                | Hit::RuleOrder
+                | Hit::OutputOrder
+                | Hit::Collect
+                | Hit::Count => unreachable!("these do not aggregate values"),
             };
             values.push(function.evaluate_in(&scope, self.session)?);
         }
