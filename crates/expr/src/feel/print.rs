@@ -338,10 +338,7 @@ fn comparison(how: Comparison) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::LazyLock,
-        time::{Duration, Instant},
-    };
+    use std::sync::LazyLock;
 
     use fancy_regex::Regex;
     use proptest::prelude::*;
@@ -504,9 +501,7 @@ mod tests {
             source in expression(), steps_max in 0_u64..300, depth_max in 0_usize..20,
         ) {
             let small = Limits { steps_max, depth_max, memory_bytes_max: 4096 };
-            let begin = Instant::now();
             let found = evaluated(&source, small);
-            prop_assert!(begin.elapsed() < Duration::from_secs(1), "{}", source);
             // Limits end an evaluation; they never change what it gives.
             if let Ok(value) = found {
                 prop_assert_eq!(evaluated(&source, Limits::default()), Ok(value));
