@@ -45,7 +45,12 @@ enum Kind {
 
 impl Scopes {
     pub(super) fn new() -> Self {
-        Self { frames: vec![Frame::default()], seen: Names::new(), reads: Vec::new(), needs: Vec::new() }
+        Self {
+            frames: vec![Frame::default()],
+            seen: Names::new(),
+            reads: Vec::new(),
+            needs: Vec::new(),
+        }
     }
 
     /// The names it may read from outside, and those that it reads whatever the values are.
