@@ -40,26 +40,12 @@ enum Codes<'a> {
 impl<'a> Run<'a> {
     /// A token has failed; `redo` is what an operator can have tried again.
     pub(crate) fn fail(&mut self, token: TokenId, failure: Failure, redo: Cue) {
-        if !self.instance.tokens.contains_key(&token) {
-            return;
-        }
-        let caught = self.is_caught(token, &failure)
-            || self.plan.policy.unhandled_error == UnhandledError::Fail
-            || self.instance.caller.as_ref().is_some_and(|it| it.catch(&failure));
-        // What an operator must look at is no error of the model.
-        let technical = matches!(failure.kind, FailureKind::Steps | FailureKind::Work);
-        if caught && !technical {
-            if self.instance.scopes.contains_key(&token) {
-                self.bring_down(token, failure, Vec::new());
-            } else {
-                self.raise(token, failure, Vec::new());
-            }
-        } else {
-            self.incident(token, failure, redo);
+        if self.instance.tokens.contains_key(&token) {
+            self.fail_with(token, failure, Vec::new(), redo);
         }
     }
 
-    /// Work outside has raised an error.
+    /// The same, with variables for whoever handles it.
     pub(crate) fn fail_with(
         &mut self,
         token: TokenId,
@@ -67,13 +53,17 @@ impl<'a> Run<'a> {
         variables: Assignments,
         redo: Cue,
     ) {
+        // What an operator must look at is no error of the model.
+        let technical = matches!(failure.kind, FailureKind::Steps | FailureKind::Work);
         let caught = self.is_caught(token, &failure)
             || self.plan.policy.unhandled_error == UnhandledError::Fail
             || self.instance.caller.as_ref().is_some_and(|it| it.catch(&failure));
-        if caught {
-            self.raise(token, failure, variables);
-        } else {
+        if technical || !caught {
             self.incident(token, failure, redo);
+        } else if self.instance.scopes.contains_key(&token) {
+            self.bring_down(token, failure, variables);
+        } else {
+            self.raise(token, failure, variables);
         }
     }
 

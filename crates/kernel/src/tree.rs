@@ -72,25 +72,9 @@ fn branch(plan: &Plan, instance: &Instance, id: TokenId) -> Branch {
         node: Arc::clone(&plan.node(token.node).name),
         state: token.state,
         role: token.role,
-        hosts: scope.map(kind),
+        hosts: scope.map(|it| it.kind.word()),
         progress: scope.and_then(progress),
         inside: inside.map(|it| branch(plan, instance, *it)).collect(),
-    }
-}
-
-fn kind(scope: &Scope) -> &'static str {
-    match &scope.kind {
-        ScopeKind::Process => "process",
-        ScopeKind::SubProcess => "sub-process",
-        ScopeKind::EventSubProcess => "event sub-process",
-        ScopeKind::Transaction => "transaction",
-        ScopeKind::AdHoc => "ad-hoc sub-process",
-        ScopeKind::Each(each) if each.batch_size.is_some() => "batch",
-        ScopeKind::Each(_) => "multi-instance",
-        ScopeKind::Loop { .. } => "loop",
-        ScopeKind::FanOut(_) => "fan-out",
-        ScopeKind::Gosub => "gosub",
-        ScopeKind::Compensation => "compensation",
     }
 }
 
@@ -158,5 +142,24 @@ impl fmt::Display for State {
             Self::Failed => "failed",
             Self::Withdrawn => "withdrawn",
         })
+    }
+}
+
+impl ScopeKind {
+    /// What people call it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::SubProcess => "sub-process",
+            Self::EventSubProcess => "event sub-process",
+            Self::Transaction => "transaction",
+            Self::AdHoc => "ad-hoc sub-process",
+            Self::Each(each) if each.batch_size.is_some() => "batch",
+            Self::Each(_) => "multi-instance",
+            Self::Loop { .. } => "loop",
+            Self::FanOut(_) => "fan-out",
+            Self::Gosub => "gosub",
+            Self::Compensation => "compensation",
+        }
     }
 }

@@ -6,8 +6,7 @@
 use std::fmt::Write as _;
 
 use travertine_kernel::{
-    Assignments, Command, Cue, Effect, Ending, Event, Gate, NodeId, Plan, Post, Role, ScopeKind,
-    Slot, State, WaitFor,
+    Assignments, Command, Cue, Effect, Ending, Event, Gate, NodeId, Plan, Post, Role, Slot, WaitFor,
 };
 
 /// One command with what came of it, line by line.
@@ -71,7 +70,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         }
         Event::TokenMoved { token, to, .. } => format!("token {} to {}", token.0, node(plan, *to)),
         Event::TokenState { token, state } | Event::TokenGone { token, state } => {
-            format!("token {} {}", token.0, of_state(*state))
+            format!("token {} {}", token.0, state)
         }
         Event::TokenParked { token, .. } => format!("token {} waits for others", token.0),
         Event::TokenCued { token, cue } => {
@@ -103,7 +102,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         Event::VariableSet { layer, name, value } => format!("layer {}: {name} = {value}", layer.0),
         Event::VariableRemoved { layer, name } => format!("layer {}: {name} removed", layer.0),
         Event::ScopeOpened { scope, node: at, kind, .. } => {
-            format!("scope {}: {} {}", scope.0, of_kind(kind), node(plan, *at))
+            format!("scope {}: {} {}", scope.0, kind.word(), node(plan, *at))
         }
         Event::ScopeFailing { scope, .. } => format!("scope {} failing", scope.0),
         Event::ScopeClosed { scope } => format!("scope {} closed", scope.0),
@@ -192,40 +191,6 @@ fn of_role(role: Role) -> String {
         Role::Guard(of) => format!(" beside token {}", of.0),
         Role::Start => " to be triggered".to_owned(),
         Role::Compensation => " for compensation".to_owned(),
-    }
-}
-
-fn of_state(state: State) -> &'static str {
-    match state {
-        State::Created => "created",
-        State::Arrived => "arrived",
-        State::Ready => "ready",
-        State::Entered => "entered",
-        State::Busy => "busy",
-        State::Completed => "completed",
-        State::Exiting => "exiting",
-        State::Departed => "departed",
-        State::Waiting => "waiting",
-        State::Done => "done",
-        State::Failing => "failing",
-        State::Failed => "failed",
-        State::Withdrawn => "withdrawn",
-    }
-}
-
-fn of_kind(kind: &ScopeKind) -> &'static str {
-    match kind {
-        ScopeKind::Process => "process",
-        ScopeKind::SubProcess => "sub-process",
-        ScopeKind::EventSubProcess => "event sub-process",
-        ScopeKind::Transaction => "transaction",
-        ScopeKind::AdHoc => "ad-hoc sub-process",
-        ScopeKind::Each(each) if each.batch_size.is_some() => "batch",
-        ScopeKind::Each(_) => "multi-instance",
-        ScopeKind::Loop { .. } => "loop",
-        ScopeKind::FanOut(_) => "fan-out",
-        ScopeKind::Gosub => "gosub",
-        ScopeKind::Compensation => "compensation",
     }
 }
 
