@@ -238,14 +238,19 @@ impl Run<'_> {
         }
     }
 
-    /// Work that failed too often is offered once more.
+    /// Work that failed too often is offered once more, and what was called is called again.
     pub(crate) fn offer_again(&mut self, token: TokenId) {
         let waits = self.instance.token(token).waits.clone();
         for wait in waits {
-            if let WaitFor::Work(job) = &*self.instance.waits[&wait].on
+            let Wait { slot, on, .. } = self.instance.waits[&wait].clone();
+            if let WaitFor::Work(job) = &*on
                 && job.retries == 0
             {
                 self.emit(Event::RetriesSet { wait, retries: 1 });
+            } else if let WaitFor::Child { .. } = *on {
+                // What was called has ended: another one is started.
+                self.emit(Event::WaitClosed { wait });
+                self.open(token, slot, (*on).clone());
             }
         }
     }

@@ -308,3 +308,20 @@ fn an_inclusive_join_waits_for_who_can_still_come_by_a_boundary_event() {
     other.complete("a", "{}");
     assert_eq!(other.waiting(), ["after"], "now it cannot");
 }
+
+#[test]
+fn a_call_whose_error_nobody_caught_is_made_again_when_it_is_retried() {
+    let mut it = started(
+        r#"<startEvent id="start"/> <callActivity id="call" calledElement="other"/>
+           <endEvent id="end"/> <path>start call end</path>"#,
+    );
+    let first = it.waits_at("call");
+    it.raise("call", "E");
+    assert!(it.incident("call").is_some());
+    it.retry("call");
+    let second = it.waits_at("call");
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert_ne!(first, second, "another instance is asked for");
+    it.complete("call", r#"{"done": true}"#);
+    assert!(it.is_completed());
+}
