@@ -102,25 +102,8 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "ID")]
     pub(crate) process: Option<String>,
 
-    /// The start event that counts as triggered, where it is not the plain one
-    #[arg(long, value_name = "ID")]
-    pub(crate) start: Option<String>,
-
-    /// A variable to start with: JSON where the value is JSON, otherwise text
-    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
-    pub(crate) vars: Vec<(Name, Value)>,
-
-    /// A JSON object of variables to start with; `-` is standard input
-    #[arg(long = "vars", value_name = "FILE")]
-    pub(crate) vars_file: Option<PathBuf>,
-
-    /// What to answer when it waits, as a JSON list; `-` is standard input
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) answers: Option<PathBuf>,
-
-    /// The time at which the run begins, instead of the time of this machine
-    #[arg(long, value_name = "TIME", value_parser = clock::date)]
-    pub(crate) now: Option<Timestamp>,
+    #[command(flatten)]
+    pub(crate) start: Start,
 
     /// Show every event, a line each
     #[arg(short, long)]
@@ -137,6 +120,38 @@ pub(crate) struct Run {
     /// Ask nothing, even at a terminal
     #[arg(long)]
     pub(crate) until_idle: bool,
+}
+
+// How an instance begins. No doc comment: it would become the help text of the commands that have it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Start {
+    /// The start event that counts as triggered, where it is not the plain one
+    #[arg(long = "start", value_name = "ID")]
+    pub(crate) event: Option<String>,
+
+    /// A variable to start with: JSON where the value is JSON, otherwise text
+    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
+    pub(crate) vars: Vec<(Name, Value)>,
+
+    /// A JSON object of variables to start with; `-` is standard input
+    #[arg(long = "vars", value_name = "FILE")]
+    pub(crate) vars_file: Option<PathBuf>,
+
+    /// What to answer when it waits, as a JSON list; `-` is standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) answers: Option<PathBuf>,
+
+    /// The time at which the run begins, instead of the time of this machine
+    #[arg(long, value_name = "TIME", value_parser = clock::date)]
+    pub(crate) now: Option<Timestamp>,
+}
+
+impl Start {
+    /// Whether any of it says what to do with an instance, not only when.
+    pub(crate) fn is_given(&self) -> bool {
+        let Self { event, vars, vars_file, answers, now: _ } = self;
+        event.is_some() || !vars.is_empty() || vars_file.is_some() || answers.is_some()
+    }
 }
 
 /// Draw a model
@@ -178,25 +193,8 @@ pub(crate) struct Draw {
     #[arg(long)]
     pub(crate) run: bool,
 
-    /// The start event that counts as triggered, where it is not the plain one
-    #[arg(long, value_name = "ID")]
-    pub(crate) start: Option<String>,
-
-    /// A variable to start with: JSON where the value is JSON, otherwise text
-    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
-    pub(crate) vars: Vec<(Name, Value)>,
-
-    /// A JSON object of variables to start with; `-` is standard input
-    #[arg(long = "vars", value_name = "FILE")]
-    pub(crate) vars_file: Option<PathBuf>,
-
-    /// What to answer when it waits, as a JSON list; `-` is standard input
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) answers: Option<PathBuf>,
-
-    /// The time at which the run begins, instead of the time of this machine
-    #[arg(long, value_name = "TIME", value_parser = clock::date)]
-    pub(crate) now: Option<Timestamp>,
+    #[command(flatten)]
+    pub(crate) start: Start,
 }
 
 /// Evaluate an expression

@@ -97,12 +97,7 @@ enum Run {
 }
 
 fn marks(args: &args::Draw, models: &Models, out: &Screen, err: &Screen) -> Result<Run> {
-    let asks = args.run
-        || args.start.is_some()
-        || !args.vars.is_empty()
-        || args.vars_file.is_some()
-        || args.answers.is_some();
-    if !asks {
+    if !args.run && !args.start.is_given() {
         return Ok(Run::Not);
     }
     let report = models.report();
@@ -112,25 +107,8 @@ fn marks(args: &args::Draw, models: &Models, out: &Screen, err: &Screen) -> Resu
     }
     let journal = Journal::default();
     let notes = journal.clone();
-    let now = args.now.unwrap_or_else(clock::now);
+    let now = args.start.now.unwrap_or_else(clock::now);
     let mut world = World::observed(now, move |turned| notes.note(turned));
-    run::begin(&as_run(args), &report, &mut world, out)?;
+    run::begin(&args.start, args.process.as_deref(), &report, &mut world, out)?;
     Ok(Run::Done(journal.marks(world.sandbox())))
-}
-
-/// The same, asked of `travertine run`.
-fn as_run(args: &args::Draw) -> args::Run {
-    args::Run {
-        files: args.files.clone(),
-        process: args.process.clone(),
-        start: args.start.clone(),
-        vars: args.vars.clone(),
-        vars_file: args.vars_file.clone(),
-        answers: args.answers.clone(),
-        now: args.now,
-        trace: false,
-        tree: false,
-        json: false,
-        until_idle: true,
-    }
 }

@@ -38,8 +38,8 @@ pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status
     warn(&report, args.json, err);
     let watch = Watch::new(shown(args), args.json, out.clone());
     let record = watch.record();
-    let mut world = World::new(args.now.unwrap_or_else(clock::now), watch);
-    begin(args, &report, &mut world, out)?;
+    let mut world = World::new(args.start.now.unwrap_or_else(clock::now), watch);
+    begin(&args.start, args.process.as_deref(), &report, &mut world, out)?;
     let left = if asks(args) { dialog::talk(&mut world, &mut Prompt::new()?, out)? } else { None };
     if args.json {
         out.line(json::pretty(&outcome::data(&world, &report, record.take())));
@@ -51,15 +51,16 @@ pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status
 
 /// Starts what the arguments ask for and gives the answers they name.
 pub(crate) fn begin(
-    args: &args::Run,
+    asked: &args::Start,
+    process: Option<&str>,
     report: &Report,
     world: &mut World,
     out: &Screen,
 ) -> Result<()> {
-    let process = choice::process(report, args.process.as_deref())?;
-    let start = choice::start(process, args.start.as_deref())?;
-    let variables = variables(args)?;
-    let answers = args.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
+    let process = choice::process(report, process)?;
+    let start = choice::start(process, asked.event.as_deref())?;
+    let variables = variables(asked)?;
+    let answers = asked.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
     world.deploy(&report.processes)?;
     world.start(&process.id, start, variables)?;
     answers.give(world, out)
@@ -98,7 +99,7 @@ fn warn(report: &Report, json: bool, err: &Screen) {
 }
 
 /// The variables to start with. Those of arguments go before those of a file.
-fn variables(args: &args::Run) -> Result<Assignments> {
+fn variables(args: &args::Start) -> Result<Assignments> {
     let mut variables = Vec::new();
     if let Some(path) = &args.vars_file {
         if args.answers.as_ref().is_some_and(|it| it == path) && path.as_os_str() == "-" {
