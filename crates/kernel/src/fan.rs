@@ -6,15 +6,25 @@ use travertine_expr::{Map, Name, Value};
 
 use crate::{
     element::Step,
-    plan::{Element, FlowId, Merge},
+    plan::{Element, FlowId, Merge, Node},
     run::Run,
     state::{FanOut, Role, ScopeKind, State},
     status,
     vocabulary::{Assignments, Event, Failure, FailureKind, LayerId, Reads, TokenId},
 };
 
-impl Run<'_> {
-    pub(crate) fn open_fan(&mut self, host: TokenId, flows: &[FlowId]) {
+impl<'a> Run<'a> {
+    /// Sends a branch with variables of its own along each flow.
+    pub(crate) fn fan_out(&mut self, token: TokenId, node: &'a Node) -> Result<Step, Failure> {
+        let flows = self.choose(token, node)?;
+        if flows.is_empty() {
+            return Ok(Step::Leave);
+        }
+        self.open_fan(token, &flows);
+        Ok(Step::Settled)
+    }
+
+    fn open_fan(&mut self, host: TokenId, flows: &[FlowId]) {
         let it = self.instance.token(host);
         let (node, layer, status) = (it.node, it.layer, it.status.clone());
         let count = u32::try_from(flows.len()).expect("a node has fewer than 2^32 flows");

@@ -164,14 +164,4 @@ impl<'a> Run<'a> {
     fn round(&mut self, scope: TokenId, node: NodeId, flows: Vec<FlowId>) {
         self.emit(Event::RoundChanged { scope, node, flows });
     }
-
-    /// Sends a branch with variables of its own along each flow.
-    pub(crate) fn fan_out(&mut self, token: TokenId, node: &'a Node) -> Result<Step, Failure> {
-        let flows = self.choose(token, node)?;
-        if flows.is_empty() {
-            return Ok(Step::Leave);
-        }
-        self.open_fan(token, &flows);
-        Ok(Step::Settled)
-    }
 }

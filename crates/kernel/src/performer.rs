@@ -1,17 +1,11 @@
 //! Ad-hoc sub-processes: one activity at a time where they are sequential, and when they are
-//! complete. And status attributes, which performers hand over.
-
-use std::sync::Arc;
-
-use travertine_expr::{Name, Value, time::Timestamp};
+//! complete.
 
 use crate::{
-    element::Step,
     plan::{Element, Node},
     run::Run,
     state::{Cue, ScopeKind, State},
-    status::TIMESTAMP,
-    vocabulary::{Event, Failure, FailureKind, Slot, TokenId, WaitFor},
+    vocabulary::{Event, Failure, TokenId},
 };
 
 impl Run<'_> {
@@ -123,71 +117,5 @@ impl Run<'_> {
             }
         }
         self.settle(scope);
-    }
-
-    pub(crate) fn is_status(&self, name: &str) -> bool {
-        self.plan.status.iter().any(|(it, _)| &**it == name)
-    }
-
-    /// Sets a status attribute as an operator does.
-    pub(crate) fn set_status(
-        &mut self,
-        token: TokenId,
-        name: &Name,
-        value: Value,
-        instant: bool,
-    ) -> Result<(), Failure> {
-        let wrong = |message: String| Err(Failure::new(FailureKind::Operator, message));
-        if !self.is_status(name) {
-            return wrong(format!("the operator changes {name}, which is no status attribute"));
-        }
-        let now = self.instance.token(token).status.as_ref().and_then(|it| it.get(name));
-        if instant && &**name == TIMESTAMP && now != Some(&value) {
-            let node = &self.node_of(token).name;
-            return wrong(format!(
-                "{node}: an operator that changes the timestamp is not allowed here"
-            ));
-        }
-        self.keep_status(token, Arc::clone(name), value);
-        Ok(())
-    }
-
-    pub(crate) fn keep_status(&mut self, token: TokenId, name: Name, value: Value) {
-        let mut status = self.instance.token(token).status.clone().unwrap_or_default();
-        if status.get(&name) == Some(&value) {
-            return;
-        }
-        if !self.instance.conditions.is_empty() {
-            self.changed.push(Arc::clone(&name));
-        }
-        Arc::make_mut(&mut status).insert(name, value);
-        self.emit(Event::StatusSet { token, status: Some(status) });
-    }
-
-    /// A task whose operators move the timestamp is at work until then.
-    pub(crate) fn take_time(&mut self, token: TokenId) -> Step {
-        let due = self
-            .instance
-            .token(token)
-            .status
-            .as_ref()
-            .and_then(|it| it.get(TIMESTAMP)?.as_number()?.to_i64())
-            .filter(|due| *due > self.now.as_millis());
-        match due {
-            None => Step::Leave,
-            Some(due) => {
-                let due = Timestamp::from_millis(due);
-                self.open(token, Slot::Own(0), WaitFor::Timer { due, repeat: None });
-                Step::Wait
-            }
-        }
-    }
-
-    /// The real time of completion, where tokens carry a time.
-    pub(crate) fn stamp(&mut self, token: TokenId) {
-        if self.is_status(TIMESTAMP) {
-            let now = Value::from(self.now.as_millis());
-            self.keep_status(token, TIMESTAMP.into(), now);
-        }
     }
 }
