@@ -1,6 +1,6 @@
 //! Elements of BPMN that the requirements do not name, each as the standard says.
 
-use travertine_kernel::State;
+use travertine_kernel::{Catches, Command, State};
 use travertine_testkit::Scenario;
 
 /// The flows that join two branches of a fork at `join`, with a task in each.
@@ -324,4 +324,59 @@ fn a_call_whose_error_nobody_caught_is_made_again_when_it_is_retried() {
     assert_ne!(first, second, "another instance is asked for");
     it.complete("call", r#"{"done": true}"#);
     assert!(it.is_completed());
+}
+
+#[test]
+fn who_raises_an_escalation_that_ends_the_call_goes_no_further() {
+    let model = r#"<escalation id="U" escalationCode="U"/> <process id="p" isExecutable="true">
+        <startEvent id="start"/> <intermediateThrowEvent id="throw">
+          <escalationEventDefinition escalationRef="U"/></intermediateThrowEvent>
+        <userTask id="next"/> <endEvent id="end"/> <path>start throw next end</path></process>"#;
+    for (code, waits) in [("U", "throw"), ("other", "next")] {
+        let mut it = Scenario::definitions(model);
+        let caller = Some(Catches { ended_by: vec![code.into()], ..Catches::default() });
+        it.ask(Command::Start { at: None, variables: Vec::new(), caller }).expect("it is new");
+        assert_eq!(it.waiting(), [waits], "the caller ends it for {code}");
+        assert_eq!(it.instance.posts.len(), usize::from(code == "other"), "it is told either way");
+    }
+}
+
+#[test]
+fn each_run_is_undone_in_camunda_models_but_not_before_all_are_complete() {
+    let model = |throw: &str| {
+        format!(
+            r#"<process id="p" isExecutable="true" camunda:versionTag="1"
+                xmlns:camunda="http://camunda.org/schema/1.0/bpmn">
+                 <startEvent id="start"/> <parallelGateway id="fork"/>
+                 <userTask id="work"><multiInstanceLoopCharacteristics>
+                   <loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics></userTask>
+                 <boundaryEvent id="of-work" attachedToRef="work"><compensateEventDefinition/>
+                 </boundaryEvent> <userTask id="undo" isForCompensation="true"/>
+                 <association id="undoing" sourceRef="of-work" targetRef="undo"
+                  associationDirection="One"/>
+                 <userTask id="beside"/> <parallelGateway id="join"/> <userTask id="after"/>
+                 <intermediateThrowEvent id="throw"><compensateEventDefinition activityRef="work"/>
+                 </intermediateThrowEvent> <endEvent id="end"/> {throw} <path>start fork</path>
+               </process>"#
+        )
+    };
+    let late = model("<path>fork work join throw after end</path> <path>fork beside join</path>");
+    let mut it = Scenario::definitions(&late);
+    it.start("{}");
+    it.complete("beside", "{}");
+    it.complete("work", "{}");
+    it.complete("work", "{}");
+    assert_eq!(it.waiting(), ["undo", "undo"]);
+    it.complete("undo", "{}");
+    it.complete("undo", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+
+    let early = model("<path>fork work join after end</path> <path>fork beside throw join</path>");
+    let mut it = Scenario::definitions(&early);
+    it.start("{}");
+    it.complete("work", "{}");
+    it.complete("beside", "{}");
+    assert_eq!(it.waiting(), ["work"], "there is nothing to undo yet");
+    it.complete("work", "{}");
+    assert_eq!(it.waiting(), ["after"]);
 }
