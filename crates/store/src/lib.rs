@@ -1,9 +1,21 @@
 //! What is kept of the instances, and in which form.
 //!
-//! So far that is the [`codec`]: events to bytes and back. The kernel's types know no wire format;
-//! every version of the format lives here and is lifted to today's events when it is read.
+//! The log is the truth: entries, in order, written by one owner a shard. Views are rows derived from
+//! it and stored behind it, at checkpoints; they can be thrown away and made again. [`Store`] is what
+//! the runtime asks of a place that keeps both, and every such place must pass the same suite.
+//!
+//! The [`codec`] turns the kernel's types into bytes and back. The kernel knows no wire format; every
+//! version of the format lives here and is lifted to today's types when it is read.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod codec;
+mod error;
+mod store;
+pub mod view;
+
+pub use error::Error;
+pub use store::{
+    Batch, Claim, Deployed, Deployment, Entry, Mail, MailId, Resource, Seq, ShardId, Store,
+};

@@ -1,0 +1,103 @@
+//! What can go wrong with a store.
+
+use std::fmt;
+
+use crate::{Seq, ShardId};
+
+/// Why a store did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another process has it open.
+    InUse {
+        /// The store, as it was named.
+        store: String,
+        /// Who has it, where that is known.
+        holder: Option<String>,
+    },
+    /// Another owner has claimed the shard since. Nothing was written.
+    Stale {
+        /// The shard.
+        shard: ShardId,
+    },
+    /// There is no room left. Nothing was written, and writing may be tried again.
+    Full {
+        /// What the system says.
+        reason: String,
+    },
+    /// Nobody knows whether it was written. The shard must be claimed and read again.
+    Unknown {
+        /// What the system says.
+        reason: String,
+    },
+    /// Writing has failed in a way after which nothing this store says about durability can be
+    /// believed. It must be opened again.
+    Poisoned {
+        /// What the system said then.
+        reason: String,
+    },
+    /// Two deployments wanted the same version of a definition. Nothing was written.
+    Conflict {
+        /// What was there already.
+        what: String,
+    },
+    /// What was read is not what can have been written.
+    Corrupt {
+        /// Where.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It was made by a newer version, or is no store at all.
+    Foreign {
+        /// The store, as it was named.
+        store: String,
+        /// What was found.
+        reason: String,
+    },
+    /// The log has no such entry.
+    NoSuchEntry {
+        /// The shard.
+        shard: ShardId,
+        /// Which one.
+        seq: Seq,
+    },
+    /// The question makes no sense.
+    BadQuery {
+        /// Why.
+        reason: String,
+    },
+    /// Reading or opening failed.
+    Failed {
+        /// What the system says.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse { store, holder: Some(holder) } => {
+                write!(f, "{store} is in use by {holder}")
+            }
+            Self::InUse { store, holder: None } => write!(f, "{store} is in use"),
+            Self::Stale { shard } => write!(f, "shard {shard} has another owner now"),
+            Self::Full { reason } => write!(f, "the store has no room left: {reason}"),
+            Self::Unknown { reason } => {
+                write!(f, "nobody knows whether the store has written it: {reason}")
+            }
+            Self::Poisoned { reason } => {
+                write!(f, "the store has failed and must be opened again: {reason}")
+            }
+            Self::Conflict { what } => write!(f, "someone else has deployed {what} meanwhile"),
+            Self::Corrupt { place, reason } => write!(f, "{place} is damaged: {reason}"),
+            Self::Foreign { store, reason } => write!(f, "{store} cannot be opened: {reason}"),
+            Self::NoSuchEntry { shard, seq } => {
+                write!(f, "the log of shard {shard} has no entry {seq}")
+            }
+            Self::BadQuery { reason } | Self::Failed { reason } => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

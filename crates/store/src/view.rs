@@ -1,0 +1,449 @@
+//! The rows that are derived from the log, and the questions that can be asked about them.
+//!
+//! Values are kept as JSON text, for people and for queries. The exact value is in the log.
+
+use travertine_expr::Name;
+
+use crate::{Seq, ShardId};
+
+/// A table of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// Instances, running and ended.
+    Instances,
+    /// Tokens: where running instances are.
+    Elements,
+    /// Variables of running instances.
+    Variables,
+    /// Work for workers.
+    Jobs,
+    /// Work for people.
+    Tasks,
+    /// What will happen when.
+    Timers,
+    /// Who waits for which messages and signals.
+    Subscriptions,
+    /// What someone must look at.
+    Incidents,
+    /// Messages that nobody has waited for yet.
+    Messages,
+}
+
+/// A change of the views.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The row is this now.
+    Put(Row),
+    /// The row is gone.
+    Delete(Table, Key),
+    /// All rows about an instance are gone, except that in [`Table::Instances`]; its snapshot too.
+    Clear(u64),
+    /// The instance itself is gone, with all rows about it.
+    Remove(u64),
+    /// The instance has a new snapshot.
+    Snapshot {
+        /// The instance.
+        instance: u64,
+        /// The entry after which it was taken.
+        seq: Seq,
+        /// Its bytes.
+        body: Vec<u8>,
+    },
+}
+
+/// What names a row within its table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// The instance; for what belongs to no instance the shard's own number space.
+    pub instance: u64,
+    /// The token, wait or layer; the number of a message or of a start timer.
+    pub number: u64,
+    /// The name of a variable; empty elsewhere.
+    pub name: Name,
+}
+
+/// A row of any table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Row {
+    /// Of [`Table::Instances`].
+    Instance(InstanceRow),
+    /// Of [`Table::Elements`].
+    Element(ElementRow),
+    /// Of [`Table::Variables`].
+    Variable(VariableRow),
+    /// Of [`Table::Jobs`].
+    Job(JobRow),
+    /// Of [`Table::Tasks`].
+    Task(TaskRow),
+    /// Of [`Table::Timers`].
+    Timer(TimerRow),
+    /// Of [`Table::Subscriptions`].
+    Subscription(SubscriptionRow),
+    /// Of [`Table::Incidents`].
+    Incident(IncidentRow),
+    /// Of [`Table::Messages`].
+    Message(MessageRow),
+}
+
+/// How far an instance is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InstanceState {
+    /// It has tokens.
+    Running,
+    /// It runs, and someone has stopped it for a while.
+    Suspended,
+    /// The engine failed on it. It stands still until someone has looked.
+    Halted,
+    /// All its tokens are done.
+    Completed,
+    /// An error went through to the top.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// An instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstanceRow {
+    /// Its number.
+    pub id: u64,
+    /// What people call it.
+    pub business_id: Option<Name>,
+    /// The key of what it runs.
+    pub definition_key: u64,
+    /// The id of what it runs.
+    pub definition: Name,
+    /// The version of that.
+    pub version: u32,
+    /// How far it is.
+    pub state: InstanceState,
+    /// When it began, in milliseconds since 1970, as all times here.
+    pub started: i64,
+    /// When it ended.
+    pub ended: Option<i64>,
+    /// The instance that called it, and the wait there.
+    pub parent: Option<(u64, u64)>,
+    /// The outermost caller; itself where nobody called it.
+    pub root: u64,
+    /// How many incidents it has.
+    pub incidents: u32,
+    /// Why it failed or is halted.
+    pub reason: Option<Name>,
+    /// Its variables at the end, as a JSON object; the variables of one that runs are rows of their own.
+    pub result: Option<Name>,
+    /// The last entry about it.
+    pub last: Seq,
+}
+
+/// A token.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElementRow {
+    /// The instance.
+    pub instance: u64,
+    /// The token.
+    pub token: u64,
+    /// The element's id in the model.
+    pub element: Name,
+    /// What the model calls it.
+    pub label: Option<Name>,
+    /// The token's state.
+    pub state: Name,
+    /// The token that hosts its scope.
+    pub scope: Option<u64>,
+    /// Since when it is there.
+    pub since: i64,
+}
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariableRow {
+    /// The instance.
+    pub instance: u64,
+    /// The layer; 1 is the process itself.
+    pub layer: u64,
+    /// Its name.
+    pub name: Name,
+    /// Its value, as JSON.
+    pub value: Name,
+}
+
+/// How it stands with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JobState {
+    /// A worker may have it; after [`JobRow::until`], where that says something.
+    Available,
+    /// A worker has it until [`JobRow::until`].
+    Leased,
+    /// It has failed too often.
+    Failed,
+}
+
+/// Work for a worker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRow {
+    /// The instance.
+    pub instance: u64,
+    /// The wait.
+    pub wait: u64,
+    /// The token.
+    pub token: u64,
+    /// The element's id in the model.
+    pub element: Name,
+    /// Which workers can do it.
+    pub job_type: Name,
+    /// How it stands.
+    pub state: JobState,
+    /// How often it may still fail.
+    pub retries: u32,
+    /// Greater comes first.
+    pub priority: i64,
+    /// The end of the lease, or of the pause before the next try.
+    pub until: Option<i64>,
+    /// Who has it.
+    pub worker: Option<Name>,
+    /// Its headers, as a JSON object.
+    pub headers: Name,
+    /// Since when it waits.
+    pub created: i64,
+}
+
+/// Work for a person.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRow {
+    /// The instance.
+    pub instance: u64,
+    /// The wait.
+    pub wait: u64,
+    /// The token.
+    pub token: u64,
+    /// The element's id in the model.
+    pub element: Name,
+    /// What the model calls it.
+    pub label: Option<Name>,
+    /// Who does it.
+    pub assignee: Option<Name>,
+    /// Who may do it, as a JSON list.
+    pub candidate_users: Name,
+    /// Which groups may do it, as a JSON list.
+    pub candidate_groups: Name,
+    /// By when it should be done.
+    pub due: Option<i64>,
+    /// When someone wants to look at it again.
+    pub follow_up: Option<i64>,
+    /// Greater comes first.
+    pub priority: i64,
+    /// The form, by reference.
+    pub form: Option<Name>,
+    /// Everything else that the model says of it, as a JSON object.
+    pub fields: Name,
+    /// Since when it waits.
+    pub created: i64,
+}
+
+/// Something that will happen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimerRow {
+    /// The instance; 0 for one that starts instances.
+    pub instance: u64,
+    /// The wait; a number of its own for one that starts instances.
+    pub wait: u64,
+    /// The definition.
+    pub definition: Name,
+    /// The element's id in the model.
+    pub element: Name,
+    /// When.
+    pub due: i64,
+    /// What is needed to set it again, as the codec writes it; for one that starts instances.
+    pub body: Vec<u8>,
+}
+
+/// What a subscription is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SubscriptionKind {
+    /// A message.
+    Message,
+    /// A signal.
+    Signal,
+}
+
+/// A wait for messages or signals of a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubscriptionRow {
+    /// The instance.
+    pub instance: u64,
+    /// The wait.
+    pub wait: u64,
+    /// What it is for.
+    pub kind: SubscriptionKind,
+    /// The name.
+    pub name: Name,
+    /// The element's id in the model.
+    pub element: Name,
+    /// What must match, as a JSON object.
+    pub correlation: Name,
+    /// The same, as the codec writes it.
+    pub body: Vec<u8>,
+    /// Since when.
+    pub created: i64,
+}
+
+/// Something that someone must look at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IncidentRow {
+    /// The instance.
+    pub instance: u64,
+    /// The token.
+    pub token: u64,
+    /// The element's id in the model.
+    pub element: Name,
+    /// What kind of fault.
+    pub kind: Name,
+    /// The error's code.
+    pub code: Option<Name>,
+    /// What it says to people.
+    pub message: Name,
+    /// Since when.
+    pub since: i64,
+}
+
+/// A message that nobody has waited for yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageRow {
+    /// Its number: [`ShardId::instance`] of the shard that keeps it, so that numbers are unique.
+    pub id: u64,
+    /// Its name.
+    pub name: Name,
+    /// What its sender calls it, for recognising it when it is sent again.
+    pub message_id: Option<Name>,
+    /// What must match, as a JSON object.
+    pub correlation: Name,
+    /// All of it, as the codec writes it.
+    pub body: Vec<u8>,
+    /// When it came.
+    pub published: i64,
+    /// When it is dropped.
+    pub expires: Option<i64>,
+}
+
+/// A question about the rows of one table. A filter that its table has no column for is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// The table.
+    pub table: Table,
+    /// All of these must hold.
+    pub filters: Vec<Filter>,
+    /// The newest first, not the oldest.
+    pub descending: bool,
+    /// Where the last page ended.
+    pub after: Option<Cursor>,
+    /// The most rows of a page.
+    pub limit: u32,
+}
+
+/// Something that must hold for a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Filter {
+    /// It is about this instance.
+    Instance(u64),
+    /// It is about the outermost caller with this number, or what that has called.
+    Root(u64),
+    /// Its instance was called by this one.
+    Parent(u64),
+    /// Its instance was called by nobody.
+    TopLevel,
+    /// Its instance runs a definition of this id.
+    Definition(Name),
+    /// Its instance runs this version of its definition.
+    Version(u32),
+    /// Its instance is in one of these states.
+    State(Vec<InstanceState>),
+    /// People call its instance so.
+    BusinessId(Name),
+    /// Its instance began in this span: from, to (without).
+    Started(Option<i64>, Option<i64>),
+    /// Its instance ended in this span: from, to (without).
+    Ended(Option<i64>, Option<i64>),
+    /// Its instance has incidents, or has none.
+    HasIncidents(bool),
+    /// Its instance runs and has a variable of this name in any layer, with this value as JSON.
+    Variable(Name, Name),
+    /// It is about an element with this id.
+    Element(Name),
+    /// It has this name: of a variable, message, signal.
+    Named(Name),
+    /// It is a job of this type.
+    JobType(Name),
+    /// It is a job in this state.
+    JobState(JobState),
+    /// It is a task of this assignee.
+    Assignee(Name),
+    /// It is a task without an assignee.
+    Unassigned,
+    /// It is a task for this candidate.
+    CandidateUser(Name),
+    /// It is a task for this group.
+    CandidateGroup(Name),
+    /// It is due in this span: from, to (without).
+    Due(Option<i64>, Option<i64>),
+    /// It is a subscription of this kind.
+    Kind(SubscriptionKind),
+}
+
+/// A place between two rows of a table: the key of the last row seen. It stays meaningful when rows
+/// come and go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor(pub Key);
+
+/// Rows, and where they go on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// Where the next page begins; `None` where there is none.
+    pub next: Option<Cursor>,
+}
+
+impl Row {
+    /// The table it belongs to.
+    pub fn table(&self) -> Table {
+        match self {
+            Self::Instance(_) => Table::Instances,
+            Self::Element(_) => Table::Elements,
+            Self::Variable(_) => Table::Variables,
+            Self::Job(_) => Table::Jobs,
+            Self::Task(_) => Table::Tasks,
+            Self::Timer(_) => Table::Timers,
+            Self::Subscription(_) => Table::Subscriptions,
+            Self::Incident(_) => Table::Incidents,
+            Self::Message(_) => Table::Messages,
+        }
+    }
+
+    /// What names it within its table.
+    pub fn key(&self) -> Key {
+        let plain = |instance, number| Key { instance, number, name: Name::from("") };
+        match self {
+            Self::Instance(it) => plain(it.id, 0),
+            Self::Element(it) => plain(it.instance, it.token),
+            Self::Variable(it) => {
+                Key { instance: it.instance, number: it.layer, name: Name::clone(&it.name) }
+            }
+            Self::Job(it) => plain(it.instance, it.wait),
+            Self::Task(it) => plain(it.instance, it.wait),
+            Self::Timer(it) => plain(it.instance, it.wait),
+            Self::Subscription(it) => plain(it.instance, it.wait),
+            Self::Incident(it) => plain(it.instance, it.token),
+            Self::Message(it) => plain(it.id, 0),
+        }
+    }
+
+    /// The shard it belongs to.
+    pub fn shard(&self, shards: u16) -> ShardId {
+        let key = self.key();
+        match self {
+            // A timer that starts instances is numbered like an instance.
+            Self::Timer(it) if it.instance == 0 => ShardId::of(it.wait, shards),
+            _ => ShardId::of(key.instance, shards),
+        }
+    }
+}
