@@ -183,6 +183,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The instances of a shard that people call so, newest first.
     fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>, Error>;
 
+    /// The instance that a wait of another one has called.
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error>;
+
     /// The snapshot of an instance: the entry after which it was taken, and its bytes.
     fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error>;
 

@@ -36,9 +36,12 @@ pub enum Change {
     Put(Row),
     /// The row is gone.
     Delete(Table, Key),
-    /// All rows about an instance are gone, except that in [`Table::Instances`]; its snapshot too.
+    /// All variables of a layer of an instance are gone.
+    DeleteLayer(u64, u64),
+    /// All rows about an instance are gone, except that in [`Table::Instances`] and those in
+    /// [`Table::Subscriptions`]; its snapshot too.
     Clear(u64),
-    /// The instance itself is gone, with all rows about it.
+    /// The instance itself is gone, with all rows about it but those in [`Table::Subscriptions`].
     Remove(u64),
     /// The instance has a new snapshot.
     Snapshot {
@@ -273,6 +276,8 @@ pub struct SubscriptionRow {
     pub instance: u64,
     /// The wait.
     pub wait: u64,
+    /// The shard that finds receivers for what has this name. The row belongs to it.
+    pub keeper: ShardId,
     /// What it is for.
     pub kind: SubscriptionKind,
     /// The name.
@@ -439,11 +444,13 @@ impl Row {
 
     /// The shard it belongs to.
     pub fn shard(&self, shards: u16) -> ShardId {
-        let key = self.key();
-        match self {
+        if let Self::Subscription(it) = self {
+            it.keeper
+        } else if let Self::Timer(TimerRow { instance: 0, wait, .. }) = self {
             // A timer that starts instances is numbered like an instance.
-            Self::Timer(it) if it.instance == 0 => ShardId::of(it.wait, shards),
-            _ => ShardId::of(key.instance, shards),
+            ShardId::of(*wait, shards)
+        } else {
+            ShardId::of(self.key().instance, shards)
         }
     }
 }
