@@ -103,8 +103,8 @@ fn positions(page: &mut String) {
     *page += "Which event definition may stand where, and what happens then. Without a definition, start \
               events\nstart, throw events pass and end events end; catch and boundary events are \
               rejected. Several\ndefinitions are executed as any of them, or all of them with \
-              `parallelMultiple`, except that a link\nstands alone and an event catches one kind of error \
-              and one of escalation. Start events of\nembedded sub-processes have none.\n";
+              `parallelMultiple`, except that a link\nstands alone. Start events of embedded sub-processes \
+              have none.\n";
     let definitions: Vec<_> = schema::kinds()
         .filter(|it| it.base == "eventDefinition")
         .map(|it| it.name.trim_end_matches("EventDefinition"))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use travertine_expr::{Name, Value};
 
 use crate::{
-    plan::{Boundary, CompensateOnError, Element, NodeId, Trigger, UnhandledError},
+    plan::{Boundary, CompensateOnError, Element, Node, NodeId, Trigger, UnhandledError},
     run::Run,
     state::{Cue, Failing, ROOT, Role, ScopeKind, State, Status},
     trigger::matches_code,
@@ -29,12 +29,13 @@ enum Handler {
     Unarmed(NodeId),
 }
 
-/// Which errors or escalations a handler waits for.
-#[derive(Clone, Copy, Debug)]
-enum Codes<'a> {
-    None,
-    One(&'a Name),
+/// How well a handler fits what was raised. Of two the better one handles it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// It catches anything.
     Any,
+    /// It names the very code.
+    Exact,
 }
 
 impl<'a> Run<'a> {
@@ -85,20 +86,11 @@ impl<'a> Run<'a> {
         let scope = it.scope.map(|scope| self.instance.scope(scope));
         let starts =
             scope.iter().flat_map(|it| it.starts.values().copied()).map(Handler::EventSubProcess);
-        let best = |handlers: &mut dyn Iterator<Item = Handler>| {
-            let mut any = None;
-            for handler in handlers {
-                match self.errors(handler) {
-                    Codes::One(code) if failure.code.as_ref() == Some(code) => {
-                        return Some(handler);
-                    }
-                    Codes::Any if any.is_none() => any = Some(handler),
-                    Codes::None | Codes::One(_) | Codes::Any => {}
-                }
-            }
-            any
+        let code = failure.code.as_ref();
+        let fit = |handler| {
+            self.triggers(handler).iter().filter_map(|it| fit(error_code(it)?, code)).max()
         };
-        best(&mut { guards }).or_else(|| best(&mut { starts }))
+        best(guards, fit).or_else(|| best(starts, fit))
     }
 
     /// The boundary events of the token's activity that have no token. Those of runs are the main
@@ -115,21 +107,16 @@ impl<'a> Run<'a> {
         boundary.iter().copied().filter(move |it| !armed(*it)).map(Handler::Unarmed)
     }
 
-    /// The errors that a handler waits for.
-    fn errors(&self, handler: Handler) -> Codes<'a> {
-        if let Some(Trigger::Error { code, .. }) = self.error_trigger(handler) {
-            code.as_ref().map_or(Codes::Any, Codes::One)
-        } else {
-            Codes::None
-        }
+    /// What a handler waits for.
+    fn triggers(&self, handler: Handler) -> &'a [Trigger] {
+        self.place(handler).element.triggers()
     }
 
-    fn error_trigger(&self, handler: Handler) -> Option<&'a Trigger> {
-        let node = match handler {
+    fn place(&self, handler: Handler) -> &'a Node {
+        match handler {
             Handler::Boundary(token) | Handler::EventSubProcess(token) => self.node_of(token),
             Handler::Unarmed(node) => self.plan.node(node),
-        };
-        node.element.triggers().iter().find(|it| matches!(it, Trigger::Error { .. }))
+        }
     }
 
     /// Takes an error to its handler, scope by scope. Someone above has one, or the instance fails.
@@ -191,9 +178,9 @@ impl<'a> Run<'a> {
         failure: &Failure,
         mut variables: Assignments,
     ) {
-        if let Some(Trigger::Error { code_variable, message_variable, .. }) =
-            self.error_trigger(handler)
-        {
+        let triggers = self.triggers(handler);
+        let trigger = best(triggers, |it| fit(error_code(it)?, failure.code.as_ref()));
+        if let Some(Trigger::Error { code_variable, message_variable, .. }) = trigger {
             if let Some(name) = code_variable {
                 let code = failure.code.clone().map_or(Value::Null, Value::String);
                 variables.push((Arc::clone(name), code));
@@ -240,15 +227,17 @@ impl<'a> Run<'a> {
             let starts = scope.iter().flat_map(|it| it.starts.values().copied());
             let handlers = it.guards.iter().copied().map(Handler::Boundary);
             for handler in handlers.chain(starts.map(Handler::EventSubProcess)) {
-                match self.errors(handler) {
-                    Codes::Any => catches.all = true,
-                    Codes::One(code) => catches.codes.push(Arc::clone(code)),
-                    Codes::None => {}
+                for code in self.triggers(handler).iter().filter_map(error_code) {
+                    match code {
+                        None => catches.all = true,
+                        Some(code) => catches.codes.push(Arc::clone(code)),
+                    }
                 }
-                match self.ending_escalations(handler) {
-                    Codes::Any => catches.ended_by_all = true,
-                    Codes::One(code) => catches.ended_by.push(Arc::clone(code)),
-                    Codes::None => {}
+                for code in self.ending_escalations(handler).iter().filter_map(escalation_code) {
+                    match code {
+                        None => catches.ended_by_all = true,
+                        Some(code) => catches.ended_by.push(Arc::clone(code)),
+                    }
                 }
             }
             next = it.scope;
@@ -317,11 +306,8 @@ impl<'a> Run<'a> {
     }
 
     /// The escalations that make a handler end what raised them.
-    fn ending_escalations(&self, handler: Handler) -> Codes<'a> {
-        let node = match handler {
-            Handler::Boundary(token) | Handler::EventSubProcess(token) => self.node_of(token),
-            Handler::Unarmed(node) => self.plan.node(node),
-        };
+    fn ending_escalations(&self, handler: Handler) -> &'a [Trigger] {
+        let node = self.place(handler);
         let around = node.parent.map(|it| &self.plan.node(it).element);
         let interrupting = if let Element::Boundary(it) = &node.element {
             it.interrupting
@@ -330,7 +316,7 @@ impl<'a> Run<'a> {
         } else {
             false
         };
-        if interrupting { escalations(node.element.triggers()) } else { Codes::None }
+        if interrupting { node.element.triggers() } else { &[] }
     }
 
     fn with_code(
@@ -339,11 +325,11 @@ impl<'a> Run<'a> {
         code: Option<&Name>,
         mut variables: Assignments,
     ) -> Assignments {
-        for trigger in self.node_of(token).element.triggers() {
-            if let Trigger::Escalation { code_variable: Some(name), .. } = trigger {
-                let code = code.cloned().map_or(Value::Null, Value::String);
-                variables.push((Arc::clone(name), code));
-            }
+        let triggers = self.node_of(token).element.triggers();
+        let trigger = best(triggers, |it| fit(escalation_code(it)?, code));
+        if let Some(Trigger::Escalation { code_variable: Some(name), .. }) = trigger {
+            let code = code.cloned().map_or(Value::Null, Value::String);
+            variables.push((Arc::clone(name), code));
         }
         variables
     }
@@ -353,16 +339,11 @@ impl<'a> Run<'a> {
         token: TokenId,
         code: Option<&Name>,
     ) -> Option<(TokenId, &'a Boundary)> {
-        let mut any = None;
-        for guard in &self.instance.token(token).guards {
-            let Element::Boundary(it) = &self.node_of(*guard).element else { continue };
-            match escalations(&it.triggers) {
-                Codes::One(wanted) if Some(wanted) == code => return Some((*guard, it)),
-                Codes::Any if any.is_none() => any = Some((*guard, it)),
-                Codes::None | Codes::One(_) | Codes::Any => {}
-            }
-        }
-        any
+        let guards = self.instance.token(token).guards.iter().filter_map(|guard| {
+            let Element::Boundary(it) = &self.node_of(*guard).element else { return None };
+            Some((*guard, it))
+        });
+        best(guards, |(_, it)| escalation_fit(&it.triggers, code))
     }
 
     fn escalation_start(
@@ -371,19 +352,13 @@ impl<'a> Run<'a> {
         from: NodeId,
         code: Option<&Name>,
     ) -> Option<TokenId> {
-        let mut any = None;
-        for (node, token) in &self.instance.scope(scope).starts {
-            // What an event sub-process raises itself is for those around it.
-            if self.plan.node(*node).parent == Some(from) {
-                continue;
-            }
-            match escalations(self.plan.node(*node).element.triggers()) {
-                Codes::One(wanted) if Some(wanted) == code => return Some(*token),
-                Codes::Any if any.is_none() => any = Some(*token),
-                Codes::None | Codes::One(_) | Codes::Any => {}
-            }
-        }
-        any
+        // What an event sub-process raises itself is for those around it.
+        let starts = self.instance.scope(scope).starts.iter();
+        let others = starts.filter(|(node, _)| self.plan.node(**node).parent != Some(from));
+        let found = best(others, |(node, _)| {
+            escalation_fit(self.plan.node(*node).element.triggers(), code)
+        });
+        found.map(|(_, token)| *token)
     }
 
     /// A cancel end event: the transaction undoes what it did, then its cancel boundary happens.
@@ -432,11 +407,41 @@ impl<'a> Run<'a> {
     }
 }
 
-fn escalations(triggers: &[Trigger]) -> Codes<'_> {
-    let found = triggers.iter().find_map(|it| {
-        if let Trigger::Escalation { code, .. } = it { Some(code.as_ref()) } else { None }
-    });
-    found.map_or(Codes::None, |code| code.map_or(Codes::Any, Codes::One))
+/// The first of those that fit best.
+fn best<T: Copy>(all: impl IntoIterator<Item = T>, fit: impl Fn(T) -> Option<Fit>) -> Option<T> {
+    let mut any = None;
+    for it in all {
+        match fit(it) {
+            Some(Fit::Exact) => return Some(it),
+            Some(Fit::Any) if any.is_none() => any = Some(it),
+            Some(Fit::Any) | None => {}
+        }
+    }
+    any
+}
+
+fn fit(wanted: Option<&Name>, raised: Option<&Name>) -> Option<Fit> {
+    match wanted {
+        None => Some(Fit::Any),
+        Some(wanted) => (raised == Some(wanted)).then_some(Fit::Exact),
+    }
+}
+
+/// The code of the errors a trigger waits for, `Some(None)` for any; `None` where it waits for
+/// something else.
+#[expect(clippy::option_option, reason = "any code is not the same as no error")]
+fn error_code(trigger: &Trigger) -> Option<Option<&Name>> {
+    if let Trigger::Error { code, .. } = trigger { Some(code.as_ref()) } else { None }
+}
+
+/// The same for escalations.
+#[expect(clippy::option_option, reason = "any code is not the same as no escalation")]
+fn escalation_code(trigger: &Trigger) -> Option<Option<&Name>> {
+    if let Trigger::Escalation { code, .. } = trigger { Some(code.as_ref()) } else { None }
+}
+
+fn escalation_fit(triggers: &[Trigger], code: Option<&Name>) -> Option<Fit> {
+    triggers.iter().filter_map(|it| fit(escalation_code(it)?, code)).max()
 }
 
 impl Catches {

@@ -284,6 +284,44 @@ fn the_handler_of_the_very_error_comes_before_the_one_of_any() {
 }
 
 #[test]
+fn an_event_with_several_codes_catches_each_of_them() {
+    let model = |kind: &str, reference: &str| {
+        format!(
+            r#"<error id="A" errorCode="A"/> <error id="B" errorCode="B"/>
+               <escalation id="U" escalationCode="A"/> <escalation id="V" escalationCode="B"/>
+               <process id="p" isExecutable="true">
+                 <startEvent id="start"/> <userTask id="work"/> <endEvent id="end"/>
+                 <boundaryEvent id="caught" attachedToRef="work">
+                   <{kind}EventDefinition {kind}Ref="{}" tv:codeVariable="first"/>
+                   <{kind}EventDefinition {kind}Ref="{}" tv:codeVariable="second"/>
+                 </boundaryEvent>
+                 <userTask id="repair"/> <path>start work end</path> <path>caught repair end</path>
+               </process>"#,
+            &reference[..1],
+            &reference[1..]
+        )
+    };
+    let raise = |it: &mut Scenario, kind: &str, code: &str| match kind {
+        "error" => it.raise("work", code),
+        _ => it.escalate("work", code),
+    };
+    for (kind, reference) in [("error", "AB"), ("escalation", "UV")] {
+        let fresh = Scenario::definitions(&model(kind, reference));
+        for (code, variables) in [("A", r#"{"first":"A"}"#), ("B", r#"{"second":"B"}"#)] {
+            let mut it = fresh.again();
+            it.start("{}");
+            raise(&mut it, kind, code);
+            assert_eq!(it.waiting(), ["repair"], "{kind} {code}");
+            assert_eq!(it.variables(), variables);
+        }
+        let mut it = fresh.again();
+        it.start("{}");
+        raise(&mut it, kind, "C");
+        assert_ne!(it.waiting(), ["repair"], "{kind} C is none of them");
+    }
+}
+
+#[test]
 fn an_inclusive_join_waits_for_who_can_still_come_by_a_boundary_event() {
     let mut it = Scenario::definitions(
         r#"<signal id="S" name="S"/> <process id="p" isExecutable="true">

@@ -36,7 +36,6 @@ impl<'a> Rules<'a> {
         }
         self.check_interrupting(event, &names);
         self.check_cancel(event, &names);
-        self.check_one_code(event, &names);
         self.check_references(event);
     }
 

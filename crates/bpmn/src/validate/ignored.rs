@@ -45,20 +45,6 @@ impl<'a> Rules<'a> {
             self.sink.warn("TV0811", container, message, "write method=\"##Compensate\"");
         }
     }
-
-    /// Of several errors, or several escalations, in one event only the first would be caught.
-    pub(super) fn check_one_code(&self, event: Node<'a>, names: &[&str]) {
-        if !schema::is_a(event.name(), "catchEvent") {
-            return;
-        }
-        for what in ["error", "escalation"] {
-            if names.iter().filter(|it| **it == what).count() > 1 {
-                let message = format!("{} catches several kinds of {what}", event.title());
-                let help = "catch all of them without a code, or give each an event of its own";
-                self.error("TV0812", event, message, help);
-            }
-        }
-    }
 }
 
 fn must_understand(extension: Node<'_>, sink: &Sink) {
