@@ -6,6 +6,7 @@
 //! a new version.
 
 mod error;
+pub mod record;
 mod v1;
 
 use travertine_kernel::Event;

@@ -7,6 +7,7 @@
 
 mod event;
 mod failure;
+mod part;
 mod scope;
 mod token;
 mod value;
@@ -16,6 +17,7 @@ use postcard::{Deserializer, de_flavors, ser_flavors};
 use serde::{Deserialize, Serialize};
 
 use self::event::Event;
+pub(super) use self::part::{catches, decode_part, encode_part, ending, events, repeat, values};
 use super::error::{DecodeError, EncodeError, Flaw};
 
 pub(super) const VERSION: u8 = 1;

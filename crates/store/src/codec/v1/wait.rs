@@ -201,7 +201,7 @@ pub(super) struct Repeat<'a> {
 }
 
 impl<'a> Repeat<'a> {
-    fn of(repeat: &'a time::Repeat) -> Self {
+    pub(super) fn of(repeat: &'a time::Repeat) -> Self {
         let time::Repeat { period, first, fired, left, until, zone } = repeat;
         let time::Period { months, days, millis } = *period;
         Self {
@@ -216,7 +216,7 @@ impl<'a> Repeat<'a> {
         }
     }
 
-    fn lift(self) -> time::Repeat {
+    pub(super) fn lift(self) -> time::Repeat {
         time::Repeat {
             period: time::Period { months: self.months, days: self.days, millis: self.millis },
             first: Timestamp::from_millis(self.first_ms),

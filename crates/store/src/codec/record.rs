@@ -1,0 +1,453 @@
+//! What the entries of the log and the mails between shards say.
+//!
+//! These types are today's version of the format; their order of variants and fields *is* the
+//! format, as in the folder of events. Variants are added at the end. What the kernel's types look
+//! like in bytes is the business of the events' codec.
+
+use serde::{Deserialize, Serialize};
+use travertine_expr::{Name, time::Repeat};
+use travertine_kernel::{Assignments, Catches, Ending, Event};
+
+use super::{DecodeError, EncodeError, v1};
+
+/// One thing that an entry tells. An entry about an instance tells of it, in order; an entry about no
+/// instance tells of its shard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Record {
+    /// The instance has been made.
+    Created(Created),
+    /// Something happened in it.
+    Happened(#[serde(with = "v1::events")] Vec<Event>),
+    /// It stands still until it is resumed.
+    Suspended,
+    /// It goes on.
+    Resumed,
+    /// The engine failed on it. It stands still until it is released.
+    Halted(String),
+    /// It may be tried again.
+    Released,
+    /// It is told this as soon as it can hear it.
+    Deferred(Letter),
+    /// It has been told what was deferred.
+    Recalled,
+    /// A worker has a job.
+    Leased {
+        /// The job's wait.
+        wait: u64,
+        /// Who has it.
+        worker: Name,
+        /// Until when.
+        until: i64,
+    },
+    /// A job is offered again from then on.
+    Paused {
+        /// The job's wait.
+        wait: u64,
+        /// From when; at once where it is past.
+        until: i64,
+    },
+    /// Someone has changed a user task.
+    TaskChanged {
+        /// The task's wait.
+        wait: u64,
+        /// What is different now.
+        change: TaskChange,
+    },
+    /// Someone has moved a timer.
+    TimerMoved {
+        /// The timer's wait.
+        wait: u64,
+        /// When it is due now.
+        due: i64,
+    },
+    /// It runs another version from now on.
+    Migrated {
+        /// The key of its definition.
+        definition: u64,
+    },
+    /// It has ended, and this is all that is kept of it.
+    Folded(Box<Folded>),
+    /// A message is held.
+    Held(Held),
+    /// A held message is on its way to a receiver.
+    Sent {
+        /// The message.
+        message: u64,
+    },
+    /// A message that was on its way is held again.
+    Returned {
+        /// The message.
+        message: u64,
+    },
+    /// A message is not held any more: received, expired, or withdrawn.
+    Gone {
+        /// The message.
+        message: u64,
+    },
+    /// A message of this name was accepted; the same again is recognised until then.
+    Known {
+        /// The name of the message.
+        name: Name,
+        /// What its sender calls it.
+        id: Name,
+        /// Until when.
+        until: i64,
+    },
+    /// An instance of another shard waits for messages or signals that this one finds receivers for.
+    Subscribed(Subscription),
+    /// It does not any more.
+    Unsubscribed {
+        /// The instance.
+        instance: u64,
+        /// The wait.
+        wait: u64,
+    },
+    /// One of several triggers of a start event has happened.
+    Noted {
+        /// The start event.
+        start: StartKey,
+        /// What it brought.
+        #[serde(with = "v1::values")]
+        variables: Assignments,
+    },
+    /// All triggers of a start event have happened, and count no more.
+    Unnoted {
+        /// The start event; its position counts for nothing.
+        start: StartKey,
+    },
+    /// A timer that starts instances.
+    StartTimer(StartTimer),
+}
+
+/// How an instance came to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// The key of what it runs.
+    pub definition: u64,
+    /// What people call it.
+    pub business_id: Option<Name>,
+    /// The call that it answers: instance and wait.
+    pub caller: Option<(u64, u64)>,
+    /// The outermost caller; 0 where it is the instance itself.
+    pub root: u64,
+    /// How many callers there are.
+    pub depth: u32,
+}
+
+/// What someone has changed of a user task. `None` leaves it as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskChange {
+    /// Who does it; nobody where that is `Some(None)`.
+    pub assignee: Option<Option<Name>>,
+    /// Who may do it.
+    pub candidate_users: Option<Vec<Name>>,
+    /// Which groups may do it.
+    pub candidate_groups: Option<Vec<Name>>,
+    /// By when.
+    pub due: Option<Option<i64>>,
+    /// When to look again.
+    pub follow_up: Option<Option<i64>>,
+    /// Greater comes first.
+    pub priority: Option<i64>,
+}
+
+/// What is kept of an ended instance once its history is gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Folded {
+    /// How it came to be.
+    pub created: Created,
+    /// When it began.
+    pub started: i64,
+    /// How it ended.
+    #[serde(with = "v1::ending")]
+    pub ending: Ending,
+    /// Its variables at the end.
+    #[serde(with = "v1::values")]
+    pub variables: Assignments,
+}
+
+/// A held message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// Its number.
+    pub number: u64,
+    /// What it is.
+    pub message: Message,
+    /// When it came.
+    pub published: i64,
+    /// When it is dropped.
+    pub expires: Option<i64>,
+}
+
+/// A message to one receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its name.
+    pub name: Name,
+    /// Named properties that must match where both sides define them.
+    #[serde(with = "v1::values")]
+    pub correlation: Assignments,
+    /// What it brings.
+    #[serde(with = "v1::values")]
+    pub variables: Assignments,
+    /// What its sender calls it.
+    pub id: Option<Name>,
+    /// How long it is held for a receiver that does not wait yet, in milliseconds; for good where
+    /// nothing is said.
+    pub ttl: Option<i64>,
+}
+
+/// Whether messages or signals are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum SubscriptionKind {
+    /// Messages.
+    Message,
+    /// Signals.
+    Signal,
+}
+
+/// A wait for messages or signals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subscription {
+    /// The instance.
+    pub instance: u64,
+    /// The wait.
+    pub wait: u64,
+    /// For what.
+    pub kind: SubscriptionKind,
+    /// The name.
+    pub name: Name,
+    /// What must match.
+    #[serde(with = "v1::values")]
+    pub correlation: Assignments,
+    /// The element that waits, for people.
+    pub element: Name,
+    /// Since when.
+    pub since: i64,
+}
+
+/// One trigger of a start event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StartKey {
+    /// The key of the definition.
+    pub definition: u64,
+    /// The start event's node.
+    pub node: u32,
+    /// Which of its triggers.
+    pub position: u32,
+}
+
+/// A timer that starts instances.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartTimer {
+    /// The start event.
+    pub start: StartKey,
+    /// When it is due; never again where that is `None`.
+    pub due: Option<i64>,
+    /// How it goes on after that.
+    #[serde(with = "v1::repeat")]
+    pub repeat: Option<Repeat>,
+}
+
+/// What one shard asks of another, or of itself later.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Letter {
+    /// Start what an instance calls.
+    Call(Call),
+    /// What was called has ended.
+    Ended {
+        /// The call: instance and wait.
+        to: (u64, u64),
+        /// What was called.
+        child: u64,
+        /// How it ended.
+        #[serde(with = "v1::ending")]
+        ending: Ending,
+        /// Its variables.
+        #[serde(with = "v1::values")]
+        variables: Assignments,
+    },
+    /// What was called cannot be started.
+    NotCalled {
+        /// The call: instance and wait.
+        to: (u64, u64),
+        /// Why.
+        reason: String,
+    },
+    /// A call is not needed any more.
+    Uncall {
+        /// The call: instance and wait.
+        from: (u64, u64),
+    },
+    /// What was called has raised an escalation that it does not catch.
+    Escalated {
+        /// The call: instance and wait.
+        to: (u64, u64),
+        /// The escalation's code.
+        code: Option<Name>,
+        /// The variables of what raised it.
+        #[serde(with = "v1::values")]
+        variables: Assignments,
+    },
+    /// A wait for messages or signals has begun.
+    Subscribe(Subscription),
+    /// It is over.
+    Unsubscribe {
+        /// The instance.
+        instance: u64,
+        /// The wait.
+        wait: u64,
+    },
+    /// Find a receiver for a message.
+    Publish(Message),
+    /// A message is there for a wait.
+    Deliver {
+        /// Its receiver: instance and wait.
+        to: (u64, u64),
+        /// The message's number.
+        message: u64,
+        /// What it brings.
+        #[serde(with = "v1::values")]
+        variables: Assignments,
+    },
+    /// The wait has taken the message.
+    Received {
+        /// The message's number.
+        message: u64,
+    },
+    /// The wait does not want the message.
+    Refused {
+        /// The message's number.
+        message: u64,
+    },
+    /// Tell all who wait for a signal.
+    Broadcast {
+        /// The signal's name.
+        name: Name,
+        /// What it brings.
+        #[serde(with = "v1::values")]
+        variables: Assignments,
+        /// The instance that sent it, which has heard of it already.
+        from: Option<u64>,
+    },
+    /// A signal is there for a wait.
+    Signal {
+        /// Its receiver: instance and wait.
+        to: (u64, u64),
+        /// What it brings.
+        #[serde(with = "v1::values")]
+        variables: Assignments,
+    },
+    /// A timer has come due.
+    Ring {
+        /// Whose: instance and wait.
+        to: (u64, u64),
+    },
+    /// End an instance that nobody needs any more.
+    Cancel {
+        /// The instance.
+        instance: u64,
+    },
+}
+
+/// A call of a definition by an instance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// The call: instance and wait.
+    pub from: (u64, u64),
+    /// The key of the definition.
+    pub definition: u64,
+    /// What it begins with.
+    #[serde(with = "v1::values")]
+    pub variables: Assignments,
+    /// What the caller catches.
+    #[serde(with = "v1::catches")]
+    pub catches: Catches,
+    /// The outermost caller.
+    pub root: u64,
+    /// How many callers there are.
+    pub depth: u32,
+}
+
+/// What a shard knows besides its instances, messages and subscriptions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ShardState {
+    /// How many instances it has made.
+    pub instances: u64,
+    /// How many messages it has held.
+    pub messages: u64,
+    /// How many mails it has sent.
+    pub mails: u64,
+    /// Triggers of start events that wait for others, and what they brought.
+    pub noted: Vec<Noted>,
+    /// Timers that start instances.
+    pub timers: Vec<StartTimer>,
+    /// Messages that are recognised when they come again: name, id, until when.
+    pub known: Vec<(Name, Name, i64)>,
+    /// Held messages that are on their way to a receiver.
+    pub sent: Vec<u64>,
+}
+
+/// A trigger of a start event that waits for others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Noted {
+    /// The start event.
+    pub start: StartKey,
+    /// What it brought.
+    #[serde(with = "v1::values")]
+    pub variables: Assignments,
+}
+
+/// Everything about an instance, as a snapshot keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// How it came to be.
+    pub created: Created,
+    /// The key of what it runs now.
+    pub definition: u64,
+    /// What is known of it outside the kernel, as records that make it so.
+    pub records: Vec<Record>,
+    /// Since when each of its waits for work has been open.
+    pub since: Vec<(u64, i64)>,
+    /// The kernel's state, as [`encode_instance`](super::encode_instance) writes it.
+    pub state: Vec<u8>,
+}
+
+macro_rules! stored {
+    ($(#[$doc:meta])* $encode:ident, $decode:ident, $type:ty) => {
+        $(#[$doc])*
+        pub fn $encode(it: &$type, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+            v1::encode_part(it, bytes)
+        }
+
+        /// Reads it back, whatever the version of the format. The bytes are not trusted.
+        pub fn $decode(bytes: &[u8]) -> Result<$type, DecodeError> {
+            v1::decode_part(bytes)
+        }
+    };
+}
+
+stored!(
+    /// Appends what an entry tells.
+    encode_records, decode_records, Vec<Record>
+);
+stored!(
+    /// Appends what a mail says.
+    encode_letter, decode_letter, Letter
+);
+stored!(
+    /// Appends what a shard knows.
+    encode_shard, decode_shard, ShardState
+);
+stored!(
+    /// Appends a held message.
+    encode_held, decode_held, Held
+);
+stored!(
+    /// Appends a subscription.
+    encode_subscription, decode_subscription, Subscription
+);
+stored!(
+    /// Appends a snapshot.
+    encode_snapshot, decode_snapshot, Snapshot
+);

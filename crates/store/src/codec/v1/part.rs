@@ -1,0 +1,93 @@
+//! Parts of records that are the kernel's, and records as bytes.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Fault, VERSION, offset, read, write};
+use crate::codec::error::{DecodeError, EncodeError, Flaw};
+
+/// Appends the version and then `it`. Where that is not possible nothing is appended.
+pub(in crate::codec) fn encode_part(
+    it: &impl Serialize,
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let start = bytes.len();
+    bytes.push(VERSION);
+    let written = write(it, bytes);
+    if written.is_err() {
+        bytes.truncate(start);
+    }
+    written
+}
+
+pub(in crate::codec) fn decode_part<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let flawed = |place: &[u8], flaw| {
+        let offset = if place.is_empty() { bytes.len() } else { offset(bytes, place) };
+        DecodeError { event: None, offset, flaw }
+    };
+    let rest = match bytes.split_first() {
+        None => return Err(flawed(bytes, Flaw::CutShort)),
+        Some((&VERSION, rest)) => rest,
+        Some((&version, _)) => return Err(flawed(bytes, Flaw::UnknownVersion(version))),
+    };
+    let (it, after) = read(rest).map_err(|Fault { place, flaw }| flawed(place, flaw))?;
+    if after.is_empty() { Ok(it) } else { Err(flawed(after, Flaw::TrailingBytes)) }
+}
+
+/// A module for `#[serde(with)]`: the kernel's type as the type of this version says.
+macro_rules! part {
+    ($name:ident, $plain:ty, $stored:ty, |$it:ident| $of:expr, |$other:ident| $lift:expr) => {
+        pub(in crate::codec) mod $name {
+            use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+            #[allow(unused_imports, reason = "not every part needs all of them")]
+            use crate::codec::v1::{event, failure, value, wait};
+
+            pub(in crate::codec) fn serialize<S: Serializer>(
+                $it: &$plain,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                $of.serialize(serializer)
+            }
+
+            pub(in crate::codec) fn deserialize<'de, D: Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<$plain, D::Error> {
+                let $other = <$stored>::deserialize(deserializer)?;
+                let lifted: Option<$plain> = $lift;
+                lifted.ok_or_else(|| de::Error::custom("a value is damaged"))
+            }
+        }
+    };
+}
+
+part!(
+    events,
+    Vec<travertine_kernel::Event>,
+    Vec<event::Event<'de>>,
+    |it| it.iter().map(event::Event::of).collect::<Vec<_>>(),
+    |it| it.into_iter().map(|it| it.lift().ok()).collect()
+);
+part!(
+    values,
+    travertine_kernel::Assignments,
+    value::Assignments<'de>,
+    |it| value::Assignments::of(it),
+    |it| it.lift().ok()
+);
+part!(
+    ending,
+    travertine_kernel::Ending,
+    failure::Ending<'de>,
+    |it| failure::Ending::of(it),
+    |it| Some(it.lift())
+);
+part!(catches, travertine_kernel::Catches, wait::Catches<'de>, |it| wait::Catches::of(it), |it| {
+    Some(it.lift())
+});
+part!(
+    repeat,
+    Option<travertine_expr::time::Repeat>,
+    Option<wait::Repeat<'de>>,
+    |it| it.as_ref().map(wait::Repeat::of),
+    |it| Some(it.map(wait::Repeat::lift))
+);
