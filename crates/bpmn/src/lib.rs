@@ -11,7 +11,6 @@ mod dialect;
 mod expression;
 mod extension;
 mod files;
-mod iso8601;
 mod lower;
 mod read;
 mod report;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use travertine_expr::{Map, Name, Program, Value, time};
 use travertine_kernel::{
     NodeId, Plan,
-    plan::{Element, Start, TimerKind, Trigger},
+    plan::{Element, Start, Trigger},
 };
 
 use crate::{Error, Timestamp};
@@ -144,14 +144,9 @@ fn start_on(plan: &Plan, trigger: &Trigger, now: Timestamp) -> Result<Option<Sta
         Trigger::Message(message) => Some(StartOn::Message(text(&message.name)?)),
         Trigger::Signal { name } => Some(StartOn::Signal(text(name)?)),
         Trigger::Timer { kind, when } => {
-            let kind = match kind {
-                TimerKind::Date => time::Timer::Date,
-                TimerKind::Duration => time::Timer::Duration,
-                TimerKind::Cycle => time::Timer::Cycle,
-            };
             let text = text(when)?;
             let wrong = |error| format!("`{text}` is no time: {error}");
-            Some(StartOn::Timer(time::due(kind, &text, now).map_err(wrong)?))
+            Some(StartOn::Timer(time::due(*kind, &text, now).map_err(wrong)?))
         }
         Trigger::Condition { when, .. } => Some(StartOn::Condition(when.clone())),
         Trigger::Error { .. }

@@ -418,3 +418,61 @@ fn each_run_is_undone_in_camunda_models_but_not_before_all_are_complete() {
     it.complete("work", "{}");
     assert_eq!(it.waiting(), ["after"]);
 }
+
+fn every_hour(cron: &str) -> String {
+    format!("<timerEventDefinition><timeCycle>{cron}</timeCycle></timerEventDefinition>")
+}
+
+#[test]
+fn a_cron_expression_beside_an_activity_fires_again_and_again() {
+    let hourly = every_hour("0 0 * * * *");
+    let mut it = started(&format!(
+        r#"<startEvent id="start"/> <userTask id="a"/> <endEvent id="end"/>
+           <boundaryEvent id="remind" attachedToRef="a" cancelActivity="false">{hourly}</boundaryEvent>
+           <userTask id="reminder"/> <path>start a end</path> <path>remind reminder</path>"#
+    ));
+    it.advance(3 * 3_600_000);
+    assert_eq!(it.waiting(), ["a", "reminder", "reminder", "reminder"]);
+    it.complete("a", "{}");
+    assert_eq!(it.armed(), ["reminder", "reminder", "reminder"], "nothing is left to remind of");
+}
+
+#[test]
+fn a_cron_expression_starts_an_event_sub_process_again_and_again() {
+    let every_other = every_hour("0 0/30 * * * ?");
+    let mut it = started(&format!(
+        r#"<startEvent id="start"/> <userTask id="a"/> <endEvent id="end"/> <path>start a end</path>
+           <subProcess id="event" triggeredByEvent="true">
+             <startEvent id="tick" isInterrupting="false">{every_other}</startEvent>
+             <userTask id="b"/> <path>tick b</path></subProcess>"#
+    ));
+    it.advance(3_600_000);
+    assert_eq!(it.waiting(), ["a", "b", "b"]);
+}
+
+#[test]
+fn an_interrupting_cron_expression_fires_once() {
+    let hourly = every_hour("@hourly");
+    let mut it = started(&format!(
+        r#"<startEvent id="start"/> <userTask id="a"/> <endEvent id="end"/> <userTask id="late"/>
+           <boundaryEvent id="timeout" attachedToRef="a">{hourly}</boundaryEvent>
+           <path>start a end</path> <path>timeout late</path>"#
+    ));
+    it.advance(5 * 3_600_000);
+    assert_eq!(it.armed(), ["late"]);
+}
+
+#[test]
+fn a_cron_expression_can_come_from_a_variable_and_be_wrong_there() {
+    let text = every_hour("${every}");
+    let mut it = Scenario::process(&format!(
+        r#"<startEvent id="start"/> <intermediateCatchEvent id="wait">{text}</intermediateCatchEvent>
+           <endEvent id="end"/> <path>start wait end</path>"#
+    ));
+    it.start(r#"{"every": "0 61 * * * *"}"#);
+    let failure = it.incident("wait").unwrap();
+    assert!(failure.message.contains("'61' is no minute (0 to 59)"), "{}", failure.message);
+    it.set(r#"{"every": "0 59 * * * *"}"#);
+    it.retry("wait");
+    assert_eq!(it.armed(), ["wait"]);
+}

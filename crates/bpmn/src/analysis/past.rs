@@ -33,7 +33,7 @@ fn timer(subject: Subject<'_, '_>, id: NodeId, kind: TimerKind, text: &str, now:
         TimerKind::Date => due(kind, text, now).is_ok_and(|it| it.at < now),
         TimerKind::Duration => text.starts_with('-'),
         // A cycle that began long ago still goes on, if it has not ended.
-        TimerKind::Cycle => ended(text, now),
+        TimerKind::Cycle | TimerKind::QuartzCycle => ended(text, now),
     };
     if over {
         let message = format!("the time of {} is over already: {text}", subject.title(id));
@@ -43,6 +43,9 @@ fn timer(subject: Subject<'_, '_>, id: NodeId, kind: TimerKind, text: &str, now:
 
 /// Whether a cycle has its end in the past: `R/PT1H/2020-01-01T00:00:00Z`.
 fn ended(text: &str, now: Timestamp) -> bool {
+    if !text.starts_with('R') {
+        return false;
+    }
     let Some(end) = text.splitn(3, '/').nth(2) else { return false };
     due(TimerKind::Date, end, now).is_ok_and(|it| it.at < now)
 }

@@ -1,20 +1,26 @@
-//! Timers: their expressions, and the ISO 8601 texts that stand for themselves.
+//! Timers: their expressions, and the texts that stand for themselves: ISO 8601, and cron.
 
+use travertine_expr::time::{Cron, TimeError, Timestamp, due};
 use travertine_kernel::plan::{TimerKind, Trigger};
 
 use super::Lowering;
 use crate::{
+    dialect::Dialect,
     expression::{Text, literal},
-    iso8601,
     xml::Node,
 };
 
 impl<'a> Lowering<'a> {
     pub(super) fn timer(&self, definition: Node<'a>) -> Option<Trigger> {
+        // Quartz reads them there, which counts weekdays from 1.
+        let cycle = match self.dialect {
+            Dialect::Camunda7 => TimerKind::QuartzCycle,
+            Dialect::Native | Dialect::Camunda8 => TimerKind::Cycle,
+        };
         let kinds = [
             ("timeDate", TimerKind::Date),
             ("timeDuration", TimerKind::Duration),
-            ("timeCycle", TimerKind::Cycle),
+            ("timeCycle", cycle),
         ];
         let mut found =
             kinds.into_iter().filter_map(|(name, kind)| Some((definition.child(name)?, kind)));
@@ -29,34 +35,35 @@ impl<'a> Lowering<'a> {
             self.error("TV0511", second, message, "keep one of them");
         }
         let text = Text::of(node);
-        let when = if is_time(kind, text.source) {
-            literal(text.source)
-        } else if text.is_marked() || self.compiler.default.is_some() {
-            self.compiler.expression(text)
-        } else {
-            self.not_a_time(node, kind, text.source);
-            literal(text.source)
+        let is_expression = text.is_marked() || self.compiler.default.is_some();
+        let when = match due(kind, text.source, Timestamp::default()) {
+            Ok(_) => literal(text.source),
+            Err(_) if is_expression && !Cron::is_meant(text.source) => {
+                self.compiler.expression(text)
+            }
+            Err(_) if text.is_marked() => self.compiler.expression(text),
+            Err(error) => {
+                self.not_a_time(node, kind, &error);
+                literal(text.source)
+            }
         };
         Some(Trigger::Timer { kind, when })
     }
 
-    fn not_a_time(&self, node: Node<'a>, kind: TimerKind, text: &str) {
+    fn not_a_time(&self, node: Node<'a>, kind: TimerKind, error: &TimeError) {
         let example = match kind {
             TimerKind::Date => "2030-01-31T12:00:00Z",
             TimerKind::Duration => "PT15M",
-            TimerKind::Cycle => "R3/PT10M",
+            TimerKind::Cycle | TimerKind::QuartzCycle => "R3/PT10M or 0 0 9 * * MON-FRI",
         };
-        let message = format!("'{text}' is not a {} of ISO 8601", node.name());
+        let message = format!("{} of {}: {error}", node.name(), owner_of(node));
         self.error("TV0512", node, message, &format!("write something like {example}, or ${{…}}"));
     }
 }
 
-fn is_time(kind: TimerKind, text: &str) -> bool {
-    match kind {
-        TimerKind::Date => iso8601::is_date_time(text),
-        TimerKind::Duration => iso8601::is_duration(text),
-        TimerKind::Cycle => iso8601::is_cycle(text),
-    }
+/// How messages call the event that a time stands in.
+fn owner_of(time: Node<'_>) -> String {
+    time.parent().map(owner).unwrap_or_default()
 }
 
 /// How messages call the event that a definition stands in.

@@ -1,7 +1,7 @@
 //! Models written for other engines.
 
 use travertine_expr::Program;
-use travertine_kernel::plan::{Element, Policy, Trigger, WorkKind};
+use travertine_kernel::plan::{Element, Policy, TimerKind, Trigger, WorkKind};
 
 use crate::model::{around, element, errors, node, plan, report};
 
@@ -105,4 +105,50 @@ fn camunda_8_jobs_and_messages_are_read() {
     let Trigger::Message(message) = &catch.triggers[0] else { panic!() };
     assert_eq!(message.name.source(), "\"paid\"");
     assert_eq!(&*message.correlation[0].0, travertine_bpmn::CORRELATION_KEY);
+}
+
+fn cycle(text: &str) -> String {
+    format!(
+        "<intermediateCatchEvent id='n'><timerEventDefinition><timeCycle>{text}</timeCycle>\
+         </timerEventDefinition></intermediateCatchEvent>"
+    )
+}
+
+#[test]
+fn cron_expressions_are_cycles_in_every_dialect() {
+    for text in ["0 9 * * MON-FRI", "0 0/5 * * * ?", "@daily", "0 0 9 * * * [Europe/Berlin]"] {
+        for dialect in [str::to_owned, camunda7, camunda8] {
+            let Element::Catch(it) = element(&dialect(&around(&cycle(text)))) else { panic!() };
+            let Trigger::Timer { when, .. } = &it.triggers[0] else { panic!() };
+            assert_eq!(when.source(), format!("{text:?}"));
+        }
+    }
+}
+
+#[test]
+fn weekdays_of_cron_expressions_are_numbered_as_in_their_dialect() {
+    let kind = |text: &str| {
+        let Element::Catch(it) = element(text) else { panic!() };
+        let Trigger::Timer { kind, .. } = it.triggers[0] else { panic!() };
+        kind
+    };
+    let text = around(&cycle("0 0 9 ? * 1"));
+    assert_eq!(kind(&text), TimerKind::Cycle);
+    assert_eq!(kind(&camunda8(&text)), TimerKind::Cycle);
+    assert_eq!(kind(&camunda7(&text)), TimerKind::QuartzCycle);
+    let sunday = around(&cycle("0 0 9 ? * 0"));
+    assert!(errors(&sunday).is_empty());
+    assert_eq!(errors(&camunda7(&sunday)), ["TV0512"]);
+}
+
+#[test]
+fn a_cron_expression_that_cannot_be_is_refused_with_the_reason() {
+    let report = report(&around(&cycle("0 0 25 * * *")));
+    let diagnostic = &report.diagnostics[0];
+    assert_eq!((diagnostic.code, diagnostic.element.as_deref()), ("TV0512", Some("n")));
+    assert!(
+        diagnostic.message.ends_with("0 0 25 * * *: '25' is no hour (0 to 23)"),
+        "{diagnostic:?}"
+    );
+    assert_eq!(errors(&around(&cycle("0 0 0 30 2 ?"))), ["TV0512"], "it never fires");
 }

@@ -324,6 +324,18 @@ fn a_timer_starts_instances_as_often_as_it_says() {
 }
 
 #[test]
+fn a_cron_expression_starts_an_instance_each_time() {
+    let daily = begin_on(vec![on_timer(TimerKind::Cycle, "0 18 * * * [Europe/Berlin]")]);
+    let mut sandbox = world(&[chain("p", vec![daily, user("a")])]);
+    let first = sandbox.next_due().unwrap();
+    sandbox.advance_by(first.as_millis() - NOON.as_millis()).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a"]);
+    assert_eq!(sandbox.next_due(), Some(first.after_millis(86_400_000)));
+    sandbox.advance_by(2 * 86_400_000).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a", "2 a", "3 a"]);
+}
+
+#[test]
 fn a_new_version_takes_over_the_start_timer() {
     let soon = || begin_on(vec![on_timer(TimerKind::Duration, "PT1S")]);
     let mut sandbox = world(&[chain("p", vec![soon(), user("old")])]);

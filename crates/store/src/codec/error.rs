@@ -57,6 +57,8 @@ pub enum Flaw {
     TooDeep,
     /// A number cannot be represented.
     Number(NumberError),
+    /// A text is no cron expression.
+    Cron,
 }
 
 impl DecodeError {
@@ -88,6 +90,7 @@ impl fmt::Display for Flaw {
             Self::NotText => f.write_str("a text is not UTF-8"),
             Self::TooDeep => write!(f, "a value is nested deeper than {VALUE_DEPTH_MAX}"),
             Self::Number(error) => error.fmt(f),
+            Self::Cron => f.write_str("a text is no cron expression"),
         }
     }
 }
@@ -103,7 +106,8 @@ impl std::error::Error for DecodeError {
             | Flaw::UnknownKind
             | Flaw::BadEncoding
             | Flaw::NotText
-            | Flaw::TooDeep => None,
+            | Flaw::TooDeep
+            | Flaw::Cron => None,
         }
     }
 }

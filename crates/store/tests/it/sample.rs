@@ -9,7 +9,7 @@ use travertine_kernel::{
     Gate, Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot, State,
     TokenId, WaitFor, WaitId,
     plan::WorkKind,
-    time::{Period, Repeat, Timestamp},
+    time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
 
 pub(crate) const STATES: [State; 13] = [
@@ -69,6 +69,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("waits", waits()),
         ("posts", posts()),
         ("incidents", incidents()),
+        ("cron", cron()),
     ]
 }
 
@@ -318,14 +319,14 @@ fn work() -> Vec<Event> {
 
 fn waits() -> Vec<Event> {
     let zoned = Repeat {
-        period: Period { months: 1, days: -2, millis: 3_000 },
+        rhythm: Rhythm::Every(Period { months: 1, days: -2, millis: 3_000 }),
         first: Timestamp::from_millis(1_767_225_600_000),
         fired: 2,
         left: Some(7),
         until: Some(Timestamp::from_millis(i64::MAX)),
         zone: Some("Europe/Berlin".into()),
     };
-    let forever = Repeat { left: None, until: None, zone: None, ..zoned };
+    let forever = Repeat { left: None, until: None, zone: None, ..zoned.clone() };
     let due = Timestamp::from_millis(1_767_225_600_000);
     let mut events = vec![
         opened(WaitFor::Timer { due, repeat: None }),
@@ -365,6 +366,24 @@ fn waits() -> Vec<Event> {
         on: Arc::new(WaitFor::Gate(gate)),
     }));
     events
+}
+
+fn cron() -> Vec<Event> {
+    let due = Timestamp::from_millis(1_767_225_600_000);
+    let cron = Cron::parse("0 0 9 ? * 2-6", Weekdays::From1).expect("the samples are well formed");
+    let zoned = Repeat {
+        rhythm: Rhythm::Cron(cron),
+        first: due,
+        fired: 2,
+        left: Some(7),
+        until: Some(Timestamp::from_millis(i64::MAX)),
+        zone: Some("Europe/Berlin".into()),
+    };
+    let forever = Repeat { left: None, until: None, zone: None, ..zoned.clone() };
+    vec![
+        opened(WaitFor::Timer { due, repeat: Some(zoned) }),
+        opened(WaitFor::Timer { due, repeat: Some(forever) }),
+    ]
 }
 
 fn posts() -> Vec<Event> {

@@ -9,7 +9,7 @@ use travertine_kernel::{
     LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot, State, Status, TokenId, WaitFor,
     WaitId,
     plan::WorkKind,
-    time::{Period, Repeat, Timestamp},
+    time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
 
 use crate::sample::{CUES, FAILURES, GATES, STATES};
@@ -243,17 +243,23 @@ fn post() -> impl Strategy<Value = Post> {
     ]
 }
 
+fn rhythm() -> impl Strategy<Value = Rhythm> {
+    let crons = ["*/5 * * * *", "0 0 9 ? * 2-6", "0 0 0 LW 1,7 ? 2030-2040/2", "@daily"];
+    let cron = |text: &str| Cron::parse(text, Weekdays::From1).expect("these are well formed");
+    prop_oneof![
+        any::<(i32, i32, i64)>().prop_map(|(months, days, millis)| Rhythm::Every(Period {
+            months,
+            days,
+            millis
+        })),
+        select(crons.map(cron).to_vec()).prop_map(Rhythm::Cron),
+    ]
+}
+
 fn repeat() -> impl Strategy<Value = Repeat> {
-    (
-        any::<(i32, i32, i64)>(),
-        time(),
-        any::<u32>(),
-        any::<Option<u32>>(),
-        option::of(time()),
-        option::of(name()),
-    )
-        .prop_map(|((months, days, millis), first, fired, left, until, zone)| Repeat {
-            period: Period { months, days, millis },
+    (rhythm(), time(), any::<u32>(), any::<Option<u32>>(), option::of(time()), option::of(name()))
+        .prop_map(|(rhythm, first, fired, left, until, zone)| Repeat {
+            rhythm,
             first,
             fired,
             left,

@@ -44,7 +44,11 @@ pub(super) const KINDS: &[Kind] = &[
     ]),
     executed("timeDate", "expression").content(Content::Any),
     executed("timeDuration", "expression").content(Content::Any),
-    executed("timeCycle", "expression").content(Content::Any),
+    executed("timeCycle", "expression").content(Content::Any).note(
+        "ISO 8601, or cron: 5, 6 or 7 fields, or `@daily` and the like; `[Europe/Berlin]` behind it \
+         names the time zone, which is UTC otherwise. Numbers of weekdays begin at 0 for Sunday, in \
+         models for Camunda 7 at 1",
+    ),
     executed("errorEventDefinition", "eventDefinition")
         .attributes(&[may("errorRef", Ref(&["error"]))]),
     executed("escalationEventDefinition", "eventDefinition")

@@ -89,5 +89,5 @@ part!(
     Option<travertine_expr::time::Repeat>,
     Option<wait::Repeat<'de>>,
     |it| it.as_ref().map(wait::Repeat::of),
-    |it| Some(it.map(wait::Repeat::lift))
+    |it| it.map(wait::Repeat::lift).transpose().ok()
 );

@@ -9,7 +9,7 @@ use travertine_expr::{
 };
 use travertine_kernel::{self as kernel, plan};
 
-use super::{Fault, value::Assignments};
+use super::{Fault, Flaw, value::Assignments};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Slot {
@@ -114,7 +114,7 @@ impl<'a> WaitFor<'a> {
             Self::Work(job) => kernel::WaitFor::Work(job.lift()?),
             Self::Timer { due_ms, repeat } => kernel::WaitFor::Timer {
                 due: Timestamp::from_millis(due_ms),
-                repeat: repeat.map(Repeat::lift),
+                repeat: repeat.map(Repeat::lift).transpose()?,
             },
             Self::Message { name, correlation } => {
                 kernel::WaitFor::Message { name: name.into(), correlation: correlation.lift()? }
@@ -190,9 +190,7 @@ impl WorkKind {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Repeat<'a> {
-    months: i32,
-    days: i32,
-    millis: i64,
+    rhythm: Rhythm<'a>,
     first_ms: i64,
     fired: u32,
     left: Option<u32>,
@@ -200,14 +198,22 @@ pub(super) struct Repeat<'a> {
     zone: Option<&'a str>,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Rhythm<'a> {
+    Every { months: i32, days: i32, millis: i64 },
+    Cron(&'a str),
+}
+
 impl<'a> Repeat<'a> {
     pub(super) fn of(repeat: &'a time::Repeat) -> Self {
-        let time::Repeat { period, first, fired, left, until, zone } = repeat;
-        let time::Period { months, days, millis } = *period;
+        let time::Repeat { rhythm, first, fired, left, until, zone } = repeat;
         Self {
-            months,
-            days,
-            millis,
+            rhythm: match rhythm {
+                time::Rhythm::Every(time::Period { months, days, millis }) => {
+                    Rhythm::Every { months: *months, days: *days, millis: *millis }
+                }
+                time::Rhythm::Cron(cron) => Rhythm::Cron(cron.text()),
+            },
             first_ms: first.as_millis(),
             fired: *fired,
             left: *left,
@@ -216,15 +222,24 @@ impl<'a> Repeat<'a> {
         }
     }
 
-    pub(super) fn lift(self) -> time::Repeat {
-        time::Repeat {
-            period: time::Period { months: self.months, days: self.days, millis: self.millis },
+    pub(super) fn lift(self) -> Result<time::Repeat, Fault<'a>> {
+        let rhythm = match self.rhythm {
+            Rhythm::Every { months, days, millis } => {
+                time::Rhythm::Every(time::Period { months, days, millis })
+            }
+            // It was written with the names of weekdays, so how they are counted is all one.
+            Rhythm::Cron(text) => time::Cron::parse(text, time::Weekdays::From0)
+                .map(time::Rhythm::Cron)
+                .map_err(|_| Fault { place: text.as_bytes(), flaw: Flaw::Cron })?,
+        };
+        Ok(time::Repeat {
+            rhythm,
             first: Timestamp::from_millis(self.first_ms),
             fired: self.fired,
             left: self.left,
             until: self.until_ms.map(Timestamp::from_millis),
             zone: self.zone.map(Into::into),
-        }
+        })
     }
 }
 

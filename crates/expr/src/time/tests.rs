@@ -1,0 +1,336 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: &str = "2026-01-31T12:00:00Z";
+
+fn now() -> Timestamp {
+    date(NOW).unwrap().at
+}
+
+fn when(timer: Timer, text: &str) -> String {
+    match due(timer, text, now()) {
+        Ok(due) => due.at.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The first firings of a cycle.
+fn firings(text: &str, most: usize) -> String {
+    let mut firings = Vec::new();
+    let mut next = match due(Timer::Cycle, text, now()) {
+        Ok(due) => Some(due),
+        Err(error) => return error.to_string(),
+    };
+    while let Some(due) = next
+        && firings.len() < most
+    {
+        firings.push(due.at.to_string());
+        next = due.repeat.and_then(|it| it.next(due.at));
+    }
+    firings.join(" ")
+}
+
+#[test]
+fn durations_count_from_now() {
+    for (text, expected) in [
+        ("PT5S", "2026-01-31T12:00:05Z"),
+        ("PT0.25S", "2026-01-31T12:00:00.25Z"),
+        ("P1DT2H", "2026-02-01T14:00:00Z"),
+        ("P2W", "2026-02-14T12:00:00Z"),
+        ("P1M", "2026-02-28T12:00:00Z"),
+        ("P1Y", "2027-01-31T12:00:00Z"),
+        (" PT1H ", "2026-01-31T13:00:00Z"),
+        ("PT0S", NOW),
+        ("-PT5S", NOW),
+        ("5 minutes", "not a duration such as PT5M or P1D: 5 minutes"),
+        ("P", "not a duration such as PT5M or P1D: P"),
+        ("", "not a duration such as PT5M or P1D: "),
+        ("PT5X", "not a duration such as PT5M or P1D: PT5X"),
+        ("P9000Y", "the time is out of range: P9000Y"),
+    ] {
+        assert_eq!(when(Timer::Duration, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn dates_have_an_offset_a_zone_or_utc() {
+    for (text, expected) in [
+        ("2026-03-01T10:00:00Z", "2026-03-01T10:00:00Z"),
+        ("2026-03-01T10:00:00+02:00", "2026-03-01T08:00:00Z"),
+        ("2026-03-01T10:00:00.5-05:00", "2026-03-01T15:00:00.5Z"),
+        ("2026-07-01T10:00:00[Europe/Berlin]", "2026-07-01T08:00:00Z"),
+        ("2026-01-01T10:00:00+01:00[Europe/Berlin]", "2026-01-01T09:00:00Z"),
+        ("2026-03-01T10:00:00", "2026-03-01T10:00:00Z"),
+        ("2026-03-01", "2026-03-01T00:00:00Z"),
+        ("2020-03-01", "2020-03-01T00:00:00Z"),
+        ("tomorrow", "not a date such as 2026-01-31T12:00:00Z: tomorrow"),
+        ("2026-02-30", "not a date such as 2026-01-31T12:00:00Z: 2026-02-30"),
+        (
+            "2026-01-01T00:00[Mars/Base]",
+            "not a date such as 2026-01-31T12:00:00Z: 2026-01-01T00:00[Mars/Base]",
+        ),
+    ] {
+        assert_eq!(when(Timer::Date, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn cycles_fire_as_often_as_they_say() {
+    for (text, expected) in [
+        ("R2/PT10S", "2026-01-31T12:00:10Z 2026-01-31T12:00:20Z"),
+        ("PT5H", "2026-01-31T17:00:00Z 2026-01-31T22:00:00Z 2026-02-01T03:00:00Z"),
+        ("R1/PT10S", "2026-01-31T12:00:10Z"),
+        ("R/PT1H", "2026-01-31T13:00:00Z 2026-01-31T14:00:00Z 2026-01-31T15:00:00Z"),
+        ("R-1/PT1H", "2026-01-31T13:00:00Z 2026-01-31T14:00:00Z 2026-01-31T15:00:00Z"),
+        ("R2/2026-02-01T00:00:00Z/PT1H", "2026-02-01T00:00:00Z 2026-02-01T01:00:00Z"),
+        ("R5/PT1H/2026-01-31T14:30:00Z", "2026-01-31T13:00:00Z 2026-01-31T14:00:00Z"),
+        ("R2/2020-01-01T00:00:00Z/PT1H", "2020-01-01T00:00:00Z 2020-01-01T01:00:00Z"),
+    ] {
+        assert_eq!(firings(text, 3), expected, "{text}");
+    }
+}
+
+#[test]
+fn months_do_not_drift() {
+    assert_eq!(
+        firings("R/2026-01-31T00:00:00Z/P1M", 3),
+        "2026-02-28T00:00:00Z 2026-03-31T00:00:00Z 2026-04-30T00:00:00Z"
+    );
+}
+
+#[test]
+fn days_are_those_of_the_zone() {
+    assert_eq!(
+        firings("R2/2026-03-28T09:00:00[Europe/Berlin]/P1D", 3),
+        "2026-03-28T08:00:00Z 2026-03-29T07:00:00Z"
+    );
+}
+
+#[test]
+fn an_endless_cycle_skips_what_it_missed() {
+    assert_eq!(
+        firings("R/2000-01-01T00:00:07Z/PT10S", 2),
+        "2026-01-31T12:00:07Z 2026-01-31T12:00:17Z"
+    );
+    assert_eq!(firings(&format!("R/{NOW}/PT10S"), 1), NOW);
+}
+
+#[test]
+fn a_timer_moved_by_hand_goes_on_from_there() {
+    let due = due(Timer::Cycle, "R3/PT1H", now()).unwrap();
+    let moved = now().after_millis(86_400_000);
+    let next = due.repeat.unwrap().next(moved).unwrap();
+    assert_eq!(next.at.to_string(), "2026-02-01T13:00:00Z");
+    assert_eq!(next.repeat.unwrap().left, Some(1));
+}
+
+#[test]
+fn what_is_no_cycle_is_refused() {
+    for (text, expected) in [
+        ("10S", "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: 10S"),
+        ("PT0S", "the cycle would never fire: PT0S"),
+        ("R3", "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: R3"),
+        ("R/", "not a duration such as PT5M or P1D: "),
+        ("Rx/PT1S", "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: Rx/PT1S"),
+        (
+            "R3/PT1S/2026-02-01/x",
+            "not a cycle such as R3/PT10S or 0 0 9 * * MON-FRI: R3/PT1S/2026-02-01/x",
+        ),
+        ("R/PT0S", "the cycle would never fire: R/PT0S"),
+        ("R/-PT5S", "the cycle would never fire: R/-PT5S"),
+        ("R0/PT5S", "the cycle would never fire: R0/PT5S"),
+        ("R/PT5S/2020-01-01", "the cycle would never fire: R/PT5S/2020-01-01"),
+    ] {
+        assert_eq!(firings(text, 1), expected, "{text}");
+    }
+}
+
+#[test]
+fn points_beyond_the_calendar_still_print() {
+    assert_eq!(Timestamp::from_millis(i64::MAX).to_string(), "9223372036854775807 ms after 1970");
+}
+
+#[test]
+fn cron_expressions_fire_when_the_clock_fits() {
+    // The last of January 2026 is a Saturday.
+    for (text, expected) in [
+        ("0 9 * * *", "2026-02-01T09:00:00Z 2026-02-02T09:00:00Z 2026-02-03T09:00:00Z"),
+        ("*/20 * * * *", "2026-01-31T12:20:00Z 2026-01-31T12:40:00Z 2026-01-31T13:00:00Z"),
+        ("5/20 * * * *", "2026-01-31T12:05:00Z 2026-01-31T12:25:00Z 2026-01-31T12:45:00Z"),
+        ("15,45 0 12 * * *", "2026-01-31T12:00:15Z 2026-01-31T12:00:45Z 2026-02-01T12:00:15Z"),
+        ("59 59 23 * * *", "2026-01-31T23:59:59Z 2026-02-01T23:59:59Z 2026-02-02T23:59:59Z"),
+        ("0 0 9 ? * MON-FRI", "2026-02-02T09:00:00Z 2026-02-03T09:00:00Z 2026-02-04T09:00:00Z"),
+        ("0 0 9 ? * fri-mon", "2026-02-01T09:00:00Z 2026-02-02T09:00:00Z 2026-02-06T09:00:00Z"),
+        ("0 22-2/2 * * *", "2026-01-31T22:00:00Z 2026-02-01T00:00:00Z 2026-02-01T02:00:00Z"),
+        ("0 0 * * 7", "2026-02-01T00:00:00Z 2026-02-08T00:00:00Z 2026-02-15T00:00:00Z"),
+        ("0 0 * * 0-7", "2026-02-01T00:00:00Z 2026-02-02T00:00:00Z 2026-02-03T00:00:00Z"),
+        ("0 0 31 * *", "2026-03-31T00:00:00Z 2026-05-31T00:00:00Z 2026-07-31T00:00:00Z"),
+        ("0 0 29 2 *", "2028-02-29T00:00:00Z 2032-02-29T00:00:00Z 2036-02-29T00:00:00Z"),
+        ("0 0 1 JAN,JUL *", "2026-07-01T00:00:00Z 2027-01-01T00:00:00Z 2027-07-01T00:00:00Z"),
+        // Five fields ask for either day, more for both: Friday the 13th.
+        ("0 0 13 * FRI", "2026-02-06T00:00:00Z 2026-02-13T00:00:00Z 2026-02-20T00:00:00Z"),
+        ("0 0 0 13 * FRI", "2026-02-13T00:00:00Z 2026-03-13T00:00:00Z 2026-11-13T00:00:00Z"),
+        ("0 0 0 L * ?", "2026-02-28T00:00:00Z 2026-03-31T00:00:00Z 2026-04-30T00:00:00Z"),
+        ("0 0 0 L-3 * ?", "2026-02-25T00:00:00Z 2026-03-28T00:00:00Z 2026-04-27T00:00:00Z"),
+        ("0 0 0 LW * ?", "2026-02-27T00:00:00Z 2026-03-31T00:00:00Z 2026-04-30T00:00:00Z"),
+        ("0 0 0 1W * ?", "2026-02-02T00:00:00Z 2026-03-02T00:00:00Z 2026-04-01T00:00:00Z"),
+        ("0 0 0 15W * ?", "2026-02-16T00:00:00Z 2026-03-16T00:00:00Z 2026-04-15T00:00:00Z"),
+        ("0 0 0 ? * MON#1", "2026-02-02T00:00:00Z 2026-03-02T00:00:00Z 2026-04-06T00:00:00Z"),
+        ("0 0 0 ? * 5L", "2026-02-27T00:00:00Z 2026-03-27T00:00:00Z 2026-04-24T00:00:00Z"),
+        (
+            "0 0 0 1 1 ? 2030,2032-2040/4",
+            "2030-01-01T00:00:00Z 2032-01-01T00:00:00Z 2036-01-01T00:00:00Z",
+        ),
+        ("0 0 0 1 1 ? 2030", "2030-01-01T00:00:00Z"),
+        ("@yearly", "2027-01-01T00:00:00Z 2028-01-01T00:00:00Z 2029-01-01T00:00:00Z"),
+        ("@monthly", "2026-02-01T00:00:00Z 2026-03-01T00:00:00Z 2026-04-01T00:00:00Z"),
+        ("@weekly", "2026-02-01T00:00:00Z 2026-02-08T00:00:00Z 2026-02-15T00:00:00Z"),
+        ("@Daily", "2026-02-01T00:00:00Z 2026-02-02T00:00:00Z 2026-02-03T00:00:00Z"),
+        ("@hourly", "2026-01-31T13:00:00Z 2026-01-31T14:00:00Z 2026-01-31T15:00:00Z"),
+    ] {
+        assert_eq!(firings(text, 3), expected, "{text}");
+    }
+}
+
+#[test]
+fn quartz_counts_weekdays_from_1() {
+    for (quartz, named) in [
+        ("0 0 9 ? * 2-6", "0 0 9 ? * MON-FRI"),
+        ("0 0 9 ? * 1", "0 0 9 ? * SUN"),
+        ("0 0 9 ? * 6L", "0 0 9 ? * FRIL"),
+        ("0 0 9 ? * 2#1,7/2", "0 0 9 ? * MON#1,SAT/2"),
+        ("0 0 9 ? * L", "0 0 9 ? * L"),
+    ] {
+        let cron = Cron::parse(quartz, Weekdays::From1).unwrap();
+        assert_eq!(cron.text(), named);
+        assert_eq!(cron, Cron::parse(named, Weekdays::From0).unwrap());
+    }
+    let due = due(Timer::QuartzCycle, "0 0 9 ? * 2", now()).unwrap();
+    assert_eq!(due.at.to_string(), "2026-02-02T09:00:00Z");
+}
+
+#[test]
+fn cron_expressions_mean_the_clocks_of_their_zone() {
+    let expected = "2026-02-01T08:00:00Z 2026-02-02T08:00:00Z";
+    assert_eq!(firings("CRON_TZ=Europe/Berlin 0 9 * * *", 2), expected);
+    assert_eq!(firings("0 0 9 * * * [Europe/Berlin]", 2), expected);
+    assert_eq!(firings("@daily [Asia/Tokyo]", 1), "2026-01-31T15:00:00Z");
+}
+
+#[test]
+fn what_falls_into_a_skipped_hour_fires_when_it_is_over() {
+    // In Berlin 2:00 becomes 3:00 on the 29th of March, at 1:00 in UTC.
+    for (text, expected) in [
+        (
+            "30 2 28-31 3 * [Europe/Berlin]",
+            "2026-03-28T01:30:00Z 2026-03-29T01:00:00Z 2026-03-30T00:30:00Z 2026-03-31T00:30:00Z",
+        ),
+        (
+            "0/30 1-3 29 3 * [Europe/Berlin]",
+            "2026-03-29T00:00:00Z 2026-03-29T00:30:00Z 2026-03-29T01:00:00Z 2026-03-29T01:30:00Z",
+        ),
+    ] {
+        assert_eq!(firings(text, 4), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_falls_into_a_repeated_hour_fires_once_unless_it_fires_every_hour() {
+    // In Berlin 3:00 becomes 2:00 on the 25th of October, at 1:00 in UTC.
+    for (text, expected) in [
+        (
+            "30 2 24-26 10 * [Europe/Berlin]",
+            "2026-10-24T00:30:00Z 2026-10-25T00:30:00Z 2026-10-26T01:30:00Z",
+        ),
+        (
+            "0,30 2 25 10 * [Europe/Berlin]",
+            "2026-10-25T00:00:00Z 2026-10-25T00:30:00Z 2027-10-25T00:00:00Z",
+        ),
+    ] {
+        assert_eq!(firings(text, 3), expected, "{text}");
+    }
+    let mut at = date("2026-10-24T23:45:00Z").unwrap().at;
+    let mut hourly = Vec::new();
+    let repeat = due(Timer::Cycle, "*/30 * * * * [Europe/Berlin]", at).unwrap().repeat.unwrap();
+    for _ in 0..6 {
+        at = repeat.next(at).unwrap().at;
+        hourly.push(at.to_string());
+    }
+    assert_eq!(
+        hourly.join(" "),
+        "2026-10-25T00:00:00Z 2026-10-25T00:30:00Z 2026-10-25T01:00:00Z \
+         2026-10-25T01:30:00Z 2026-10-25T02:00:00Z 2026-10-25T02:30:00Z"
+    );
+}
+
+#[test]
+fn what_is_no_cron_expression_is_refused_with_the_reason() {
+    for (text, why) in [
+        ("60 * * * *", "'60' is no minute (0 to 59)"),
+        ("* 24 * * *", "'24' is no hour (0 to 23)"),
+        ("0 0 0 32 * *", "'32' is no day of the month (1 to 31)"),
+        ("0 0 0 * FOO *", "'FOO' is no month (JAN to DEC, or a number)"),
+        ("0 0 0 * * 8", "'8' is no day of the week (0 to 7, from Sunday to Sunday)"),
+        ("0 0 0 ? * MON#6", "'6' is no week (1 to 5)"),
+        ("0 0/0 * * * *", "the step '0' of a minute is no whole number above 0"),
+        ("0 0 0 LX * *", "'LX' is no day of the month (1 to 31)"),
+        ("0 0 0 1 1 ? 12345", "'12345' is no year (1970 to 9998)"),
+        ("0 +5 * * * *", "'+5' is no minute (0 to 59)"),
+        ("0 , * * * *", "'' is no minute (0 to 59)"),
+        ("0 0 9 * * * [Mars/Base]", "there is no time zone Mars/Base"),
+        (
+            "@reboot",
+            "there is no @reboot; write one of \
+             @yearly @annually @monthly @weekly @daily @midnight @hourly",
+        ),
+    ] {
+        assert_eq!(firings(text, 1), format!("not a cron expression: {text}: {why}"));
+    }
+    for text in ["0 0 0 30 2 ?", "0 0 0 31 4,6 ?", "0 0 0 1 1 ? 2020"] {
+        assert_eq!(firings(text, 1), format!("the cycle would never fire: {text}"));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_cron_panic(text in r"([0-9*?LW#/,SUNMO-]{1,5} ){4,6}[0-9*?L#/,SUNMO-]{1,5}") {
+        for timer in [Timer::Cycle, Timer::QuartzCycle] {
+            if let Ok(Due { at, repeat: Some(repeat) }) = due(timer, &text, now()) {
+                prop_assert!(at > now());
+                if let Some(next) = repeat.next(at) {
+                    prop_assert!(next.at > at);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_quarter_of_an_hour_is_every_quarter_of_an_hour(start in 0..40_000_000_i64) {
+        // Changes of clocks come at quarters of an hour everywhere we look at.
+        let quarter = 15 * 60 * 1000;
+        let start = Timestamp::from_millis(start * 45_678);
+        let first = due(Timer::Cycle, "*/15 * * * * [America/New_York]", start).unwrap();
+        let next = first.repeat.unwrap().next(first.at).unwrap();
+        prop_assert_eq!(first.at.as_millis() % quarter, 0);
+        prop_assert!(first.at.as_millis() - start.as_millis() <= quarter);
+        prop_assert_eq!(next.at.as_millis() - first.at.as_millis(), quarter);
+    }
+
+    #[test]
+    fn no_text_makes_a_timer_panic(text in r"[RPT0-9DHMSYW/:Z+.\[\]aE -]{0,24}") {
+        for timer in [Timer::Date, Timer::Duration, Timer::Cycle] {
+            if let Ok(Due { at, repeat: Some(repeat) }) = due(timer, &text, now()) {
+                let _ = repeat.next(at);
+            }
+        }
+    }
+
+    #[test]
+    fn each_firing_comes_after_the_one_before(months in 0..30_i32, days in 0..40_i32, millis in 1..99_999_999_i64) {
+        let text = format!("R/P{months}M{days}DT{}.{:03}S", millis / 1000, millis % 1000);
+        let first = due(Timer::Cycle, &text, now()).unwrap();
+        let second = first.repeat.as_ref().unwrap().next(first.at).unwrap();
+        prop_assert!(now() < first.at && first.at < second.at);
+    }
+}
