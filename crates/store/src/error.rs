@@ -62,6 +62,15 @@ pub enum Error {
         /// Which one.
         seq: Seq,
     },
+    /// An entry was to be written where it cannot stand. Nothing was written.
+    Misplaced {
+        /// The shard.
+        shard: ShardId,
+        /// Where it was to stand.
+        seq: Seq,
+        /// The entry it had to follow on, or to take the place of.
+        last: Seq,
+    },
     /// The question makes no sense.
     BadQuery {
         /// Why.
@@ -94,6 +103,9 @@ impl fmt::Display for Error {
             Self::Foreign { store, reason } => write!(f, "{store} cannot be opened: {reason}"),
             Self::NoSuchEntry { shard, seq } => {
                 write!(f, "the log of shard {shard} has no entry {seq}")
+            }
+            Self::Misplaced { shard, seq, last } => {
+                write!(f, "entry {seq} of shard {shard} cannot stand after or in place of {last}")
             }
             Self::BadQuery { reason } | Self::Failed { reason } => f.write_str(reason),
         }

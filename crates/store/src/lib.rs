@@ -12,10 +12,13 @@
 
 pub mod codec;
 mod error;
+mod filter;
+mod memory;
 mod store;
 pub mod view;
 
 pub use error::Error;
+pub use memory::MemoryStore;
 pub use store::{
-    Batch, Claim, Deployed, Deployment, Entry, Mail, MailId, Resource, Seq, ShardId, Store,
+    Batch, Claim, Deployed, Deployment, Entry, Fold, Mail, MailId, Resource, Seq, ShardId, Store,
 };

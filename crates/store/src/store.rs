@@ -1,6 +1,6 @@
 //! What the runtime asks of a place that keeps things.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use travertine_expr::Name;
 
@@ -79,6 +79,16 @@ pub struct Batch {
     pub taken: Vec<MailId>,
 }
 
+/// What becomes of the entries of an instance that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fold {
+    /// The last entry about the instance.
+    pub last: Seq,
+    /// What takes the place of all of them; they are deleted where there is nothing. It has the place
+    /// `last`, and nothing before it.
+    pub entry: Option<Entry>,
+}
+
 /// Files that were deployed together, and what they define.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deployment {
@@ -112,8 +122,10 @@ pub struct Deployed {
     pub version: u32,
     /// What its author calls the version.
     pub tag: Option<Name>,
-    /// The file that defines it, by position among the resources.
+    /// The file that defines it, by position among the resources; 0 where it was removed.
     pub resource: u32,
+    /// It was removed: only its numbers are still taken.
+    pub removed: bool,
 }
 
 /// A place that keeps the log and the views of all shards.
@@ -142,9 +154,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// as those after `after`.
     fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error>;
 
-    /// Puts `fold` in the place of all entries of one instance that are in the chain of `last`, or
-    /// deletes them where there is none. Atomic, but not necessarily durable at once.
-    fn fold(&self, claim: &Claim, last: Seq, fold: Option<Entry>) -> Result<(), Error>;
+    /// Puts something shorter in the place of all entries of instances, or deletes them. All of it or
+    /// nothing, but not necessarily durable at once. Many folds at a time cost little more than one.
+    /// [`Error::NoSuchEntry`] where one is deleted already.
+    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error>;
 
     /// The mails to a shard that are not taken yet: by sender, then in order.
     fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error>;
@@ -156,7 +169,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The deployments with a number over `after`, in order.
     fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error>;
 
-    /// Removes versions of definitions, and the files that nothing needs any more.
+    /// Removes versions of definitions, and the files that nothing needs any more. What was removed stays
+    /// listed, so that its numbers are not used again.
     fn undeploy(&self, keys: &[u64]) -> Result<(), Error>;
 
     /// Brings the views of a shard to the state after the entry `upto`: all changes, or none. It need
@@ -209,6 +223,105 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Writes a copy that can be opened like the original. It is the log of one moment; what is
     /// derived from it is made again when the copy is opened.
     fn backup(&self, to: &std::path::Path) -> Result<(), Error>;
+}
+
+impl Batch {
+    /// The end of a log after this batch, which must follow on `last`.
+    pub(crate) fn follow(&self, last: Seq) -> Result<Seq, Error> {
+        let mut end = last;
+        for entry in &self.entries {
+            if entry.seq != end + 1 {
+                let (shard, seq) = (self.claim.shard, entry.seq);
+                return Err(Error::Misplaced { shard, seq, last: end });
+            }
+            end = entry.seq;
+        }
+        Ok(end)
+    }
+}
+
+impl Entry {
+    /// The entry before it, after a look at whether that can be. `later` was read before it.
+    pub(crate) fn follows(&self, later: Option<&Self>, shard: ShardId) -> Result<Seq, Error> {
+        let place = || format!("entry {} of shard {shard}", self.seq);
+        if self.previous >= self.seq {
+            let reason = format!("it says that entry {} was before it", self.previous);
+            return Err(Error::Corrupt { place: place(), reason });
+        }
+        match later {
+            Some(later) if later.instance != self.instance => {
+                let (one, other) = (self.instance, later.instance);
+                let reason =
+                    format!("it is about instance {one}, and followed by one about {other}");
+                Err(Error::Corrupt { place: place(), reason })
+            }
+            Some(_) | None => Ok(self.previous),
+        }
+    }
+}
+
+impl Fold {
+    /// Refuses what cannot take the place of these entries.
+    pub(crate) fn check(&self, shard: ShardId, chain: &[Entry]) -> Result<(), Error> {
+        let (Some(entry), Some(last)) = (&self.entry, chain.last()) else { return Ok(()) };
+        if (entry.seq, entry.previous, entry.instance) == (last.seq, 0, last.instance) {
+            Ok(())
+        } else {
+            Err(Error::Misplaced { shard, seq: entry.seq, last: self.last })
+        }
+    }
+}
+
+impl Deployment {
+    /// Refuses what others have used already.
+    pub(crate) fn check<'a>(&self, others: impl Iterator<Item = &'a Self>) -> Result<(), Error> {
+        let conflict = |what: String| Err(Error::Conflict { what });
+        let mut used: Vec<&Deployed> = Vec::new();
+        for other in others {
+            if other.number == self.number {
+                return conflict(format!("deployment {}", self.number));
+            }
+            used.extend(&other.definitions);
+        }
+        for it in &self.definitions {
+            if let Some(other) = used.iter().find(|other| other.key == it.key) {
+                return conflict(format!("definition {} with the key {}", other.id, it.key));
+            }
+            if used.iter().any(|other| other.id == it.id && other.version == it.version) {
+                return conflict(format!("version {} of {}", it.version, it.id));
+            }
+            used.push(it);
+        }
+        Ok(())
+    }
+
+    /// Removes definitions, and files that only they needed. Says whether there were any.
+    pub(crate) fn remove(&mut self, keys: &[u64]) -> bool {
+        let mut files = BTreeSet::new();
+        for it in self.definitions.iter_mut().filter(|it| !it.removed && keys.contains(&it.key)) {
+            files.insert(it.resource);
+            it.removed = true;
+            it.resource = 0;
+        }
+        if files.is_empty() {
+            return false;
+        }
+        if self.definitions.iter().all(|it| it.removed) {
+            self.resources.clear();
+            return true;
+        }
+        for file in files.into_iter().rev() {
+            let rest = || self.definitions.iter().filter(|it| !it.removed);
+            if rest().any(|it| it.resource == file) || file as usize >= self.resources.len() {
+                continue;
+            }
+            self.resources.remove(file as usize);
+            for it in self.definitions.iter_mut().filter(|it| !it.removed && it.resource > file) {
+                it.resource -= 1;
+            }
+        }
+        true
+    }
 }
 
 impl ShardId {

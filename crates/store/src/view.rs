@@ -29,6 +29,13 @@ pub enum Table {
     Messages,
 }
 
+impl Table {
+    /// The tables that [`Change::Clear`] is about. Messages are numbered like instances, but are about
+    /// none.
+    pub(crate) const OF_INSTANCES: [Self; 6] =
+        [Self::Elements, Self::Variables, Self::Jobs, Self::Tasks, Self::Timers, Self::Incidents];
+}
+
 /// A change of the views.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -63,6 +70,13 @@ pub struct Key {
     pub number: u64,
     /// The name of a variable; empty elsewhere.
     pub name: Name,
+}
+
+impl Key {
+    /// Of a row in [`Table::Instances`]; the first that a row about the instance can have.
+    pub fn of_instance(instance: u64) -> Self {
+        Self { instance, number: 0, name: Name::from("") }
+    }
 }
 
 /// A row of any table.

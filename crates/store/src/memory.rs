@@ -1,0 +1,473 @@
+//! A store that keeps everything in memory: simple, the same in every run, and gone with its process.
+//!
+//! It is the reference that other stores are held against, and the store of the simulation, which
+//! [`MemoryStore::crash`] is for.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound::{Excluded, Unbounded},
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use travertine_expr::Name;
+
+use crate::{
+    Batch, Claim, Deployment, Entry, Error, Fold, Mail, MailId, Seq, ShardId, Store,
+    view::{Change, Cursor, InstanceRow, Key, Page, Query, Row, Table},
+};
+
+/// How many checkpoints and folds a crash can take back at most.
+const UNSETTLED_MAX: usize = 16;
+
+/// Everything in memory.
+#[derive(Debug)]
+pub struct MemoryStore {
+    shards: u16,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    logs: Vec<Log>,
+    deployments: BTreeMap<u64, Deployment>,
+    views: Views,
+    /// How to take the latest checkpoints back, the latest last.
+    checkpoints: Vec<Undo>,
+    /// The entries that the latest folds have removed, by shard, the latest last.
+    folds: Vec<(ShardId, Vec<Entry>)>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    epoch: u64,
+    entries: BTreeMap<Seq, Entry>,
+    last: Seq,
+    inbox: BTreeMap<MailId, Mail>,
+}
+
+#[derive(Debug, Default)]
+struct Views {
+    rows: BTreeMap<Table, BTreeMap<Key, Row>>,
+    /// What people call instances, and their numbers.
+    names: BTreeSet<(Name, u64)>,
+    /// The waits that have called instances, and which.
+    calls: BTreeMap<(u64, u64), u64>,
+    snapshots: BTreeMap<u64, (Seq, Vec<u8>)>,
+    upto: BTreeMap<ShardId, (Seq, Vec<u8>)>,
+}
+
+/// What a checkpoint found, in the order in which it was changed.
+#[derive(Debug)]
+struct Undo {
+    shard: ShardId,
+    upto: Option<(Seq, Vec<u8>)>,
+    changed: Vec<Changed>,
+}
+
+#[derive(Debug)]
+enum Changed {
+    Row(Table, Key, Option<Row>),
+    Snapshot(u64, Option<(Seq, Vec<u8>)>),
+}
+
+impl MemoryStore {
+    /// A store with nothing in it.
+    pub fn new(shards: u16) -> Self {
+        assert!(shards > 0, "a store needs a shard");
+        let logs = (0..shards).map(|_| Log::default()).collect();
+        Self { shards, inner: Mutex::new(Inner { logs, ..Inner::default() }) }
+    }
+
+    /// Loses the latest so many checkpoints and folds, as a crash of the machine may: they are in order,
+    /// but not durable at once. Folds are durable with the next append.
+    pub fn crash(&self, checkpoints: usize, folds: usize) {
+        let mut inner = self.lock();
+        for _ in 0..checkpoints {
+            let Some(undo) = inner.checkpoints.pop() else { break };
+            inner.views.take_back(undo);
+        }
+        for _ in 0..folds {
+            let Some((shard, entries)) = inner.folds.pop() else { break };
+            let log = &mut inner.logs[usize::from(shard.0)];
+            log.entries.extend(entries.into_iter().map(|it| (it.seq, it)));
+        }
+        inner.checkpoints.clear();
+        inner.folds.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // No call leaves anything half done where it can panic.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn log(&self, shard: ShardId) -> &Log {
+        &self.logs[usize::from(shard.0)]
+    }
+
+    fn check(&self, claim: &Claim) -> Result<(), Error> {
+        if self.log(claim.shard).epoch == claim.epoch {
+            Ok(())
+        } else {
+            Err(Error::Stale { shard: claim.shard })
+        }
+    }
+}
+
+impl Log {
+    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
+        let mut found: Vec<Entry> = Vec::new();
+        let mut seq = last;
+        while seq > after {
+            let entry = self.entries.get(&seq).ok_or(Error::NoSuchEntry { shard, seq })?;
+            seq = entry.follows(found.last(), shard)?;
+            found.push(entry.clone());
+        }
+        found.reverse();
+        Ok(found)
+    }
+}
+
+impl Views {
+    fn set(&mut self, table: Table, key: Key, row: Option<Row>) -> Changed {
+        let rows = self.rows.entry(table).or_default();
+        let name = row.as_ref().and_then(business_id);
+        let call = row.as_ref().and_then(call);
+        let old = match row {
+            Some(row) => rows.insert(key.clone(), row),
+            None => rows.remove(&key),
+        };
+        if let Some((name, id)) = old.as_ref().and_then(business_id) {
+            self.names.remove(&(name, id));
+        }
+        if let Some((caller, _)) = old.as_ref().and_then(self::call) {
+            self.calls.remove(&caller);
+        }
+        self.names.extend(name);
+        self.calls.extend(call);
+        Changed::Row(table, key, old)
+    }
+
+    fn set_snapshot(&mut self, instance: u64, snapshot: Option<(Seq, Vec<u8>)>) -> Changed {
+        let old = match snapshot {
+            Some(snapshot) => self.snapshots.insert(instance, snapshot),
+            None => self.snapshots.remove(&instance),
+        };
+        Changed::Snapshot(instance, old)
+    }
+
+    fn clear(&mut self, instance: u64, changed: &mut Vec<Changed>) {
+        for table in Table::OF_INSTANCES {
+            let keys: Vec<Key> = self.of_instance(table, instance).map(Row::key).collect();
+            changed.extend(keys.into_iter().map(|key| self.set(table, key, None)));
+        }
+        changed.push(self.set_snapshot(instance, None));
+    }
+
+    fn of_instance(&self, table: Table, instance: u64) -> impl Iterator<Item = &Row> {
+        let first = Key::of_instance(instance);
+        let rows = self.rows.get(&table).into_iter().flat_map(move |it| it.range(first.clone()..));
+        rows.take_while(move |(key, _)| key.instance == instance).map(|(_, row)| row)
+    }
+
+    fn change(&mut self, change: &Change, changed: &mut Vec<Changed>) {
+        match change {
+            Change::Put(row) => changed.push(self.set(row.table(), row.key(), Some(row.clone()))),
+            Change::Delete(table, key) => changed.push(self.set(*table, key.clone(), None)),
+            Change::DeleteLayer(instance, layer) => {
+                let of_layer = self.of_instance(Table::Variables, *instance).map(Row::key);
+                let keys: Vec<Key> = of_layer.filter(|it| it.number == *layer).collect();
+                changed.extend(keys.into_iter().map(|key| self.set(Table::Variables, key, None)));
+            }
+            Change::Clear(instance) => self.clear(*instance, changed),
+            Change::Remove(instance) => {
+                self.clear(*instance, changed);
+                changed.push(self.set(Table::Instances, Key::of_instance(*instance), None));
+            }
+            Change::Snapshot { instance, seq, body } => {
+                changed.push(self.set_snapshot(*instance, Some((*seq, body.clone()))));
+            }
+        }
+    }
+
+    fn take_back(&mut self, undo: Undo) {
+        for changed in undo.changed.into_iter().rev() {
+            match changed {
+                Changed::Row(table, key, row) => self.set(table, key, row),
+                Changed::Snapshot(instance, snapshot) => self.set_snapshot(instance, snapshot),
+            };
+        }
+        match undo.upto {
+            Some(upto) => self.upto.insert(undo.shard, upto),
+            None => self.upto.remove(&undo.shard),
+        };
+    }
+
+    fn instance(&self, id: u64) -> Option<&InstanceRow> {
+        match self.rows.get(&Table::Instances)?.get(&Key::of_instance(id)) {
+            Some(Row::Instance(it)) => Some(it),
+            _ => None,
+        }
+    }
+
+    fn has(&self, instance: u64, name: &str, value: &str) -> bool {
+        self.of_instance(Table::Variables, instance)
+            .any(|it| matches!(it, Row::Variable(it) if *it.name == *name && *it.value == *value))
+    }
+
+    fn answers(&self, query: &Query, row: &Row) -> bool {
+        // A message and a timer that starts instances are about none, whatever has their number.
+        let about =
+            if let Row::Message(_) = row { None } else { self.instance(row.key().instance) };
+        let has = |instance: u64, name: &str, value: &str| self.has(instance, name, value);
+        query.filters.iter().all(|it| it.holds(row, about, &has))
+    }
+
+    fn query(&self, query: &Query) -> Page {
+        let Some(rows) = self.rows.get(&query.table) else { return Page::default() };
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let after = query.after.as_ref().map(|Cursor(key)| key);
+        let keys: Box<dyn Iterator<Item = (&Key, &Row)>> = match (query.descending, after) {
+            (false, None) => Box::new(rows.iter()),
+            (false, Some(key)) => Box::new(rows.range((Excluded(key), Unbounded))),
+            (true, None) => Box::new(rows.iter().rev()),
+            (true, Some(key)) => Box::new(rows.range(..key).rev()),
+        };
+        let mut found = keys.map(|(_, row)| row).filter(|row| self.answers(query, row));
+        let rows: Vec<Row> = found.by_ref().take(limit).cloned().collect();
+        let more = found.next().is_some();
+        let next = rows.last().filter(|_| more).map(|row| Cursor(row.key()));
+        Page { rows, next }
+    }
+}
+
+fn business_id(row: &Row) -> Option<(Name, u64)> {
+    let Row::Instance(it) = row else { return None };
+    it.business_id.as_ref().map(|name| (Name::clone(name), it.id))
+}
+
+fn call(row: &Row) -> Option<((u64, u64), u64)> {
+    let Row::Instance(it) = row else { return None };
+    it.parent.map(|parent| (parent, it.id))
+}
+
+impl Store for MemoryStore {
+    fn shards(&self) -> u16 {
+        self.shards
+    }
+
+    fn claim(&self, shard: ShardId, _owner: &str) -> Result<Claim, Error> {
+        let mut inner = self.lock();
+        let log = &mut inner.logs[usize::from(shard.0)];
+        log.epoch += 1;
+        Ok(Claim { shard, epoch: log.epoch })
+    }
+
+    fn append(&self, batches: &[Batch]) -> Result<(), Error> {
+        let mut inner = self.lock();
+        let mut ends = BTreeMap::new();
+        for batch in batches {
+            inner.check(&batch.claim)?;
+            let shard = batch.claim.shard;
+            let end = ends.entry(shard).or_insert_with(|| inner.log(shard).last);
+            *end = batch.follow(*end)?;
+        }
+        for batch in batches {
+            let log = &mut inner.logs[usize::from(batch.claim.shard.0)];
+            log.entries.extend(batch.entries.iter().map(|it| (it.seq, it.clone())));
+            log.last = batch.entries.last().map_or(log.last, |it| it.seq);
+            for id in &batch.taken {
+                log.inbox.remove(id);
+            }
+            for mail in &batch.sent {
+                inner.logs[usize::from(mail.to.0)].inbox.insert(mail.id, mail.clone());
+            }
+        }
+        inner.folds.clear();
+        Ok(())
+    }
+
+    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
+        let inner = self.lock();
+        let rest = inner.log(shard).entries.range((Excluded(after), Unbounded));
+        Ok(rest.take(limit).map(|(_, it)| it.clone()).collect())
+    }
+
+    fn last(&self, shard: ShardId) -> Result<Seq, Error> {
+        Ok(self.lock().log(shard).last)
+    }
+
+    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
+        self.lock().log(shard).chain(shard, last, after)
+    }
+
+    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
+        let mut inner = self.lock();
+        inner.check(claim)?;
+        let mut chains = Vec::new();
+        for fold in folds {
+            let chain = inner.log(claim.shard).chain(claim.shard, fold.last, 0)?;
+            fold.check(claim.shard, &chain)?;
+            chains.push(chain);
+        }
+        let log = &mut inner.logs[usize::from(claim.shard.0)];
+        for (fold, chain) in folds.iter().zip(&chains) {
+            for entry in chain {
+                log.entries.remove(&entry.seq);
+            }
+            log.entries.extend(fold.entry.clone().map(|it| (it.seq, it)));
+        }
+        inner.folds.push((claim.shard, chains.concat()));
+        if inner.folds.len() > UNSETTLED_MAX {
+            inner.folds.remove(0);
+        }
+        Ok(())
+    }
+
+    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
+        Ok(self.lock().log(shard).inbox.values().cloned().collect())
+    }
+
+    fn deploy(&self, deployment: &Deployment) -> Result<(), Error> {
+        let mut inner = self.lock();
+        deployment.check(inner.deployments.values())?;
+        inner.deployments.insert(deployment.number, deployment.clone());
+        Ok(())
+    }
+
+    fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error> {
+        let inner = self.lock();
+        Ok(inner
+            .deployments
+            .range((Excluded(after), Unbounded))
+            .map(|(_, it)| it.clone())
+            .collect())
+    }
+
+    fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+        for deployment in self.lock().deployments.values_mut() {
+            deployment.remove(keys);
+        }
+        Ok(())
+    }
+
+    fn checkpoint(
+        &self,
+        claim: &Claim,
+        upto: Seq,
+        state: &[u8],
+        changes: &[Change],
+    ) -> Result<(), Error> {
+        let mut inner = self.lock();
+        inner.check(claim)?;
+        let mut changed = Vec::new();
+        for change in changes {
+            inner.views.change(change, &mut changed);
+        }
+        let old = inner.views.upto.insert(claim.shard, (upto, state.to_vec()));
+        inner.checkpoints.push(Undo { shard: claim.shard, upto: old, changed });
+        if inner.checkpoints.len() > UNSETTLED_MAX {
+            inner.checkpoints.remove(0);
+        }
+        Ok(())
+    }
+
+    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
+        Ok(self.lock().views.upto.get(&shard).cloned().unwrap_or_default())
+    }
+
+    fn forget_views(&self) -> Result<(), Error> {
+        let mut inner = self.lock();
+        inner.views = Views::default();
+        inner.checkpoints.clear();
+        Ok(())
+    }
+
+    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
+        Ok(self.lock().views.instance(id).cloned())
+    }
+
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>, Error> {
+        let inner = self.lock();
+        let first = (Name::from(business_id), 0);
+        let ids = inner.views.names.range(first..).take_while(|(name, _)| **name == *business_id);
+        let mut rows: Vec<InstanceRow> = ids
+            .filter(|(_, id)| ShardId::of(*id, self.shards) == shard)
+            .filter_map(|(_, id)| inner.views.instance(*id).cloned())
+            .collect();
+        rows.reverse();
+        Ok(rows)
+    }
+
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error> {
+        let inner = self.lock();
+        let id = inner.views.calls.get(&(caller, wait));
+        Ok(id.and_then(|id| inner.views.instance(*id)).cloned())
+    }
+
+    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
+        Ok(self.lock().views.snapshots.get(&instance).cloned())
+    }
+
+    fn scan(
+        &self,
+        shard: ShardId,
+        table: Table,
+        each: &mut dyn FnMut(Row) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        // A copy, so that `each` may ask the store.
+        let rows: Vec<Row> = {
+            let inner = self.lock();
+            let rows = inner.views.rows.get(&table).into_iter().flat_map(BTreeMap::values);
+            rows.filter(|it| it.shard(self.shards) == shard).cloned().collect()
+        };
+        rows.into_iter().try_for_each(each)
+    }
+
+    fn query(&self, query: &Query) -> Result<Page, Error> {
+        query.check()?;
+        Ok(self.lock().views.query(query))
+    }
+
+    fn size(&self) -> Result<(u64, u64), Error> {
+        let inner = self.lock();
+        let bodies = inner.logs.iter().flat_map(|it| it.entries.values()).map(|it| it.body.len());
+        Ok((bodies.sum::<usize>() as u64, 0))
+    }
+
+    fn compact(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn backup(&self, to: &Path) -> Result<(), Error> {
+        let to = to.display();
+        Err(Error::Failed { reason: format!("a store in memory cannot be copied to {to}") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(seq: Seq, previous: Seq) -> Entry {
+        Entry { seq, instance: 1, previous, at: 0, body: vec![1] }
+    }
+
+    #[test]
+    fn a_crash_takes_back_what_was_not_durable() {
+        let store = MemoryStore::new(1);
+        let claim = store.claim(ShardId(0), "a").unwrap();
+        let entries = vec![entry(1, 0), entry(2, 1)];
+        store.append(&[Batch { claim, entries, sent: vec![], taken: vec![] }]).unwrap();
+        store.checkpoint(&claim, 1, b"one", &[]).unwrap();
+        let snapshot = Change::Snapshot { instance: 1, seq: 2, body: vec![7] };
+        store.checkpoint(&claim, 2, b"two", &[snapshot]).unwrap();
+        store.fold(&claim, &[Fold { last: 2, entry: Some(entry(2, 0)) }]).unwrap();
+        store.crash(1, 1);
+        assert_eq!(store.checkpointed(ShardId(0)).unwrap(), (1, b"one".to_vec()));
+        assert_eq!(store.snapshot(1).unwrap(), None);
+        assert_eq!(store.entries(ShardId(0), 0, 9).unwrap(), [entry(1, 0), entry(2, 1)]);
+    }
+}
