@@ -279,11 +279,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.named(wait.0);
             instance.uncue(*token);
             let opened = Wait { token: *token, slot: *slot, on: Arc::clone(on) };
-            if **on == WaitFor::Condition {
-                instance.conditions.insert(*wait);
-            } else if let WaitFor::Signal { name } = &**on {
-                instance.signals.entry(Arc::clone(name)).or_default().insert(*wait);
-            }
+            instance.note_wait(*wait, on);
             instance.waits.insert(*wait, opened);
             instance.token_mut(*token).waits.push(*wait);
         }
@@ -388,7 +384,8 @@ impl Instance {
         }
     }
 
-    fn join_scope(&mut self, id: TokenId) {
+    /// A token is one that its scope must wait for.
+    pub(crate) fn join_scope(&mut self, id: TokenId) {
         let scope = self.token(id).scope.expect("only the process's token is in no scope");
         let scope = self.scope_mut(scope);
         scope.live.insert(id);
@@ -479,6 +476,15 @@ impl Instance {
                 take_out(&mut scope.compensations, id);
                 take_out(&mut scope.queue, id);
             }
+        }
+    }
+
+    /// A wait that is looked up by what it is for.
+    pub(crate) fn note_wait(&mut self, id: WaitId, on: &WaitFor) {
+        if *on == WaitFor::Condition {
+            self.conditions.insert(id);
+        } else if let WaitFor::Signal { name } = on {
+            self.signals.entry(Arc::clone(name)).or_default().insert(id);
         }
     }
 

@@ -27,6 +27,7 @@ mod fan;
 mod handle;
 mod join;
 mod lifecycle;
+mod parts;
 mod performer;
 pub mod plan;
 mod repeat;
@@ -44,6 +45,7 @@ pub use apply::{apply, replay};
 pub use check::{check, check_at_rest};
 pub use effect::{Effect, effects, outstanding};
 pub use handle::handle;
+pub use parts::{Parts, ScopePart, TokenPart, Unsound};
 pub use plan::{FlowId, NodeId, Plan};
 pub use run::Turn;
 pub use state::{

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Scopes nested deeper than this are a gosub that never returns.
-const DEPTH_MAX: u32 = 512;
+pub(crate) const DEPTH_MAX: u32 = 512;
 
 impl Run<'_> {
     /// Opens the inside of the container that the token stands at.

@@ -119,6 +119,8 @@ impl Scenario {
                 apply(&mut self.shadow, event);
             }
             assert_eq!(self.shadow, self.instance, "events tell all that changes");
+            let kept = self.instance.parts().assemble();
+            assert_eq!(kept.as_ref(), Ok(&self.instance), "parts tell all there is");
             self.text += &trace::trace(&self.plan, &command, &events, &effects(&events));
             self.events.extend(events);
             if !unfinished {

@@ -36,6 +36,8 @@ impl Lab {
                 travertine_kernel::apply(&mut self.shadow, event);
             }
             assert_eq!(self.shadow, self.instance, "events tell all that changes");
+            let kept = self.instance.parts().assemble();
+            assert_eq!(kept.as_ref(), Ok(&self.instance), "parts tell all there is");
             self.log.extend(events);
             if !unfinished {
                 break;
