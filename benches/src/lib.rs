@@ -159,7 +159,7 @@ fn run(plan: &Plan, instance: &mut Instance, mut command: Command) -> usize {
 }
 
 fn start(variables: Vec<(Arc<str>, Value)>) -> Command {
-    Command::Start { at: None, variables, caller: None }
+    Command::Start { at: Vec::new(), variables, caller: None }
 }
 
 fn straight(size: u32) -> usize {

@@ -28,7 +28,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         Event::Started { at, start, caller } => {
             instance.phase = Phase::Running;
             instance.started = Some(*at);
-            instance.start = *start;
+            instance.start.clone_from(start);
             instance.caller.clone_from(caller);
         }
         Event::TokenCreated { token, node, scope, via, role, layer, status } => {
@@ -191,6 +191,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 instance.scope_mut(around).events += 1;
             }
             instance.scopes.insert(*scope, opened);
+            instance.bound.remove(scope);
         }
         Event::ScopeFailing { scope, cause } => {
             instance.scope_mut(*scope).failing = Some((**cause).clone());
@@ -307,6 +308,9 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 instance.steps = 0;
             }
             instance.cue(*token, incident.redo);
+        }
+        Event::TokenBound { token, to } => {
+            instance.bound.insert(*token, to.clone());
         }
         Event::Finished { ending } => {
             instance.finish(ending.clone());
@@ -452,6 +456,7 @@ impl Instance {
         }
         let token = self.tokens.remove(&id).expect("it was just there");
         self.incidents.remove(&id);
+        self.bound.remove(&id);
         let Some(scope) = token.scope else { return };
         if let Role::Guard(of) = role {
             self.token_mut(of).guards.retain(|it| *it != id);

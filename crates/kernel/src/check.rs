@@ -72,6 +72,10 @@ pub fn check(instance: &Instance) {
     for token in instance.incidents.keys() {
         assert!(instance.tokens.contains_key(token), "an incident never outlives its token");
     }
+    for token in instance.bound.keys() {
+        assert!(instance.tokens.contains_key(token), "only tokens are on their way");
+        assert!(!instance.scopes.contains_key(token), "who has opened its inside is there");
+    }
     if matches!(instance.phase, Phase::Ended(_)) {
         assert!(instance.tokens.is_empty(), "an ended instance has no tokens");
         assert!(instance.waits.is_empty(), "an ended instance waits for nothing");

@@ -401,7 +401,12 @@ impl<'a> Run<'a> {
             self.withdraw(activity, State::Failed);
             self.go_on(guard);
         } else {
-            self.withdraw(host, State::Failed);
+            match (self.instance.token(host).role, &self.instance.scope(scope).kind) {
+                (Role::Run(index), ScopeKind::Each(_)) => {
+                    self.skip_run(host, index, State::Failed);
+                }
+                _ => self.withdraw(host, State::Failed),
+            }
             self.settle(scope);
         }
     }

@@ -11,8 +11,8 @@ use crate::{
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
     vocabulary::{
-        Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Reads, Rejection,
-        Slot, TokenId, WaitFor, WaitId,
+        Assignments, Catches, Command, Destination, Ending, Event, Failure, FailureKind, Gate,
+        Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
     },
 };
 
@@ -30,19 +30,27 @@ pub fn handle(
             if instance.phase != Phase::New {
                 return Err(Rejection::AlreadyStarted);
             }
-            if let Some(at) = at
-                && !plan.root().typed_starts.contains(&at)
-            {
+            if at.is_empty() && plan.root().starts.is_empty() {
                 return Err(Rejection::NoSuchStart);
             }
-            if at.is_none() && plan.root().starts.is_empty() {
-                return Err(Rejection::NoSuchStart);
+            for it in &at {
+                plan.check_way(*it, NodeId(0))?;
             }
             let mut run = Run::new(plan, instance, now);
             run.start(at, variables, caller);
             Ok(run.finish())
         }
-        _ if !instance.is_running() => Err(Rejection::NotRunning),
+        // What was sent may arrive after the end.
+        Command::Delivered { post } => {
+            if !instance.posts.contains_key(&post) {
+                return Err(Rejection::NoSuchPost(post));
+            }
+            let mut run = Run::new(plan, instance, now);
+            run.emit(Event::PostDelivered { post });
+            Ok(run.finish())
+        }
+        _ if instance.phase == Phase::New => Err(Rejection::NotRunning),
+        _ if !instance.is_running() => Err(Rejection::Ended),
         Command::Complete { wait, variables } => {
             let it = open_wait(instance, wait)?;
             let mut run = Run::new(plan, instance, now);
@@ -118,13 +126,26 @@ pub fn handle(
             run.emit(Event::IncidentResolved { token });
             Ok(run.finish())
         }
-        Command::Delivered { post } => {
-            if !instance.posts.contains_key(&post) {
-                return Err(Rejection::NoSuchPost(post));
+        Command::SetRetries { wait, retries } => {
+            let it = instance.waits.get(&wait).ok_or(Rejection::NoSuchWait(wait))?;
+            if !matches!(*it.on, WaitFor::Work(_)) {
+                return Err(Rejection::WrongWait { wait, asked: "be given retries" });
+            }
+            if retries == 0 {
+                return Err(Rejection::NoRetries(wait));
             }
             let mut run = Run::new(plan, instance, now);
-            run.emit(Event::PostDelivered { post });
+            run.emit(Event::RetriesSet { wait, retries });
             Ok(run.finish())
+        }
+        Command::Modify { steps } => {
+            // Tried on a copy: a later step may be refused because of an earlier one.
+            let mut copy = instance.clone();
+            let mut run = Run::new(plan, &mut copy, now);
+            run.modify(steps)?;
+            let turn = run.finish();
+            *instance = copy;
+            Ok(turn)
         }
         Command::Continue => Ok(Run::new(plan, instance, now).finish()),
         Command::Cancel => {
@@ -146,7 +167,7 @@ fn open_wait(instance: &Instance, wait: WaitId) -> Result<Wait, Rejection> {
 }
 
 impl Run<'_> {
-    fn start(&mut self, at: Option<NodeId>, variables: Assignments, caller: Option<Catches>) {
+    fn start(&mut self, at: Vec<NodeId>, variables: Assignments, caller: Option<Catches>) {
         self.emit(Event::Started { at: self.now, start: at, caller });
         self.emit(Event::TokenCreated {
             token: ROOT,
@@ -181,13 +202,14 @@ impl Run<'_> {
         let kind = Box::new(ScopeKind::Process);
         self.emit(Event::ScopeOpened { scope: ROOT, node: NodeId(0), kind, census });
         self.emit(Event::TokenState { token: ROOT, state: State::Busy });
-        match self.instance.start {
-            Some(start) => self.begin_at(ROOT, start),
-            None => {
-                for start in &container.starts {
-                    self.begin_at(ROOT, *start);
-                }
+        let named = self.instance.start.clone();
+        if named.is_empty() {
+            for start in &container.starts {
+                self.begin_at(ROOT, *start);
             }
+        }
+        for start in named {
+            self.put(ROOT, Destination::before(start));
         }
         for event in &container.events {
             if let Err(failure) = self.arm_event_sub_process(ROOT, *event) {

@@ -27,8 +27,10 @@ mod fan;
 mod handle;
 mod join;
 mod lifecycle;
+mod modify;
 mod parts;
 mod performer;
+mod place;
 pub mod plan;
 mod repeat;
 mod run;
@@ -58,8 +60,9 @@ pub use travertine_expr::time;
 pub use tree::{Branch, address, tree};
 pub use view::View;
 pub use vocabulary::{
-    Assignments, Catches, Command, Ending, Event, Failure, FailureKind, Gate, Incident, Job,
-    LayerId, Post, PostId, Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
+    Assignments, Catches, Command, Destination, Ending, Event, Failure, FailureKind, Gate,
+    Incident, Job, LayerId, Modification, Post, PostId, Reads, Rejection, Slot, TokenId, WaitFor,
+    WaitId, Which,
 };
 
 #[cfg(test)]

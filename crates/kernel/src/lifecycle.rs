@@ -23,7 +23,9 @@ impl<'a> Run<'a> {
             Role::Flow | Role::Branch(_) => true,
             Role::Run(_) | Role::Guard(_) | Role::Start | Role::Compensation => false,
         };
-        if takes_gate && node.start_quantity > 1 && !self.gather(token, node) {
+        // Who is sent inside by an operator needs nobody else.
+        let gathers = node.start_quantity > 1 && !self.instance.bound.contains_key(&token);
+        if takes_gate && gathers && !self.gather(token, node) {
             return Ok(());
         }
         if takes_gate && node.gates().ready {

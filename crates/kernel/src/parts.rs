@@ -21,7 +21,7 @@ use crate::{
         ScopeKind, State, Status, Token, Wait,
     },
     table::{Key, Table},
-    vocabulary::{Catches, Incident, LayerId, Post, PostId, TokenId, WaitId},
+    vocabulary::{Catches, Destination, Incident, LayerId, Post, PostId, TokenId, WaitId},
 };
 
 /// How deep scopes may nest in what is put together. What is undone can stand deeper than where it
@@ -38,8 +38,8 @@ pub struct Parts {
     pub phase: Phase,
     /// When it began.
     pub started: Option<Timestamp>,
-    /// The start event that was triggered.
-    pub start: Option<NodeId>,
+    /// The elements it begins at.
+    pub start: Vec<NodeId>,
     /// What its caller catches.
     pub caller: Option<Catches>,
     /// How many nodes were run.
@@ -58,6 +58,8 @@ pub struct Parts {
     pub waits: Vec<(WaitId, Wait)>,
     /// Tokens that need an operator.
     pub incidents: Vec<(TokenId, Incident)>,
+    /// Where inside their container tokens go that an operator has sent there.
+    pub bound: Vec<(TokenId, Vec<Destination>)>,
     /// What is not known to have arrived.
     pub posts: Vec<(PostId, Arc<Post>)>,
 }
@@ -144,6 +146,7 @@ impl Instance {
             layers,
             waits,
             incidents,
+            bound,
             posts,
             steps,
             agenda: _,
@@ -161,7 +164,7 @@ impl Instance {
         Parts {
             phase: phase.clone(),
             started: *started,
-            start: *start,
+            start: start.clone(),
             caller: caller.clone(),
             steps: *steps,
             names: *names,
@@ -171,6 +174,7 @@ impl Instance {
             layers: layers.iter().map(|(id, it)| (*id, it.clone())).collect(),
             waits: waits.iter().map(|(id, it)| (*id, it.clone())).collect(),
             incidents: incidents.iter().map(|(id, it)| (*id, it.clone())).collect(),
+            bound: bound.iter().map(|(id, it)| (*id, it.clone())).collect(),
             posts: posts.iter().map(|(id, it)| (*id, Arc::clone(it))).collect(),
         }
     }
@@ -321,6 +325,7 @@ impl Parts {
             layers,
             waits,
             incidents,
+            bound,
             posts,
         } = self;
         for count in [steps, names, cues] {
@@ -347,6 +352,7 @@ impl Parts {
         }
         instance.take_waits(waits)?;
         instance.take_incidents(incidents)?;
+        instance.take_bound(bound)?;
         instance.check_layers()?;
         instance.check_scopes()?;
         Ok(instance)
@@ -366,7 +372,8 @@ impl Parts {
                 let idle = self.tokens.is_empty()
                     && self.scopes.is_empty()
                     && self.waits.is_empty()
-                    && self.incidents.is_empty();
+                    && self.incidents.is_empty()
+                    && self.bound.is_empty();
                 must(idle, "an ended instance does nothing", 0)?;
                 let only = self.layers.iter().all(|(id, _)| *id == ROOT_LAYER);
                 must(only, "of an ended instance the process's variables stay", 0)?;
@@ -500,6 +507,16 @@ impl Instance {
             must(stuck, "an incident has a token, which rests", id.0)?;
         }
         self.incidents = incidents.into_iter().collect();
+        Ok(())
+    }
+
+    fn take_bound(&mut self, bound: Vec<(TokenId, Vec<Destination>)>) -> Result<(), Unsound> {
+        ascending(&bound, self.names)?;
+        for (id, to) in &bound {
+            let outside = self.tokens.contains_key(id) && !self.scopes.contains_key(id);
+            must(outside && !to.is_empty(), "who is on the way in is a token, not in yet", id.0)?;
+        }
+        self.bound = bound.into_iter().collect();
         Ok(())
     }
 
@@ -691,7 +708,7 @@ mod tests {
             on: Arc::new(on),
         };
         replay(&[
-            Event::Started { at: Timestamp::default(), start: None, caller: None },
+            Event::Started { at: Timestamp::default(), start: Vec::new(), caller: None },
             created(1, 0, None, Role::Flow),
             opened(1, ScopeKind::Process, true),
             created(2, 1, Some(1), Role::Flow),
@@ -710,6 +727,7 @@ mod tests {
             Event::BranchArrived { token: TokenId(10) },
             created(12, 9, Some(1), Role::Start),
             Event::TokenCued { token: TokenId(9), cue: Cue::Throw },
+            Event::TokenBound { token: TokenId(2), to: vec![Destination::before(NodeId(9))] },
         ])
     }
 
@@ -743,6 +761,7 @@ mod tests {
         refused(&|it| it.cues = 0, "each cue has its turn");
         refused(&|it| it.incidents[0].0 = TokenId(3), "an incident has a token, which rests");
         refused(&|it| it.incidents[0].0 = TokenId(9), "an incident has a token, which rests");
+        refused(&|it| it.bound[0].0 = TokenId(1), "who is on the way in is a token, not in yet");
         refused(&|it| token(it, 2, |it| it.layer = LayerId(2)), "a token's layer is there");
         refused(&|it| token(it, 2, |it| it.scope = Some(TokenId(2))), "a token's scope is there");
         refused(

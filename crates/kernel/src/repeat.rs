@@ -216,11 +216,27 @@ impl<'a> Run<'a> {
             self.drain(host);
             return self.each_done(host);
         }
+        self.spawn_next(host);
+        Ok(())
+    }
+
+    /// Opens the next run where there is room for one.
+    fn spawn_next(&mut self, host: TokenId) {
+        let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
+            unreachable!("the caller has seen the kind")
+        };
         if each.begun < each.total && each.begun - each.completed < each.window {
             let next = each.begun;
             self.spawn_run(host, next);
         }
-        Ok(())
+    }
+
+    /// One run is taken away: it counts as ended, without a result.
+    pub(crate) fn skip_run(&mut self, run: TokenId, index: u32, state: State) {
+        let host = self.instance_scope(run);
+        self.emit(Event::RunEnded { scope: host, index, output: None });
+        self.withdraw(run, state);
+        self.spawn_next(host);
     }
 
     /// What the end of a run makes happen.
@@ -257,7 +273,7 @@ impl<'a> Run<'a> {
     }
 
     /// All runs are complete, or enough of them.
-    fn each_done(&mut self, host: TokenId) -> Result<(), Failure> {
+    pub(crate) fn each_done(&mut self, host: TokenId) -> Result<(), Failure> {
         let node = self.node_of(host);
         let Some(Repeat::Each(plan)) = node.repeat.as_deref() else {
             unreachable!("the caller has seen the kind")

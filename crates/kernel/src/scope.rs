@@ -4,7 +4,7 @@ use crate::{
     element::Step,
     plan::{Compensation, Element, NodeId, RestrictionScope},
     run::Run,
-    state::{Cue, Failing, Instance, ROOT, Role, ScopeKind, State},
+    state::{Cue, Each, Failing, Instance, ROOT, Role, ScopeKind, State},
     status,
     vocabulary::{Ending, Event, Failure, FailureKind, Reads, TokenId},
 };
@@ -38,14 +38,17 @@ impl Run<'_> {
             return Err(Failure::new(FailureKind::Depth, message));
         }
         let container = self.plan.container(node).expect("only containers have an inside");
-        self.own_layer(token);
+        let own = self.own_layer(token);
+        let bound = self.instance.bound.get(&token).cloned().unwrap_or_default();
         let census = container.inclusive_joins;
         self.emit(Event::ScopeOpened { scope: token, node, kind: Box::new(kind), census });
         self.emit(Event::TokenState { token, state: State::Busy });
         for event in &container.events {
             self.arm_event_sub_process(token, *event)?;
         }
-        if let Element::EventSubProcess(it) = &self.plan.node(node).element {
+        if !bound.is_empty() {
+            self.begin_inside(token, own, bound);
+        } else if let Element::EventSubProcess(it) = &self.plan.node(node).element {
             self.begin_at(token, it.start);
         } else {
             for start in &container.starts {
@@ -122,6 +125,12 @@ impl Run<'_> {
             }
             ScopeKind::Compensation => self.work_done(host),
             ScopeKind::FanOut(_) => self.fan_in(host),
+            // Runs that end see to the rest themselves, unless they were taken away.
+            ScopeKind::Each(Each { completed, total, .. })
+                if completed == total && !self.is_retired(host) =>
+            {
+                self.each_done(host)
+            }
             ScopeKind::Each(_) | ScopeKind::Loop { .. } => {
                 if self.is_retired(host) {
                     self.undone(host);

@@ -12,8 +12,8 @@ use crate::{
     plan::{FlowId, NodeId},
     table::Table,
     vocabulary::{
-        Assignments, Catches, Ending, Failure, Incident, LayerId, Post, PostId, Slot, TokenId,
-        WaitFor, WaitId,
+        Assignments, Catches, Destination, Ending, Failure, Incident, LayerId, Post, PostId, Slot,
+        TokenId, WaitFor, WaitId,
     },
 };
 
@@ -30,8 +30,8 @@ pub struct Instance {
     pub phase: Phase,
     /// When it began.
     pub started: Option<Timestamp>,
-    /// The start event that was triggered; the plain start where there is none.
-    pub start: Option<NodeId>,
+    /// The elements it begins at; the plain starts where there is none.
+    pub start: Vec<NodeId>,
     /// What its caller catches, where it has one.
     pub caller: Option<Catches>,
     /// Its tokens, oldest first.
@@ -44,6 +44,8 @@ pub struct Instance {
     pub waits: Table<WaitId, Wait>,
     /// Tokens that need an operator.
     pub incidents: BTreeMap<TokenId, Incident>,
+    /// Where inside their container tokens go that an operator has sent there.
+    pub bound: BTreeMap<TokenId, Vec<Destination>>,
     /// What must be sent and is not known to have arrived.
     pub posts: Table<PostId, Arc<Post>>,
     /// How many nodes were run since the start, or since someone resolved a step-limit incident.

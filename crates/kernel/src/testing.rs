@@ -130,7 +130,7 @@ impl Bench {
     }
 
     pub(crate) fn start(&mut self, variables: Vec<(Name, Value)>) {
-        self.ask(Command::Start { at: None, variables, caller: None }).unwrap();
+        self.ask(Command::Start { at: Vec::new(), variables, caller: None }).unwrap();
     }
 
     pub(crate) fn ask(&mut self, command: Command) -> Result<(), Rejection> {
@@ -234,6 +234,8 @@ fn name(command: &Command) -> &'static str {
         Command::Raise { .. } => "raise",
         Command::Escalate { .. } => "escalate",
         Command::Fail { .. } => "fail",
+        Command::SetRetries { .. } => "set retries",
+        Command::Modify { .. } => "modify",
         Command::Set { .. } => "set",
         Command::Retry { .. } => "retry",
         Command::Delivered { .. } => "delivered",

@@ -26,7 +26,7 @@ fn a_token_goes_from_node_to_node() {
 
     expect![["
         > start
-        Started { at: Timestamp(0), start: None, caller: None }
+        Started { at: Timestamp(0), start: [], caller: None }
         token 1 at process (Flow)
         ScopeOpened { scope: TokenId(1), node: NodeId(0), kind: Process, census: false }
         token 1 Busy

@@ -59,8 +59,9 @@ pub type Assignments = Vec<(Name, Value)>;
 pub enum Command {
     /// Begin.
     Start {
-        /// The start event that was triggered; the plain start where there is none.
-        at: Option<NodeId>,
+        /// The elements to begin at: the start event that was triggered, or any others, also inside
+        /// containers, which are then entered. The plain starts where none is named.
+        at: Vec<NodeId>,
         /// The variables it begins with.
         variables: Assignments,
         /// What its caller catches, where it has one.
@@ -102,6 +103,13 @@ pub enum Command {
         /// What went wrong.
         message: String,
     },
+    /// Let work be tried so often, without any failure.
+    SetRetries {
+        /// The wait for it.
+        wait: WaitId,
+        /// How often it may still fail, at least once.
+        retries: u32,
+    },
     /// Set variables in the layer of a token.
     Set {
         /// Whose layer; the process's where none is named.
@@ -114,6 +122,11 @@ pub enum Command {
         /// The token that has the incident.
         token: TokenId,
     },
+    /// Take tokens away and put tokens elsewhere, all of it or nothing. See [`Modification`].
+    Modify {
+        /// What to do, in this order.
+        steps: Vec<Modification>,
+    },
     /// What was posted has been taken over by someone else.
     Delivered {
         /// What.
@@ -123,6 +136,61 @@ pub enum Command {
     Continue,
     /// End everything.
     Cancel,
+}
+
+/// One step of an operator's intervention.
+///
+/// No scope ends between two steps. When all are done, a scope that has lost its last token is
+/// withdrawn with its host, and so on outwards; the process itself is then cancelled. What runs
+/// several times is different: a run that is taken away counts as ended without a result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Modification {
+    /// Takes tokens away, with all that is inside them and beside them.
+    Withdraw(Which),
+    /// Puts a token before an element. Containers around it that are not open are entered, as if
+    /// a token had come there, but begin at the element.
+    Add {
+        /// Where.
+        to: Destination,
+        /// The scope it is in or below; need not be named where only one is open.
+        scope: Option<TokenId>,
+    },
+    /// Takes tokens away and puts as many before an element, each in the scope it was in where the
+    /// element lies there, with the variables and the status it had.
+    Move {
+        /// Which tokens.
+        which: Which,
+        /// Where.
+        to: Destination,
+    },
+}
+
+/// The tokens that are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// This one.
+    Token(TokenId),
+    /// All at this element.
+    At(NodeId),
+}
+
+/// A place for a new token.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Destination {
+    /// The element that it stands before.
+    pub at: NodeId,
+    /// The flow by which it comes, which joins want to know: the first that misses a token where
+    /// none is named.
+    pub via: Option<FlowId>,
+    /// Variables for containers around the element, by container.
+    pub variables: Vec<(NodeId, Assignments)>,
+}
+
+impl Destination {
+    /// Before an element, and nothing else.
+    pub fn before(at: NodeId) -> Self {
+        Self { at, via: None, variables: Vec::new() }
+    }
 }
 
 /// The errors a caller has a handler for, and the escalations that would make it end the call.
@@ -145,8 +213,8 @@ pub enum Event {
     Started {
         /// When.
         at: Timestamp,
-        /// The start event that was triggered; the plain start where there is none.
-        start: Option<NodeId>,
+        /// The elements it begins at; the plain starts where there is none.
+        start: Vec<NodeId>,
         /// What its caller catches, where it has one.
         caller: Option<Catches>,
     },
@@ -394,6 +462,13 @@ pub enum Event {
         /// The token.
         token: TokenId,
     },
+    /// An operator sends a token to elements inside the container that it stands at.
+    TokenBound {
+        /// Its name.
+        token: TokenId,
+        /// All places inside that it begins at, in place of the container's starts.
+        to: Vec<Destination>,
+    },
     /// No token is left.
     Finished {
         /// How it ended.
@@ -583,9 +658,11 @@ pub enum Ending {
 pub enum Rejection {
     /// The instance has been started before.
     AlreadyStarted,
-    /// The instance has not been started, or has ended.
+    /// The instance has not been started.
     NotRunning,
-    /// The plan has no such start.
+    /// The instance has ended.
+    Ended,
+    /// The process has no plain start.
     NoSuchStart,
     /// The wait is closed, or never was.
     NoSuchWait(WaitId),
@@ -611,14 +688,44 @@ pub enum Rejection {
     },
     /// The token has an incident, which comes first.
     HasIncident(TokenId),
+    /// Work that may not fail even once would never be offered.
+    NoRetries(WaitId),
+    /// The plan has no node of this number.
+    NoSuchElement(NodeId),
+    /// No token is at the element.
+    NoTokenAt(Name),
+    /// A token cannot be put there.
+    CannotAdd {
+        /// Before this element.
+        at: Name,
+        /// Why not, and what can be done.
+        why: String,
+    },
+    /// A token cannot be taken away or moved.
+    CannotWithdraw {
+        /// The token.
+        token: TokenId,
+        /// Why not, and what can be done.
+        why: String,
+    },
+    /// Several scopes are open that the token could be in.
+    Ambiguous {
+        /// The element it shall stand before.
+        at: Name,
+        /// The scopes.
+        scopes: Vec<TokenId>,
+    },
 }
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AlreadyStarted => f.write_str("the instance has been started before"),
-            Self::NotRunning => f.write_str("the instance is not running"),
-            Self::NoSuchStart => f.write_str("the process has no such start event"),
+            Self::NotRunning => f.write_str("the instance has not been started"),
+            Self::Ended => f.write_str("the instance has ended"),
+            Self::NoSuchStart => {
+                f.write_str("the process has no plain start: name the element to begin at")
+            }
             Self::NoSuchWait(wait) => write!(f, "no such wait: {}", wait.0),
             Self::NoSuchToken(token) => write!(f, "no such token: {}", token.0),
             Self::NoIncident(token) => write!(f, "token {} has no incident", token.0),
@@ -629,6 +736,19 @@ impl fmt::Display for Rejection {
             }
             Self::HasIncident(token) => {
                 write!(f, "token {} has an incident, resolve it first", token.0)
+            }
+            Self::NoRetries(wait) => {
+                write!(f, "wait {} needs at least one try: to stop the work, fail it", wait.0)
+            }
+            Self::NoSuchElement(node) => write!(f, "no such element: {}", node.0),
+            Self::NoTokenAt(name) => write!(f, "no token is at {name}"),
+            Self::CannotAdd { at, why } => write!(f, "no token can be put before {at}: {why}"),
+            Self::CannotWithdraw { token, why } => {
+                write!(f, "token {} cannot be taken away: {why}", token.0)
+            }
+            Self::Ambiguous { at, scopes } => {
+                let scopes: Vec<String> = scopes.iter().map(|it| it.0.to_string()).collect();
+                write!(f, "{at} lies in several open scopes: name one of {}", scopes.join(", "))
             }
         }
     }

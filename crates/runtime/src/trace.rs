@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use travertine_kernel::{
-    Assignments, Command, Cue, Effect, Ending, Event, Gate, NodeId, Plan, Post, Role, Slot, WaitFor,
+    Assignments, Command, Cue, Effect, Ending, Event, Gate, Modification, NodeId, Plan, Post, Role,
+    Slot, WaitFor, Which,
 };
 
 /// One command with what came of it, line by line.
@@ -25,9 +26,12 @@ pub fn trace(plan: &Plan, command: &Command, events: &[Event], effects: &[Effect
 /// A command in a line.
 pub fn of_command(plan: &Plan, command: &Command) -> String {
     match command {
-        Command::Start { at: None, variables, .. } => format!("start{}", with(variables)),
-        Command::Start { at: Some(at), variables, .. } => {
-            format!("start at {}{}", node(plan, *at), with(variables))
+        Command::Start { at, variables, .. } if at.is_empty() => {
+            format!("start{}", with(variables))
+        }
+        Command::Start { at, variables, .. } => {
+            let at: Vec<&str> = at.iter().map(|it| node(plan, *it)).collect();
+            format!("start at {}{}", at.join(" and "), with(variables))
         }
         Command::Complete { wait, variables } => format!("complete {}{}", wait.0, with(variables)),
         Command::Raise { wait, code, variables, .. } => {
@@ -41,6 +45,11 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
         Command::Fail { wait, retries, message } => {
             format!("fail {}, {retries} tries left: {message}", wait.0)
         }
+        Command::SetRetries { wait, retries } => format!("give {} {retries} tries", wait.0),
+        Command::Modify { steps } => {
+            let steps: Vec<String> = steps.iter().map(|it| of_step(plan, it)).collect();
+            format!("modify: {}", steps.join(", "))
+        }
         Command::Set { token: None, variables } => format!("set{}", with(variables)),
         Command::Set { token: Some(token), variables } => {
             format!("set at token {}{}", token.0, with(variables))
@@ -49,6 +58,23 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
         Command::Delivered { post } => format!("delivered {}", post.0),
         Command::Continue => "continue".to_owned(),
         Command::Cancel => "cancel".to_owned(),
+    }
+}
+
+fn of_step(plan: &Plan, step: &Modification) -> String {
+    let which = |which: &Which| match which {
+        Which::Token(token) => format!("token {}", token.0),
+        Which::At(at) => format!("all at {}", node(plan, *at)),
+    };
+    match step {
+        Modification::Withdraw(it) => format!("withdraw {}", which(it)),
+        Modification::Add { to, scope: None } => format!("add before {}", node(plan, to.at)),
+        Modification::Add { to, scope: Some(scope) } => {
+            format!("add before {} in scope {}", node(plan, to.at), scope.0)
+        }
+        Modification::Move { which: it, to } => {
+            format!("move {} before {}", which(it), node(plan, to.at))
+        }
     }
 }
 
@@ -148,6 +174,10 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
             format!("incident at token {}: {}", token.0, incident.failure)
         }
         Event::IncidentResolved { token } => format!("incident at token {} resolved", token.0),
+        Event::TokenBound { token, to } => {
+            let to: Vec<&str> = to.iter().map(|it| node(plan, it.at)).collect();
+            format!("token {} goes to {}", token.0, to.join(" and "))
+        }
         Event::Finished { ending } => match ending {
             Ending::Completed => "finished".to_owned(),
             Ending::Failed(failure) => format!("failed: {failure}"),

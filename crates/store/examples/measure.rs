@@ -99,7 +99,7 @@ fn one_task() -> (Vec<Event>, Vec<Event>) {
     let mut run =
         |command| handle(&plan, &mut instance, now, command).expect("the command fits").events;
     let variables = vec![("order".into(), json(ORDER))];
-    let started = run(Command::Start { at: None, variables, caller: None });
+    let started = run(Command::Start { at: Vec::new(), variables, caller: None });
     let wait = started
         .iter()
         .find_map(|it| if let Event::WaitOpened { wait, .. } = it { Some(*wait) } else { None });

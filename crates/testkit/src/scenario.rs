@@ -23,8 +23,9 @@ use std::{fmt::Write as _, sync::Arc};
 use travertine_bpmn::{Options, Report, Severity, read};
 use travertine_expr::{Map, Value, Variables as _, time::Timestamp};
 use travertine_kernel::{
-    Assignments, Command, Effect, Ending, Event, Failure, Instance, Plan, Rejection, Role, State,
-    TokenId, Turn, View, WaitFor, WaitId, apply, check_at_rest, effects, handle, outstanding, tree,
+    Assignments, Command, Destination, Effect, Ending, Event, Failure, Instance, Modification,
+    Plan, Rejection, Role, State, TokenId, Turn, View, WaitFor, WaitId, apply, check_at_rest,
+    effects, handle, outstanding, tree,
 };
 use travertine_runtime::trace;
 
@@ -148,12 +149,16 @@ impl Scenario {
 
     /// Starts it with these variables, as JSON.
     pub fn start(&mut self, variables: &str) {
-        self.must(Command::Start { at: None, variables: assignments(variables), caller: None });
+        self.must(Command::Start {
+            at: Vec::new(),
+            variables: assignments(variables),
+            caller: None,
+        });
     }
 
-    /// Starts it at a start event that waits for a trigger.
+    /// Starts it at an element: a start event that waits for a trigger, or any other.
     pub fn start_at(&mut self, event: &str, variables: &str) {
-        let at = Some(self.plan.find(event).expect("there is such a node"));
+        let at = vec![self.plan.find(event).expect("there is such a node")];
         self.must(Command::Start { at, variables: assignments(variables), caller: None });
     }
 
@@ -210,6 +215,16 @@ impl Scenario {
     pub fn fail(&mut self, node: &str, retries: u32) {
         let wait = self.wait(node);
         self.must(Command::Fail { wait, retries, message: "it broke".to_owned() });
+    }
+
+    /// Takes tokens away and puts tokens elsewhere.
+    pub fn modify(&mut self, steps: Vec<Modification>) {
+        self.must(Command::Modify { steps });
+    }
+
+    /// The place before an element.
+    pub fn before(&self, node: &str) -> Destination {
+        Destination::before(self.plan.find(node).expect("there is such a node"))
     }
 
     /// Sets variables of the process.

@@ -373,7 +373,8 @@ fn who_raises_an_escalation_that_ends_the_call_goes_no_further() {
     for (code, waits) in [("U", "throw"), ("other", "next")] {
         let mut it = Scenario::definitions(model);
         let caller = Some(Catches { ended_by: vec![code.into()], ..Catches::default() });
-        it.ask(Command::Start { at: None, variables: Vec::new(), caller }).expect("it is new");
+        it.ask(Command::Start { at: Vec::new(), variables: Vec::new(), caller })
+            .expect("it is new");
         assert_eq!(it.waiting(), [waits], "the caller ends it for {code}");
         assert_eq!(it.instance.posts.len(), usize::from(code == "other"), "it is told either way");
     }

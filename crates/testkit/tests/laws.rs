@@ -4,8 +4,9 @@
 
 use proptest::prelude::*;
 use travertine_kernel::{
-    Command, Effect, Ending, Event, Instance, Plan, Role, TokenId, Turn, WaitId, check_at_rest,
-    effects, handle, outstanding, replay, time::Timestamp,
+    Command, Destination, Effect, Ending, Event, Instance, Modification, NodeId, Plan, Role,
+    TokenId, Turn, WaitId, Which, check_at_rest, effects, handle, outstanding, replay,
+    time::Timestamp,
 };
 use travertine_testkit::{
     block::{Block, block},
@@ -48,7 +49,7 @@ impl Lab {
     }
 
     fn start(&mut self) {
-        self.ask(Command::Start { at: None, variables: Vec::new(), caller: None });
+        self.ask(Command::Start { at: Vec::new(), variables: Vec::new(), caller: None });
     }
 
     fn offers(&self) -> Vec<(Offer, WaitId)> {
@@ -56,6 +57,21 @@ impl Lab {
         let mut offers: Vec<_> = waits.map(|(id, wait)| (self.offer(wait.token), *id)).collect();
         offers.sort();
         offers
+    }
+
+    fn step(&self, (kind, token, node): (u8, usize, usize)) -> Modification {
+        let tokens: Vec<TokenId> = self.instance.tokens.keys().copied().collect();
+        let token = tokens[token % tokens.len()];
+        let node = NodeId(u32::try_from(node % self.plan.nodes.len()).expect("plans are small"));
+        let to = Destination::before(node);
+        let at = Which::At(self.instance.tokens[&token].node);
+        match kind {
+            0 => Modification::Withdraw(Which::Token(token)),
+            1 => Modification::Withdraw(at),
+            2 => Modification::Add { to, scope: None },
+            3 => Modification::Add { to, scope: self.instance.tokens[&token].scope },
+            _ => Modification::Move { which: Which::Token(token), to },
+        }
     }
 
     fn offer(&self, token: TokenId) -> Offer {
@@ -145,6 +161,44 @@ proptest! {
         }
     }
 
+    /// Whatever operators do is done whole or not at all, and told whole by the events; afterwards
+    /// the instance can be worked on, or cancelled, like any other.
+    #[test]
+    fn interventions_leave_a_sound_instance(
+        block in block(),
+        moves in prop::collection::vec((any::<usize>(), step(), step()), 1..30),
+    ) {
+        let mut lab = Lab::new(&block, 10_000);
+        lab.start();
+        for (number, first, second) in moves {
+            if !lab.instance.is_running() {
+                break;
+            }
+            let before = lab.instance.clone();
+            let steps = vec![lab.step(first), lab.step(second)];
+            let command = Command::Modify { steps };
+            let mut copy = lab.instance.clone();
+            if handle(&lab.plan, &mut copy, Timestamp::default(), command.clone()).is_ok() {
+                lab.ask(command);
+            } else {
+                prop_assert_eq!(&copy, &before, "a refused command changes nothing");
+            }
+            prop_assert_eq!(&replay(&lab.log), &lab.instance);
+            prop_assert_eq!(owed(&lab.log), outstanding(&lab.instance));
+            let offers = lab.offers();
+            if let Some((_, wait)) = offers.get(number % offers.len().max(1)) {
+                lab.ask(Command::Complete { wait: *wait, variables: Vec::new() });
+            }
+        }
+        if lab.instance.is_running() {
+            lab.ask(Command::Cancel);
+        }
+        prop_assert!(lab.instance.tokens.is_empty());
+        prop_assert!(lab.instance.bound.is_empty());
+        prop_assert!(outstanding(&lab.instance).is_empty());
+        prop_assert_eq!(lab.instance.layers.len(), 1, "only the process's own variables stay");
+    }
+
     /// Whatever is under way, cancelling leaves nothing behind.
     #[test]
     fn cancelling_leaves_nothing_behind(block in block(), picks in prop::collection::vec(any::<usize>(), 0..20)) {
@@ -165,6 +219,11 @@ proptest! {
         prop_assert!(outstanding(&lab.instance).is_empty());
         prop_assert_eq!(lab.instance.layers.len(), 1, "only the process's own variables stay");
     }
+}
+
+/// One step of an intervention: what it does, and two numbers that choose tokens and elements.
+fn step() -> impl Strategy<Value = (u8, usize, usize)> {
+    (0..5u8, any::<usize>(), any::<usize>())
 }
 
 /// What the effects of a whole life ask for and have not taken back.

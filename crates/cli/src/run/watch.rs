@@ -137,10 +137,12 @@ impl Watch {
             Command::Complete { wait, .. }
             | Command::Raise { wait, .. }
             | Command::Escalate { wait, .. }
-            | Command::Fail { wait, .. } => self.of_wait(instance, *wait),
+            | Command::Fail { wait, .. }
+            | Command::SetRetries { wait, .. } => self.of_wait(instance, *wait),
             Command::Retry { token } => self.of_token(instance, *token),
             Command::Start { .. }
             | Command::Set { .. }
+            | Command::Modify { .. }
             | Command::Delivered { .. }
             | Command::Continue
             | Command::Cancel => None,
@@ -170,6 +172,7 @@ impl Watch {
             | Event::WaitOpened { token, .. }
             | Event::IncidentRaised { token, .. }
             | Event::IncidentResolved { token }
+            | Event::TokenBound { token, .. }
             | Event::ScopeOpened { scope: token, .. }
             | Event::ScopeFailing { scope: token, .. }
             | Event::ScopeClosed { scope: token }

@@ -119,6 +119,7 @@ impl Sandbox {
     ) {
         let Some(record) = self.instances.get(&id) else { return };
         let from = record.caller;
+        let at = at.into_iter().collect();
         let Err(rejection) = self.turn(id, Command::Start { at, variables, caller }) else {
             return;
         };

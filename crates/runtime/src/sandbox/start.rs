@@ -52,6 +52,7 @@ impl Sandbox {
         };
         let id = self.record(definition, None);
         self.instances.get_mut(&id).expect("it is recorded").business_key = start.business_key;
+        let at = at.into_iter().collect();
         let command = Command::Start { at, variables: start.variables, caller: None };
         if let Err(rejection) = self.turn(id, command) {
             self.instances.remove(&id);

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_expr::Value;
 use travertine_kernel::{
-    Assignments, Catches, Cue, Each, Ending, Event, Failing, Failure, FailureKind, FanOut, FlowId,
-    Gate, Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot, State,
-    TokenId, WaitFor, WaitId,
+    Assignments, Catches, Cue, Destination, Each, Ending, Event, Failing, Failure, FailureKind,
+    FanOut, FlowId, Gate, Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind,
+    Slot, State, TokenId, WaitFor, WaitId,
     plan::WorkKind,
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
@@ -70,6 +70,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("posts", posts()),
         ("incidents", incidents()),
         ("cron", cron()),
+        ("interventions", interventions()),
     ]
 }
 
@@ -101,15 +102,35 @@ fn ends() -> Vec<Event> {
         message: "nothing left".to_owned(),
     };
     vec![
-        Event::Started { at: Timestamp::from_millis(1_767_225_600_000), start: None, caller: None },
+        Event::Started {
+            at: Timestamp::from_millis(1_767_225_600_000),
+            start: vec![],
+            caller: None,
+        },
         Event::Started {
             at: Timestamp::from_millis(-1),
-            start: Some(NodeId(3)),
+            start: vec![NodeId(3)],
             caller: Some(catches()),
         },
         Event::Finished { ending: Ending::Completed },
         Event::Finished { ending: Ending::Failed(failed) },
         Event::Finished { ending: Ending::Cancelled },
+    ]
+}
+
+fn interventions() -> Vec<Event> {
+    let start = vec![NodeId(3), NodeId(200)];
+    let places = vec![
+        Destination::before(NodeId(4)),
+        Destination {
+            at: NodeId(300),
+            via: Some(FlowId(5)),
+            variables: vec![(NodeId(2), assignments(&[("x", "[1]")])), (NodeId(0), Vec::new())],
+        },
+    ];
+    vec![
+        Event::Started { at: Timestamp::from_millis(0), start, caller: None },
+        Event::TokenBound { token: TokenId(9), to: places },
     ]
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use travertine_expr::{Map, Name, Number, Value};
 use travertine_kernel::{
-    Assignments, Catches, Each, Ending, Event, Failing, Failure, FanOut, FlowId, Incident, Job,
-    LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot, State, Status, TokenId, WaitFor,
-    WaitId,
+    Assignments, Catches, Destination, Each, Ending, Event, Failing, Failure, FanOut, FlowId,
+    Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot, State, Status,
+    TokenId, WaitFor, WaitId,
     plan::WorkKind,
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
@@ -112,6 +112,11 @@ fn reads() -> impl Strategy<Value = Reads> {
     prop_oneof![layer().prop_map(Reads::Shared), option::of(layer()).prop_map(Reads::Own)]
 }
 
+fn destination() -> impl Strategy<Value = Destination> {
+    (node(), option::of(flow()), vec((node(), assignments()), 0..3))
+        .prop_map(|(at, via, variables)| Destination { at, via, variables })
+}
+
 fn token_event() -> BoxedStrategy<Event> {
     let created =
         (token(), node(), option::of(token()), option::of(flow()), role(), reads(), status())
@@ -149,6 +154,7 @@ fn token_event() -> BoxedStrategy<Event> {
             }
         ),
         token().prop_map(|token| Event::IncidentResolved { token }),
+        (token(), vec(destination(), 0..3)).prop_map(|(token, to)| Event::TokenBound { token, to }),
     ]
     .boxed()
 }
@@ -160,7 +166,7 @@ fn content_event() -> BoxedStrategy<Event> {
         Just(Ending::Cancelled),
     ];
     prop_oneof![
-        (time(), option::of(node()), option::of(catches()))
+        (time(), vec(node(), 0..3), option::of(catches()))
             .prop_map(|(at, start, caller)| Event::Started { at, start, caller }),
         ending.prop_map(|ending| Event::Finished { ending }),
         (token(), layer()).prop_map(|(token, layer)| Event::LayerOpened { token, layer }),

@@ -333,7 +333,7 @@ fn cost_of_one_among(live: u32) -> usize {
             command = Command::Continue;
         }
     };
-    ask(&mut instance, Command::Start { at: None, variables: Vec::new(), caller: None });
+    ask(&mut instance, Command::Start { at: Vec::new(), variables: Vec::new(), caller: None });
     let waits: Vec<_> = instance.waits.keys().copied().collect();
     assert_eq!(waits.len(), live as usize);
     let costs = waits
@@ -851,7 +851,7 @@ fn cancelling_what_is_empty_or_unknown_changes_nothing() {
     assert_eq!(it.events.len(), before);
     assert_eq!(it.waiting(), ["next"]);
     it.cancel();
-    assert_eq!(it.ask(Command::Cancel), Err(Rejection::NotRunning));
+    assert_eq!(it.ask(Command::Cancel), Err(Rejection::Ended));
 
     // The only token of the scope is the one that fails: there is nothing else to take away.
     let end = r#"<endEvent id="boom"><errorEventDefinition errorRef="E"/></endEvent>

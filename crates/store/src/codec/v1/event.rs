@@ -9,6 +9,7 @@ use travertine_kernel::{self as kernel, FlowId, LayerId, NodeId, PostId, TokenId
 use super::{
     Fault,
     failure::{Ending, Incident},
+    place::Destination,
     scope::{Failing, ScopeKind},
     token::{Cue, Reads, Role, State},
     value::{Assignments, Value},
@@ -20,7 +21,7 @@ use super::{
 pub(super) enum Event<'a> {
     Started {
         at_ms: i64,
-        start: Option<u32>,
+        start: Vec<u32>,
         caller: Option<Catches<'a>>,
     },
     TokenCreated {
@@ -165,6 +166,10 @@ pub(super) enum Event<'a> {
     StatusForgotten {
         scope: u64,
     },
+    TokenBound {
+        token: u64,
+        to: Vec<Destination<'a>>,
+    },
 }
 
 impl<'a> Event<'a> {
@@ -173,7 +178,7 @@ impl<'a> Event<'a> {
         match event {
             Plain::Started { at, start, caller } => Self::Started {
                 at_ms: at.as_millis(),
-                start: start.map(|it| it.0),
+                start: start.iter().map(|it| it.0).collect(),
                 caller: caller.as_ref().map(Catches::of),
             },
             Plain::TokenCreated { token, node, scope, via, role, layer, status } => {
@@ -275,6 +280,9 @@ impl<'a> Event<'a> {
                 Self::IncidentRaised { token: token.0, incident: Incident::of(incident) }
             }
             Plain::IncidentResolved { token } => Self::IncidentResolved { token: token.0 },
+            Plain::TokenBound { token, to } => {
+                Self::TokenBound { token: token.0, to: to.iter().map(Destination::of).collect() }
+            }
             Plain::Finished { ending } => Self::Finished { ending: Ending::of(ending) },
         }
     }
@@ -284,7 +292,7 @@ impl<'a> Event<'a> {
         Ok(match self {
             Self::Started { at_ms, start, caller } => Plain::Started {
                 at: Timestamp::from_millis(at_ms),
-                start: start.map(NodeId),
+                start: start.into_iter().map(NodeId).collect(),
                 caller: caller.map(Catches::lift),
             },
             Self::TokenCreated { token, node, scope, via, role, layer, status } => {
@@ -389,6 +397,10 @@ impl<'a> Event<'a> {
                 Plain::IncidentRaised { token: TokenId(token), incident: Box::new(incident.lift()) }
             }
             Self::IncidentResolved { token } => Plain::IncidentResolved { token: TokenId(token) },
+            Self::TokenBound { token, to } => Plain::TokenBound {
+                token: TokenId(token),
+                to: to.into_iter().map(Destination::lift).collect::<Result<_, _>>()?,
+            },
             Self::Finished { ending } => Plain::Finished { ending: ending.lift() },
         })
     }

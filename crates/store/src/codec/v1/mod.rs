@@ -8,6 +8,7 @@
 mod event;
 mod failure;
 mod part;
+mod place;
 mod scope;
 mod token;
 mod value;

@@ -1,0 +1,378 @@
+//! What operators can do to a running instance: begin anywhere, take tokens away, put tokens
+//! elsewhere.
+
+use travertine_kernel::{
+    Command, Ending, Modification, Rejection, State, TokenId, WaitId, Which, handle, outstanding,
+};
+use travertine_testkit::{Scenario, assignments};
+
+const NESTED: &str = r#"<userTask id="first"/>
+    <subProcess id="sub">
+      <extensionElements><tv:input target="local">base + 1</tv:input></extensionElements>
+      <userTask id="a"/>
+      <subProcess id="deep"> <userTask id="b"/> <userTask id="c"/>
+        <path>b c</path> </subProcess>
+      <subProcess id="on-news" triggeredByEvent="true">
+        <startEvent id="news" isInterrupting="false"><messageEventDefinition messageRef="M"/>
+        </startEvent> <userTask id="read"/> <path>news read</path> </subProcess>
+      <path>a deep</path>
+    </subProcess>
+    <boundaryEvent id="late" attachedToRef="sub"><timerEventDefinition><timeDuration>PT1H</timeDuration>
+      </timerEventDefinition></boundaryEvent> <userTask id="hurry"/>
+    <userTask id="last"/>
+    <path>first sub last</path> <path>late hurry</path>"#;
+
+fn nested() -> Scenario {
+    Scenario::definitions(&format!(
+        r#"<message id="M" name="M"/> <process id="p" isExecutable="true">{NESTED}</process>"#
+    ))
+}
+
+fn at(it: &Scenario, node: &str) -> Which {
+    Which::At(it.plan.find(node).expect("there is such a node"))
+}
+
+fn add(it: &Scenario, node: &str) -> Modification {
+    Modification::Add { to: it.before(node), scope: None }
+}
+
+fn refused(it: &Scenario, steps: Vec<Modification>) -> String {
+    let mut instance = it.instance.clone();
+    let refused = handle(&it.plan, &mut instance, it.now, Command::Modify { steps });
+    assert_eq!(instance, it.instance, "a refused command changes nothing");
+    refused.expect_err("it cannot be done").to_string()
+}
+
+#[test]
+fn an_instance_begins_at_any_element_with_all_that_is_around_it() {
+    let mut it = nested();
+    it.start_at("c", r#"{"base": 1}"#);
+    assert_eq!(it.waiting(), ["c"]);
+    assert_eq!(it.armed(), ["c", "late", "news"]);
+    assert_eq!(it.seen_at("c", "local").as_deref(), Some("2"));
+    assert_eq!(it.visits("b"), 0);
+    it.complete("c", "{}");
+    assert_eq!(it.waiting(), ["last"]);
+    it.complete("last", "{}");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn an_instance_begins_at_several_elements_which_share_what_is_around_them() {
+    let mut it = nested();
+    let at = ["a", "c", "b"].map(|node| it.plan.find(node).unwrap()).to_vec();
+    it.ask(Command::Start { at, variables: assignments(r#"{"base": 1}"#), caller: None }).unwrap();
+    assert_eq!(it.waiting(), ["a", "b", "c"]);
+    assert_eq!(it.tokens_at("sub").len(), 1);
+    assert_eq!(it.tokens_at("deep").len(), 1);
+}
+
+#[test]
+fn what_fails_on_the_way_in_is_tried_again_toward_the_same_element() {
+    let mut it = nested();
+    it.start_at("c", "{}");
+    assert!(it.incident("sub").is_some());
+    it.set(r#"{"base": 5}"#);
+    it.retry("sub");
+    assert_eq!(it.waiting(), ["c"]);
+    assert_eq!(it.seen_at("c", "local").as_deref(), Some("6"));
+}
+
+#[test]
+fn an_element_inside_of_what_runs_several_times_is_no_place_to_begin() {
+    let mut it = Scenario::process(
+        r#"<subProcess id="each"> <userTask id="x"/>
+           <multiInstanceLoopCharacteristics><loopCardinality>2</loopCardinality>
+           </multiInstanceLoopCharacteristics></subProcess>"#,
+    );
+    let at = vec![it.plan.find("x").unwrap()];
+    let refused = it.ask(Command::Start { at, variables: Vec::new(), caller: None }).unwrap_err();
+    assert!(refused.to_string().contains("each runs several times"), "{refused}");
+}
+
+#[test]
+fn a_token_is_moved_and_its_scope_goes_on() {
+    let mut it = nested();
+    it.start(r#"{"base": 1}"#);
+    it.complete("first", "{}");
+    let scope = it.tokens_at("sub");
+    it.modify(vec![Modification::Move { which: at(&it, "a"), to: it.before("c") }]);
+    assert_eq!(it.waiting(), ["c"]);
+    assert_eq!(it.tokens_at("sub"), scope);
+    // And out again: what it leaves behind empty is withdrawn with its boundary events.
+    it.modify(vec![Modification::Move { which: at(&it, "c"), to: it.before("first") }]);
+    assert_eq!(it.waiting(), ["first"]);
+    assert_eq!(it.armed(), ["first"]);
+    it.complete("first", "{}");
+    assert_eq!(it.waiting(), ["a"]);
+}
+
+#[test]
+fn a_scope_that_loses_its_last_token_and_gets_another_does_not_end() {
+    let mut it = nested();
+    it.start_at("c", r#"{"base": 1}"#);
+    let scopes = (it.tokens_at("sub"), it.tokens_at("deep"));
+    it.modify(vec![Modification::Withdraw(at(&it, "c")), add(&it, "b")]);
+    assert_eq!((it.tokens_at("sub"), it.tokens_at("deep")), scopes);
+    assert_eq!(it.waiting(), ["b"]);
+}
+
+#[test]
+fn withdrawing_the_last_token_withdraws_what_is_around_it_and_cancels() {
+    let mut it = nested();
+    it.start_at("c", r#"{"base": 1}"#);
+    it.modify(vec![Modification::Withdraw(at(&it, "c"))]);
+    assert_eq!(it.instance.ending(), Some(&Ending::Cancelled));
+    assert!(outstanding(&it.instance).is_empty());
+}
+
+#[test]
+fn withdrawing_one_of_several_tokens_leaves_the_others() {
+    let mut it = nested();
+    let both = ["c", "last"].map(|node| it.plan.find(node).unwrap()).to_vec();
+    let variables = assignments(r#"{"base": 1}"#);
+    it.ask(Command::Start { at: both, variables, caller: None }).unwrap();
+    it.modify(vec![Modification::Withdraw(at(&it, "c"))]);
+    assert_eq!(it.armed(), ["last"]);
+    it.complete("last", "{}");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn variables_are_given_to_scopes_that_are_opened_and_to_those_that_are_open() {
+    let mut it = nested();
+    it.start(r#"{"base": 1}"#);
+    let mut to = it.before("b");
+    let find = |name: &str| it.plan.find(name).unwrap();
+    to.variables = vec![
+        (find("sub"), assignments(r#"{"local": 7}"#)),
+        (find("deep"), assignments(r#"{"own": 8}"#)),
+        (find("p"), assignments(r#"{"base": 9}"#)),
+    ];
+    it.modify(vec![Modification::Add { to, scope: None }]);
+    assert_eq!(it.waiting(), ["b", "first"]);
+    assert_eq!(it.seen_at("b", "local").as_deref(), Some("7"));
+    assert_eq!(it.seen_at("b", "own").as_deref(), Some("8"));
+    assert_eq!(it.seen_at("deep", "own").as_deref(), Some("8"));
+    assert_eq!(it.seen_at("sub", "own"), None);
+    assert_eq!(it.seen_at("first", "base").as_deref(), Some("9"));
+}
+
+#[test]
+fn of_several_open_scopes_one_must_be_named() {
+    let mut it = nested();
+    it.start_at("a", r#"{"base": 1}"#);
+    it.modify(vec![add(&it, "sub")]);
+    let subs = it.tokens_at("sub");
+    assert_eq!(subs.len(), 2);
+    let message = refused(&it, vec![add(&it, "b")]);
+    assert_eq!(
+        message,
+        format!("b lies in several open scopes: name one of {}, {}", subs[0].0, subs[1].0)
+    );
+    it.modify(vec![Modification::Add { to: it.before("b"), scope: Some(subs[1]) }]);
+    assert_eq!(it.waiting(), ["a", "a", "b"]);
+    let deep = it.tokens_at("deep");
+    assert_eq!(it.instance.tokens[&deep[0]].scope, Some(subs[1]));
+}
+
+#[test]
+fn all_steps_are_done_or_none() {
+    let mut it = nested();
+    it.start(r#"{"base": 1}"#);
+    let steps = vec![
+        Modification::Withdraw(at(&it, "first")),
+        add(&it, "b"),
+        Modification::Withdraw(at(&it, "first")),
+    ];
+    assert_eq!(refused(&it, steps), "no token is at first");
+    assert_eq!(it.waiting(), ["first"]);
+    for (node, why) in [
+        (
+            "late",
+            "no token can be put before late: it stands beside sub; name the element behind it",
+        ),
+        ("p", "no token can be put before p: it is a process; name an element in it"),
+    ] {
+        assert_eq!(refused(&it, vec![add(&it, node)]), why);
+    }
+    let token = TokenId(1);
+    let root = vec![Modification::Withdraw(Which::Token(token))];
+    assert!(refused(&it, root).contains("cancel the instance"));
+}
+
+#[test]
+fn a_token_put_before_a_join_comes_by_the_flow_that_is_missing() {
+    let mut it = Scenario::process(
+        r#"<parallelGateway id="fork"/> <userTask id="a"/>
+           <userTask id="b"/> <parallelGateway id="join"/> <userTask id="after"/>
+           <path>fork a join after</path> <path>fork b join</path>"#,
+    );
+    it.start("{}");
+    it.complete("b", "{}");
+    assert_eq!(it.state("join"), Some(State::Waiting));
+    // The parked one is taken away and another put in its place, and one for the other flow.
+    it.modify(vec![
+        Modification::Withdraw(at(&it, "join")),
+        Modification::Withdraw(at(&it, "a")),
+        add(&it, "join"),
+        add(&it, "join"),
+    ]);
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn an_inclusive_join_goes_on_when_nobody_can_come_any_more() {
+    let mut it = Scenario::process(
+        r#"<inclusiveGateway id="fork"/> <userTask id="a"/>
+           <userTask id="b"/> <inclusiveGateway id="join"/> <userTask id="after"/>
+           <path>fork a join after</path> <path>fork b join</path>"#,
+    );
+    it.start("{}");
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["a"]);
+    it.modify(vec![Modification::Withdraw(at(&it, "a"))]);
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn a_token_with_an_incident_is_moved_past_it() {
+    let mut it = Scenario::process(
+        r#"<scriptTask id="broken" scriptFormat="javascript">
+           <script>missing.field</script></scriptTask> <userTask id="after"/>
+           <path>broken after</path>"#,
+    );
+    it.start("{}");
+    assert!(it.incident("broken").is_some());
+    it.modify(vec![Modification::Move { which: at(&it, "broken"), to: it.before("after") }]);
+    assert!(it.instance.incidents.is_empty());
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+fn several(sequential: bool) -> Scenario {
+    let mut it = Scenario::process(&format!(
+        r#"<userTask id="each">
+           <multiInstanceLoopCharacteristics isSequential="{sequential}">
+             <loopCardinality>3</loopCardinality></multiInstanceLoopCharacteristics></userTask>
+           <userTask id="after"/> <path>each after</path>"#,
+    ));
+    it.start("{}");
+    it
+}
+
+fn run(it: &Scenario, position: usize) -> Which {
+    Which::Token(it.instance.waits[&it.waits_at("each")[position]].token)
+}
+
+#[test]
+fn a_run_that_is_taken_away_counts_as_ended() {
+    let mut it = several(false);
+    it.modify(vec![Modification::Withdraw(run(&it, 1))]);
+    assert_eq!(it.waiting(), ["each", "each"]);
+    it.complete("each", "{}");
+    it.modify(vec![Modification::Withdraw(run(&it, 0))]);
+    assert_eq!(it.waiting(), ["after"]);
+
+    let mut it = several(true);
+    it.modify(vec![Modification::Withdraw(run(&it, 0))]);
+    assert_eq!(it.waiting(), ["each"]);
+    it.complete("each", "{}");
+    it.complete("each", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn runs_are_neither_moved_nor_added() {
+    let mut it = several(false);
+    let to = it.before("after");
+    let message = refused(&it, vec![Modification::Move { which: run(&it, 0), to }]);
+    assert!(message.contains("it is one of several runs"), "{message}");
+    // All at the element is the whole activity.
+    it.modify(vec![Modification::Move { which: at(&it, "each"), to: it.before("after") }]);
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn a_moved_branch_keeps_its_variables() {
+    let mut it = Scenario::process(
+        r#"<parallelGateway id="fork" tv:fork="isolate"/> <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
+           <parallelGateway id="join" tv:merge="append" tv:path="all"/> <userTask id="after"/>
+           <path>fork a c join after</path> <path>fork b join</path>"#,
+    );
+    it.start("{}");
+    it.complete("a", r#"{"x": 1}"#);
+    it.modify(vec![Modification::Move { which: at(&it, "c"), to: it.before("a") }]);
+    assert_eq!(it.seen_at("a", "x").as_deref(), Some("1"));
+    it.complete("a", r#"{"y": 2}"#);
+    it.complete("c", "{}");
+    it.complete("b", r#"{"z": 3}"#);
+    assert_eq!(it.variables(), r#"{"all":[{"x":1,"y":2},{"z":3}]}"#);
+}
+
+#[test]
+fn withdrawing_what_undoes_goes_on_with_what_is_next() {
+    let mut it = Scenario::process(
+        r#"<userTask id="book"/> <userTask id="pay"/>
+           <boundaryEvent id="on-book" attachedToRef="book"><compensateEventDefinition/></boundaryEvent>
+           <boundaryEvent id="on-pay" attachedToRef="pay"><compensateEventDefinition/></boundaryEvent>
+           <userTask id="unbook" isForCompensation="true"/>
+           <userTask id="refund" isForCompensation="true"/>
+           <association id="a1" sourceRef="on-book" targetRef="unbook" associationDirection="One"/>
+           <association id="a2" sourceRef="on-pay" targetRef="refund" associationDirection="One"/>
+           <intermediateThrowEvent id="undo"><compensateEventDefinition/></intermediateThrowEvent>
+           <userTask id="after"/> <path>book pay undo after</path>"#,
+    );
+    it.start("{}");
+    it.complete("book", "{}");
+    it.complete("pay", "{}");
+    assert_eq!(it.waiting(), ["refund"]);
+    assert!(refused(&it, vec![add(&it, "unbook")]).contains("only by compensation"));
+    let stays = it.tokens_at("on-book")[0];
+    let message = refused(&it, vec![Modification::Withdraw(Which::Token(stays))]);
+    assert!(message.contains("it stays to undo"), "{message}");
+    it.modify(vec![Modification::Withdraw(at(&it, "refund"))]);
+    assert_eq!(it.waiting(), ["unbook"]);
+    it.modify(vec![Modification::Withdraw(at(&it, "unbook"))]);
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn the_tries_of_a_job_are_set_without_a_failure() {
+    let mut it = Scenario::process(r#"<serviceTask id="job"/>"#);
+    it.start("{}");
+    let wait = it.waits_at("job")[0];
+    it.fail("job", 0);
+    it.ask(Command::SetRetries { wait, retries: 5 }).unwrap();
+    it.retry("job");
+    let on = &it.instance.waits[&wait].on;
+    assert!(matches!(&**on, travertine_kernel::WaitFor::Work(job) if job.retries == 5));
+    let none = it.ask(Command::SetRetries { wait, retries: 0 });
+    assert_eq!(none, Err(Rejection::NoRetries(wait)));
+}
+
+#[test]
+fn everything_is_refused_after_the_end_but_the_delivery_of_what_was_sent() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true"><startEvent id="start"/>
+           <endEvent id="end"><messageEventDefinition messageRef="M"/></endEvent>
+           <path>start end</path></process>"#,
+    );
+    it.start("{}");
+    assert!(it.is_completed());
+    let wait = WaitId(1);
+    for command in [
+        Command::Complete { wait, variables: Vec::new() },
+        Command::SetRetries { wait, retries: 1 },
+        Command::Set { token: None, variables: Vec::new() },
+        Command::Retry { token: TokenId(1) },
+        Command::Modify { steps: vec![add(&it, "end")] },
+        Command::Continue,
+        Command::Cancel,
+    ] {
+        assert_eq!(it.ask(command), Err(Rejection::Ended));
+    }
+    let (post, _) = it.instance.posts.first().expect("a message was sent");
+    let post = *post;
+    it.ask(Command::Delivered { post }).unwrap();
+    assert!(outstanding(&it.instance).is_empty());
+}
