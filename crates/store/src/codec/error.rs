@@ -1,12 +1,13 @@
-//! What can be wrong with events or with bytes.
+//! What can be wrong with what is to be stored, or with bytes.
 
 use std::fmt;
 
 use travertine_expr::NumberError;
+use travertine_kernel::Unsound;
 
 use super::VALUE_DEPTH_MAX;
 
-/// Why events have no stored form.
+/// Why something has no stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -24,10 +25,11 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Why bytes are not events.
+/// Why bytes are not what they should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// In which event, counted from 0; `None` before the first and after the last.
+    /// In which event, counted from 0; `None` before the first, after the last, and where there are
+    /// no events.
     pub event: Option<usize>,
     /// How many bytes were read before it was noticed.
     pub offset: usize,
@@ -59,6 +61,8 @@ pub enum Flaw {
     Number(NumberError),
     /// A text is no cron expression.
     Cron,
+    /// The parts of an instance do not fit together.
+    Unsound(Unsound),
 }
 
 impl DecodeError {
@@ -91,6 +95,7 @@ impl fmt::Display for Flaw {
             Self::TooDeep => write!(f, "a value is nested deeper than {VALUE_DEPTH_MAX}"),
             Self::Number(error) => error.fmt(f),
             Self::Cron => f.write_str("a text is no cron expression"),
+            Self::Unsound(unsound) => unsound.fmt(f),
         }
     }
 }
@@ -99,6 +104,7 @@ impl std::error::Error for DecodeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.flaw {
             Flaw::Number(error) => Some(error),
+            Flaw::Unsound(unsound) => Some(unsound),
             Flaw::UnknownVersion(_)
             | Flaw::CutShort
             | Flaw::TrailingBytes

@@ -1,4 +1,4 @@
-//! Events as bytes.
+//! Events, instances, named values and cycles as bytes.
 //!
 //! The first byte names the version of the format. What is written is always the newest version;
 //! what is read may be any. A version's types are its own and never change: an event that did not
@@ -9,7 +9,8 @@ mod error;
 pub mod record;
 mod v1;
 
-use travertine_kernel::Event;
+use travertine_expr::{Name, Value, time::Repeat};
+use travertine_kernel::{Assignments, Event, Instance};
 
 pub use error::{DecodeError, EncodeError, Flaw};
 
@@ -20,24 +21,70 @@ pub const VALUE_DEPTH_MAX: usize = 1024;
 /// Appends `events` to `bytes`, in the newest format. The same events always give the same bytes.
 /// Where that is not possible nothing is appended.
 pub fn encode_events(events: &[Event], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    append(bytes, |bytes| v1::encode(events, bytes))
+}
+
+/// The events in `bytes`, whatever the version of the format.
+///
+/// The bytes are not trusted: whatever they are, there is an answer, and it takes no more memory
+/// than a fixed multiple of their number. The same goes for all that is read here.
+pub fn decode_events(bytes: &[u8]) -> Result<Vec<Event>, DecodeError> {
+    read(bytes, v1::decode)
+}
+
+/// Appends a whole instance, in the newest format. Where that is not possible nothing is appended.
+pub fn encode_instance(instance: &Instance, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    append(bytes, |bytes| v1::encode_instance(instance, bytes))
+}
+
+/// The instance in `bytes`, whatever the version of the format. All its parts fit together; that
+/// they fit the plan it is run by is not known here.
+pub fn decode_instance(bytes: &[u8]) -> Result<Instance, DecodeError> {
+    read(bytes, v1::decode_instance)
+}
+
+/// Appends named values, in their order, in the newest format. Where that is not possible nothing is
+/// appended.
+pub fn encode_values(values: &[(Name, Value)], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    append(bytes, |bytes| v1::encode_values(values, bytes))
+}
+
+/// The named values in `bytes`, whatever the version of the format.
+pub fn decode_values(bytes: &[u8]) -> Result<Assignments, DecodeError> {
+    read(bytes, v1::decode_values)
+}
+
+/// Appends the rest of a cycle, in the newest format.
+pub fn encode_repeat(repeat: &Repeat, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    append(bytes, |bytes| v1::encode_repeat(repeat, bytes))
+}
+
+/// The rest of a cycle in `bytes`, whatever the version of the format.
+pub fn decode_repeat(bytes: &[u8]) -> Result<Repeat, DecodeError> {
+    read(bytes, v1::decode_repeat)
+}
+
+fn append(
+    bytes: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
     let start = bytes.len();
     bytes.push(v1::VERSION);
-    let written = v1::encode(events, bytes);
+    let written = write(bytes);
     if written.is_err() {
         bytes.truncate(start);
     }
     written
 }
 
-/// The events in `bytes`, whatever the version of the format.
-///
-/// The bytes are not trusted: whatever they are, there is an answer, and it takes no more memory
-/// than a fixed multiple of their number.
-pub fn decode_events(bytes: &[u8]) -> Result<Vec<Event>, DecodeError> {
+fn read<T>(
+    bytes: &[u8],
+    read_v1: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
     let flawed = |flaw| DecodeError { event: None, offset: 0, flaw };
     match bytes.split_first() {
         None => Err(flawed(Flaw::CutShort)),
-        Some((&v1::VERSION, rest)) => v1::decode(rest).map_err(|error| error.after(1)),
+        Some((&v1::VERSION, rest)) => read_v1(rest).map_err(|error| error.after(1)),
         Some((&version, _)) => Err(flawed(Flaw::UnknownVersion(version))),
     }
 }

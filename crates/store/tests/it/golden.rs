@@ -6,34 +6,91 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use travertine_store::codec::{Flaw, decode_events};
+use travertine_kernel::{Event, WaitFor, replay};
+use travertine_store::codec::{
+    Flaw, decode_events, decode_instance, decode_repeat, decode_values, encode_repeat,
+    encode_values,
+};
 
-use crate::{encoded, sample};
+use crate::{encoded, instance, sample, shapes};
+
+fn newest() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+}
+
+/// The golden file at `path`, written now where that is asked for.
+fn golden(path: &str, bytes: &[u8]) -> Vec<u8> {
+    let path = newest().join(path);
+    if std::env::var("TRAVERTINE_GOLDEN").is_ok_and(|it| it == "write") {
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("folders can be made");
+        fs::write(&path, bytes).expect("golden files can be written");
+    }
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
 
 #[test]
 fn the_newest_format_is_what_it_was() {
     for (name, events) in sample::all() {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/golden/v1")
-            .join(name)
-            .with_extension("bin");
         let bytes = encoded(&events);
-        if std::env::var("TRAVERTINE_GOLDEN").is_ok_and(|it| it == "write") {
-            fs::write(&path, &bytes).unwrap();
-        }
-        let golden = fs::read(&path).unwrap();
+        let golden = golden(&format!("{name}.bin"), &bytes);
         assert_eq!(decode_events(&golden), Ok(events), "{name} is read differently");
         assert_eq!(bytes, golden, "{name} is written differently");
+    }
+}
+
+/// A log and the instance it led to. What a model leads to may change, what a log leads to may not.
+#[test]
+fn an_instance_is_what_its_log_led_to() {
+    for (name, events) in shapes::all() {
+        let log = golden(&format!("instances/{name}.log"), &encoded(&events));
+        let instance = replay(&decode_events(&log).unwrap());
+        let bytes = instance::encoded(&instance);
+        let golden = golden(&format!("instances/{name}.bin"), &bytes);
+        assert_eq!(decode_instance(&golden), Ok(instance), "{name} is read differently");
+        assert_eq!(bytes, golden, "{name} is written differently");
+    }
+}
+
+#[test]
+fn values_and_cycles_are_what_they_were() {
+    let mut bytes = Vec::new();
+    encode_values(&sample::values(), &mut bytes).unwrap();
+    let file = golden("parts/values.bin", &bytes);
+    assert_eq!(decode_values(&file), Ok(sample::values()));
+    assert_eq!(bytes, file, "values are written differently");
+
+    let repeats = sample::all().into_iter().flat_map(|(_, it)| it).filter_map(|it| match it {
+        Event::WaitOpened { on, .. } => match &*on {
+            WaitFor::Timer { repeat, .. } => repeat.clone(),
+            _ => None,
+        },
+        _ => None,
+    });
+    for (number, repeat) in repeats.enumerate() {
+        let mut bytes = Vec::new();
+        encode_repeat(&repeat, &mut bytes).unwrap();
+        let file = golden(&format!("parts/repeat-{number}.bin"), &bytes);
+        assert_eq!(decode_repeat(&file), Ok(repeat));
+        assert_eq!(bytes, file, "cycle {number} is written differently");
     }
 }
 
 #[test]
 fn every_file_is_still_read() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    for version in fs::read_dir(folder).unwrap() {
-        for file in fs::read_dir(version.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
+    let files = |folder: PathBuf| fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+    for version in files(folder) {
+        for path in files(version.clone()).filter(|it| it.is_file()) {
             let read = decode_events(&fs::read(&path).unwrap());
+            assert!(read.is_ok(), "{}: {read:?}", path.display());
+        }
+        for path in files(version.join("instances")) {
+            let bytes = fs::read(&path).unwrap();
+            let read = if path.extension().is_some_and(|it| it == "log") {
+                decode_events(&bytes).map(|_| ())
+            } else {
+                decode_instance(&bytes).map(|_| ())
+            };
             assert!(read.is_ok(), "{}: {read:?}", path.display());
         }
     }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use proptest::{collection::vec, prelude::*};
 use travertine_expr::{Map, Value};
 use travertine_kernel::{Event, LayerId};
-use travertine_store::codec::{DecodeError, decode_events, encode_events};
+use travertine_store::codec::{
+    DecodeError, decode_events, decode_repeat, decode_values, encode_events, encode_repeat,
+    encode_values,
+};
 
 use crate::{encoded, strategy, try_decode};
 
@@ -22,6 +25,24 @@ proptest! {
         prop_assert_eq!(text(&read), text(&events));
         prop_assert_eq!(encoded(&read), bytes);
         prop_assert_eq!(read, events);
+    }
+
+    #[test]
+    fn values_come_back_as_they_were_in_their_order(values in strategy::assignments()) {
+        let mut bytes = Vec::new();
+        encode_values(&values, &mut bytes).unwrap();
+        let read = decode_values(&bytes).unwrap();
+        prop_assert_eq!(format!("{read:?}"), format!("{values:?}"));
+        prop_assert_eq!(read, values);
+        prop_assert!(decode_values(&bytes[..bytes.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn cycles_come_back_as_they_were(repeat in strategy::repeat()) {
+        let mut bytes = Vec::new();
+        encode_repeat(&repeat, &mut bytes).unwrap();
+        prop_assert_eq!(decode_repeat(&bytes), Ok(repeat));
+        prop_assert!(decode_repeat(&bytes[..bytes.len() - 1]).is_err());
     }
 
     #[test]

@@ -82,6 +82,18 @@ fn assignments(pairs: &[(&str, &str)]) -> Assignments {
     pairs.iter().map(|(name, text)| (Arc::from(*name), json(text))).collect()
 }
 
+/// Values by name, in no order of their names, one of them twice.
+pub(crate) fn values() -> Assignments {
+    assignments(&[
+        ("total", "99.95"),
+        ("due", r#""2026-03-01T08:00:00+01:00""#),
+        ("tiny", "-1e-6176"),
+        ("order", r#"{"id":"A-1","items":[1,2.50,null,true]}"#),
+        ("", "[]"),
+        ("total", "100"),
+    ])
+}
+
 fn catches() -> Catches {
     Catches {
         all: false,

@@ -74,7 +74,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn assignments() -> impl Strategy<Value = Assignments> {
+pub(crate) fn assignments() -> impl Strategy<Value = Assignments> {
     vec((name(), value()), 0..3)
 }
 
@@ -262,7 +262,7 @@ fn rhythm() -> impl Strategy<Value = Rhythm> {
     ]
 }
 
-fn repeat() -> impl Strategy<Value = Repeat> {
+pub(crate) fn repeat() -> impl Strategy<Value = Repeat> {
     (rhythm(), time(), any::<u32>(), any::<Option<u32>>(), option::of(time()), option::of(name()))
         .prop_map(|(rhythm, first, fired, left, until, zone)| Repeat {
             rhythm,

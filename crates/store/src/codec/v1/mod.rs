@@ -1,4 +1,4 @@
-//! The first format: the number of events, then each event in postcard.
+//! The first format, in postcard. Events are a number and then so many events.
 //!
 //! Postcard writes an enum as the position of its variant and a struct as its fields in order. So
 //! the order in which the types of this folder are written *is* the format: variants are added at
@@ -7,6 +7,7 @@
 
 mod event;
 mod failure;
+mod instance;
 mod part;
 mod place;
 mod scope;
@@ -16,9 +17,11 @@ mod wait;
 
 use postcard::{Deserializer, de_flavors, ser_flavors};
 use serde::{Deserialize, Serialize};
+use travertine_expr::{Name, Value, time};
 
-use self::event::Event;
+pub(super) use self::instance::{decode_instance, encode_instance};
 pub(super) use self::part::{catches, decode_part, encode_part, ending, events, repeat, values};
+use self::{event::Event, value::Assignments, wait::Repeat};
 use super::error::{DecodeError, EncodeError, Flaw};
 
 pub(super) const VERSION: u8 = 1;
@@ -83,6 +86,42 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<travertine_kernel::Event>, Deco
     } else {
         Err(outside(Fault { place: rest, flaw: Flaw::TrailingBytes }))
     }
+}
+
+pub(super) fn encode_values(
+    values: &[(Name, Value)],
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    write(&Assignments::of(values), bytes)
+}
+
+pub(super) fn decode_values(bytes: &[u8]) -> Result<travertine_kernel::Assignments, DecodeError> {
+    whole(bytes, Assignments::lift)
+}
+
+pub(super) fn encode_repeat(repeat: &time::Repeat, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    write(&Repeat::of(repeat), bytes)
+}
+
+pub(super) fn decode_repeat(bytes: &[u8]) -> Result<time::Repeat, DecodeError> {
+    whole(bytes, Repeat::lift)
+}
+
+/// All of `bytes` as one thing.
+fn whole<'a, T: Deserialize<'a>, U>(
+    bytes: &'a [u8],
+    lift: impl FnOnce(T) -> Result<U, Fault<'a>>,
+) -> Result<U, DecodeError> {
+    let outside = |Fault { place, flaw }: Fault<'_>| DecodeError {
+        event: None,
+        offset: offset(bytes, place),
+        flaw,
+    };
+    let (it, rest) = read::<T>(bytes).map_err(outside)?;
+    if !rest.is_empty() {
+        return Err(outside(Fault { place: rest, flaw: Flaw::TrailingBytes }));
+    }
+    lift(it).map_err(outside)
 }
 
 /// What is wrong, and what comes from there on.

@@ -16,6 +16,7 @@
 //! | 5 | fields of an object | for each the length of its name, the name, the value |
 
 use std::{
+    collections::BTreeMap,
     fmt::{self, Write as _},
     sync::Arc,
 };
@@ -86,24 +87,28 @@ impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
 pub(super) struct Assignments<'a>(Vec<(&'a str, Value<'a>)>);
 
 impl<'a> Assignments<'a> {
-    pub(super) fn of(assignments: &'a kernel::Assignments) -> Self {
+    pub(super) fn of(assignments: &'a [(Name, expr::Value)]) -> Self {
         Self(assignments.iter().map(|(name, value)| (&**name, Value::Plain(value))).collect())
     }
 
+    pub(super) fn of_map(variables: &'a BTreeMap<Name, expr::Value>) -> Self {
+        Self(variables.iter().map(|(name, value)| (&**name, Value::Plain(value))).collect())
+    }
+
     pub(super) fn of_status(status: &'a Status) -> Option<Self> {
-        let status = status.as_ref()?;
-        Some(Self(status.iter().map(|(name, value)| (&**name, Value::Plain(value))).collect()))
+        status.as_deref().map(Self::of_map)
     }
 
     pub(super) fn lift(self) -> Result<kernel::Assignments, Fault<'a>> {
         self.0.into_iter().map(|(name, value)| Ok((name.into(), value.lift()?))).collect()
     }
 
+    pub(super) fn lift_map(self) -> Result<BTreeMap<Name, expr::Value>, Fault<'a>> {
+        self.0.into_iter().map(|(name, value)| Ok((name.into(), value.lift()?))).collect()
+    }
+
     pub(super) fn lift_status(status: Option<Self>) -> Result<Status, Fault<'a>> {
-        let Some(Self(attributes)) = status else { return Ok(None) };
-        let attributes =
-            attributes.into_iter().map(|(name, value)| Ok((name.into(), value.lift()?)));
-        attributes.collect::<Result<_, _>>().map(|it| Some(Arc::new(it)))
+        Ok(status.map(Self::lift_map).transpose()?.map(Arc::new))
     }
 }
 

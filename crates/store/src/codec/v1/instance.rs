@@ -1,0 +1,417 @@
+//! A whole instance: what there is one of, then its tokens, scopes, layers, waits, incidents, tokens
+//! that are bound for somewhere, and posts, each as a number and so many of them.
+//!
+//! What can be worked out is not stored. Whether the rest fits together is for the kernel to say.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use travertine_expr::{Name, time::Timestamp};
+use travertine_kernel::{
+    self as kernel, FlowId, LayerId, NodeId, Parts, PostId, ScopePart, TokenId, TokenPart, WaitId,
+};
+
+use super::{
+    Fault,
+    failure::{Ending, Incident},
+    offset,
+    place::Destination,
+    read,
+    scope::{Failing, ScopeKind},
+    token::{Cue, Role, State},
+    value::{Assignments, Value},
+    wait::{Catches, Post, Slot, WaitFor},
+    write,
+};
+use crate::codec::error::{DecodeError, EncodeError, Flaw};
+
+/// The fewest bytes that one of them takes, which is a byte for each field.
+const TOKEN_BYTES_MIN: usize = 9;
+const SCOPE_BYTES_MIN: usize = 15;
+const LAYER_BYTES_MIN: usize = 6;
+const WAIT_BYTES_MIN: usize = 5;
+const INCIDENT_BYTES_MIN: usize = 6;
+const BOUND_BYTES_MIN: usize = 2;
+const POST_BYTES_MIN: usize = 4;
+
+pub(in crate::codec) fn encode_instance(
+    instance: &kernel::Instance,
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let parts = instance.parts();
+    write(&Head::of(&parts), bytes)?;
+    write_all(&parts.tokens, Token::of, bytes)?;
+    write_all(&parts.scopes, Scope::of, bytes)?;
+    write_all(&parts.layers, Layer::of, bytes)?;
+    write_all(&parts.waits, Wait::of, bytes)?;
+    write_all(&parts.incidents, |(id, it)| (id.0, Incident::of(it)), bytes)?;
+    write_all(&parts.bound, Bound::of, bytes)?;
+    write_all(&parts.posts, |(id, it)| (id.0, Post::of(it)), bytes)
+}
+
+fn write_all<'a, T, U: Serialize>(
+    all: &'a [T],
+    of: impl Fn(&'a T) -> U,
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    write(&all.len(), bytes)?;
+    all.iter().try_for_each(|it| write(&of(it), bytes))
+}
+
+pub(in crate::codec) fn decode_instance(bytes: &[u8]) -> Result<kernel::Instance, DecodeError> {
+    let parts = read_parts(bytes).map_err(|Fault { place, flaw }| DecodeError {
+        event: None,
+        offset: offset(bytes, place),
+        flaw,
+    })?;
+    parts.assemble().map_err(|unsound| DecodeError {
+        event: None,
+        offset: bytes.len(),
+        flaw: Flaw::Unsound(unsound),
+    })
+}
+
+fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
+    let (head, mut rest) = read::<Head<'_>>(bytes)?;
+    let parts = Parts {
+        tokens: read_all(&mut rest, TOKEN_BYTES_MIN, Token::lift)?,
+        scopes: read_all(&mut rest, SCOPE_BYTES_MIN, Scope::lift)?,
+        layers: read_all(&mut rest, LAYER_BYTES_MIN, Layer::lift)?,
+        waits: read_all(&mut rest, WAIT_BYTES_MIN, Wait::lift)?,
+        incidents: read_all(&mut rest, INCIDENT_BYTES_MIN, |(id, it): (_, Incident<'_>)| {
+            Ok((TokenId(id), it.lift()))
+        })?,
+        bound: read_all(&mut rest, BOUND_BYTES_MIN, Bound::lift)?,
+        posts: read_all(&mut rest, POST_BYTES_MIN, |(id, it): (_, Post<'_>)| {
+            Ok((PostId(id), Arc::new(it.lift()?)))
+        })?,
+        ..head.lift()
+    };
+    if rest.is_empty() { Ok(parts) } else { Err(Fault { place: rest, flaw: Flaw::TrailingBytes }) }
+}
+
+/// They are lifted one by one, so that no more is held than was asked for.
+fn read_all<'a, T: Deserialize<'a>, U>(
+    rest: &mut &'a [u8],
+    bytes_min: usize,
+    lift: impl Fn(T) -> Result<U, Fault<'a>>,
+) -> Result<Vec<U>, Fault<'a>> {
+    let (count, after) = read::<u64>(rest)?;
+    *rest = after;
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|it| *it <= after.len() / bytes_min)
+        .ok_or(Fault { place: after, flaw: Flaw::TooMany(count) })?;
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (it, after) = read(rest)?;
+        *rest = after;
+        all.push(lift(it)?);
+    }
+    Ok(all)
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Head<'a> {
+    phase: Phase<'a>,
+    started_ms: Option<i64>,
+    start: Vec<u32>,
+    caller: Option<Catches<'a>>,
+    steps: u64,
+    names: u64,
+    cues: u64,
+}
+
+impl<'a> Head<'a> {
+    fn of(parts: &'a Parts) -> Self {
+        let Parts {
+            phase,
+            started,
+            start,
+            caller,
+            steps,
+            names,
+            cues,
+            tokens: _,
+            scopes: _,
+            layers: _,
+            waits: _,
+            incidents: _,
+            bound: _,
+            posts: _,
+        } = parts;
+        Self {
+            phase: Phase::of(phase),
+            started_ms: started.map(Timestamp::as_millis),
+            start: start.iter().map(|it| it.0).collect(),
+            caller: caller.as_ref().map(Catches::of),
+            steps: *steps,
+            names: *names,
+            cues: *cues,
+        }
+    }
+
+    fn lift(self) -> Parts {
+        Parts {
+            phase: self.phase.lift(),
+            started: self.started_ms.map(Timestamp::from_millis),
+            start: self.start.into_iter().map(NodeId).collect(),
+            caller: self.caller.map(Catches::lift),
+            steps: self.steps,
+            names: self.names,
+            cues: self.cues,
+            tokens: Vec::new(),
+            scopes: Vec::new(),
+            layers: Vec::new(),
+            waits: Vec::new(),
+            incidents: Vec::new(),
+            bound: Vec::new(),
+            posts: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+enum Phase<'a> {
+    New,
+    Running,
+    Ended(Ending<'a>),
+}
+
+impl<'a> Phase<'a> {
+    fn of(phase: &'a kernel::Phase) -> Self {
+        match phase {
+            kernel::Phase::New => Self::New,
+            kernel::Phase::Running => Self::Running,
+            kernel::Phase::Ended(ending) => Self::Ended(Ending::of(ending)),
+        }
+    }
+
+    fn lift(self) -> kernel::Phase {
+        match self {
+            Self::New => kernel::Phase::New,
+            Self::Running => kernel::Phase::Running,
+            Self::Ended(ending) => kernel::Phase::Ended(ending.lift()),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Token<'a> {
+    id: u64,
+    node: u32,
+    via: Option<u32>,
+    scope: Option<u64>,
+    state: State,
+    role: Role,
+    layer: u64,
+    status: Option<Assignments<'a>>,
+    cue: Option<(u64, Cue)>,
+}
+
+impl<'a> Token<'a> {
+    fn of((id, token): &'a (TokenId, TokenPart)) -> Self {
+        let TokenPart { node, via, scope, state, role, layer, status, cue } = token;
+        Self {
+            id: id.0,
+            node: node.0,
+            via: via.map(|it| it.0),
+            scope: scope.map(|it| it.0),
+            state: State::of(*state),
+            role: Role::of(*role),
+            layer: layer.0,
+            status: Assignments::of_status(status),
+            cue: cue.map(|(turn, it)| (turn, Cue::of(it))),
+        }
+    }
+
+    fn lift(self) -> Result<(TokenId, TokenPart), Fault<'a>> {
+        let token = TokenPart {
+            node: NodeId(self.node),
+            via: self.via.map(FlowId),
+            scope: self.scope.map(TokenId),
+            state: self.state.lift(),
+            role: self.role.lift(),
+            layer: LayerId(self.layer),
+            status: Assignments::lift_status(self.status)?,
+            cue: self.cue.map(|(turn, it)| (turn, it.lift())),
+        };
+        Ok((TokenId(self.id), token))
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Scope<'a> {
+    host: u64,
+    node: u32,
+    depth: u32,
+    kind: ScopeKind<'a>,
+    watched: bool,
+    compensations: Vec<u64>,
+    queue: Vec<u64>,
+    failing: Option<Failing<'a>>,
+    busy: Option<u64>,
+    waiting: Vec<u64>,
+    done: Vec<(&'a str, Option<Value<'a>>)>,
+    parked: Vec<u64>,
+    inclusive: Vec<u32>,
+    rounds: Vec<(u32, Vec<u32>)>,
+    census: bool,
+}
+
+impl<'a> Scope<'a> {
+    fn of((host, scope): &'a (TokenId, ScopePart)) -> Self {
+        let ScopePart {
+            node,
+            depth,
+            kind,
+            watched,
+            compensations,
+            queue,
+            failing,
+            performer: kernel::Performer { busy, waiting },
+            done: kernel::Merged { values },
+            parked,
+            inclusive,
+            rounds,
+            census,
+        } = scope;
+        let flows = |flows: &[FlowId]| flows.iter().map(|it| it.0).collect();
+        Self {
+            host: host.0,
+            node: node.0,
+            depth: *depth,
+            kind: ScopeKind::of(kind),
+            watched: *watched,
+            compensations: numbers(compensations),
+            queue: numbers(queue),
+            failing: failing.as_ref().map(Failing::of),
+            busy: busy.map(|it| it.0),
+            waiting: numbers(waiting),
+            done: values.iter().map(|(k, v)| (&**k, v.as_ref().map(Value::Plain))).collect(),
+            parked: numbers(parked),
+            inclusive: inclusive.iter().map(|it| it.0).collect(),
+            rounds: rounds.iter().map(|(node, it)| (node.0, flows(it))).collect(),
+            census: *census,
+        }
+    }
+
+    fn lift(self) -> Result<(TokenId, ScopePart), Fault<'a>> {
+        let merged = |(name, value): (&str, Option<Value<'a>>)| {
+            Ok((Name::from(name), value.map(Value::lift).transpose()?))
+        };
+        let flows = |flows: Vec<u32>| flows.into_iter().map(FlowId).collect();
+        let scope = ScopePart {
+            node: NodeId(self.node),
+            depth: self.depth,
+            kind: self.kind.lift()?,
+            watched: self.watched,
+            compensations: tokens(self.compensations),
+            queue: tokens(self.queue),
+            failing: self.failing.map(Failing::lift).transpose()?,
+            performer: kernel::Performer {
+                busy: self.busy.map(TokenId),
+                waiting: tokens(self.waiting),
+            },
+            done: kernel::Merged {
+                values: self.done.into_iter().map(merged).collect::<Result<_, _>>()?,
+            },
+            parked: tokens(self.parked),
+            inclusive: self.inclusive.into_iter().map(NodeId).collect(),
+            rounds: self.rounds.into_iter().map(|(node, it)| (NodeId(node), flows(it))).collect(),
+            census: self.census,
+        };
+        Ok((TokenId(self.host), scope))
+    }
+}
+
+fn numbers<'a>(tokens: impl IntoIterator<Item = &'a TokenId>) -> Vec<u64> {
+    tokens.into_iter().map(|it| it.0).collect()
+}
+
+fn tokens<C: FromIterator<TokenId>>(numbers: Vec<u64>) -> C {
+    numbers.into_iter().map(TokenId).collect()
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Layer<'a> {
+    id: u64,
+    owner: u64,
+    parent: Option<u64>,
+    variables: Assignments<'a>,
+    transparent: bool,
+    run: bool,
+}
+
+impl<'a> Layer<'a> {
+    fn of((id, layer): &'a (LayerId, kernel::Layer)) -> Self {
+        let kernel::Layer { owner, parent, variables, transparent, run } = layer;
+        Self {
+            id: id.0,
+            owner: owner.0,
+            parent: parent.map(|it| it.0),
+            variables: Assignments::of_map(variables),
+            transparent: *transparent,
+            run: *run,
+        }
+    }
+
+    fn lift(self) -> Result<(LayerId, kernel::Layer), Fault<'a>> {
+        let layer = kernel::Layer {
+            owner: TokenId(self.owner),
+            parent: self.parent.map(LayerId),
+            variables: self.variables.lift_map()?,
+            transparent: self.transparent,
+            run: self.run,
+        };
+        Ok((LayerId(self.id), layer))
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Wait<'a> {
+    id: u64,
+    token: u64,
+    slot: Slot,
+    on: WaitFor<'a>,
+}
+
+impl<'a> Wait<'a> {
+    fn of((id, wait): &'a (WaitId, kernel::Wait)) -> Self {
+        let kernel::Wait { token, slot, on } = wait;
+        Self { id: id.0, token: token.0, slot: Slot::of(*slot), on: WaitFor::of(on) }
+    }
+
+    fn lift(self) -> Result<(WaitId, kernel::Wait), Fault<'a>> {
+        let wait = kernel::Wait {
+            token: TokenId(self.token),
+            slot: self.slot.lift(),
+            on: Arc::new(self.on.lift()?),
+        };
+        Ok((WaitId(self.id), wait))
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Bound<'a> {
+    token: u64,
+    to: Vec<Destination<'a>>,
+}
+
+impl<'a> Bound<'a> {
+    fn of((token, to): &'a (TokenId, Vec<kernel::Destination>)) -> Self {
+        Self { token: token.0, to: to.iter().map(Destination::of).collect() }
+    }
+
+    fn lift(self) -> Result<(TokenId, Vec<kernel::Destination>), Fault<'a>> {
+        let to = self.to.into_iter().map(Destination::lift).collect::<Result<_, _>>()?;
+        Ok((TokenId(self.token), to))
+    }
+}
