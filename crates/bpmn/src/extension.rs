@@ -19,6 +19,7 @@ pub(crate) const NATIVE: &[Executed] = &[
     ("tv:attribute", "tv:status", "one of them, with its first value"),
     ("tv:input", "flow nodes", "a variable made on entry"),
     ("tv:output", "flow nodes", "a variable written on exit"),
+    ("tv:value", "data objects and properties", "the first value"),
     ("tv:operator", "processes and flow nodes", "changes the status of a token"),
     ("tv:restriction", "processes and flow nodes", "what the status must keep"),
     ("@tv:gate", "activities", "points at which a decision from outside is awaited"),

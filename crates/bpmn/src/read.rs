@@ -39,7 +39,9 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     validate::validate(&known, &sink);
     let cx = lower::Context { files: &known, options, sink: &sink };
     let lowered = lower_all(cx, &known);
-    let elements = documents.iter().flat_map(|it| schema::answers(it, &sink)).collect();
+    let files_read = known.documents.iter();
+    let elements =
+        files_read.flat_map(|(it, dialect)| schema::answers(it, *dialect, &sink)).collect();
     if !sink.has_errors() {
         analysis::analyse(&lowered, &known, options, &sink);
     }

@@ -30,6 +30,7 @@ pub fn support_page() -> String {
     page +=
         "Attributes in *italics* change nothing; `id` and `name` are for people and references,\n";
     page += "`gatewayDirection` and `processType` are checked and have no other effect.\n";
+    page += "Data and correlation, message flows too, have no effect in models made for Camunda.\n";
     for (title, kinds) in schema::groups() {
         elements(&mut page, title, kinds);
     }

@@ -486,7 +486,7 @@ impl Instance {
 
     /// A wait that is looked up by what it is for.
     pub(crate) fn note_wait(&mut self, id: WaitId, on: &WaitFor) {
-        if *on == WaitFor::Condition {
+        if on.is_inner() {
             self.conditions.insert(id);
         } else if let WaitFor::Signal { name } = on {
             self.signals.entry(Arc::clone(name)).or_default().insert(id);
@@ -495,7 +495,7 @@ impl Instance {
 
     fn close(&mut self, id: WaitId) {
         let wait = self.waits.remove(&id).expect("events close waits that are open");
-        if *wait.on == WaitFor::Condition {
+        if wait.on.is_inner() {
             self.conditions.remove(&id);
         } else if let WaitFor::Signal { name } = &*wait.on
             && let Some(waits) = self.signals.get_mut(name)

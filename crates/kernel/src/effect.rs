@@ -57,5 +57,5 @@ pub fn outstanding(instance: &Instance) -> Vec<Effect> {
 
 /// Conditions are the kernel's own business.
 fn is_asked(on: &WaitFor) -> bool {
-    *on != WaitFor::Condition
+    !on.is_inner()
 }

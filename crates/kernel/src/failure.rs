@@ -178,9 +178,10 @@ impl<'a> Run<'a> {
         failure: &Failure,
         mut variables: Assignments,
     ) {
-        let triggers = self.triggers(handler);
-        let trigger = best(triggers, |it| fit(error_code(it)?, failure.code.as_ref()));
-        if let Some(Trigger::Error { code_variable, message_variable, .. }) = trigger {
+        let triggers = self.triggers(handler).iter().enumerate();
+        let trigger = best(triggers, |(_, it)| fit(error_code(it)?, failure.code.as_ref()));
+        if let Some((position, Trigger::Error { code_variable, message_variable, .. })) = trigger {
+            variables = self.content(self.place(handler), position, variables);
             if let Some(name) = code_variable {
                 let code = failure.code.clone().map_or(Value::Null, Value::String);
                 variables.push((Arc::clone(name), code));
@@ -325,11 +326,15 @@ impl<'a> Run<'a> {
         code: Option<&Name>,
         mut variables: Assignments,
     ) -> Assignments {
-        let triggers = self.node_of(token).element.triggers();
-        let trigger = best(triggers, |it| fit(escalation_code(it)?, code));
-        if let Some(Trigger::Escalation { code_variable: Some(name), .. }) = trigger {
-            let code = code.cloned().map_or(Value::Null, Value::String);
-            variables.push((Arc::clone(name), code));
+        let node = self.node_of(token);
+        let triggers = node.element.triggers().iter().enumerate();
+        let trigger = best(triggers, |(_, it)| fit(escalation_code(it)?, code));
+        if let Some((position, Trigger::Escalation { code_variable, .. })) = trigger {
+            variables = self.content(node, position, variables);
+            if let Some(name) = code_variable {
+                let code = code.cloned().map_or(Value::Null, Value::String);
+                variables.push((Arc::clone(name), code));
+            }
         }
         variables
     }

@@ -6,7 +6,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
-    plan::{NodeId, Plan, RestrictionScope},
+    plan::{Element, NodeId, Plan, RestrictionScope},
     run::{Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
@@ -178,6 +178,12 @@ impl Run<'_> {
             layer: Reads::Own(None),
             status: None,
         });
+        let variables = match self.instance.start[..] {
+            [at] if matches!(self.plan.node(at).element, Element::Start(_)) => {
+                self.content(self.plan.node(at), 0, variables)
+            }
+            _ => variables,
+        };
         for (name, value) in variables {
             self.set(ROOT_LAYER, name, Some(value));
         }
@@ -196,6 +202,7 @@ impl Run<'_> {
         }
         self.entered = Some((ROOT, self.instance.token(ROOT).status.clone()));
         self.operate(ROOT, root, true)?;
+        self.declare(ROOT, root)?;
         self.check_restrictions(ROOT, RestrictionScope::Entry)?;
         let container = self.plan.root();
         let census = container.inclusive_joins;

@@ -32,7 +32,7 @@ impl<'a> Run<'a> {
             self.open(token, Slot::Gate(Gate::Ready), WaitFor::Gate(Gate::Ready));
             return Ok(());
         }
-        self.ready(token)
+        if takes_gate { self.await_data(token) } else { self.ready(token) }
     }
 
     /// All that the token needs is known.
@@ -71,6 +71,7 @@ impl<'a> Run<'a> {
                     self.set(own, name, Some(value));
                 }
             }
+            self.declare(token, node)?;
         }
         self.check_restrictions(token, RestrictionScope::Entry)?;
         if !node.boundary.is_empty() {
@@ -224,12 +225,16 @@ impl<'a> Run<'a> {
             node.element.container().is_some() && self.plan.policy.scope_output == ScopeOutput::All;
         let inside: Assignments = if everything {
             let variables = &self.instance.layers[&self.instance.token(token).layer].variables;
-            variables.iter().map(|(name, value)| (Arc::clone(name), value.clone())).collect()
+            let all =
+                variables.iter().filter(|(it, _)| node.data().is_none_or(|own| !own.owns(it)));
+            all.map(|(name, value)| (Arc::clone(name), value.clone())).collect()
         } else {
             Vec::new()
         };
+        let data = self.eval_all(token, node.data().map_or(&[][..], |it| &it.outputs))?;
         self.write_all(outer, inside);
         self.write_all(outer, values);
+        self.give_data(outer, data);
         Ok(())
     }
 
@@ -264,6 +269,11 @@ impl<'a> Run<'a> {
             return;
         }
         let node = self.node_of(token);
+        if node.data().is_some_and(|it| it.owns(&name)) {
+            let own = self.own_layer(token);
+            self.set(own, name, value);
+            return;
+        }
         let mapped = node.extras.as_ref().is_some_and(|it| !it.outputs.is_empty())
             && self.plan.policy.write != Write::Propagate { mapped: true };
         if mapped {
@@ -372,7 +382,8 @@ impl<'a> Run<'a> {
     /// Looks at a gate that has been decided.
     pub(crate) fn pass_gate(&mut self, token: TokenId, gate: Gate) -> Result<(), Failure> {
         match gate {
-            Gate::Ready => self.ready(token),
+            Gate::Ready => self.await_data(token),
+            Gate::Data => self.ready(token),
             Gate::Entry => self.enter(token),
             Gate::Exit => self.exit(token),
         }
@@ -381,7 +392,7 @@ impl<'a> Run<'a> {
     /// Where to go on after a failure at this gate was repaired.
     pub(crate) fn cue_of(gate: Gate) -> Cue {
         match gate {
-            Gate::Ready => Cue::Arrive,
+            Gate::Ready | Gate::Data => Cue::Arrive,
             Gate::Entry => Cue::Enter,
             Gate::Exit => Cue::Exit,
         }

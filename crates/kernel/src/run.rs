@@ -237,7 +237,7 @@ impl<'a> Run<'a> {
     }
 
     /// The nearest layer that has the name, else the outermost.
-    fn holder(&self, mut layer: LayerId, name: &str) -> LayerId {
+    pub(crate) fn holder(&self, mut layer: LayerId, name: &str) -> LayerId {
         loop {
             let it = &self.instance.layers[&layer];
             let holds = it.variables.contains_key(name) || it.run && self.is_output(it.owner, name);

@@ -24,6 +24,7 @@ impl Run<'_> {
     }
 
     pub(crate) fn open_gosub(&mut self, token: TokenId, process: NodeId) -> Result<Step, Failure> {
+        self.declare(token, self.plan.node(process))?;
         self.open_scope(token, process, ScopeKind::Gosub)
     }
 

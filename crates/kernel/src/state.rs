@@ -56,7 +56,7 @@ pub struct Instance {
     pub(crate) late: Table<u64, TokenId>,
     /// The waits for signals, by name.
     pub(crate) signals: BTreeMap<Name, BTreeSet<WaitId>>,
-    /// The waits for conditions.
+    /// The waits for conditions and data.
     pub(crate) conditions: BTreeSet<WaitId>,
     /// Joins of the inclusive kind that have tokens.
     pub(crate) inclusive: BTreeSet<(TokenId, NodeId)>,

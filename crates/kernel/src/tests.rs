@@ -6,8 +6,8 @@ use travertine_expr::{EvalError, Program, Value};
 use crate::{
     Command, Ending, NodeId, State,
     plan::{
-        Boundary, Container, Count, Each, Element, Merge, OnEmpty, OutputItem, Repeat, Throw,
-        Trigger,
+        Boundary, Container, Count, Each, Element, Merge, OnEmpty, OutputItem, Payload, Repeat,
+        Throw, Trigger,
     },
     testing::{Bench, Build, program, script, value, work},
 };
@@ -119,7 +119,11 @@ fn an_error_goes_to_the_nearest_boundary_and_takes_the_scope_with_it() {
     let throw = build.add(
         sub,
         "throw",
-        Element::Throw(vec![Throw::Error { code: Some("E1".into()), message: None }]),
+        Element::Throw(vec![Throw::Error {
+            code: Some("E1".into()),
+            message: None,
+            payload: Payload::default(),
+        }]),
     );
     build.flow(inner, other);
     build.flow(inner, throw);

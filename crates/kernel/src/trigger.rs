@@ -134,6 +134,7 @@ impl<'a> Run<'a> {
             None
         };
         let node = self.node_of(token);
+        let variables = self.content(node, usize::from(position), variables);
         let misses_some = node.element.needs_all() && !self.instance.token(token).waits.is_empty();
         match self.instance.token(token).role {
             _ if misses_some => {
@@ -251,7 +252,7 @@ impl<'a> Run<'a> {
                 self.eval_name(token, &wanted.name)?
                     == self.eval_name(token, &send.messages[0].name)?
             }
-            (Trigger::Escalation { code: wanted, .. }, Throw::Escalation { code }) => {
+            (Trigger::Escalation { code: wanted, .. }, Throw::Escalation { code, .. }) => {
                 matches_code(wanted.as_ref(), code.as_ref())
             }
             _ => false,
@@ -380,10 +381,13 @@ impl<'a> Run<'a> {
 
     fn weigh(&mut self, id: WaitId, is_new: bool, changed: &[Name]) {
         let Some(wait) = self.instance.waits.get(&id).cloned() else { return };
-        let Slot::Own(position) = wait.slot else { return };
         if self.instance.incidents.contains_key(&wait.token) {
             return;
         }
+        let Slot::Own(position) = wait.slot else {
+            self.weigh_data(id, &wait);
+            return;
+        };
         let triggers = self.node_of(wait.token).element.triggers();
         let Trigger::Condition { when, variables } = &triggers[usize::from(position)] else {
             unreachable!("only conditions wait for conditions")

@@ -503,6 +503,9 @@ pub enum Gate {
     Entry,
     /// Before it is left.
     Exit,
+    /// Before it is ready, until the data it needs is there. The kernel decides that itself, but
+    /// may be overruled.
+    Data,
 }
 
 /// What a token can wait for.
@@ -548,6 +551,18 @@ pub enum WaitFor {
     Gate(Gate),
     /// A choice that a decision task asks for.
     Choice,
+    /// Data to become available. The kernel sees to that itself.
+    Data {
+        /// The variables that are missing of the first set of inputs.
+        missing: Vec<Name>,
+    },
+}
+
+impl WaitFor {
+    /// Whether it is over once variables have changed, which the kernel sees itself.
+    pub(crate) fn is_inner(&self) -> bool {
+        matches!(self, Self::Condition | Self::Data { .. })
+    }
 }
 
 /// Work to be done outside.

@@ -199,7 +199,9 @@ pub fn of_wait(on: &WaitFor) -> String {
         WaitFor::Gate(Gate::Ready) => "ready gate".to_owned(),
         WaitFor::Gate(Gate::Entry) => "entry gate".to_owned(),
         WaitFor::Gate(Gate::Exit) => "exit gate".to_owned(),
+        WaitFor::Gate(Gate::Data) => "data gate".to_owned(),
         WaitFor::Choice => "choice".to_owned(),
+        WaitFor::Data { missing } => format!("data {}", missing.join(" ")),
     }
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use travertine_expr::{Program, Value};
 use travertine_kernel::plan::{
     Boundary, Catch, Container, Count, Each, Element, EventSubProcess, Flow, FlowId, Loop, Merge,
-    Node, NodeId, OnEmpty, Plan, Repeat, Start, Throw, Trigger, Work, WorkKind,
+    Node, NodeId, OnEmpty, Payload, Plan, Repeat, Start, Throw, Trigger, Work, WorkKind,
 };
 
 /// A piece of a process with one way in and one way out.
@@ -294,7 +294,11 @@ impl Layout {
                 self.merge(sub, last)
             }
             Block::Throw => {
-                let error = Throw::Error { code: Some("oops".into()), message: None };
+                let error = Throw::Error {
+                    code: Some("oops".into()),
+                    message: None,
+                    payload: Payload::default(),
+                };
                 self.then(after, "throw", Element::Throw(vec![error]))
             }
             Block::Stop => self.then(after, "stop", Element::Throw(vec![Throw::Terminate])),

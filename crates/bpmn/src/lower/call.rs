@@ -61,6 +61,7 @@ impl<'a> Lowering<'a> {
             Dialect::Camunda7 => camunda_all(node, "in"),
             Dialect::Native | Dialect::Camunda8 => {
                 node.extensions(&Ns::Travertine, "input").next().is_none()
+                    && !self.has_data(node, "dataInput")
             }
         })
     }
@@ -71,6 +72,7 @@ impl<'a> Lowering<'a> {
             Dialect::Camunda7 => camunda_all(node, "out"),
             Dialect::Native | Dialect::Camunda8 => {
                 node.extensions(&Ns::Travertine, "output").next().is_none()
+                    && !self.has_data(node, "dataOutput")
             }
         })
     }

@@ -9,6 +9,7 @@ mod call;
 mod camunda7;
 mod camunda8;
 mod container;
+mod data;
 mod decision;
 mod event;
 mod extras;
@@ -26,6 +27,7 @@ use std::{
 };
 
 pub use camunda8::CORRELATION_KEY;
+pub(crate) use data::{feeds_loop, is_invented};
 use travertine_expr::Name;
 use travertine_kernel::plan::{self, Container, Element, Flow, NodeId, Plan};
 
@@ -75,6 +77,7 @@ pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Lowered<'a> {
         flow_places: HashMap::new(),
         associations: HashMap::new(),
         performers: HashSet::new(),
+        object_names: HashMap::new(),
         called: VecDeque::new(),
     };
     lowering.callable(process);
@@ -102,6 +105,8 @@ struct Lowering<'a> {
     associations: HashMap<&'a str, Vec<Node<'a>>>,
     /// Elements that say they perform sequentially.
     performers: HashSet<(usize, usize)>,
+    /// What references call data objects.
+    object_names: HashMap<(usize, usize), &'a str>,
     /// Processes that have a place but no content yet.
     called: VecDeque<Node<'a>>,
 }
@@ -134,6 +139,9 @@ impl<'a> Lowering<'a> {
             if let (true, Some(source)) = (child.is("association"), child.attr("sourceRef")) {
                 self.associations.entry(source).or_default().push(child);
             }
+            if child.is("dataObjectReference") {
+                self.note_data(child);
+            }
             if child.is("performer") && child.attr("name") == Some("Sequential") {
                 self.performers.insert(container.key());
             }
@@ -151,6 +159,7 @@ impl<'a> Lowering<'a> {
         if process.is("process") {
             self.nodes[index(place)].element = Element::Process(Container::default());
             self.process_extras(process, place);
+            self.data(process, place);
             self.fill_children(process);
         } else {
             self.global_task(process, place);
@@ -174,6 +183,7 @@ impl<'a> Lowering<'a> {
             node.repeat = repeat.map(Box::new);
             node.for_compensation = is_true(child, "isForCompensation", false);
             self.extras(child, place);
+            self.data(child, place);
             if schema::is_a(child.name(), "subProcess") {
                 self.fill_children(child);
             }

@@ -204,7 +204,9 @@ impl<'a> Lowering<'a> {
         let text = reference.text().trim();
         match self.cx.files.resolve(reference, text) {
             // A data input gets its value from what is associated with it.
-            Some(target) => name_or_id(source_of(self, target).unwrap_or(target)).unwrap_or(text),
+            Some(target) => {
+                self.data_variable(source_of(self, target).unwrap_or(target)).unwrap_or(text)
+            }
             None => text,
         }
     }

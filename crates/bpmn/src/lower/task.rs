@@ -78,7 +78,8 @@ impl<'a> Lowering<'a> {
         if messages.is_empty() {
             return Element::Work(self.work_for(node, job_type_of(node)));
         }
-        Element::Send(Send { messages, payload: self.named(node, "payload") })
+        let input = node.child("ioSpecification").and_then(|it| it.child("dataInput"));
+        Element::Send(Send { messages, payload: self.payload(self.named(node, "payload"), input) })
     }
 
     pub(super) fn receive_task(&self, node: Node<'a>) -> Element {

@@ -26,7 +26,7 @@ impl<'a> Lowering<'a> {
             if self.dialect == Dialect::Camunda7 {
                 payload.extend(self.camunda_in(definition));
             }
-            payload
+            self.payload(payload, self.thrown_input(event, definition))
         };
         match definition.name() {
             "messageEventDefinition" => {
@@ -40,11 +40,12 @@ impl<'a> Lowering<'a> {
             }
             "escalationEventDefinition" => {
                 let code = self.thrown_code(definition, "escalationRef", "escalationCode");
-                Some(Throw::Escalation { code })
+                Some(Throw::Escalation { code, payload: payload() })
             }
             "errorEventDefinition" => Some(Throw::Error {
                 code: self.thrown_code(definition, "errorRef", "errorCode"),
                 message: self.error_message(definition),
+                payload: payload(),
             }),
             "compensateEventDefinition" => Some(Throw::Compensation {
                 activity: definition.attr("activityRef").and_then(|it| self.target(definition, it)),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Content, find};
 use crate::{
+    dialect::Dialect,
     extension,
     report::{Answer, Sink, Verdict},
     schema,
@@ -12,19 +13,33 @@ use crate::{
 
 /// Answers for every element of a file. Extensions that nobody honoured are warned about here,
 /// because only now, after lowering, is that known.
-pub(crate) fn answers(document: &Document, sink: &Sink) -> Vec<Answer> {
+pub(crate) fn answers(document: &Document, dialect: Dialect, sink: &Sink) -> Vec<Answer> {
     warn(document.root(), sink);
     let rejected = sink.rejected();
     let mut answers = Vec::new();
-    collect(document.root(), &rejected, &mut answers);
+    collect(document.root(), dialect, &rejected, &mut answers);
     answers
 }
 
-fn collect(node: Node<'_>, rejected: &BTreeSet<(String, usize)>, answers: &mut Vec<Answer>) {
+/// What becomes of an element of BPMN, and what there is to say about that.
+fn verdict(node: Node<'_>, dialect: Dialect) -> (Verdict, &'static str) {
+    let Some(kind) = find(node.name()) else { return (Verdict::Rejected, "") };
+    if dialect != Dialect::Native && super::is_native(kind.name) {
+        return (Verdict::NoEffect, "models made for Camunda do not mean it to do anything");
+    }
+    (kind.verdict, kind.note)
+}
+
+fn collect(
+    node: Node<'_>,
+    dialect: Dialect,
+    rejected: &BTreeSet<(String, usize)>,
+    answers: &mut Vec<Answer>,
+) {
     let own = rejected.contains(&(node.document().file.clone(), node.position()));
     let (verdict, note) = match node.ns() {
         Ns::Tool => return,
-        Ns::Bpmn => find(node.name()).map_or((Verdict::Rejected, ""), |it| (it.verdict, it.note)),
+        Ns::Bpmn => verdict(node, dialect),
         _ if node.is_seen() => (Verdict::Executed, ""),
         ns => (Verdict::NoEffect, extension::note(ns, node.name()).unwrap_or_default()),
     };
@@ -56,7 +71,7 @@ fn collect(node: Node<'_>, rejected: &BTreeSet<(String, usize)>, answers: &mut V
         return;
     }
     for child in node.children() {
-        collect(child, rejected, answers);
+        collect(child, dialect, rejected, answers);
     }
 }
 

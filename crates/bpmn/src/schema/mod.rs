@@ -15,6 +15,7 @@ pub(crate) use answer::answers;
 pub(crate) use check::check;
 pub use position::{EventRule, Position, events};
 pub(crate) use position::{INTERRUPTING, may_stand};
+pub(crate) use table::is_native;
 pub use table::{groups, kinds};
 
 use crate::report::Verdict;

@@ -1,5 +1,4 @@
-//! Rules about data. Data has no effect on execution here, but a model that contradicts itself is
-//! refused all the same.
+//! Rules about data: models that contradict themselves are refused.
 
 use crate::{
     files::Files,
@@ -121,6 +120,7 @@ impl<'a> Data<'a, '_> {
         // The inputs of a process are filled before it begins, its outputs are read after it ended.
         let of_process = |it: Node<'a>| {
             it.parent()
+                .filter(|it| it.is("ioSpecification"))
                 .and_then(Node::parent)
                 .is_some_and(|it| schema::is_a(it.name(), "callableElement"))
         };

@@ -3,8 +3,9 @@
 
 use super::Rules;
 use crate::{
+    dialect::Dialect,
     files::Files,
-    lower::is_true,
+    lower::{feeds_loop, is_invented, is_true},
     report::Sink,
     schema,
     xml::{Node, Ns},
@@ -98,57 +99,48 @@ fn message_flow<'a>(flow: Node<'a>, files: &Files<'a>, sink: &Sink) {
     }
 }
 
-/// Data associations copy nothing. That makes no difference where a name stays the same, because
+/// Data stores lie outside of instances, so nothing is copied from or to them. In models for Camunda
+/// associations copy nothing at all; that makes no difference where a name stays the same, because
 /// activities see the variables around them anyway.
 fn associations<'a>(node: Node<'a>, files: &Files<'a>, sink: &Sink) {
-    let is_association = |it: &Node<'a>| {
-        it.is_any(&["dataInputAssociation", "dataOutputAssociation"])
-            && changes(*it, files)
-            && !feeds_loop(node, *it)
-    };
-    if let Some(association) = node.children().find(is_association) {
-        let message = format!(
-            "{} of {} copies nothing: variables are seen where they are",
-            association.name(),
-            node.title()
-        );
-        let help = "map it by tv:input or tv:output if it changes a name or a value";
+    let native = files.dialect(node) == Dialect::Native;
+    let kinds = ["dataInputAssociation", "dataOutputAssociation"];
+    for association in node.children().filter(|it| it.is_any(&kinds)) {
+        let ends: Vec<_> = association
+            .children()
+            .filter(|it| it.is_any(&["sourceRef", "targetRef"]))
+            .filter_map(|it| files.resolve(it, it.text()))
+            .collect();
+        let store = ends.iter().find(|it| it.is("dataStoreReference"));
+        let message = if let Some(store) = store.filter(|_| native) {
+            let what = association.name();
+            format!("{what} of {} copies nothing: {} lies outside", node.title(), store.title())
+        } else if !native && changes(association, &ends) && !feeds_loop(node, association) {
+            format!(
+                "{} of {} copies nothing: variables are seen where they are",
+                association.name(),
+                node.title()
+            )
+        } else {
+            continue;
+        };
+        let help = match store {
+            Some(_) => "let a worker read or write the store",
+            None => "map it by tv:input or tv:output if it changes a name or a value",
+        };
         sink.warn("TV0817", association, message, help);
+        return;
     }
 }
 
 /// Whether an association would give something another name or value.
-fn changes<'a>(association: Node<'a>, files: &Files<'a>) -> bool {
+fn changes(association: Node<'_>, ends: &[Node<'_>]) -> bool {
     if association.child("transformation").is_some() || association.child("assignment").is_some() {
         return true;
     }
-    let name = |end: &'static str| {
-        let reference = association.child(end)?;
-        let data = files.resolve(reference, reference.text())?;
-        data.attr("name").or_else(|| data.id())
-    };
-    match (name("sourceRef"), name("targetRef")) {
-        (Some(source), Some(target)) => source != target && !is_technical(target, source),
+    let name = |it: &Node<'_>| it.attr("name").or_else(|| it.id()).map(str::to_owned);
+    match ends {
+        [source, target] => name(source) != name(target) && !ends.iter().any(|it| is_invented(*it)),
         _ => false,
     }
-}
-
-/// Modelers invent a property for the end of an association that nobody named.
-fn is_technical(target: &str, source: &str) -> bool {
-    let invented = |it: &str| it.starts_with("__") || it.starts_with("Property_");
-    invented(target) || invented(source)
-}
-
-/// Whether a loop reads its list through the association, which it does.
-fn feeds_loop(activity: Node<'_>, association: Node<'_>) -> bool {
-    let Some(several) = activity.child("multiInstanceLoopCharacteristics") else { return false };
-    let lists = ["loopDataInputRef", "loopDataOutputRef"];
-    let mut lists = lists.into_iter().filter_map(|it| several.child(it)).map(|it| it.text().trim());
-    let ends = ["sourceRef", "targetRef"];
-    let ends: Vec<_> = ends
-        .into_iter()
-        .filter_map(|it| association.child(it))
-        .map(|it| it.text().trim())
-        .collect();
-    lists.any(|it| ends.contains(&it))
 }

@@ -166,7 +166,8 @@ impl Dialog<'_> {
             | WaitFor::Delivery(_)
             | WaitFor::Child { .. }
             | WaitFor::Gate(_)
-            | WaitFor::Choice => self.act(|it| it.complete(to, vars)),
+            | WaitFor::Choice
+            | WaitFor::Data { .. } => self.act(|it| it.complete(to, vars)),
         }
     }
 
@@ -283,6 +284,7 @@ fn hint(pending: &Pending) -> &'static str {
         Kind::Message => "Enter or name=value lets the message come",
         Kind::Signal => "Enter or name=value sends the signal",
         Kind::Gate => "Enter grants it",
+        Kind::Data => "name=value gives it · Enter begins without it",
         Kind::Decision => "Enter or name=value decides",
         Kind::UserTask | Kind::Job => "Enter or name=value completes it",
         Kind::Call | Kind::Tokens => "nothing can be done about it here",

@@ -54,6 +54,7 @@ pub(crate) enum Kind {
     Job,
     Decision,
     Gate,
+    Data,
     Message,
     Signal,
     Timer,
@@ -70,6 +71,7 @@ impl fmt::Display for Kind {
             Self::Job => "job",
             Self::Decision => "decision",
             Self::Gate => "gate",
+            Self::Data => "data",
             Self::Message => "message",
             Self::Signal => "signal",
             Self::Timer => "timer",
@@ -125,7 +127,8 @@ fn waits_for(record: &Record, id: WaitId, wait: &Wait) -> Option<What> {
         | WaitFor::Message { .. }
         | WaitFor::Signal { .. }
         | WaitFor::Gate(_)
-        | WaitFor::Choice => Some(What::Wait(id, Arc::clone(&wait.on))),
+        | WaitFor::Choice
+        | WaitFor::Data { .. } => Some(What::Wait(id, Arc::clone(&wait.on))),
     }
 }
 
@@ -205,6 +208,7 @@ impl Pending {
                 WaitFor::Signal { .. } => Kind::Signal,
                 WaitFor::Gate(_) => Kind::Gate,
                 WaitFor::Choice => Kind::Decision,
+                WaitFor::Data { .. } => Kind::Data,
                 WaitFor::Condition => Kind::Condition,
                 WaitFor::Delivery(_) | WaitFor::Child { .. } => Kind::Call,
             },
@@ -257,7 +261,8 @@ impl Pending {
                 | WaitFor::Delivery(_)
                 | WaitFor::Child { .. }
                 | WaitFor::Gate(_)
-                | WaitFor::Choice => (None, &[][..]),
+                | WaitFor::Choice
+                | WaitFor::Data { .. } => (None, &[][..]),
             },
             What::Incident(_) | What::Stuck(_) | What::Condition(_) | What::Tokens => {
                 (None, &[][..])
@@ -322,7 +327,9 @@ fn waits(on: &WaitFor, now: Timestamp) -> String {
         WaitFor::Gate(Gate::Ready) => "waits for the decision that it is ready".to_owned(),
         WaitFor::Gate(Gate::Entry) => "waits for the decision to enter".to_owned(),
         WaitFor::Gate(Gate::Exit) => "waits for the decision to leave".to_owned(),
+        WaitFor::Gate(Gate::Data) => "waits for data".to_owned(),
         WaitFor::Choice => "waits for a choice".to_owned(),
+        WaitFor::Data { missing } => format!("waits for data: {}", missing.join(", ")),
         WaitFor::Condition => "waits for a condition".to_owned(),
         WaitFor::Delivery(_) => "waits for its message to be taken".to_owned(),
         WaitFor::Child { definition, .. } => format!("waits for {definition}"),

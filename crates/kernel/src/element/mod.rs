@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
         Ok(Post::Message {
             name: self.eval_name(token, &message.name)?,
             correlation: self.eval_all(token, &message.correlation)?,
-            payload: self.eval_all(token, &send.payload)?,
+            payload: self.payload(token, &send.payload)?,
         })
     }
 
@@ -186,16 +186,18 @@ impl<'a> Run<'a> {
                 }
                 Throw::Signal { name, payload } => {
                     let name = self.eval_name(token, name)?;
-                    let payload = self.eval_all(token, payload)?;
+                    let payload = self.payload(token, payload)?;
                     self.signal(&name, &payload);
                     self.post(Post::Signal { name, payload });
                 }
-                Throw::Escalation { code } => {
-                    if self.escalate(token, code.clone(), Vec::new()) {
+                Throw::Escalation { code, payload } => {
+                    let payload = self.payload(token, payload)?;
+                    if self.escalate(token, code.clone(), payload) {
                         step = Step::Wait;
                     }
                 }
-                Throw::Error { code, message } => {
+                Throw::Error { code, message, payload } => {
+                    let payload = self.payload(token, payload)?;
                     let message = match message {
                         Some(program) => self.eval_name(token, program)?.to_string(),
                         None => match code {
@@ -203,7 +205,12 @@ impl<'a> Run<'a> {
                             None => "an error was raised".to_owned(),
                         },
                     };
-                    return Err(Failure { kind: FailureKind::Error, code: code.clone(), message });
+                    let failure = Failure { kind: FailureKind::Error, code: code.clone(), message };
+                    if payload.is_empty() {
+                        return Err(failure);
+                    }
+                    self.fail_with(token, failure, payload, Cue::Enter);
+                    return Ok(Step::Settled);
                 }
                 Throw::Compensation { activity, wait } => {
                     if self.throw_compensation(token, *activity, *wait) {

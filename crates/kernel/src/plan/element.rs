@@ -209,12 +209,14 @@ pub enum Throw {
         /// Its name.
         name: Program,
         /// What goes with it.
-        payload: Vec<(Name, Program)>,
+        payload: Payload,
     },
     /// Tells the scopes around it.
     Escalation {
         /// Its code.
         code: Option<Name>,
+        /// What goes with it.
+        payload: Payload,
     },
     /// Fails the scope.
     Error {
@@ -222,6 +224,8 @@ pub enum Throw {
         code: Option<Name>,
         /// What it says to people.
         message: Option<Program>,
+        /// What goes with it.
+        payload: Payload,
     },
     /// Undoes what was completed.
     Compensation {
@@ -241,8 +245,23 @@ pub enum Throw {
 pub struct Send {
     /// The messages: one, or one for each run of a multi-instance send task.
     pub messages: Vec<Message>,
-    /// What goes with it; nothing where none is named.
-    pub payload: Vec<(Name, Program)>,
+    /// What goes with it.
+    pub payload: Payload,
+}
+
+/// What goes with something that is sent or raised.
+#[derive(Clone, Debug, Default)]
+pub struct Payload {
+    /// Named values.
+    pub named: Vec<(Name, Program)>,
+    /// All of it as one value: the fields of an object, or anything else under this name.
+    pub content: Option<(Name, Program)>,
+}
+
+impl From<Vec<(Name, Program)>> for Payload {
+    fn from(named: Vec<(Name, Program)>) -> Self {
+        Self { named, content: None }
+    }
 }
 
 /// Work for someone outside.

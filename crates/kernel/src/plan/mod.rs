@@ -13,8 +13,8 @@ use travertine_expr::{Limits, Name, Program};
 
 pub use element::{
     AdHoc, Boundary, Call, Catch, Container, Count, Each, Element, EventSubProcess, Loop, Merge,
-    Message, OnEmpty, OutputItem, Repeat, Send, Start, Throw, TimerKind, Trigger, When, Work,
-    WorkKind,
+    Message, OnEmpty, OutputItem, Payload, Repeat, Send, Start, Throw, TimerKind, Trigger, When,
+    Work, WorkKind,
 };
 
 /// A position in [`Plan::nodes`].
@@ -100,6 +100,31 @@ pub struct Extras {
     pub operators: Vec<(Name, Program)>,
     /// Conditions on the token's status.
     pub restrictions: Vec<Restriction>,
+    /// The data it declares, and how that flows.
+    pub data: Data,
+}
+
+/// The data of a node (BPMN 2.0, 10.4). Data is available where it is not null.
+#[derive(Clone, Debug, Default)]
+pub struct Data {
+    /// Variables of its own with their first values, made on entry unless they are there already.
+    /// What its work brings under these names stays with it.
+    pub own: Vec<(Name, Option<Program>)>,
+    /// Sets of variables; it is not ready before all of one set are available. Without sets it
+    /// needs nothing.
+    pub needs: Vec<Vec<Name>>,
+    /// The variable that takes what comes with each of its triggers.
+    pub contents: Vec<Option<Name>>,
+    /// Evaluated on exit. What is available is written to the nearest layer that has the name.
+    pub outputs: Vec<(Name, Program)>,
+}
+
+impl Data {
+    /// Whether the variable belongs to the node itself.
+    pub(crate) fn owns(&self, name: &str) -> bool {
+        self.own.iter().any(|(it, _)| &**it == name)
+            || self.contents.iter().flatten().any(|it| &**it == name)
+    }
 }
 
 /// Where a decision from outside is asked for.
@@ -264,6 +289,10 @@ impl Node {
     /// What few nodes have, made on demand.
     pub fn extras_mut(&mut self) -> &mut Extras {
         self.extras.get_or_insert_default()
+    }
+
+    pub(crate) fn data(&self) -> Option<&Data> {
+        self.extras.as_ref().map(|it| &it.data)
     }
 
     pub(crate) fn gates(&self) -> Gates {

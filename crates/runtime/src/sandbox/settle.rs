@@ -220,7 +220,11 @@ impl Sandbox {
                 self.call(at, definition, binding.as_ref(), variables, catches);
             }
             // People and workers find work in the state; conditions are the kernel's own business.
-            WaitFor::Work(_) | WaitFor::Gate(_) | WaitFor::Choice | WaitFor::Condition => {}
+            WaitFor::Work(_)
+            | WaitFor::Gate(_)
+            | WaitFor::Choice
+            | WaitFor::Condition
+            | WaitFor::Data { .. } => {}
         }
     }
 

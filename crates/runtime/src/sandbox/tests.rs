@@ -6,8 +6,8 @@ use travertine_expr::{Kind, Language, Name, Program, Value, juel::Juel};
 use travertine_kernel::{
     Assignments, Ending, NodeId, Phase, Plan, WaitFor,
     plan::{
-        Boundary, Call, Catch, Container, Element, Flow, Message as MessagePlan, Node, Send,
-        Start as StartPlan, Throw, TimerKind, Trigger, Work, WorkKind,
+        Boundary, Call, Catch, Container, Element, Flow, Message as MessagePlan, Node, Payload,
+        Send, Start as StartPlan, Throw, TimerKind, Trigger, Work, WorkKind,
     },
 };
 
@@ -289,7 +289,8 @@ fn a_signal_is_not_held() {
 
 #[test]
 fn an_instance_sends_to_others() {
-    let sends = Send { messages: vec![message("m")], payload: vec![("x".into(), text("hello"))] };
+    let sends =
+        Send { messages: vec![message("m")], payload: vec![("x".into(), text("hello"))].into() };
     let mut sandbox = world(&[
         chain("from", vec![begin(), ("send", Element::Send(sends)), user("sent")]),
         chain("to", vec![begin(), catch(vec![on_message("m")]), user("got")]),
@@ -302,7 +303,8 @@ fn an_instance_sends_to_others() {
 
 #[test]
 fn a_thrown_signal_reaches_others() {
-    let throw = Element::Throw(vec![Throw::Signal { name: text("s"), payload: Vec::new() }]);
+    let throw =
+        Element::Throw(vec![Throw::Signal { name: text("s"), payload: Payload::default() }]);
     let mut sandbox = world(&[
         chain("from", vec![begin(), ("throw", throw)]),
         chain("to", vec![begin(), catch(vec![on_signal("s")]), user("got")]),
@@ -420,7 +422,11 @@ fn catcher() -> (Name, Arc<Plan>) {
 
 #[test]
 fn an_error_of_a_child_is_caught_by_its_caller() {
-    let throw = Element::Throw(vec![Throw::Error { code: Some("E".into()), message: None }]);
+    let throw = Element::Throw(vec![Throw::Error {
+        code: Some("E".into()),
+        message: None,
+        payload: Payload::default(),
+    }]);
     let q = chain("q", vec![begin(), ("throw", throw)]);
     let mut sandbox = world(&[catcher(), q]);
     sandbox.start(Start::of("p")).unwrap();

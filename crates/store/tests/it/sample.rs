@@ -71,6 +71,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("incidents", incidents()),
         ("cron", cron()),
         ("interventions", interventions()),
+        ("data", data()),
     ]
 }
 
@@ -417,6 +418,17 @@ fn cron() -> Vec<Event> {
         opened(WaitFor::Timer { due, repeat: Some(zoned) }),
         opened(WaitFor::Timer { due, repeat: Some(forever) }),
     ]
+}
+
+fn data() -> Vec<Event> {
+    let missing = vec!["order".into(), "größe".into()];
+    let opened = |on| Event::WaitOpened {
+        wait: WaitId(5),
+        token: TokenId(3),
+        slot: Slot::Gate(Gate::Data),
+        on: Arc::new(on),
+    };
+    vec![opened(WaitFor::Data { missing }), opened(WaitFor::Gate(Gate::Data))]
 }
 
 fn posts() -> Vec<Event> {

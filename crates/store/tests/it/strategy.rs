@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use travertine_expr::{Map, Name, Number, Value};
 use travertine_kernel::{
-    Assignments, Catches, Destination, Each, Ending, Event, Failing, Failure, FanOut, FlowId,
+    Assignments, Catches, Destination, Each, Ending, Event, Failing, Failure, FanOut, FlowId, Gate,
     Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot, State, Status,
     TokenId, WaitFor, WaitId,
     plan::WorkKind,
@@ -296,12 +296,16 @@ fn wait_for() -> impl Strategy<Value = WaitFor> {
         ),
         select(&GATES[..]).prop_map(WaitFor::Gate),
         Just(WaitFor::Choice),
+        vec(name(), 0..3).prop_map(|missing| WaitFor::Data { missing }),
     ]
 }
 
 fn wait_event() -> BoxedStrategy<Event> {
-    let slot =
-        prop_oneof![any::<u16>().prop_map(Slot::Own), select(&GATES[..]).prop_map(Slot::Gate),];
+    let slot = prop_oneof![
+        any::<u16>().prop_map(Slot::Own),
+        select(&GATES[..]).prop_map(Slot::Gate),
+        Just(Slot::Gate(Gate::Data)),
+    ];
     prop_oneof![
         (wait(), token(), slot, wait_for().prop_map(Arc::new))
             .prop_map(|(wait, token, slot, on)| Event::WaitOpened { wait, token, slot, on }),

@@ -226,7 +226,8 @@ fn is_active(record: &Record, token: &Token) -> bool {
         | WaitFor::Signal { .. }
         | WaitFor::Condition
         | WaitFor::Gate(_)
-        | WaitFor::Choice => true,
+        | WaitFor::Choice
+        | WaitFor::Data { .. } => true,
         WaitFor::Delivery(_) | WaitFor::Child { .. } => false,
     })
 }

@@ -1,6 +1,6 @@
 //! Data and correlation.
 
-use super::{many, may, maybe, must, one, silent, some};
+use super::{executed, idle, many, may, maybe, must, one, silent, some};
 use crate::schema::{
     Content, Kind,
     Type::{Bool, Int, Ref, Text},
@@ -8,22 +8,24 @@ use crate::schema::{
 
 pub(super) const KINDS: &[Kind] = &[
     // Data.
-    silent("dataObject", "flowElement")
-        .attributes(&[may("itemSubjectRef", Ref(&["itemDefinition"])), may("isCollection", Bool)])
+    executed("dataObject", "flowElement")
+        .attributes(&[idle("itemSubjectRef", Ref(&["itemDefinition"])), idle("isCollection", Bool)])
         .children(&[maybe("dataState")])
-        .note("variables need no declaration"),
-    silent("dataObjectReference", "flowElement")
+        .note("a variable of the scope it lies in; `tv:value` gives it its first value"),
+    executed("dataObjectReference", "flowElement")
         .attributes(&[
-            may("itemSubjectRef", Ref(&["itemDefinition"])),
+            idle("itemSubjectRef", Ref(&["itemDefinition"])),
             may("dataObjectRef", Ref(&["dataObject"])),
         ])
-        .children(&[maybe("dataState")]),
+        .children(&[maybe("dataState")])
+        .note("stands for its data object"),
     silent("dataStoreReference", "flowElement")
         .attributes(&[
             may("itemSubjectRef", Ref(&["itemDefinition"])),
             may("dataStoreRef", Ref(&["dataStore"])),
         ])
-        .children(&[maybe("dataState")]),
+        .children(&[maybe("dataState")])
+        .note("an association with it copies nothing, with a warning: let a worker use the store"),
     silent("dataStore", "rootElement")
         .attributes(&[
             may("name", Text),
@@ -31,58 +33,66 @@ pub(super) const KINDS: &[Kind] = &[
             may("isUnlimited", Bool),
             may("itemSubjectRef", Ref(&["itemDefinition"])),
         ])
-        .children(&[maybe("dataState")]),
-    silent("dataState", "baseElement").attributes(&[may("name", Text)]),
-    silent("property", "baseElement")
-        .attributes(&[may("name", Text), may("itemSubjectRef", Ref(&["itemDefinition"]))])
         .children(&[maybe("dataState")])
-        .note("variables need no declaration"),
-    silent("ioSpecification", "baseElement")
+        .note("lies outside of instances, where workers reach it"),
+    silent("dataState", "baseElement").attributes(&[may("name", Text)]).note("for people"),
+    executed("property", "baseElement")
+        .attributes(&[may("name", Text), idle("itemSubjectRef", Ref(&["itemDefinition"]))])
+        .children(&[maybe("dataState")])
+        .note("a variable of its process or activity; `tv:value` gives it its first value"),
+    executed("ioSpecification", "baseElement")
         .children(&[many("dataInput"), many("dataOutput"), some("inputSet"), some("outputSet")])
-        .note("variables are read from the scopes around the activity"),
-    silent("dataInput", "baseElement")
+        .note("that of a process says which variables it has, and is not enforced"),
+    executed("dataInput", "baseElement")
         .attributes(&[
             may("name", Text),
-            may("itemSubjectRef", Ref(&["itemDefinition"])),
-            may("isCollection", Bool),
+            idle("itemSubjectRef", Ref(&["itemDefinition"])),
+            idle("isCollection", Bool),
         ])
         .children(&[maybe("dataState")]),
-    silent("dataOutput", "baseElement")
+    executed("dataOutput", "baseElement")
         .attributes(&[
             may("name", Text),
-            may("itemSubjectRef", Ref(&["itemDefinition"])),
-            may("isCollection", Bool),
+            idle("itemSubjectRef", Ref(&["itemDefinition"])),
+            idle("isCollection", Bool),
         ])
         .children(&[maybe("dataState")]),
-    silent("inputSet", "baseElement").attributes(&[may("name", Text)]).children(&[
-        many("dataInputRefs"),
-        many("optionalInputRefs"),
-        many("whileExecutingInputRefs"),
-        many("outputSetRefs"),
-    ]),
-    silent("outputSet", "baseElement").attributes(&[may("name", Text)]).children(&[
-        many("dataOutputRefs"),
-        many("optionalOutputRefs"),
-        many("whileExecutingOutputRefs"),
-        many("inputSetRefs"),
-    ]),
-    silent("dataInputRefs", "").content(Content::Ref(&["dataInput"])),
-    silent("optionalInputRefs", "").content(Content::Ref(&["dataInput"])),
-    silent("whileExecutingInputRefs", "").content(Content::Ref(&["dataInput"])),
+    executed("inputSet", "baseElement")
+        .attributes(&[may("name", Text)])
+        .children(&[
+            many("dataInputRefs"),
+            many("optionalInputRefs"),
+            many("whileExecutingInputRefs"),
+            many("outputSetRefs"),
+        ])
+        .note("the activity begins once all that feeds the required inputs of one set is there"),
+    silent("outputSet", "baseElement")
+        .attributes(&[may("name", Text)])
+        .children(&[
+            many("dataOutputRefs"),
+            many("optionalOutputRefs"),
+            many("whileExecutingOutputRefs"),
+            many("inputSetRefs"),
+        ])
+        .note("what was produced is copied, and nothing must be"),
+    executed("dataInputRefs", "").content(Content::Ref(&["dataInput"])),
+    executed("optionalInputRefs", "").content(Content::Ref(&["dataInput"])),
+    executed("whileExecutingInputRefs", "").content(Content::Ref(&["dataInput"])),
     silent("outputSetRefs", "").content(Content::Ref(&["outputSet"])),
     silent("dataOutputRefs", "").content(Content::Ref(&["dataOutput"])),
     silent("optionalOutputRefs", "").content(Content::Ref(&["dataOutput"])),
     silent("whileExecutingOutputRefs", "").content(Content::Ref(&["dataOutput"])),
     silent("inputSetRefs", "").content(Content::Ref(&["inputSet"])),
-    silent("dataAssociation", "baseElement").children(&[
+    executed("dataAssociation", "baseElement").children(&[
         many("sourceRef"),
         one("targetRef"),
         maybe("transformation"),
         many("assignment"),
     ]),
-    silent("dataInputAssociation", "dataAssociation").note("mappings are written as extensions"),
-    silent("dataOutputAssociation", "dataAssociation").note("mappings are written as extensions"),
-    silent("sourceRef", "").content(Content::Ref(&[
+    executed("dataInputAssociation", "dataAssociation").note("copies before the activity begins"),
+    executed("dataOutputAssociation", "dataAssociation")
+        .note("copies after it has ended what is not null"),
+    executed("sourceRef", "").content(Content::Ref(&[
         "dataObject",
         "dataObjectReference",
         "dataStoreReference",
@@ -90,7 +100,7 @@ pub(super) const KINDS: &[Kind] = &[
         "dataInput",
         "dataOutput",
     ])),
-    silent("targetRef", "").content(Content::Ref(&[
+    executed("targetRef", "").content(Content::Ref(&[
         "dataObject",
         "dataObjectReference",
         "dataStoreReference",
@@ -98,10 +108,12 @@ pub(super) const KINDS: &[Kind] = &[
         "dataInput",
         "dataOutput",
     ])),
-    silent("transformation", "expression").content(Content::Any),
-    silent("assignment", "baseElement").children(&[one("from"), one("to")]),
-    silent("from", "expression").content(Content::Any),
-    silent("to", "expression").content(Content::Any),
+    executed("transformation", "expression").content(Content::Any),
+    executed("assignment", "baseElement")
+        .children(&[one("from"), one("to")])
+        .note("`to` is the target, or the path of a field of it"),
+    executed("from", "expression").content(Content::Any),
+    executed("to", "expression").content(Content::Any),
     // Correlation.
     silent("correlationProperty", "rootElement")
         .attributes(&[may("name", Text), may("type", Ref(&["itemDefinition"]))])

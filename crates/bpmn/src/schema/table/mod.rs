@@ -30,6 +30,12 @@ pub fn groups() -> [(&'static str, &'static [Kind]); 6] {
     ]
 }
 
+/// Whether an element is about data or correlation, which models made for Camunda do not mean to do
+/// anything. A loop reads its lists there too, and its items are not among these.
+pub(crate) fn is_native(name: &str) -> bool {
+    data::KINDS.iter().any(|it| it.name == name)
+}
+
 /// An element that does what the standard says.
 const fn executed(name: &'static str, base: &'static str) -> Kind {
     Kind {

@@ -38,6 +38,7 @@ pub(super) enum Gate {
     Ready,
     Entry,
     Exit,
+    Data,
 }
 
 impl Gate {
@@ -46,6 +47,7 @@ impl Gate {
             kernel::Gate::Ready => Self::Ready,
             kernel::Gate::Entry => Self::Entry,
             kernel::Gate::Exit => Self::Exit,
+            kernel::Gate::Data => Self::Data,
         }
     }
 
@@ -54,6 +56,7 @@ impl Gate {
             Self::Ready => kernel::Gate::Ready,
             Self::Entry => kernel::Gate::Entry,
             Self::Exit => kernel::Gate::Exit,
+            Self::Data => kernel::Gate::Data,
         }
     }
 }
@@ -83,6 +86,10 @@ pub(super) enum WaitFor<'a> {
     },
     Gate(Gate),
     Choice,
+    Data {
+        #[serde(borrow)]
+        missing: Vec<&'a str>,
+    },
 }
 
 impl<'a> WaitFor<'a> {
@@ -106,6 +113,9 @@ impl<'a> WaitFor<'a> {
             },
             kernel::WaitFor::Gate(gate) => Self::Gate(Gate::of(*gate)),
             kernel::WaitFor::Choice => Self::Choice,
+            kernel::WaitFor::Data { missing } => {
+                Self::Data { missing: missing.iter().map(|it| &**it).collect() }
+            }
         }
     }
 
@@ -130,6 +140,9 @@ impl<'a> WaitFor<'a> {
             },
             Self::Gate(gate) => kernel::WaitFor::Gate(gate.lift()),
             Self::Choice => kernel::WaitFor::Choice,
+            Self::Data { missing } => {
+                kernel::WaitFor::Data { missing: missing.into_iter().map(Into::into).collect() }
+            }
         })
     }
 }
