@@ -1,9 +1,12 @@
 //! Events become state. No rule of BPMN is decided here.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::{
-    plan::NodeId,
+    plan::{FlowId, NodeId},
     state::{
         Cue, Instance, Layer, Merged, Performer, Phase, ROOT, Role, Scope, ScopeKind, State, Token,
         Wait,
@@ -312,6 +315,10 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         Event::TokenBound { token, to } => {
             instance.bound.insert(*token, to.clone());
         }
+        Event::Migrated { nodes, flows, counting } => {
+            instance.renumber(&nodes.iter().copied().collect(), &flows.iter().copied().collect());
+            instance.count_anew(counting);
+        }
         Event::Finished { ending } => {
             instance.finish(ending.clone());
         }
@@ -508,6 +515,63 @@ impl Instance {
         self.token_mut(wait.token).waits.retain(|it| *it != id);
     }
 
+    /// Every place gets its number in another plan.
+    fn renumber(&mut self, nodes: &BTreeMap<NodeId, NodeId>, flows: &BTreeMap<FlowId, FlowId>) {
+        let known = |node: &NodeId| *nodes.get(node).expect("every node in use has a new number");
+        self.start = self.start.iter().filter_map(|it| nodes.get(it)).copied().collect();
+        for token in self.tokens.values_mut() {
+            token.node = known(&token.node);
+            token.via = token.via.and_then(|it| flows.get(&it).copied());
+        }
+        for place in self.bound.values_mut().flatten() {
+            place.at = known(&place.at);
+            place.via = place.via.and_then(|it| flows.get(&it).copied());
+            for (node, _) in &mut place.variables {
+                *node = known(node);
+            }
+        }
+        self.inclusive = self.inclusive.iter().map(|(scope, at)| (*scope, known(at))).collect();
+        for scope in self.scopes.values_mut() {
+            scope.node = known(&scope.node);
+            scope.starts = scope.starts.iter().map(|(at, it)| (known(at), *it)).collect();
+            if let ScopeKind::FanOut(fan) = &mut scope.kind {
+                fan.fan_in = fan.fan_in.as_ref().map(known);
+            }
+            for (at, join) in std::mem::take(&mut scope.joins) {
+                let parked = scope.joins.entry(known(&at)).or_default();
+                for (flow, tokens) in join {
+                    let via = *flows.get(&flow).expect("flows to joins in use have a new number");
+                    parked.entry(via).or_default().extend(tokens);
+                }
+            }
+            // A join that is gone has no rounds any more.
+            let rounds = scope.rounds.iter().filter_map(|(at, had)| {
+                let had: BTreeSet<FlowId> =
+                    had.iter().filter_map(|it| flows.get(it)).copied().collect();
+                Some((*nodes.get(at)?, had)).filter(|(_, had)| !had.is_empty())
+            });
+            scope.rounds = rounds.collect();
+        }
+    }
+
+    /// Counts tokens by node in these scopes, and in no others.
+    fn count_anew(&mut self, counting: &[TokenId]) {
+        let counting: BTreeSet<TokenId> = counting.iter().copied().collect();
+        let ids: Vec<TokenId> = self.scopes.keys().copied().collect();
+        for id in ids {
+            let counts = counting.contains(&id);
+            let scope = self.scope_mut(id);
+            scope.census = counts.then(BTreeMap::new);
+            let live: Vec<TokenId> = scope.live.iter().copied().collect();
+            for token in live {
+                self.token_mut(token).counted = counts;
+                if counts {
+                    self.come_to_node(token);
+                }
+            }
+        }
+    }
+
     fn finish(&mut self, ending: Ending) {
         assert!(self.tokens.is_empty(), "an instance ends with its last token");
         self.phase = Phase::Ended(ending);
@@ -521,7 +585,7 @@ fn take_out(list: &mut Vec<TokenId>, token: TokenId) {
     }
 }
 
-fn unpark(scope: &mut Scope, node: NodeId, via: crate::plan::FlowId, id: TokenId) {
+fn unpark(scope: &mut Scope, node: NodeId, via: FlowId, id: TokenId) {
     let Some(join) = scope.joins.get_mut(&node) else { return };
     let Some(parked) = join.get_mut(&via) else { return };
     // It is the oldest that goes on, unless someone interferes.

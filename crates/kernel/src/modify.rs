@@ -268,6 +268,11 @@ impl Instance {
 }
 
 impl ScopeKind {
+    /// Whether what runs in it are the runs of an activity.
+    pub(crate) fn has_runs(&self) -> bool {
+        matches!(self, Self::Each(_) | Self::Loop { .. })
+    }
+
     /// Whether it is the inside of a container.
     pub(crate) fn is_container(&self) -> bool {
         match self {

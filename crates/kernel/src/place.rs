@@ -66,7 +66,7 @@ impl Run<'_> {
 
 impl Node {
     /// Whether a token here may have to wait for others, which is recorded by flow.
-    fn waits_for_flows(&self) -> bool {
+    pub(crate) fn waits_for_flows(&self) -> bool {
         let joins = matches!(
             self.element,
             Element::Parallel | Element::Inclusive | Element::Complex { .. }

@@ -124,6 +124,11 @@ impl<K: Key, V> Table<K, V> {
         self.iter().map(|(_, value)| value)
     }
 
+    /// The values, to change.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.values.iter_mut().flatten()
+    }
+
     /// The first name, with its value.
     pub fn first(&self) -> Option<(&K, &V)> {
         self.iter().next()

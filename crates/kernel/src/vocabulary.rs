@@ -469,6 +469,15 @@ pub enum Event {
         /// All places inside that it begins at, in place of the container's starts.
         to: Vec<Destination>,
     },
+    /// The instance goes on by another plan. What comes after this is about that one.
+    Migrated {
+        /// The new number of each node that is in use.
+        nodes: Vec<(NodeId, NodeId)>,
+        /// The new number of each flow that is in use and still there.
+        flows: Vec<(FlowId, FlowId)>,
+        /// The scopes that count their tokens by node from now on.
+        counting: Vec<TokenId>,
+    },
     /// No token is left.
     Finished {
         /// How it ended.

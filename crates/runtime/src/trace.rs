@@ -178,6 +178,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
             let to: Vec<&str> = to.iter().map(|it| node(plan, it.at)).collect();
             format!("token {} goes to {}", token.0, to.join(" and "))
         }
+        Event::Migrated { .. } => "goes on by another plan".to_owned(),
         Event::Finished { ending } => match ending {
             Ending::Completed => "finished".to_owned(),
             Ending::Failed(failure) => format!("failed: {failure}"),

@@ -23,9 +23,9 @@ use std::{fmt::Write as _, sync::Arc};
 use travertine_bpmn::{Options, Report, Severity, read};
 use travertine_expr::{Map, Value, Variables as _, time::Timestamp};
 use travertine_kernel::{
-    Assignments, Command, Destination, Effect, Ending, Event, Failure, Instance, Modification,
-    Plan, Rejection, Role, State, TokenId, Turn, View, WaitFor, WaitId, apply, check_at_rest,
-    effects, handle, outstanding, tree,
+    Assignments, Command, Destination, Effect, Ending, Event, Failure, Instance, Mapping,
+    Modification, Plan, Problem, Rejection, Role, State, TokenId, Turn, View, WaitFor, WaitId,
+    apply, check_at_rest, dry_run, effects, handle, migrate, outstanding, tree,
 };
 use travertine_runtime::trace;
 
@@ -116,19 +116,61 @@ impl Scenario {
                 }
             };
             let Turn { events, unfinished } = turn;
-            for event in &events {
-                apply(&mut self.shadow, event);
-            }
-            assert_eq!(self.shadow, self.instance, "events tell all that changes");
-            let kept = self.instance.parts().assemble();
-            assert_eq!(kept.as_ref(), Ok(&self.instance), "parts tell all there is");
             self.text += &trace::trace(&self.plan, &command, &events, &effects(&events));
-            self.events.extend(events);
+            self.follow(events);
             if !unfinished {
                 break;
             }
             command = Command::Continue;
         }
+        self.check();
+        Ok(())
+    }
+
+    /// Goes on by the plan of another scenario, where it can.
+    pub fn migrate(&mut self, to: &Self, mapping: &[(&str, &str)]) -> Result<(), Vec<Problem>> {
+        let before = self.instance.clone();
+        let mapping: Mapping = mapping.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
+        match migrate(&self.plan, &to.plan, &mut self.instance, self.now, &mapping) {
+            Err(problems) => {
+                assert_eq!(self.instance, before, "a refused migration changes nothing");
+                Err(problems)
+            }
+            Ok(Turn { events, unfinished }) => {
+                self.plan = Arc::clone(&to.plan);
+                self.text += "> migrate\n";
+                for event in &events {
+                    self.text = format!("{}{}\n", self.text, trace::of_event(&self.plan, event));
+                }
+                self.follow(events);
+                if unfinished {
+                    self.must(Command::Continue);
+                }
+                self.check();
+                Ok(())
+            }
+        }
+    }
+
+    /// What a migration to the plan of another scenario would do, a line for each change or problem.
+    pub fn dry_run(&self, to: &Self, mapping: &[(&str, &str)]) -> Vec<String> {
+        let mapping: Mapping = mapping.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
+        let it = dry_run(&self.plan, &to.plan, &self.instance, self.now, &mapping);
+        let changes = it.changes.iter().map(ToString::to_string);
+        changes.chain(it.problems.iter().map(|it| format!("! {it}"))).collect()
+    }
+
+    fn follow(&mut self, events: Vec<Event>) {
+        for event in &events {
+            apply(&mut self.shadow, event);
+        }
+        assert_eq!(self.shadow, self.instance, "events tell all that changes");
+        let kept = self.instance.parts().assemble();
+        assert_eq!(kept.as_ref(), Ok(&self.instance), "parts tell all there is");
+        self.events.extend(events);
+    }
+
+    fn check(&self) {
         check_at_rest(&self.instance);
         let asked: Vec<Effect> = effects(&self.events)
             .into_iter()
@@ -140,7 +182,6 @@ impl Scenario {
             all.iter().filter(|it| matches!(it, Effect::Arm(..))).cloned().collect()
         };
         assert_eq!(waits(&asked).len(), waits(&owed).len(), "a crash loses no request");
-        Ok(())
     }
 
     fn must(&mut self, command: Command) {

@@ -4,8 +4,10 @@
 
 use proptest::prelude::*;
 use travertine_kernel::{
-    Command, Destination, Effect, Ending, Event, Instance, Modification, NodeId, Plan, Role,
-    TokenId, Turn, WaitId, Which, check_at_rest, effects, handle, outstanding, replay,
+    Command, Destination, Effect, Ending, Event, Instance, Mapping, Modification, NodeId, Plan,
+    Role, TokenId, Turn, WaitId, Which, check_at_rest, effects, handle, migrate, outstanding,
+    plan::{Container, Element},
+    replay,
     time::Timestamp,
 };
 use travertine_testkit::{
@@ -55,6 +57,33 @@ impl Lab {
     fn offers(&self) -> Vec<(Offer, WaitId)> {
         let waits = self.instance.waits.iter();
         let mut offers: Vec<_> = waits.map(|(id, wait)| (self.offer(wait.token), *id)).collect();
+        offers.sort();
+        offers
+    }
+
+    fn go_on_by(&mut self, plan: Plan) {
+        let now = Timestamp::default();
+        let turn = migrate(&self.plan, &plan, &mut self.instance, now, &Mapping::new());
+        let Turn { events, unfinished } = turn.expect("everything has its place");
+        assert!(!unfinished);
+        for event in &events {
+            travertine_kernel::apply(&mut self.shadow, event);
+        }
+        assert_eq!(self.shadow, self.instance, "events tell all that changes");
+        self.log.extend(events);
+        self.plan = plan;
+        check_at_rest(&self.instance);
+    }
+
+    /// What is offered, by names that are the same in every numbering.
+    fn named_offers(&self) -> Vec<((String, Vec<u32>), WaitId)> {
+        let waits = self.instance.waits.iter();
+        let mut offers: Vec<_> = waits
+            .map(|(id, wait)| {
+                let Offer { node, runs } = self.offer(wait.token);
+                ((self.plan.nodes[node as usize].name.to_string(), runs), *id)
+            })
+            .collect();
         offers.sort();
         offers
     }
@@ -199,6 +228,49 @@ proptest! {
         prop_assert_eq!(lab.instance.layers.len(), 1, "only the process's own variables stay");
     }
 
+    /// Going on by the same plan changes nothing; going on by one whose nodes and flows have other
+    /// numbers changes nothing but the numbers.
+    #[test]
+    fn a_plan_with_other_numbers_is_the_same_plan(
+        block in block(),
+        picks in prop::collection::vec(any::<usize>(), 60),
+        when in 0..12usize,
+    ) {
+        let mut lab = Lab::new(&block, 10_000);
+        lab.start();
+        let mut twin = Lab::new(&block, 10_000);
+        twin.start();
+        let mut seen = Vec::new();
+        for (round, number) in picks.into_iter().enumerate() {
+            if round == when && lab.instance.is_running() {
+                let before = lab.instance.clone();
+                let same = lab.plan.clone();
+                lab.go_on_by(same);
+                prop_assert_eq!(&lab.instance, &before);
+                let renumbered = renumber(&lab.plan);
+                lab.go_on_by(renumbered);
+                prop_assert_eq!(&replay(&lab.log), &lab.instance);
+                prop_assert_eq!(owed(&lab.log), outstanding(&lab.instance));
+            }
+            let (offers, twins) = (lab.named_offers(), twin.named_offers());
+            let names = |it: &[((String, Vec<u32>), WaitId)]| -> Vec<(String, Vec<u32>)> {
+                it.iter().map(|(name, _)| name.clone()).collect()
+            };
+            prop_assert_eq!(names(&offers), names(&twins));
+            let fresh: Vec<usize> =
+                (0..offers.len()).filter(|it| !seen.contains(&offers[*it].0)).collect();
+            let Some(&chosen) = fresh.get(number % fresh.len().max(1)) else { break };
+            let (name, wait) = offers[chosen].clone();
+            lab.ask(Command::Complete { wait, variables: Vec::new() });
+            let wait = twins[chosen].1;
+            twin.ask(Command::Complete { wait, variables: Vec::new() });
+            if name.0.starts_with("boundary") || name.0.starts_with("event-start") {
+                seen.push(name);
+            }
+        }
+        prop_assert_eq!(lab.instance.ending(), twin.instance.ending());
+    }
+
     /// Whatever is under way, cancelling leaves nothing behind.
     #[test]
     fn cancelling_leaves_nothing_behind(block in block(), picks in prop::collection::vec(any::<usize>(), 0..20)) {
@@ -219,6 +291,37 @@ proptest! {
         prop_assert!(outstanding(&lab.instance).is_empty());
         prop_assert_eq!(lab.instance.layers.len(), 1, "only the process's own variables stay");
     }
+}
+
+/// The same plan with its nodes, apart from the process, and its flows the other way round.
+fn renumber(plan: &Plan) -> Plan {
+    let last = u32::try_from(plan.nodes.len()).expect("plans are small");
+    let turned = |id: NodeId| if id == NodeId(0) { id } else { NodeId(last - id.0) };
+    let mut nodes = plan.nodes.clone();
+    nodes[1..].reverse();
+    for node in &mut nodes {
+        node.parent = node.parent.map(turned);
+        for list in [&mut node.outgoing, &mut node.incoming] {
+            list.clear();
+        }
+        node.boundary.clear();
+        match &mut node.element {
+            Element::Process(it) | Element::SubProcess(it) => *it = Container::default(),
+            Element::EventSubProcess(it) => {
+                it.container = Container::default();
+                it.start = turned(it.start);
+            }
+            Element::Boundary(it) => it.attached_to = turned(it.attached_to),
+            _ => {}
+        }
+    }
+    let mut flows = plan.flows.clone();
+    for flow in &mut flows {
+        (flow.from, flow.to) = (turned(flow.from), turned(flow.to));
+    }
+    // The order of the flows that leave a node has a meaning, that of the nodes they leave has none.
+    flows.sort_by_key(|it| it.from);
+    Plan::new(nodes, flows)
 }
 
 /// One step of an intervention: what it does, and two numbers that choose tokens and elements.

@@ -113,6 +113,12 @@ impl Watch {
             Event::TokenCreated { token, node, .. } | Event::TokenMoved { token, to: node, .. } => {
                 self.places.insert((instance, *token), *node);
             }
+            Event::Migrated { nodes, .. } => {
+                for ((of, _), at) in &mut self.places {
+                    let to = nodes.iter().find(|(from, _)| *of == instance && from == at);
+                    *at = to.map_or(*at, |(_, to)| *to);
+                }
+            }
             Event::WaitOpened { wait, token, .. } => {
                 self.waits.insert((instance, *wait), *token);
             }
@@ -185,6 +191,7 @@ impl Watch {
                 self.of_wait(instance, *wait)
             }
             Event::Started { .. }
+            | Event::Migrated { .. }
             | Event::VariableSet { .. }
             | Event::VariableRemoved { .. }
             | Event::Posted { .. }

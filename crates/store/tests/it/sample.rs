@@ -72,6 +72,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("cron", cron()),
         ("interventions", interventions()),
         ("data", data()),
+        ("migration", migration()),
     ]
 }
 
@@ -128,6 +129,16 @@ fn ends() -> Vec<Event> {
         Event::Finished { ending: Ending::Completed },
         Event::Finished { ending: Ending::Failed(failed) },
         Event::Finished { ending: Ending::Cancelled },
+    ]
+}
+
+fn migration() -> Vec<Event> {
+    let nodes = vec![(NodeId(0), NodeId(0)), (NodeId(7), NodeId(300))];
+    let flows = vec![(FlowId(2), FlowId(1))];
+    let counting = vec![TokenId(1), TokenId(200)];
+    vec![
+        Event::Migrated { nodes, flows, counting },
+        Event::Migrated { nodes: Vec::new(), flows: Vec::new(), counting: Vec::new() },
     ]
 }
 

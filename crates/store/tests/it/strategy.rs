@@ -176,6 +176,8 @@ fn content_event() -> BoxedStrategy<Event> {
             name,
             value
         }),
+        (vec((node(), node()), 0..4), vec((flow(), flow()), 0..4), vec(token(), 0..3))
+            .prop_map(|(nodes, flows, counting)| Event::Migrated { nodes, flows, counting }),
         (layer(), name()).prop_map(|(layer, name)| Event::VariableRemoved { layer, name }),
     ]
     .boxed()

@@ -170,6 +170,11 @@ pub(super) enum Event<'a> {
         token: u64,
         to: Vec<Destination<'a>>,
     },
+    Migrated {
+        nodes: Vec<(u32, u32)>,
+        flows: Vec<(u32, u32)>,
+        counting: Vec<u64>,
+    },
 }
 
 impl<'a> Event<'a> {
@@ -283,6 +288,11 @@ impl<'a> Event<'a> {
             Plain::TokenBound { token, to } => {
                 Self::TokenBound { token: token.0, to: to.iter().map(Destination::of).collect() }
             }
+            Plain::Migrated { nodes, flows, counting } => Self::Migrated {
+                nodes: nodes.iter().map(|(from, to)| (from.0, to.0)).collect(),
+                flows: flows.iter().map(|(from, to)| (from.0, to.0)).collect(),
+                counting: counting.iter().map(|it| it.0).collect(),
+            },
             Plain::Finished { ending } => Self::Finished { ending: Ending::of(ending) },
         }
     }
@@ -400,6 +410,11 @@ impl<'a> Event<'a> {
             Self::TokenBound { token, to } => Plain::TokenBound {
                 token: TokenId(token),
                 to: to.into_iter().map(Destination::lift).collect::<Result<_, _>>()?,
+            },
+            Self::Migrated { nodes, flows, counting } => Plain::Migrated {
+                nodes: nodes.into_iter().map(|(from, to)| (NodeId(from), NodeId(to))).collect(),
+                flows: flows.into_iter().map(|(from, to)| (FlowId(from), FlowId(to))).collect(),
+                counting: counting.into_iter().map(TokenId).collect(),
             },
             Self::Finished { ending } => Plain::Finished { ending: ending.lift() },
         })

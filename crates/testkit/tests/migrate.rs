@@ -1,0 +1,311 @@
+//! Running instances that go on by another version of their process.
+
+use travertine_kernel::{Problem, WaitFor};
+use travertine_testkit::Scenario;
+
+fn started(inside: &str) -> Scenario {
+    let mut it = Scenario::process(inside);
+    it.start("{}");
+    it
+}
+
+fn timer(id: &str, at: &str, duration: &str) -> String {
+    format!(
+        r#"<boundaryEvent id="{id}" attachedToRef="{at}" cancelActivity="false">
+           <timerEventDefinition><timeDuration>{duration}</timeDuration></timerEventDefinition>
+           </boundaryEvent> <userTask id="{id}-task"/> <path>{id} {id}-task</path>"#
+    )
+}
+
+const TWO: &str = r#"<userTask id="a"/> <userTask id="b"/> <path>a b</path>"#;
+
+#[test]
+fn what_comes_next_is_what_the_new_process_says() {
+    let mut it = started(TWO);
+    let to = Scenario::process(
+        r#"<userTask id="before"/> <userTask id="a"/> <userTask id="c"/> <path>before a c</path>"#,
+    );
+    let wait = it.waits_at("a");
+    assert_eq!(it.dry_run(&to, &[]), ["token 1 stays at p", "token 2 stays at a"]);
+    it.migrate(&to, &[]).unwrap();
+    assert_eq!(it.waits_at("a"), wait, "the work goes on");
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["c"]);
+}
+
+#[test]
+fn a_mapping_says_what_has_become_of_an_element() {
+    let mut it = started(TWO);
+    let to = Scenario::process(r#"<userTask id="x"/> <userTask id="b"/> <path>x b</path>"#);
+    assert_eq!(
+        it.dry_run(&to, &[]),
+        ["token 1 stays at p", "! token 2 is at a, which the new process has not: map it"]
+    );
+    assert!(it.migrate(&to, &[]).is_err());
+    assert_eq!(
+        it.dry_run(&to, &[("a", "y"), ("q", "b")]),
+        [
+            "! the mapping leads to y, which the new process has not",
+            "! the mapping names q, which is not there"
+        ]
+    );
+    let mapping = [("a", "x")];
+    assert_eq!(it.dry_run(&to, &mapping)[1], "token 2 goes from a to x");
+    it.migrate(&to, &mapping).unwrap();
+    assert_eq!(it.waiting(), ["x"]);
+    it.complete("x", "{}");
+    assert_eq!(it.waiting(), ["b"]);
+}
+
+#[test]
+fn work_that_is_defined_differently_is_offered_anew() {
+    let task = |kind: &str| format!(r#"<serviceTask id="job" tv:jobType="{kind}"/>"#);
+    let mut it = started(&task("old"));
+    let to = Scenario::process(&task("new"));
+    it.fail("job", 0);
+    let wait = it.waits_at("job")[0];
+    assert_eq!(
+        it.dry_run(&to, &[])[2],
+        "token 2 at job waits anew: its work is defined differently"
+    );
+    it.migrate(&to, &[]).unwrap();
+    let renewed = it.waits_at("job")[0];
+    assert_ne!(renewed, wait);
+    assert!(
+        matches!(&*it.instance.waits[&renewed].on, WaitFor::Work(it) if &*it.job_type == "new")
+    );
+    assert!(it.instance.incidents.is_empty(), "what failed was something else");
+    it.complete("job", "{}");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn timers_run_on_unless_they_are_defined_differently() {
+    let model = |duration: &str| format!(r#"<userTask id="a"/> {}"#, timer("late", "a", duration));
+    let mut it = started(&model("PT1H"));
+    it.advance(30 * 60_000);
+    it.migrate(&Scenario::process(&model("PT1H")), &[]).unwrap();
+    it.advance(30 * 60_000);
+    assert_eq!(it.waiting(), ["a", "late-task"]);
+    // It has gone off and does not come back.
+    it.migrate(&Scenario::process(&model("PT1H")), &[]).unwrap();
+    assert_eq!(it.armed(), ["a", "late-task"]);
+
+    let mut it = started(&model("PT1H"));
+    it.advance(30 * 60_000);
+    it.migrate(&Scenario::process(&model("PT2H")), &[]).unwrap();
+    it.advance(90 * 60_000);
+    assert_eq!(it.waiting(), ["a"]);
+    it.advance(30 * 60_000);
+    assert_eq!(it.waiting(), ["a", "late-task"]);
+}
+
+#[test]
+fn boundary_events_come_and_go() {
+    let mut it = started(&format!(r#"<userTask id="a"/> {}"#, timer("old", "a", "PT1H")));
+    let to = Scenario::process(&format!(r#"<userTask id="a"/> {}"#, timer("new", "a", "PT5H")));
+    assert_eq!(
+        it.dry_run(&to, &[]),
+        [
+            "token 1 stays at p",
+            "token 2 stays at a",
+            "token 2 at a: new is armed",
+            "token 3: old is not there any more",
+        ]
+    );
+    it.migrate(&to, &[]).unwrap();
+    assert_eq!(it.armed(), ["a", "new"]);
+    it.advance(5 * 3_600_000);
+    assert_eq!(it.waiting(), ["a", "new-task"]);
+}
+
+#[test]
+fn event_sub_processes_come_and_go() {
+    let model = |id: &str| {
+        format!(
+            r#"<signal id="S" name="S"/><process id="p" isExecutable="true"><userTask id="a"/>
+               <subProcess id="{id}" triggeredByEvent="true"><startEvent id="{id}-start">
+               <signalEventDefinition signalRef="S"/></startEvent><userTask id="{id}-task"/>
+               <path>{id}-start {id}-task</path></subProcess></process>"#
+        )
+    };
+    let mut it = Scenario::definitions(&model("one"));
+    it.start("{}");
+    it.migrate(&Scenario::definitions(&model("two")), &[]).unwrap();
+    assert_eq!(it.armed(), ["a", "two-start"]);
+    // By another name it is the same one, and goes on listening.
+    let listening = it.waits_at("two-start");
+    it.migrate(&Scenario::definitions(&model("three")), &[("two", "three")]).unwrap();
+    assert_eq!(it.waits_at("three-start"), listening);
+    it.signal("S", "{}");
+    assert_eq!(it.waiting(), ["three-task"]);
+}
+
+#[test]
+fn events_behind_a_gateway_come_and_go() {
+    let model = |names: &[&str]| {
+        let mut inside = r#"<eventBasedGateway id="g"/>"#.to_owned();
+        for name in names {
+            inside += &format!(
+                r#"<intermediateCatchEvent id="{name}"><timerEventDefinition>
+                   <timeDuration>PT{}H</timeDuration></timerEventDefinition></intermediateCatchEvent>
+                   <path>g {name}</path>"#,
+                name.len()
+            );
+        }
+        inside
+    };
+    let mut it = started(&model(&["x", "yy"]));
+    it.migrate(&Scenario::process(&model(&["yy", "zzz"])), &[]).unwrap();
+    assert_eq!(it.armed(), ["yy", "zzz"]);
+    let problems = it.migrate(&Scenario::process(&model(&["qqqq", "rrrrr"])), &[]);
+    assert_eq!(problems, Ok(()), "a new one takes the place of those that are gone");
+    it.advance(4 * 3_600_000);
+    assert!(it.is_completed());
+}
+
+#[test]
+fn everything_that_stands_against_it_is_said_at_once() {
+    let old = r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/>
+        <subProcess id="s"> <userTask id="inside"/> </subProcess>
+        <userTask id="m"><multiInstanceLoopCharacteristics><loopCardinality>2</loopCardinality>
+          </multiInstanceLoopCharacteristics></userTask>
+        <path>fork a</path> <path>fork b</path> <path>fork s</path> <path>fork m</path>"#;
+    let new = r#"<parallelGateway id="fork"/> <receiveTask id="b" messageRef="M"/>
+        <subProcess id="s"> <task id="else"/> </subProcess> <userTask id="inside"/>
+        <userTask id="m"><multiInstanceLoopCharacteristics isSequential="true">
+          <loopCardinality>2</loopCardinality></multiInstanceLoopCharacteristics></userTask>
+        <path>fork b</path> <path>fork s</path> <path>fork m</path> <path>fork inside</path>"#;
+    let mut it = started(old);
+    let to = Scenario::definitions(&format!(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true">{new}</process>"#
+    ));
+    let problems = it.migrate(&to, &[]).unwrap_err();
+    let kinds: Vec<&str> = problems
+        .iter()
+        .map(|it| match it {
+            Problem::NoSuchElement { .. } => "none",
+            Problem::OtherKind { .. } => "kind",
+            Problem::OtherParent { .. } => "parent",
+            Problem::OtherRepeat { .. } => "repeat",
+            _ => "?",
+        })
+        .collect();
+    assert_eq!(kinds, ["none", "kind", "repeat", "parent", "repeat", "repeat"], "{problems:?}");
+    it.complete("a", "{}");
+    it.cancel();
+    assert_eq!(it.migrate(&to, &[]), Err(vec![Problem::NotRunning]));
+}
+
+fn fork(kind: &str, branches: &[&str]) -> String {
+    let mut inside = format!(r#"<{kind} id="fork"/> <{kind} id="join"/> <userTask id="after"/>"#);
+    for name in branches {
+        inside += &format!(r#"<userTask id="{name}"/> <path>fork {name} join</path>"#);
+    }
+    inside + "<path>join after</path>"
+}
+
+#[test]
+fn a_join_waits_for_the_flows_of_the_new_process() {
+    let mut it = started(&fork("parallelGateway", &["a", "b"]));
+    it.complete("a", "{}");
+    // One more flow leads to the join: the token that waits there waits for that, too.
+    let more = Scenario::process(&fork("parallelGateway", &["c", "b", "a"]));
+    it.migrate(&more, &[]).unwrap();
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), [""; 0]);
+    assert_eq!(it.tokens_at("join").len(), 2);
+    // Now it has all it needs.
+    let fewer = Scenario::process(&fork("parallelGateway", &["b", "a"]));
+    it.migrate(&fewer, &[]).unwrap();
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn a_token_at_a_join_must_have_come_by_a_flow() {
+    let mut it = started(&fork("parallelGateway", &["a", "b"]));
+    it.complete("a", "{}");
+    let to = Scenario::process(&fork("parallelGateway", &["c", "b"]));
+    let problems = it.migrate(&to, &[]).unwrap_err();
+    assert_eq!(
+        problems[0].to_string(),
+        "token 2 waits for others and came by a-join, which the new process has not: map it"
+    );
+    it.migrate(&to, &[("a-join", "c-join")]).unwrap();
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn an_inclusive_join_that_is_new_knows_who_is_on_the_way() {
+    let mut it = started(
+        &fork("parallelGateway", &["a", "b"])
+            .replace(r#"<parallelGateway id="join"/>"#, r#"<exclusiveGateway id="join"/>"#),
+    );
+    let to = Scenario::process(
+        &fork("parallelGateway", &["a", "b"])
+            .replace(r#"<parallelGateway id="join"/>"#, r#"<inclusiveGateway id="join"/>"#),
+    );
+    it.migrate(&to, &[]).unwrap();
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["b"]);
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn what_failed_is_tried_again_as_the_new_process_says() {
+    let script = |text: &str| {
+        format!(
+            r#"<scriptTask id="s" scriptFormat="javascript"><script>{text}</script>
+               </scriptTask> <userTask id="after"/> <path>s after</path>"#
+        )
+    };
+    let mut it = started(&script("missing.field"));
+    assert!(it.incident("s").is_some());
+    it.migrate(&Scenario::process(&script("1 + 1")), &[]).unwrap();
+    it.retry("s");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn what_was_done_is_undone_as_the_new_process_says() {
+    let model = |undo: &str| {
+        format!(
+            r#"<userTask id="book"/> <userTask id="next"/>
+               <boundaryEvent id="on" attachedToRef="book"><compensateEventDefinition/></boundaryEvent>
+               <userTask id="{undo}" isForCompensation="true"/>
+               <association id="a1" sourceRef="on" targetRef="{undo}" associationDirection="One"/>
+               <intermediateThrowEvent id="throw"><compensateEventDefinition/>
+               </intermediateThrowEvent> <path>book next throw</path>"#
+        )
+    };
+    let mut it = started(&model("unbook"));
+    it.complete("book", "{}");
+    it.migrate(&Scenario::process(&model("refund")), &[]).unwrap();
+    it.complete("next", "{}");
+    assert_eq!(it.waiting(), ["refund"]);
+    let problems = it.migrate(&Scenario::process(TWO), &[]).unwrap_err();
+    assert!(problems.iter().all(|it| matches!(it, Problem::NoSuchElement { .. })), "{problems:?}");
+    it.complete("refund", "{}");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn runs_go_on_one_by_one() {
+    let model = |name: &str| {
+        format!(
+            r#"<subProcess id="each"> <userTask id="{name}"/> <userTask id="second"/>
+                 <path>{name} second</path>
+               <multiInstanceLoopCharacteristics isSequential="true"><loopCardinality>2</loopCardinality>
+               </multiInstanceLoopCharacteristics></subProcess>"#
+        )
+    };
+    let mut it = started(&model("first"));
+    it.migrate(&Scenario::process(&model("other")), &[("first", "other")]).unwrap();
+    for _ in 0..2 {
+        it.complete("other", "{}");
+        it.complete("second", "{}");
+    }
+    assert!(it.is_completed());
+}
