@@ -47,6 +47,15 @@ impl Filter {
         }
     }
 
+    /// Whether it is answered from the row of the instance that a row of the table is about.
+    pub(crate) fn is_about_instance(&self, table: Table) -> bool {
+        // Timers know their definition: those that start instances have no instance. The number of
+        // the instance is in every row.
+        let known = matches!(self, Self::Instance(_))
+            || (table == Table::Timers && matches!(self, Self::Definition(_)));
+        !known && self.subject() == Subject::Instance
+    }
+
     fn subject(&self) -> Subject {
         use Table::{Elements, Incidents, Jobs, Messages, Subscriptions, Tasks, Timers, Variables};
         match self {

@@ -11,14 +11,18 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod codec;
+mod crash;
 mod error;
 mod filter;
 mod memory;
+pub mod sqlite;
 mod store;
 pub mod view;
 
+pub use crash::{CRASH_POINTS, crash_point};
 pub use error::Error;
 pub use memory::MemoryStore;
+pub use sqlite::SqliteStore;
 pub use store::{
     Batch, Claim, Deployed, Deployment, Entry, Fold, Mail, MailId, Resource, Seq, ShardId, Store,
 };

@@ -362,6 +362,9 @@ impl Store for MemoryStore {
     ) -> Result<(), Error> {
         let mut inner = self.lock();
         inner.check(claim)?;
+        if upto > inner.log(claim.shard).last {
+            return Err(Error::NoSuchEntry { shard: claim.shard, seq: upto });
+        }
         let mut changed = Vec::new();
         for change in changes {
             inner.views.change(change, &mut changed);

@@ -175,7 +175,8 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Brings the views of a shard to the state after the entry `upto`: all changes, or none. It need
     /// not be durable at once, only in order: after a crash the views stand at some checkpoint.
-    /// `state` is what else the shard wants back from [`Store::checkpointed`].
+    /// `state` is what else the shard wants back from [`Store::checkpointed`]. [`Error::NoSuchEntry`]
+    /// where the log does not reach so far.
     fn checkpoint(
         &self,
         claim: &Claim,
@@ -263,7 +264,8 @@ impl Entry {
 impl Fold {
     /// Refuses what cannot take the place of these entries.
     pub(crate) fn check(&self, shard: ShardId, chain: &[Entry]) -> Result<(), Error> {
-        let (Some(entry), Some(last)) = (&self.entry, chain.last()) else { return Ok(()) };
+        let last = chain.last().ok_or(Error::NoSuchEntry { shard, seq: self.last })?;
+        let Some(entry) = &self.entry else { return Ok(()) };
         if (entry.seq, entry.previous, entry.instance) == (last.seq, 0, last.instance) {
             Ok(())
         } else {

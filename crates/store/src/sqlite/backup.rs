@@ -1,0 +1,64 @@
+//! Copies of a store that others may be writing.
+
+use std::{fs, path::Path};
+
+use rusqlite::{
+    Connection, OpenFlags,
+    backup::{Backup, StepResult},
+};
+
+use super::fault;
+use crate::Error;
+
+/// How many pages are copied at a time.
+const PAGES: i32 = 1024;
+
+/// Copies the log of a store to a new directory, as it is at one moment. It needs no lock: another
+/// process may have the store open and write it. The copy opens like the original, with views made
+/// again.
+pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
+    let source = from.join("log.db");
+    if !source.exists() {
+        let reason = String::from("there is no store");
+        return Err(Error::Foreign { store: from.display().to_string(), reason });
+    }
+    fs::create_dir_all(to).map_err(|error| fault::system(to, &error))?;
+    let taken = fs::read_dir(to).map_err(|error| fault::system(to, &error))?.next().is_some();
+    if taken {
+        let reason = format!("{} is not empty: choose a new directory for the copy", to.display());
+        return Err(Error::Failed { reason });
+    }
+    // Only a whole copy gets the name of a log.
+    let unfinished = to.join("unfinished.db");
+    copy(&source, &unfinished).map_err(|error| fault::read(&from.display().to_string(), &error))?;
+    let finished = to.join("log.db");
+    fs::rename(&unfinished, &finished).map_err(|error| fault::system(&finished, &error))?;
+    sync(to)?;
+    to.parent().filter(|it| !it.as_os_str().is_empty()).map_or(Ok(()), sync)
+}
+
+fn copy(from: &Path, to: &Path) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut from = Connection::open_with_flags(from, flags)?;
+    from.busy_timeout(std::time::Duration::from_secs(5))?;
+    from.pragma_update(None, "query_only", true)?;
+    // Reading holds the moment: without it the copy would begin again with each write of someone else.
+    let moment = from.transaction()?;
+    moment.query_row("SELECT count(*) FROM shards", [], |_| Ok(()))?;
+    let mut to = Connection::open(to)?;
+    {
+        let backup = Backup::new(&moment, &mut to)?;
+        while backup.step(PAGES)? != StepResult::Done {}
+    }
+    // One file, and the views of the original are not those of the copy.
+    to.pragma_update(None, "journal_mode", "delete")?;
+    to.pragma_update(None, "synchronous", "full")?;
+    to.execute("UPDATE meta SET value = randomblob(16) WHERE name = 'id'", [])?;
+    Ok(())
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync(dir: &Path) -> Result<(), Error> {
+    let file = fs::File::open(dir).map_err(|error| fault::system(dir, &error))?;
+    file.sync_all().map_err(|error| fault::system(dir, &error))
+}

@@ -1,0 +1,48 @@
+//! What SQLite says went wrong, in our words.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::Error;
+
+/// An error while reading or opening.
+pub(super) fn read(place: &str, error: &rusqlite::Error) -> Error {
+    let reason = error.to_string();
+    let code = error.sqlite_error_code();
+    let damaged = matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
+    // Something else is in a column than was ever written there.
+    let strange = matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..)
+    );
+    if damaged || strange {
+        Error::Corrupt { place: place.to_owned(), reason }
+    } else {
+        Error::Failed { reason: format!("{place}: {reason}") }
+    }
+}
+
+/// An error while writing. What it leaves open makes the store unusable.
+pub(super) fn write(place: &str, error: &rusqlite::Error) -> Error {
+    let reason = format!("{place}: {error}");
+    match error.sqlite_error_code() {
+        // SQLite has noticed before anything was committed.
+        Some(ErrorCode::DiskFull) => Error::Full { reason },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::Failed { reason: format!("{place}: another program keeps it locked: {error}") }
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            Error::Corrupt { place: place.to_owned(), reason: error.to_string() }
+        }
+        _ => Error::Poisoned { reason },
+    }
+}
+
+/// An error of the file system.
+pub(super) fn system(path: &Path, error: &std::io::Error) -> Error {
+    Error::Failed { reason: format!("{}: {error}", path.display()) }
+}

@@ -1,0 +1,213 @@
+//! The embedded store: a directory with two SQLite databases.
+//!
+//! `log.db` has the log and is the truth: a commit there is one sync of its journal. `views.db` has the
+//! rows derived from it, as tables that people can read, and stands behind at checkpoints. `lock` says
+//! which process has the store open.
+
+mod backup;
+mod fault;
+mod lock;
+mod log;
+mod open;
+mod query;
+mod rows;
+mod views;
+mod wal;
+mod write;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+pub use backup::backup;
+
+use self::{lock::Lock, log::Log, open::Database, views::Views, write::Poison};
+use crate::{
+    Batch, Claim, Deployment, Entry, Error, Fold, Mail, Seq, ShardId, Store,
+    view::{Change, InstanceRow, Page, Query, Row, Table},
+};
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many shards a new store gets. One that is there keeps its own.
+    pub shards: u16,
+    /// Whether to make a store where there is none.
+    pub create: bool,
+    /// The size in bytes beyond which the log may not grow; then it is full.
+    pub log_bytes_max: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { shards: 4, create: true, log_bytes_max: None }
+    }
+}
+
+/// The embedded store.
+#[derive(Debug)]
+pub struct SqliteStore {
+    dir: PathBuf,
+    views: Views,
+    log: Log,
+    // The last to go.
+    _lock: Lock,
+}
+
+impl SqliteStore {
+    /// Opens the store in a directory, or makes it there.
+    pub fn open(dir: impl Into<PathBuf>, options: &Options) -> Result<Self, Error> {
+        let dir = dir.into();
+        let foreign = |reason: &str| Error::Foreign {
+            store: dir.display().to_string(),
+            reason: reason.to_owned(),
+        };
+        let there = dir.join("log.db").exists();
+        if options.create {
+            if !(1..=log::SHARDS_MAX).contains(&options.shards) {
+                let most = log::SHARDS_MAX;
+                let reason = format!("a store has 1 to {most} shards, not {}", options.shards);
+                return Err(Error::BadQuery { reason });
+            }
+            if !there {
+                make_directory(&dir)?;
+            }
+        } else if !there {
+            return Err(foreign("there is no store"));
+        }
+        let lock = Lock::take(&dir)?;
+        let poison = Arc::new(Poison::default());
+        let create = options.create.then_some(options.shards);
+        let log = Log::open(
+            Database::new(&dir, "log.db"),
+            create,
+            options.log_bytes_max,
+            Arc::clone(&poison),
+        )?;
+        let views =
+            Views::open(Database::new(&dir, "views.db"), &log.id, |it| log.last(it), poison)?;
+        backup::sync(&dir)?;
+        Ok(Self { dir, views, log, _lock: lock })
+    }
+}
+
+/// Makes the directory, and its name durable.
+fn make_directory(dir: &Path) -> Result<(), Error> {
+    fs::create_dir_all(dir).map_err(|error| fault::system(dir, &error))?;
+    let whole = dir.canonicalize().map_err(|error| fault::system(dir, &error))?;
+    whole.parent().map_or(Ok(()), backup::sync)
+}
+
+impl Store for SqliteStore {
+    fn shards(&self) -> u16 {
+        self.log.shards()
+    }
+
+    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim, Error> {
+        self.log.claim(shard, owner)
+    }
+
+    fn append(&self, batches: &[Batch]) -> Result<(), Error> {
+        self.log.append(batches)
+    }
+
+    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.log.entries(shard, after, limit)
+    }
+
+    fn last(&self, shard: ShardId) -> Result<Seq, Error> {
+        Ok(self.log.last(shard))
+    }
+
+    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
+        self.log.chain(shard, last, after)
+    }
+
+    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
+        self.log.fold(claim, folds)
+    }
+
+    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
+        self.log.inbox(shard)
+    }
+
+    fn deploy(&self, deployment: &Deployment) -> Result<(), Error> {
+        self.log.deploy(deployment)
+    }
+
+    fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error> {
+        self.log.deployments(after)
+    }
+
+    fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+        self.log.undeploy(keys)
+    }
+
+    fn checkpoint(
+        &self,
+        claim: &Claim,
+        upto: Seq,
+        state: &[u8],
+        changes: &[Change],
+    ) -> Result<(), Error> {
+        self.log.db.read(|it| self.log.check(it, claim))?;
+        if upto > self.log.last(claim.shard) {
+            return Err(Error::NoSuchEntry { shard: claim.shard, seq: upto });
+        }
+        self.views.checkpoint(claim.shard, upto, state, changes)
+    }
+
+    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
+        self.views.checkpointed(shard)
+    }
+
+    fn forget_views(&self) -> Result<(), Error> {
+        self.views.forget()
+    }
+
+    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
+        self.views.instance(id)
+    }
+
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>, Error> {
+        self.views.named(shard, self.shards(), business_id)
+    }
+
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error> {
+        self.views.called(caller, wait)
+    }
+
+    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
+        self.views.snapshot(instance)
+    }
+
+    fn scan(
+        &self,
+        shard: ShardId,
+        table: Table,
+        each: &mut dyn FnMut(Row) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.views.scan(shard, self.shards(), table, each)
+    }
+
+    fn query(&self, query: &Query) -> Result<Page, Error> {
+        query.check()?;
+        self.views.query(query)
+    }
+
+    fn size(&self) -> Result<(u64, u64), Error> {
+        let (log, views) = (self.log.db.size()?, self.views.db.size()?);
+        Ok((log.0 + views.0, log.1 + views.1))
+    }
+
+    fn compact(&self) -> Result<(), Error> {
+        Database::vacuum(&self.log.writer)?;
+        self.views.compact()
+    }
+
+    fn backup(&self, to: &Path) -> Result<(), Error> {
+        backup(&self.dir, to)
+    }
+}

@@ -1,0 +1,186 @@
+//! Opening and making the two databases of a store.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{fault, write::Writer};
+use crate::Error;
+
+/// `TRVN`, by which `file` and we know our databases.
+const APPLICATION: i32 = 0x5452_564e;
+/// The format of both databases.
+const FORMAT: i32 = 1;
+
+/// A database of a store.
+#[derive(Debug)]
+pub(super) struct Database {
+    pub(super) path: PathBuf,
+    readers: Mutex<Vec<Connection>>,
+}
+
+/// What is where a database should be.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    Ours,
+}
+
+impl Database {
+    pub(super) fn new(dir: &Path, name: &str) -> Self {
+        Self { path: dir.join(name), readers: Mutex::default() }
+    }
+
+    /// How errors name it.
+    pub(super) fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    pub(super) fn unreadable(&self, error: &rusqlite::Error) -> Error {
+        fault::read(&self.place(), error)
+    }
+
+    /// A connection for writing, and whether there was anything before.
+    pub(super) fn connect(&self, synchronous: &str) -> Result<(Connection, Found), Error> {
+        let wrong = |error: rusqlite::Error| {
+            if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) {
+                self.foreign("it is not a database")
+            } else {
+                self.unreadable(&error)
+            }
+        };
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(wrong)?;
+        let found = self.look(&connection, wrong)?;
+        let set = || {
+            // These two can only be chosen before there is anything.
+            if found == Found::Nothing {
+                connection.pragma_update(None, "page_size", 4096)?;
+                connection.pragma_update(None, "auto_vacuum", "incremental")?;
+            }
+            connection.pragma_update(None, "journal_mode", "wal")?;
+            connection.pragma_update(None, "synchronous", synchronous)?;
+            connection.pragma_update(None, "trusted_schema", false)?;
+            connection.pragma_update(None, "cell_size_check", true)?;
+            connection.busy_timeout(std::time::Duration::from_secs(5))?;
+            connection.set_prepared_statement_cache_capacity(256);
+            Ok(())
+        };
+        set().map_err(wrong)?;
+        Ok((connection, found))
+    }
+
+    fn look(
+        &self,
+        connection: &Connection,
+        wrong: impl Fn(rusqlite::Error) -> Error + Copy,
+    ) -> Result<Found, Error> {
+        let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get(0));
+        let (application, format): (i32, i32) =
+            (number("application_id").map_err(wrong)?, number("user_version").map_err(wrong)?);
+        if application == APPLICATION && format == FORMAT {
+            return Ok(Found::Ours);
+        }
+        if application == APPLICATION {
+            let reason = format!(
+                "it is in format {format}, and this version knows format {FORMAT}; use a version that knows it"
+            );
+            return Err(self.foreign(&reason));
+        }
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(wrong)?;
+        if application == 0 && tables == 0 {
+            return Ok(Found::Nothing);
+        }
+        Err(self.foreign("it is a database of something else"))
+    }
+
+    fn foreign(&self, reason: &str) -> Error {
+        Error::Foreign { store: self.place(), reason: reason.to_owned() }
+    }
+
+    /// Makes the tables, all or none.
+    pub(super) fn make(&self, connection: &Connection, schema: &str) -> Result<(), Error> {
+        let all = format!(
+            "BEGIN IMMEDIATE; {schema} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        );
+        connection.execute_batch(&all).map_err(|error| fault::write(&self.place(), &error))
+    }
+
+    /// Reads in one transaction, beside whoever writes.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut reader = match pooled {
+            Some(reader) => reader,
+            None => self.reader()?,
+        };
+        let transaction = reader.transaction().map_err(|error| self.unreadable(&error))?;
+        let answer = read(&transaction);
+        transaction.finish().map_err(|error| self.unreadable(&error))?;
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+        answer
+    }
+
+    fn reader(&self) -> Result<Connection, Error> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let open = || {
+            let reader = Connection::open_with_flags(&self.path, flags)?;
+            reader.pragma_update(None, "query_only", true)?;
+            reader.pragma_update(None, "trusted_schema", false)?;
+            reader.pragma_update(None, "cell_size_check", true)?;
+            reader.busy_timeout(std::time::Duration::from_secs(5))?;
+            reader.set_prepared_statement_cache_capacity(64);
+            Ok(reader)
+        };
+        open().map_err(|error| self.unreadable(&error))
+    }
+
+    /// How many bytes it takes, and how many of them nothing uses.
+    pub(super) fn size(&self) -> Result<(u64, u64), Error> {
+        let (page, free) = self.read(|reader| {
+            let number = |name: &str| {
+                reader
+                    .pragma_query_value(None, name, |row| row.get::<_, u64>(0))
+                    .map_err(|error| self.unreadable(&error))
+            };
+            Ok((number("page_size")?, number("freelist_count")?))
+        })?;
+        // Looking is harmless; opening and closing the file would drop SQLite's locks on it.
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |it| it.len());
+        let journal = self.path.with_extension("db-wal");
+        Ok((length(&self.path) + length(&journal), free * page))
+    }
+
+    /// Gives free pages back, a few at a time, so that others can write in between.
+    pub(super) fn vacuum(writer: &Writer) -> Result<(), Error> {
+        loop {
+            let (before, after) = writer.outside(|connection| {
+                let free = || {
+                    connection
+                        .pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0))
+                };
+                let before = free()?;
+                // Each step gives back one page.
+                let mut statement = connection.prepare("PRAGMA incremental_vacuum(1024)")?;
+                let mut rows = statement.query([])?;
+                while rows.next()?.is_some() {}
+                Ok((before, free()?))
+            })?;
+            if after == 0 || after >= before {
+                break;
+            }
+        }
+        writer.outside(|connection| {
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        })
+    }
+}

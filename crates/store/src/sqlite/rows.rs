@@ -1,0 +1,440 @@
+//! Rows of the views as rows of tables that people can read.
+
+use rusqlite::{Statement, params, types::FromSqlError};
+
+use crate::{
+    ShardId,
+    view::{
+        ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, Key, MessageRow,
+        Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, TimerRow, VariableRow,
+    },
+};
+
+/// The instances that have not ended, for indexes and for the queries that are to use them: SQLite must
+/// find the same words in both.
+pub(super) const OPEN: &str = "state IN ('running', 'suspended', 'halted')";
+/// Values that can be looked for by index.
+pub(super) const SHORT: &str = "length(value) <= 200";
+/// How long they are in characters.
+pub(super) const SHORT_MAX: usize = 200;
+
+/// The tables of the views. What has ended costs one row in `instances`, with entries only in the indexes
+/// that have a reason.
+pub(super) fn schema() -> String {
+    format!(
+        "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+         CREATE TABLE checkpoints(shard INTEGER PRIMARY KEY, upto INTEGER NOT NULL, state BLOB NOT NULL);
+         CREATE TABLE snapshots(instance INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
+         CREATE TABLE instances(id INTEGER PRIMARY KEY, business_id TEXT,
+             definition_key INTEGER NOT NULL, definition TEXT NOT NULL, version INTEGER NOT NULL,
+             state TEXT NOT NULL, started INTEGER NOT NULL, ended INTEGER, parent INTEGER,
+             parent_wait INTEGER, root INTEGER NOT NULL, incidents INTEGER NOT NULL,
+             last INTEGER NOT NULL, reason TEXT, result TEXT);
+         CREATE INDEX instances_open ON instances(id) WHERE {OPEN};
+         CREATE INDEX instances_open_by_definition ON instances(definition, id) WHERE {OPEN};
+         CREATE INDEX instances_by_business_id ON instances(business_id, id)
+             WHERE business_id IS NOT NULL;
+         CREATE INDEX instances_by_parent ON instances(parent, parent_wait) WHERE parent IS NOT NULL;
+         CREATE INDEX instances_by_root ON instances(root) WHERE parent IS NOT NULL;
+         CREATE INDEX instances_by_end ON instances(ended) WHERE ended IS NOT NULL;
+         CREATE INDEX instances_with_incidents ON instances(id) WHERE incidents > 0;
+         CREATE TABLE elements(instance INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL,
+             label TEXT, state TEXT NOT NULL, scope INTEGER, since INTEGER NOT NULL,
+             PRIMARY KEY(instance, token)) WITHOUT ROWID;
+         CREATE INDEX elements_by_element ON elements(element, instance);
+         CREATE TABLE variables(instance INTEGER NOT NULL, layer INTEGER NOT NULL, name TEXT NOT NULL,
+             value TEXT NOT NULL, PRIMARY KEY(instance, layer, name)) WITHOUT ROWID;
+         CREATE INDEX variables_by_value ON variables(name, value) WHERE {SHORT};
+         CREATE TABLE jobs(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL,
+             element TEXT NOT NULL, job_type TEXT NOT NULL, state TEXT NOT NULL,
+             retries INTEGER NOT NULL, priority INTEGER NOT NULL, until INTEGER, worker TEXT,
+             headers TEXT NOT NULL, created INTEGER NOT NULL,
+             PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+         CREATE INDEX jobs_by_type ON jobs(job_type, instance, wait);
+         CREATE TABLE tasks(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL,
+             element TEXT NOT NULL, label TEXT, assignee TEXT, candidate_users TEXT NOT NULL,
+             candidate_groups TEXT NOT NULL, due INTEGER, follow_up INTEGER,
+             priority INTEGER NOT NULL, form TEXT, fields TEXT NOT NULL, created INTEGER NOT NULL,
+             PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+         CREATE INDEX tasks_by_assignee ON tasks(assignee, instance, wait);
+         CREATE INDEX tasks_by_due ON tasks(due) WHERE due IS NOT NULL;
+         CREATE TABLE timers(instance INTEGER NOT NULL, wait INTEGER NOT NULL, definition TEXT NOT NULL,
+             element TEXT NOT NULL, due INTEGER NOT NULL, body BLOB NOT NULL,
+             PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+         CREATE INDEX timers_by_due ON timers(due);
+         CREATE TABLE subscriptions(instance INTEGER NOT NULL, wait INTEGER NOT NULL,
+             keeper INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, element TEXT NOT NULL,
+             correlation TEXT NOT NULL, body BLOB NOT NULL, created INTEGER NOT NULL,
+             PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+         CREATE INDEX subscriptions_by_name ON subscriptions(name, instance, wait);
+         CREATE TABLE incidents(instance INTEGER NOT NULL, token INTEGER NOT NULL,
+             element TEXT NOT NULL, kind TEXT NOT NULL, code TEXT, message TEXT NOT NULL,
+             since INTEGER NOT NULL, PRIMARY KEY(instance, token)) WITHOUT ROWID;
+         CREATE TABLE messages(id INTEGER PRIMARY KEY, name TEXT NOT NULL, message_id TEXT,
+             correlation TEXT NOT NULL, body BLOB NOT NULL, published INTEGER NOT NULL,
+             expires INTEGER);
+         CREATE INDEX messages_by_name ON messages(name, id);"
+    )
+}
+
+/// The columns of a table, in the order in which they are written and read here.
+pub(super) fn columns(table: Table) -> &'static [&'static str] {
+    match table {
+        Table::Instances => &[
+            "id",
+            "business_id",
+            "definition_key",
+            "definition",
+            "version",
+            "state",
+            "started",
+            "ended",
+            "parent",
+            "parent_wait",
+            "root",
+            "incidents",
+            "last",
+            "reason",
+            "result",
+        ],
+        Table::Elements => &["instance", "token", "element", "label", "state", "scope", "since"],
+        Table::Variables => &["instance", "layer", "name", "value"],
+        Table::Jobs => &[
+            "instance", "wait", "token", "element", "job_type", "state", "retries", "priority",
+            "until", "worker", "headers", "created",
+        ],
+        Table::Tasks => &[
+            "instance",
+            "wait",
+            "token",
+            "element",
+            "label",
+            "assignee",
+            "candidate_users",
+            "candidate_groups",
+            "due",
+            "follow_up",
+            "priority",
+            "form",
+            "fields",
+            "created",
+        ],
+        Table::Timers => &["instance", "wait", "definition", "element", "due", "body"],
+        Table::Subscriptions => &[
+            "instance",
+            "wait",
+            "keeper",
+            "kind",
+            "name",
+            "element",
+            "correlation",
+            "body",
+            "created",
+        ],
+        Table::Incidents => &["instance", "token", "element", "kind", "code", "message", "since"],
+        Table::Messages => {
+            &["id", "name", "message_id", "correlation", "body", "published", "expires"]
+        }
+    }
+}
+
+/// The columns that make up the key, in its order.
+pub(super) fn key_columns(table: Table) -> &'static [&'static str] {
+    let count = match table {
+        Table::Instances | Table::Messages => 1,
+        Table::Variables => 3,
+        Table::Elements
+        | Table::Jobs
+        | Table::Tasks
+        | Table::Timers
+        | Table::Subscriptions
+        | Table::Incidents => 2,
+    };
+    &columns(table)[..count]
+}
+
+/// The values of a key, for as many columns as it has in the table.
+pub(super) fn key_values(table: Table, key: &Key) -> Vec<rusqlite::types::Value> {
+    // What is greater than any number was never written.
+    let number = |it: u64| rusqlite::types::Value::Integer(i64::try_from(it).unwrap_or(i64::MAX));
+    let name = rusqlite::types::Value::Text(key.name.to_string());
+    let mut values = vec![number(key.instance), number(key.number), name];
+    values.truncate(key_columns(table).len());
+    values
+}
+
+/// Which rows belong to a shard: an expression over `?1`, the shard, and `?2`, how many there are.
+pub(super) fn of_shard(table: Table) -> &'static str {
+    match table {
+        Table::Instances | Table::Messages => "id % ?2 = ?1",
+        Table::Subscriptions => "keeper = ?1 AND ?2 > 0",
+        Table::Timers => "iif(instance = 0, wait, instance) % ?2 = ?1",
+        Table::Elements | Table::Variables | Table::Jobs | Table::Tasks | Table::Incidents => {
+            "instance % ?2 = ?1"
+        }
+    }
+}
+
+/// Writes a row by a statement with a parameter for each column.
+pub(super) fn put(statement: &mut Statement<'_>, row: &Row) -> rusqlite::Result<usize> {
+    match row {
+        Row::Instance(it) => statement.execute(params![
+            it.id,
+            it.business_id,
+            it.definition_key,
+            it.definition,
+            it.version,
+            instance_state(it.state),
+            it.started,
+            it.ended,
+            it.parent.map(|(id, _)| id),
+            it.parent.map(|(_, wait)| wait),
+            it.root,
+            it.incidents,
+            it.last,
+            it.reason,
+            it.result,
+        ]),
+        Row::Element(it) => statement.execute(params![
+            it.instance,
+            it.token,
+            it.element,
+            it.label,
+            it.state,
+            it.scope,
+            it.since,
+        ]),
+        Row::Variable(it) => statement.execute(params![it.instance, it.layer, it.name, it.value]),
+        Row::Job(it) => statement.execute(params![
+            it.instance,
+            it.wait,
+            it.token,
+            it.element,
+            it.job_type,
+            job_state(it.state),
+            it.retries,
+            it.priority,
+            it.until,
+            it.worker,
+            it.headers,
+            it.created,
+        ]),
+        Row::Task(it) => statement.execute(params![
+            it.instance,
+            it.wait,
+            it.token,
+            it.element,
+            it.label,
+            it.assignee,
+            it.candidate_users,
+            it.candidate_groups,
+            it.due,
+            it.follow_up,
+            it.priority,
+            it.form,
+            it.fields,
+            it.created,
+        ]),
+        Row::Timer(it) => statement.execute(params![
+            it.instance,
+            it.wait,
+            it.definition,
+            it.element,
+            it.due,
+            it.body,
+        ]),
+        Row::Subscription(it) => statement.execute(params![
+            it.instance,
+            it.wait,
+            it.keeper.0,
+            kind(it.kind),
+            it.name,
+            it.element,
+            it.correlation,
+            it.body,
+            it.created,
+        ]),
+        Row::Incident(it) => statement.execute(params![
+            it.instance,
+            it.token,
+            it.element,
+            it.kind,
+            it.code,
+            it.message,
+            it.since,
+        ]),
+        Row::Message(it) => statement.execute(params![
+            it.id,
+            it.name,
+            it.message_id,
+            it.correlation,
+            it.body,
+            it.published,
+            it.expires,
+        ]),
+    }
+}
+
+/// Reads a row of all columns.
+pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok(match table {
+        Table::Instances => Row::Instance(instance(row)?),
+        Table::Elements => Row::Element(ElementRow {
+            instance: row.get(0)?,
+            token: row.get(1)?,
+            element: row.get(2)?,
+            label: row.get(3)?,
+            state: row.get(4)?,
+            scope: row.get(5)?,
+            since: row.get(6)?,
+        }),
+        Table::Variables => Row::Variable(VariableRow {
+            instance: row.get(0)?,
+            layer: row.get(1)?,
+            name: row.get(2)?,
+            value: row.get(3)?,
+        }),
+        Table::Jobs => Row::Job(JobRow {
+            instance: row.get(0)?,
+            wait: row.get(1)?,
+            token: row.get(2)?,
+            element: row.get(3)?,
+            job_type: row.get(4)?,
+            state: word(row, 5, &JOB_STATES, job_state)?,
+            retries: row.get(6)?,
+            priority: row.get(7)?,
+            until: row.get(8)?,
+            worker: row.get(9)?,
+            headers: row.get(10)?,
+            created: row.get(11)?,
+        }),
+        Table::Tasks => Row::Task(TaskRow {
+            instance: row.get(0)?,
+            wait: row.get(1)?,
+            token: row.get(2)?,
+            element: row.get(3)?,
+            label: row.get(4)?,
+            assignee: row.get(5)?,
+            candidate_users: row.get(6)?,
+            candidate_groups: row.get(7)?,
+            due: row.get(8)?,
+            follow_up: row.get(9)?,
+            priority: row.get(10)?,
+            form: row.get(11)?,
+            fields: row.get(12)?,
+            created: row.get(13)?,
+        }),
+        Table::Timers => Row::Timer(TimerRow {
+            instance: row.get(0)?,
+            wait: row.get(1)?,
+            definition: row.get(2)?,
+            element: row.get(3)?,
+            due: row.get(4)?,
+            body: row.get(5)?,
+        }),
+        Table::Subscriptions => Row::Subscription(SubscriptionRow {
+            instance: row.get(0)?,
+            wait: row.get(1)?,
+            keeper: ShardId(row.get(2)?),
+            kind: word(row, 3, &KINDS, kind)?,
+            name: row.get(4)?,
+            element: row.get(5)?,
+            correlation: row.get(6)?,
+            body: row.get(7)?,
+            created: row.get(8)?,
+        }),
+        Table::Incidents => Row::Incident(IncidentRow {
+            instance: row.get(0)?,
+            token: row.get(1)?,
+            element: row.get(2)?,
+            kind: row.get(3)?,
+            code: row.get(4)?,
+            message: row.get(5)?,
+            since: row.get(6)?,
+        }),
+        Table::Messages => Row::Message(MessageRow {
+            id: row.get(0)?,
+            name: row.get(1)?,
+            message_id: row.get(2)?,
+            correlation: row.get(3)?,
+            body: row.get(4)?,
+            published: row.get(5)?,
+            expires: row.get(6)?,
+        }),
+    })
+}
+
+/// Reads a row of `instances`.
+pub(super) fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
+    let parent: Option<u64> = row.get(8)?;
+    let wait: Option<u64> = row.get(9)?;
+    Ok(InstanceRow {
+        id: row.get(0)?,
+        business_id: row.get(1)?,
+        definition_key: row.get(2)?,
+        definition: row.get(3)?,
+        version: row.get(4)?,
+        state: word(row, 5, &INSTANCE_STATES, instance_state)?,
+        started: row.get(6)?,
+        ended: row.get(7)?,
+        parent: parent.zip(wait),
+        root: row.get(10)?,
+        incidents: row.get(11)?,
+        last: row.get(12)?,
+        reason: row.get(13)?,
+        result: row.get(14)?,
+    })
+}
+
+const INSTANCE_STATES: [InstanceState; 6] = [
+    InstanceState::Running,
+    InstanceState::Suspended,
+    InstanceState::Halted,
+    InstanceState::Completed,
+    InstanceState::Failed,
+    InstanceState::Cancelled,
+];
+const JOB_STATES: [JobState; 3] = [JobState::Available, JobState::Leased, JobState::Failed];
+const KINDS: [SubscriptionKind; 2] = [SubscriptionKind::Message, SubscriptionKind::Signal];
+
+pub(super) fn instance_state(state: InstanceState) -> &'static str {
+    match state {
+        InstanceState::Running => "running",
+        InstanceState::Suspended => "suspended",
+        InstanceState::Halted => "halted",
+        InstanceState::Completed => "completed",
+        InstanceState::Failed => "failed",
+        InstanceState::Cancelled => "cancelled",
+    }
+}
+
+pub(super) fn job_state(state: JobState) -> &'static str {
+    match state {
+        JobState::Available => "available",
+        JobState::Leased => "leased",
+        JobState::Failed => "failed",
+    }
+}
+
+pub(super) fn kind(kind: SubscriptionKind) -> &'static str {
+    match kind {
+        SubscriptionKind::Message => "message",
+        SubscriptionKind::Signal => "signal",
+    }
+}
+
+/// The value that is written with the word in a column.
+fn word<T: Copy>(
+    row: &rusqlite::Row<'_>,
+    column: usize,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> rusqlite::Result<T> {
+    let cell = row.get_ref(column)?;
+    let wrong = |error: FromSqlError| {
+        let error = Box::new(error);
+        rusqlite::Error::FromSqlConversionFailure(column, cell.data_type(), error)
+    };
+    let text = cell.as_str().map_err(wrong)?;
+    all.iter().copied().find(|it| name(*it) == text).ok_or_else(|| wrong(FromSqlError::InvalidType))
+}

@@ -1,0 +1,281 @@
+//! The views, in `views.db`: they stand behind the log and can be made again from it.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
+
+use super::{
+    open::{Database, Found},
+    query, rows,
+    write::{Poison, Writer},
+};
+use crate::{
+    Error, Seq, ShardId,
+    view::{Change, Cursor, InstanceRow, Page, Query, Row, Table},
+};
+
+/// The views of all shards.
+#[derive(Debug)]
+pub(super) struct Views {
+    writer: Writer,
+    pub(super) db: Database,
+    put: Vec<(Table, String)>,
+}
+
+const TABLES: [Table; 9] = [
+    Table::Instances,
+    Table::Elements,
+    Table::Variables,
+    Table::Jobs,
+    Table::Tasks,
+    Table::Timers,
+    Table::Subscriptions,
+    Table::Incidents,
+    Table::Messages,
+];
+
+impl Views {
+    /// Opens the views that belong to this log; makes them where there are none that do.
+    pub(super) fn open(
+        db: Database,
+        log: &[u8],
+        ends: impl Fn(ShardId) -> Seq,
+        poison: Arc<Poison>,
+    ) -> Result<Self, Error> {
+        if let Some(connection) = usable(&db, log, ends) {
+            return Ok(Self::new(connection, db, poison));
+        }
+        // They are derived: those of another log, of another version or damaged ones are made again.
+        for extension in ["db", "db-wal", "db-shm"] {
+            let path = db.path.with_extension(extension);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(super::fault::system(&path, &error));
+                }
+                _ => {}
+            }
+        }
+        // In this order after a crash: some checkpoint, and what was before it.
+        let (connection, _) = db.connect("normal")?;
+        db.make(&connection, &rows::schema())?;
+        connection
+            .execute("INSERT INTO meta VALUES('log', ?1)", [log])
+            .map_err(|error| super::fault::write(&db.place(), &error))?;
+        Ok(Self::new(connection, db, poison))
+    }
+
+    fn new(connection: Connection, db: Database, poison: Arc<Poison>) -> Self {
+        let put = TABLES
+            .into_iter()
+            .map(|table| {
+                let names = rows::columns(table);
+                let places: Vec<String> = (1..=names.len()).map(|it| format!("?{it}")).collect();
+                let (names, places) = (names.join(", "), places.join(", "));
+                (table, format!("INSERT OR REPLACE INTO {table}({names}) VALUES({places})"))
+            })
+            .collect();
+        Self { writer: Writer::new(connection, db.place(), poison), db, put }
+    }
+
+    fn failed(&self, error: &rusqlite::Error) -> Error {
+        self.writer.fault(error)
+    }
+
+    pub(super) fn checkpoint(
+        &self,
+        shard: ShardId,
+        upto: Seq,
+        state: &[u8],
+        changes: &[Change],
+    ) -> Result<(), Error> {
+        self.writer.write(("checkpoint.changed", "checkpoint.committed"), |it| {
+            let all = || {
+                for change in changes {
+                    self.change(it, change)?;
+                }
+                it.prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES(?1, ?2, ?3)")?
+                    .execute(params![shard.0, upto, state])
+            };
+            all().map(drop).map_err(|error| self.failed(&error))
+        })
+    }
+
+    fn change(&self, connection: &Connection, change: &Change) -> rusqlite::Result<()> {
+        match change {
+            Change::Put(row) => {
+                let table = row.table();
+                let (_, sql) =
+                    self.put.iter().find(|(it, _)| *it == table).expect("every table has one");
+                rows::put(&mut *connection.prepare_cached(sql)?, row)?;
+            }
+            Change::Delete(table, key) => {
+                let names = rows::key_columns(*table).iter().enumerate();
+                let terms: Vec<String> =
+                    names.map(|(at, name)| format!("{name} = ?{}", at + 1)).collect();
+                let sql = format!("DELETE FROM {table} WHERE {}", terms.join(" AND "));
+                let values = rows::key_values(*table, key);
+                connection.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+            }
+            Change::DeleteLayer(instance, layer) => {
+                connection
+                    .prepare_cached("DELETE FROM variables WHERE instance = ?1 AND layer = ?2")?
+                    .execute([instance, layer])?;
+            }
+            Change::Clear(instance) => clear(connection, *instance)?,
+            Change::Remove(instance) => {
+                clear(connection, *instance)?;
+                connection
+                    .prepare_cached("DELETE FROM instances WHERE id = ?1")?
+                    .execute([instance])?;
+            }
+            Change::Snapshot { instance, seq, body } => {
+                connection
+                    .prepare_cached("INSERT OR REPLACE INTO snapshots VALUES(?1, ?2, ?3)")?
+                    .execute(params![instance, seq, body])?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
+        let found = self.one(
+            "SELECT upto, state FROM checkpoints WHERE shard = ?1",
+            [u64::from(shard.0)],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        Ok(found.unwrap_or_default())
+    }
+
+    pub(super) fn forget(&self) -> Result<(), Error> {
+        self.writer.write(("checkpoint.changed", "checkpoint.committed"), |it| {
+            let all = TABLES.map(|table| format!("DELETE FROM {table};")).concat();
+            let sql = format!("DELETE FROM checkpoints; DELETE FROM snapshots; {all}");
+            it.execute_batch(&sql).map_err(|error| self.failed(&error))
+        })
+    }
+
+    pub(super) fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
+        self.one(&instances("id = ?1"), [id], rows::instance)
+    }
+
+    pub(super) fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error> {
+        self.one(&instances("parent = ?1 AND parent_wait = ?2"), [caller, wait], rows::instance)
+    }
+
+    pub(super) fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
+        let sql = "SELECT seq, body FROM snapshots WHERE instance = ?1";
+        self.one(sql, [instance], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    fn one<T, const N: usize>(
+        &self,
+        sql: &str,
+        numbers: [u64; N],
+        read: fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, Error> {
+        // What is greater than any number was never written.
+        let numbers = numbers.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+        self.db.read(|it| {
+            it.prepare_cached(sql)
+                .and_then(|mut it| it.query_row(params_from_iter(numbers), read).optional())
+                .map_err(|error| self.db.unreadable(&error))
+        })
+    }
+
+    pub(super) fn named(
+        &self,
+        shard: ShardId,
+        shards: u16,
+        business_id: &str,
+    ) -> Result<Vec<InstanceRow>, Error> {
+        let sql = instances("business_id = ?1 AND id % ?2 = ?3 ORDER BY id DESC");
+        self.db.read(|it| {
+            it.prepare_cached(&sql)
+                .and_then(|mut it| {
+                    it.query_map(params![business_id, shards, shard.0], rows::instance)?.collect()
+                })
+                .map_err(|error| self.db.unreadable(&error))
+        })
+    }
+
+    pub(super) fn scan(
+        &self,
+        shard: ShardId,
+        shards: u16,
+        table: Table,
+        each: &mut dyn FnMut(Row) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let sql = format!(
+            "SELECT {} FROM {table} WHERE {} ORDER BY {}",
+            rows::columns(table).join(", "),
+            rows::of_shard(table),
+            rows::key_columns(table).join(", "),
+        );
+        self.db.read(|it| {
+            let failed = |error: rusqlite::Error| self.db.unreadable(&error);
+            let mut statement = it.prepare_cached(&sql).map_err(failed)?;
+            let mut found = statement.query([shard.0, shards]).map_err(failed)?;
+            while let Some(row) = found.next().map_err(failed)? {
+                each(rows::read(table, row).map_err(failed)?)?;
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn query(&self, query: &Query) -> Result<Page, Error> {
+        let sql = query::of(query);
+        let mut rows: Vec<Row> = self.db.read(|it| {
+            it.prepare_cached(&sql.text)
+                .and_then(|mut it| {
+                    let read = |row: &rusqlite::Row<'_>| rows::read(query.table, row);
+                    it.query_map(params_from_iter(sql.values), read)?.collect()
+                })
+                .map_err(|error| self.db.unreadable(&error))
+        })?;
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let next = rows.last().filter(|_| more).map(|row| Cursor(row.key()));
+        Ok(Page { rows, next })
+    }
+
+    pub(super) fn compact(&self) -> Result<(), Error> {
+        Database::vacuum(&self.writer)
+    }
+}
+
+/// A connection to the views that are there, where they belong to this log and do not go beyond it.
+fn usable(db: &Database, log: &[u8], ends: impl Fn(ShardId) -> Seq) -> Option<Connection> {
+    let (connection, found) = db.connect("normal").ok()?;
+    if found != Found::Ours {
+        return None;
+    }
+    let of: Vec<u8> = connection
+        .query_row("SELECT value FROM meta WHERE name = 'log'", [], |row| row.get(0))
+        .ok()?;
+    let upto: Vec<(u16, Seq)> = connection
+        .prepare("SELECT shard, upto FROM checkpoints")
+        .ok()?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .ok()?
+        .collect::<rusqlite::Result<_>>()
+        .ok()?;
+    let behind = upto.iter().all(|(shard, upto)| *upto <= ends(ShardId(*shard)));
+    (of == log && behind).then_some(connection)
+}
+
+fn instances(condition: &str) -> String {
+    format!(
+        "SELECT {} FROM instances WHERE {condition}",
+        rows::columns(Table::Instances).join(", ")
+    )
+}
+
+fn clear(connection: &Connection, instance: u64) -> rusqlite::Result<()> {
+    for table in Table::OF_INSTANCES {
+        let sql = format!("DELETE FROM {table} WHERE instance = ?1");
+        connection.prepare_cached(&sql)?.execute([instance])?;
+    }
+    connection.prepare_cached("DELETE FROM snapshots WHERE instance = ?1")?.execute([instance])?;
+    Ok(())
+}

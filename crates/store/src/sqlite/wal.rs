@@ -1,0 +1,145 @@
+//! Keeping the log's journal short without making anyone wait.
+//!
+//! SQLite writes to its journal (`log.db-wal`) and moves what is there into the database from time to
+//! time; the journal can be written from its beginning again only once all of it has been moved. A
+//! thread does the bulk of that beside the writer. The writer moves the little that came meanwhile,
+//! before its next transaction, so that it goes on at the journal's beginning: overwriting is several times
+//! faster to sync than growing.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI32, AtomicU8, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::JoinHandle,
+};
+
+use rusqlite::Connection;
+
+use super::{fault, write::Poison};
+use crate::{Error, crash_point};
+
+/// The length in pages at which the journal is moved.
+const PAGES_MAX: i32 = 4096;
+/// How many pages may be left for the writer to move.
+const REST_MAX: i32 = 128;
+
+const IDLE: u8 = 0;
+const MOVING: u8 = 1;
+const MOVED: u8 = 2;
+
+/// The journal of one database.
+#[derive(Debug)]
+pub(super) struct Wal {
+    state: Arc<AtomicU8>,
+    /// How many pages it has after the latest commit.
+    length: Arc<AtomicI32>,
+    /// The length at which it is moved next.
+    limit: AtomicI32,
+    wake: Option<Sender<()>>,
+    mover: Option<JoinHandle<()>>,
+}
+
+impl Wal {
+    /// Looks after the journal that `writer` writes; `mover` is another connection to the same database.
+    pub(super) fn new(
+        writer: &mut Connection,
+        mover: Connection,
+        place: String,
+        poison: Arc<Poison>,
+    ) -> Result<Self, Error> {
+        let failed = |error: rusqlite::Error| fault::read(&place, &error);
+        for connection in [&*writer, &mover] {
+            connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
+        }
+        let length = Arc::new(AtomicI32::new(0));
+        let told = Arc::clone(&length);
+        let hook = move |_: &mut rusqlite::hooks::Wal, pages| {
+            told.store(pages, Ordering::Relaxed);
+            Ok(())
+        };
+        writer.wal_hook(Some(hook)).map_err(failed)?;
+        let state = Arc::new(AtomicU8::new(IDLE));
+        let (wake, woken) = channel();
+        let shared = Arc::clone(&state);
+        let mover = std::thread::Builder::new()
+            .name(String::from("travertine-wal"))
+            .spawn(move || move_when_woken(&mover, &woken, &shared, &place, &poison))
+            .map_err(|error| Error::Failed { reason: format!("no thread: {error}") })?;
+        let limit = AtomicI32::new(PAGES_MAX);
+        Ok(Self { state, length, limit, wake: Some(wake), mover: Some(mover) })
+    }
+
+    /// Moves what is left, where the thread has done its part. To be called outside a transaction.
+    pub(super) fn finish(&self, writer: &Connection) -> rusqlite::Result<()> {
+        if self.state.load(Ordering::Acquire) != MOVED {
+            return Ok(());
+        }
+        crash_point("wal.finish");
+        let (length, moved) = move_pages(writer)?;
+        crash_point("wal.finished");
+        // Someone may be reading what is at the end. Then it must grow for a while.
+        let limit = if length == moved { PAGES_MAX } else { length.saturating_add(PAGES_MAX) };
+        self.limit.store(limit, Ordering::Relaxed);
+        self.state.store(IDLE, Ordering::Release);
+        Ok(())
+    }
+
+    /// Wakes the thread where the latest commit asks for it.
+    pub(super) fn committed(&self) {
+        let long = self.length.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed);
+        let idle = || {
+            let set = (IDLE, MOVING, Ordering::AcqRel, Ordering::Relaxed);
+            self.state.compare_exchange(set.0, set.1, set.2, set.3).is_ok()
+        };
+        if long
+            && idle()
+            && let Some(wake) = &self.wake
+        {
+            // The thread ends only when it has failed, which the next write is told.
+            let _ = wake.send(());
+        }
+    }
+}
+
+impl Drop for Wal {
+    fn drop(&mut self) {
+        drop(self.wake.take());
+        if let Some(mover) = self.mover.take() {
+            // It has nothing to tell: what failed there is in the poison.
+            drop(mover.join());
+        }
+    }
+}
+
+fn move_when_woken(
+    mover: &Connection,
+    woken: &Receiver<()>,
+    state: &AtomicU8,
+    place: &str,
+    poison: &Poison,
+) {
+    while woken.recv().is_ok() {
+        crash_point("wal.behind");
+        // While it moves, more comes; each round leaves less.
+        for _ in 0..4 {
+            match move_pages(mover) {
+                Ok((length, moved)) if length - moved > REST_MAX => {}
+                Ok(_) => break,
+                Err(error) => {
+                    let reason = format!("{place}: {error}");
+                    drop(poison.note(Error::Poisoned { reason }));
+                    return;
+                }
+            }
+        }
+        state.store(MOVED, Ordering::Release);
+    }
+}
+
+/// Moves what nobody reads, and answers with the journal's length and how much of it was moved so far.
+fn move_pages(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
+    let mut statement = connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
+    statement.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))
+}
