@@ -4,6 +4,7 @@ pub mod block;
 pub mod cases;
 pub mod clock;
 pub mod oracle;
+pub mod store_suite;
 pub mod tck;
 
 mod scenario;

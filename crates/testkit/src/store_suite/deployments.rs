@@ -1,0 +1,118 @@
+//! Promises about deployments.
+
+use travertine_expr::Name;
+use travertine_store::{Deployed, Deployment, Error, Resource, Store};
+
+use super::Promise;
+
+pub(super) const PROMISES: &[Promise] = &[
+    ("deployments are read back in order", reads_back),
+    ("a deployment with anything used already is refused whole", conflicts),
+    ("removing takes away what nothing needs, and keeps numbers taken", removes),
+    ("removing what is not there is fine", removes_nothing),
+];
+
+fn deployed(key: u64, id: &str, version: u32, resource: u32) -> Deployed {
+    Deployed { key, id: Name::from(id), version, tag: None, resource, removed: false }
+}
+
+fn file(name: &str) -> Resource {
+    Resource { name: name.to_owned(), body: format!("<{name}/>").into_bytes() }
+}
+
+fn two() -> [Deployment; 2] {
+    let first = Deployment {
+        number: 1,
+        at: 100,
+        resources: vec![file("a"), file("form"), file("b")],
+        definitions: vec![
+            deployed(1, "order", 1, 0),
+            Deployed { tag: Some(Name::from("stable")), ..deployed(2, "refund", 1, 2) },
+            deployed(3, "return", 1, 2),
+        ],
+    };
+    let second = Deployment {
+        number: 2,
+        at: 200,
+        resources: vec![file("c")],
+        definitions: vec![deployed(4, "order", 2, 0)],
+    };
+    [first, second]
+}
+
+fn deploy_two(store: &dyn Store) -> [Deployment; 2] {
+    let both = two();
+    for it in &both {
+        store.deploy(it).unwrap();
+    }
+    both
+}
+
+fn reads_back(store: &dyn Store) {
+    let both = deploy_two(store);
+    assert_eq!(store.deployments(0).unwrap(), both);
+    assert_eq!(store.deployments(1).unwrap(), both[1..]);
+    assert_eq!(store.deployments(2).unwrap(), []);
+    assert_eq!(store.deployments(u64::MAX).unwrap(), []);
+}
+
+fn conflicts(store: &dyn Store) {
+    let both = deploy_two(store);
+    let new = |number, definitions: &[Deployed]| Deployment {
+        number,
+        at: 300,
+        resources: vec![file("d")],
+        definitions: definitions.to_vec(),
+    };
+    for wrong in [
+        new(2, &[deployed(9, "other", 1, 0)]),
+        new(3, &[deployed(9, "other", 1, 0), deployed(4, "another", 1, 0)]),
+        new(3, &[deployed(9, "other", 1, 0), deployed(10, "order", 2, 0)]),
+        new(3, &[deployed(9, "other", 1, 0), deployed(9, "another", 1, 0)]),
+        new(3, &[deployed(9, "other", 1, 0), deployed(10, "other", 1, 0)]),
+    ] {
+        let refused = store.deploy(&wrong);
+        assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
+    }
+    assert_eq!(store.deployments(0).unwrap(), both);
+    store.deploy(&new(3, &[deployed(9, "order", 3, 0)])).unwrap();
+}
+
+fn removes(store: &dyn Store) {
+    let [mut first, mut second] = deploy_two(store);
+    let gone = |it: &mut Deployed| {
+        it.removed = true;
+        it.resource = 0;
+    };
+    // The file that another definition is in stays.
+    store.undeploy(&[2]).unwrap();
+    gone(&mut first.definitions[1]);
+    assert_eq!(store.deployments(0).unwrap(), [first.clone(), second.clone()]);
+    // A file that nothing is in any more goes, and positions follow; others may still be needed.
+    store.undeploy(&[1, 4]).unwrap();
+    gone(&mut first.definitions[0]);
+    first.resources.remove(0);
+    first.definitions[2].resource = 1;
+    gone(&mut second.definitions[0]);
+    second.resources.clear();
+    assert_eq!(store.deployments(0).unwrap(), [first.clone(), second.clone()]);
+    // With the last definition all files go.
+    store.undeploy(&[3]).unwrap();
+    gone(&mut first.definitions[2]);
+    first.resources.clear();
+    assert_eq!(store.deployments(0).unwrap(), [first, second]);
+    let again = Deployment {
+        number: 3,
+        at: 300,
+        resources: vec![file("c")],
+        definitions: vec![deployed(5, "order", 2, 0)],
+    };
+    assert!(matches!(store.deploy(&again), Err(Error::Conflict { .. })));
+}
+
+fn removes_nothing(store: &dyn Store) {
+    let both = deploy_two(store);
+    store.undeploy(&[]).unwrap();
+    store.undeploy(&[77, u64::MAX]).unwrap();
+    assert_eq!(store.deployments(0).unwrap(), both);
+}

@@ -1,0 +1,139 @@
+//! A row of every table, to be changed where a test asks for something special.
+
+use travertine_expr::Name;
+use travertine_store::{
+    ShardId,
+    view::{
+        ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow,
+        SubscriptionKind, SubscriptionRow, TaskRow, TimerRow, VariableRow,
+    },
+};
+
+/// A running instance.
+pub fn instance(id: u64) -> InstanceRow {
+    InstanceRow {
+        id,
+        business_id: None,
+        definition_key: 1,
+        definition: Name::from("order"),
+        version: 1,
+        state: InstanceState::Running,
+        started: 100,
+        ended: None,
+        parent: None,
+        root: id,
+        incidents: 0,
+        reason: None,
+        result: None,
+        last: 1,
+    }
+}
+
+/// A token that waits.
+pub fn element(instance: u64, token: u64) -> ElementRow {
+    ElementRow {
+        instance,
+        token,
+        element: Name::from("charge"),
+        label: Some(Name::from("Charge the card")),
+        state: Name::from("waiting"),
+        scope: None,
+        since: 100,
+    }
+}
+
+/// A variable of the process.
+pub fn variable(instance: u64, name: &str, value: &str) -> VariableRow {
+    VariableRow { instance, layer: 1, name: Name::from(name), value: Name::from(value) }
+}
+
+/// A job that a worker may have.
+pub fn job(instance: u64, wait: u64) -> JobRow {
+    JobRow {
+        instance,
+        wait,
+        token: 2,
+        element: Name::from("charge"),
+        job_type: Name::from("payment"),
+        state: JobState::Available,
+        retries: 3,
+        priority: 0,
+        until: None,
+        worker: None,
+        headers: Name::from("{}"),
+        created: 100,
+    }
+}
+
+/// A task that nobody has.
+pub fn task(instance: u64, wait: u64) -> TaskRow {
+    TaskRow {
+        instance,
+        wait,
+        token: 2,
+        element: Name::from("approve"),
+        label: None,
+        assignee: None,
+        candidate_users: Name::from("[]"),
+        candidate_groups: Name::from("[]"),
+        due: None,
+        follow_up: None,
+        priority: 50,
+        form: None,
+        fields: Name::from("{}"),
+        created: 100,
+    }
+}
+
+/// A timer of an instance.
+pub fn timer(instance: u64, wait: u64, due: i64) -> TimerRow {
+    TimerRow {
+        instance,
+        wait,
+        definition: Name::from("order"),
+        element: Name::from("late"),
+        due,
+        body: Vec::new(),
+    }
+}
+
+/// A subscription to messages.
+pub fn subscription(instance: u64, wait: u64, keeper: u16) -> SubscriptionRow {
+    SubscriptionRow {
+        instance,
+        wait,
+        keeper: ShardId(keeper),
+        kind: SubscriptionKind::Message,
+        name: Name::from("paid"),
+        element: Name::from("receive"),
+        correlation: Name::from(r#"{"order":1}"#),
+        body: vec![1, 2],
+        created: 100,
+    }
+}
+
+/// An incident.
+pub fn incident(instance: u64, token: u64) -> IncidentRow {
+    IncidentRow {
+        instance,
+        token,
+        element: Name::from("charge"),
+        kind: Name::from("work"),
+        code: None,
+        message: Name::from("no answer"),
+        since: 100,
+    }
+}
+
+/// A message that waits.
+pub fn message(id: u64, name: &str) -> MessageRow {
+    MessageRow {
+        id,
+        name: Name::from(name),
+        message_id: None,
+        correlation: Name::from("{}"),
+        body: vec![3],
+        published: 100,
+        expires: None,
+    }
+}

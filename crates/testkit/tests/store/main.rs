@@ -1,0 +1,3 @@
+//! Every store is held to the same promises, and the embedded one to more.
+
+mod suite;
