@@ -99,6 +99,12 @@ impl Compiler<'_> {
         self.compile(Kind::Script, text)
     }
 
+    /// An expression, where it is one that can be evaluated here. Nothing is reported.
+    pub(crate) fn understood(&self, text: Text<'_>) -> Option<Program> {
+        let (name, source) = self.language(text);
+        self.languages.find(name)?.compile(Kind::Expression, source).ok()
+    }
+
     /// An expression where the text says that it is one, and the text itself otherwise.
     pub(crate) fn text(&self, text: Text<'_>) -> Program {
         if text.is_marked() { self.expression(text) } else { literal(text.source) }

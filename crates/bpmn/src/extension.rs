@@ -22,6 +22,7 @@ pub(crate) const NATIVE: &[Executed] = &[
     ("tv:value", "data objects and properties", "the first value"),
     ("tv:operator", "processes and flow nodes", "changes the status of a token"),
     ("tv:restriction", "processes and flow nodes", "what the status must keep"),
+    ("tv:listener", "processes and flow nodes", "a job or script called around its work"),
     ("@tv:gate", "activities", "points at which a decision from outside is awaited"),
     ("@tv:jobType", "service, send, business rule and script tasks", "which workers do it"),
     ("@tv:retries", "the same", "how often it may fail"),
@@ -105,7 +106,22 @@ pub(crate) const CAMUNDA7: &[Executed] = &[
     ("camunda:value", "camunda:list", "an item of it"),
     ("camunda:map", "parameters", "an object"),
     ("camunda:entry", "camunda:map", "a field of it"),
-    ("camunda:script", "parameters", "a script in the model; one that lies outside is rejected"),
+    (
+        "camunda:script",
+        "parameters and listeners",
+        "a script in the model; one that lies outside is rejected",
+    ),
+    (
+        "camunda:executionListener",
+        "processes and flow nodes",
+        "on `start` and `end`: a script or an expression is run, anything else is a job of that type, \
+         with a warning; what is interrupted has no end",
+    ),
+    (
+        "camunda:taskListener",
+        "user tasks",
+        "the same on `create`, `complete`, and `assignment` where the model assigns the task",
+    ),
     ("camunda:in", "call activities and signal events", "a variable that goes in"),
     ("camunda:out", "call activities", "a variable that comes back"),
 ];
@@ -134,6 +150,18 @@ pub(crate) const CAMUNDA8: &[Executed] = &[
     ("zeebe:assignmentDefinition", "user tasks", "who does it"),
     ("zeebe:taskSchedule", "user tasks", "until when"),
     ("zeebe:priorityDefinition", "user tasks", "how pressing it is"),
+    ("zeebe:executionListeners", "processes and flow nodes", "what is called around their work"),
+    (
+        "zeebe:executionListener",
+        "zeebe:executionListeners",
+        "a job on `start`, `end`, or `beforeAll` of a multi-instance activity",
+    ),
+    ("zeebe:taskListeners", "user tasks", "what is called around their work"),
+    (
+        "zeebe:taskListener",
+        "zeebe:taskListeners",
+        "a job on `creating`, `completing`, and `assigning` where the model assigns the task",
+    ),
     ("zeebe:formDefinition", "user tasks", "the form to show"),
 ];
 
@@ -167,10 +195,16 @@ pub(crate) const NO_EFFECT: &[(&str, &str)] = &[
 /// Of both: what would change something there and does not here. It is warned about each time, like
 /// everything that stands in no table, with this way out.
 pub(crate) const IGNORED: &[(&str, &str)] = &[
-    ("executionListener", "listeners are not called; put a task into the flow instead"),
-    ("executionListeners", "listeners are not called; put a task into the flow instead"),
-    ("taskListener", "listeners are not called; put a task into the flow instead"),
-    ("taskListeners", "listeners are not called; put a task into the flow instead"),
+    (
+        "executionListener",
+        "listeners are called on the start and the end of nodes, not on flows, joins of inclusive \
+         gateways or other events; put a task into the flow instead",
+    ),
+    (
+        "taskListener",
+        "listeners are called when a task is created, completed, or assigned by the model; do the \
+         rest where the task is changed, or beside it by a boundary event",
+    ),
     ("connector", "connectors are not called; use a worker"),
     ("field", "workers read headers and variables, not fields"),
     ("failedJobRetryTimeCycle", "say how often by tv:retries"),

@@ -6,7 +6,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
-    plan::{Element, NodeId, Plan, RestrictionScope},
+    plan::{Element, Moment, NodeId, Plan, RestrictionScope},
     run::{Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
@@ -204,6 +204,11 @@ impl Run<'_> {
         self.operate(ROOT, root, true)?;
         self.declare(ROOT, root)?;
         self.check_restrictions(ROOT, RestrictionScope::Entry)?;
+        self.listen(ROOT, Moment::Start, 0)
+    }
+
+    /// The process begins, now that its listeners have been called.
+    pub(crate) fn open_process(&mut self) {
         let container = self.plan.root();
         let census = container.inclusive_joins;
         let kind = Box::new(ScopeKind::Process);
@@ -223,7 +228,6 @@ impl Run<'_> {
                 self.incident(ROOT, failure, Cue::Childless);
             }
         }
-        Ok(())
     }
 
     /// The status attributes that the instance begins with.
@@ -260,6 +264,10 @@ impl Run<'_> {
                 self.take_results(token, variables);
                 (self.pass_gate(token, gate), Self::cue_of(gate))
             }
+            Slot::Listener(moment, position) => (
+                self.answered(token, moment, position, variables),
+                Self::cue_after(moment, position),
+            ),
             Slot::Own(position) => (self.met(wait, position, variables), Cue::Complete),
         };
         if let Err(failure) = outcome {

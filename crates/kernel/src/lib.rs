@@ -28,6 +28,7 @@ mod fan;
 mod handle;
 mod join;
 mod lifecycle;
+mod listener;
 mod migrate;
 mod modify;
 mod parts;

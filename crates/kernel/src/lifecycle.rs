@@ -1,14 +1,14 @@
 //! What every node goes through: arrive, become ready, be entered, work, complete, exit, leave.
 //!
-//! A node's own behaviour is in `element`; it only answers with a [`Step`]. Gates, mappings, status,
-//! restrictions, boundary events, compensation and the choice of flows are the same for all nodes
+//! A node's own behaviour is in `element`; it only answers with a [`Step`]. Gates, mappings, listeners,
+//! status, restrictions, boundary events, compensation and the choice of flows are the same for all nodes
 //! and are done here, once.
 
 use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     element::Step,
-    plan::{Call, Element, FlowId, Node, RestrictionScope, ScopeOutput, Write},
+    plan::{Call, Element, FlowId, Moment, Node, RestrictionScope, ScopeOutput, Write},
     run::Run,
     state::{Cue, ROOT, Role, State},
     vocabulary::{Assignments, Event, Failure, FailureKind, Gate, Reads, Slot, TokenId, WaitFor},
@@ -40,7 +40,7 @@ impl<'a> Run<'a> {
         let node = self.node_of(token);
         let role = self.instance.token(token).role;
         if node.repeat.is_some() && !matches!(role, Role::Run(_)) {
-            return self.open_repeat(token);
+            return self.listen(token, Moment::BeforeAll, 0);
         }
         if node.gates().entry && role != Role::Compensation {
             self.emit(Event::TokenState { token, state: State::Ready });
@@ -72,7 +72,14 @@ impl<'a> Run<'a> {
                 }
             }
             self.declare(token, node)?;
+            return self.listen(token, Moment::Start, 0);
         }
+        self.begin(token)
+    }
+
+    /// The token sets to work, now that the listeners have been called.
+    pub(crate) fn begin(&mut self, token: TokenId) -> Result<(), Failure> {
+        let node = self.node_of(token);
         self.check_restrictions(token, RestrictionScope::Entry)?;
         if !node.boundary.is_empty() {
             self.watch(token, node)?;
@@ -170,15 +177,31 @@ impl<'a> Run<'a> {
 
     /// The token's work is done.
     pub(crate) fn work_done(&mut self, token: TokenId) -> Result<(), Failure> {
+        if self.node_of(token).extras.is_none() {
+            return self.exit(token);
+        }
+        self.check_restrictions(token, RestrictionScope::Completion)?;
+        self.listen(token, Moment::Completion, 0)
+    }
+
+    /// The listeners that come before the output mappings have been called.
+    pub(crate) fn completed(&mut self, token: TokenId) -> Result<(), Failure> {
         let node = self.node_of(token);
-        let role = self.instance.token(token).role;
-        if node.extras.is_some() {
-            self.check_restrictions(token, RestrictionScope::Completion)?;
-            if node.gates().exit && role != Role::Compensation {
+        if !node.listeners(Moment::End).is_empty() && token != ROOT {
+            self.hand_over(token, node)?;
+        }
+        self.listen(token, Moment::End, 0)
+    }
+
+    /// All that can be done in the node is done.
+    pub(crate) fn ask_to_leave(&mut self, token: TokenId) -> Result<(), Failure> {
+        let it = self.instance.token(token);
+        if self.node_of(token).gates().exit && it.role != Role::Compensation {
+            if it.state != State::Completed {
                 self.emit(Event::TokenState { token, state: State::Completed });
-                self.open(token, Slot::Gate(Gate::Exit), WaitFor::Gate(Gate::Exit));
-                return Ok(());
             }
+            self.open(token, Slot::Gate(Gate::Exit), WaitFor::Gate(Gate::Exit));
+            return Ok(());
         }
         self.exit(token)
     }
@@ -192,7 +215,10 @@ impl<'a> Run<'a> {
             Role::Flow | Role::Branch(_) | Role::Guard(_) => self.choose(token, node)?,
             Role::Run(_) | Role::Start | Role::Compensation => Cow::Borrowed(&[][..]),
         };
-        self.hand_over(token, node)?;
+        // End listeners have seen what was handed over.
+        if node.listeners(Moment::End).is_empty() {
+            self.hand_over(token, node)?;
+        }
         let enough = self.ad_hoc_is_complete(token, node)?;
         self.hand_back(token);
         self.release_performer(token);

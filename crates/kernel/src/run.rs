@@ -111,6 +111,7 @@ impl<'a> Run<'a> {
                 self.offer_again(token);
                 Ok(())
             }
+            Cue::Listen(moment, from) => self.listen_again(token, moment, from),
         };
         if let Err(failure) = outcome {
             self.fail(token, failure, cue);

@@ -2,7 +2,7 @@
 
 use crate::{
     element::Step,
-    plan::{Compensation, Element, NodeId, RestrictionScope},
+    plan::{Compensation, Element, Moment, NodeId, RestrictionScope},
     run::Run,
     state::{Cue, Each, Failing, Instance, ROOT, Role, ScopeKind, State},
     status,
@@ -108,8 +108,9 @@ impl Run<'_> {
             ScopeKind::Process => {
                 self.take_merged_status(host);
                 self.check_restrictions(host, RestrictionScope::Exit)?;
-                self.end_process(Ending::Completed, State::Done);
-                Ok(())
+                // While listeners are called nothing may begin any more.
+                self.withdraw_starts(host);
+                self.listen(host, Moment::Completion, 0)
             }
             ScopeKind::SubProcess
             | ScopeKind::EventSubProcess
@@ -154,8 +155,14 @@ impl Run<'_> {
         self.emit(Event::StatusSet { token: host, status });
     }
 
+    /// The process is complete.
+    pub(crate) fn finish_process(&mut self) {
+        self.end_process(Ending::Completed, State::Done);
+    }
+
     /// Ends the instance with what is left of it.
     pub(crate) fn end_process(&mut self, ending: Ending, state: State) {
+        self.close_waits(ROOT);
         self.cancel_scope(ROOT);
         self.emit(Event::TokenGone { token: ROOT, state });
         self.emit(Event::Finished { ending });

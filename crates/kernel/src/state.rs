@@ -9,7 +9,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
-    plan::{FlowId, NodeId},
+    plan::{FlowId, Moment, NodeId},
     table::Table,
     vocabulary::{
         Assignments, Catches, Destination, Ending, Failure, Incident, LayerId, Post, PostId, Slot,
@@ -174,6 +174,8 @@ pub enum Cue {
     Throw,
     /// Its work is offered again.
     Offer,
+    /// It goes on with its listeners, from this position on.
+    Listen(Moment, u16),
 }
 
 /// What is shared by the tokens that one token hosts.

@@ -8,7 +8,7 @@ use travertine_expr::{Name, Value};
 
 use crate::{
     element::Step,
-    plan::{Boundary, Element, Node, NodeId, Start, Throw, Trigger},
+    plan::{Boundary, Element, Moment, Node, NodeId, Start, Throw, Trigger},
     run::Run,
     state::{Cue, Role, State, Wait},
     vocabulary::{Assignments, Event, Failure, FailureKind, Reads, Slot, TokenId, WaitFor, WaitId},
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
         self.withdraw(gateway, State::Departed);
         self.take_results(token, variables);
         self.close_waits(token);
-        self.work_done(token)
+        self.listen(token, Moment::Start, 0)
     }
 
     /// A boundary event happens.
@@ -261,8 +261,8 @@ impl<'a> Run<'a> {
 
     /// Takes a token out of the event it stands at.
     pub(crate) fn go_on(&mut self, token: TokenId) {
-        if let Err(failure) = self.work_done(token) {
-            self.fail(token, failure, Cue::Complete);
+        if let Err(failure) = self.listen(token, Moment::Start, 0) {
+            self.fail(token, failure, Cue::Listen(Moment::Start, 0));
         }
     }
 

@@ -6,7 +6,7 @@ use travertine_expr::time::{Repeat, Timestamp};
 use travertine_expr::{Name, Value};
 
 use crate::{
-    plan::{FlowId, NodeId},
+    plan::{FlowId, Moment, NodeId},
     state::{Cue, Failing, Role, ScopeKind, State, Status},
     table::Key,
 };
@@ -501,6 +501,8 @@ pub enum Slot {
     Own(u16),
     /// A decision at a gate.
     Gate(Gate),
+    /// A listener, by when it is called and its position.
+    Listener(Moment, u16),
 }
 
 /// Where a decision is asked for.

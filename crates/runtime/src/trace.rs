@@ -109,6 +109,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
                 Cue::Exit => "may leave",
                 Cue::Throw => "throws when all others rest",
                 Cue::Offer => "offers its work again",
+                Cue::Listen(..) => "goes on with its listeners",
             };
             format!("token {} {what}", token.0)
         }
@@ -160,11 +161,12 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
             format!("performer {} leaves token {}", scope.0, token.0)
         }
         Event::WaitOpened { wait, token, slot, on } => {
-            let gate = match slot {
+            let what = match slot {
                 Slot::Own(_) => "",
                 Slot::Gate(_) => "the ",
+                Slot::Listener(..) => "listener ",
             };
-            format!("wait {}: token {} for {gate}{}", wait.0, token.0, of_wait(on))
+            format!("wait {}: token {} for {what}{}", wait.0, token.0, of_wait(on))
         }
         Event::RetriesSet { wait, retries } => format!("wait {}: {retries} tries left", wait.0),
         Event::WaitClosed { wait } => format!("wait {} closed", wait.0),

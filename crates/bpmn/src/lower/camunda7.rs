@@ -97,7 +97,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn camunda_script(&self, script: Node<'a>) -> Program {
+    pub(super) fn camunda_script(&self, script: Node<'a>) -> Program {
         if script.attr("resource").is_some() {
             let message = "a script lies outside the model".to_owned();
             self.error("TV0714", script, message, "write the script into the model");

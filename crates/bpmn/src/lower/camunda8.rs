@@ -17,7 +17,7 @@ pub const CORRELATION_KEY: &str = "correlationKey";
 
 impl<'a> Lowering<'a> {
     /// A text that is FEEL or stands for itself.
-    fn feel_or_text(&self, text: Text<'a>) -> Program {
+    pub(super) fn feel_or_text(&self, text: Text<'a>) -> Program {
         if text.source.starts_with('=') {
             self.compiler.expression(text)
         } else {
@@ -39,14 +39,7 @@ impl<'a> Lowering<'a> {
         let job_type = zeebe(node, "taskDefinition", "type")?;
         let mut work = self.work_for(node, self.feel_or_text(job_type));
         work.retries = zeebe(node, "taskDefinition", "retries").map(|it| self.number(it));
-        for header in node.extensions(NS, "taskHeaders").flat_map(|it| it.parts("header")) {
-            if let (Some(key), Some(value)) =
-                (header.attr("key"), header.attribute(&Ns::None, "value"))
-            {
-                let value = crate::expression::literal(&value.value);
-                work.fields.push((Name::from(key), value));
-            }
-        }
+        work.fields.extend(zeebe_headers(node));
         Some(Element::Work(work))
     }
 
@@ -128,6 +121,21 @@ impl<'a> Lowering<'a> {
 fn zeebe<'a>(node: Node<'a>, element: &'a str, attribute: &str) -> Option<Text<'a>> {
     let element = node.extensions(NS, element).next()?;
     Text::ext(element, &Ns::None, attribute).filter(|it| !it.source.is_empty())
+}
+
+/// The headers of a task.
+pub(super) fn zeebe_headers(node: Node<'_>) -> impl Iterator<Item = (Name, Program)> {
+    node.extensions(NS, "taskHeaders").flat_map(|it| it.parts("header")).filter_map(header)
+}
+
+/// The headers of a listener.
+pub(super) fn zeebe_header_parts(listener: Node<'_>) -> impl Iterator<Item = (Name, Program)> {
+    listener.parts("taskHeaders").flat_map(|it| it.parts("header")).filter_map(header)
+}
+
+fn header(header: Node<'_>) -> Option<(Name, Program)> {
+    let (key, value) = (header.attr("key")?, header.attr("value")?);
+    Some((Name::from(key), crate::expression::literal(value)))
 }
 
 /// An attribute of the loop characteristics.

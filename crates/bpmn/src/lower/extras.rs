@@ -1,7 +1,7 @@
-//! What our extensions add to any node: gates, mappings, operators, restrictions, merges.
+//! What extensions add to any node: gates, mappings, operators, restrictions, listeners, merges.
 
 use travertine_expr::{Name, Program};
-use travertine_kernel::plan::{Gates, Merge, NodeId, Restriction, RestrictionScope};
+use travertine_kernel::plan::{Gates, Listeners, Merge, NodeId, Restriction, RestrictionScope};
 
 use super::{Lowering, index};
 use crate::{
@@ -18,11 +18,13 @@ impl<'a> Lowering<'a> {
         let outputs = self.outputs(node);
         let operators = self.keyed(node, "operator", "attribute");
         let restrictions = self.restrictions(node);
+        let listeners = self.listeners(node, place);
         let nothing = gates == Gates::default()
             && inputs.is_empty()
             && outputs.is_empty()
             && operators.is_empty()
-            && restrictions.is_empty();
+            && restrictions.is_empty()
+            && listeners.is_empty();
         if nothing {
             return;
         }
@@ -32,14 +34,19 @@ impl<'a> Lowering<'a> {
         extras.outputs = outputs;
         extras.operators = operators;
         extras.restrictions = restrictions;
+        extras.listeners = listeners;
     }
 
     /// A process has a status to keep, but nothing around it to map from or to.
     pub(super) fn process_extras(&mut self, process: Node<'a>, place: NodeId) {
         let operators = self.keyed(process, "operator", "attribute");
         let restrictions = self.restrictions(process);
-        if !operators.is_empty() || !restrictions.is_empty() {
+        // Those of a process that is called as a gosub are not called: the call has its own.
+        let listeners =
+            if place == NodeId(0) { self.listeners(process, place) } else { Listeners::default() };
+        if !operators.is_empty() || !restrictions.is_empty() || !listeners.is_empty() {
             let extras = self.nodes[index(place)].extras_mut();
+            extras.listeners = listeners;
             extras.operators = operators;
             extras.restrictions = restrictions;
         }

@@ -15,6 +15,7 @@ mod event;
 mod extras;
 mod fields;
 mod flow;
+mod listener;
 mod process;
 mod repeat;
 mod task;

@@ -30,6 +30,7 @@ impl<'a> Lowering<'a> {
         let mut fields = self.user_fields(node);
         if self.dialect == Dialect::Camunda8 {
             fields.extend(self.assignment(node));
+            fields.extend(super::camunda8::zeebe_headers(node));
         }
         fields.extend(self.keyed(node, "header", "key"));
         Element::Work(Work {

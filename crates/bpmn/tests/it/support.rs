@@ -155,6 +155,8 @@ const CAMUNDA7: &str = "
   <businessRuleTask id='e' camunda:decisionRef='d' camunda:mapDecisionResult='resultList'/>
   <userTask id='f' camunda:assignee='a' camunda:candidateUsers='b' camunda:candidateGroups='c'
     camunda:dueDate='d' camunda:followUpDate='e' camunda:priority='1' camunda:formKey='f'>
+    <extensionElements><camunda:executionListener event='start' class='x'/>
+    <camunda:taskListener event='create' expression='${1}'/></extensionElements>
     <multiInstanceLoopCharacteristics camunda:collection='l' camunda:elementVariable='i'/>
   </userTask>
   <boundaryEvent id='g' attachedToRef='f'><errorEventDefinition errorRef='er'
@@ -191,6 +193,9 @@ const CAMUNDA8: &str = "
   <userTask id='d'><extensionElements><zeebe:assignmentDefinition assignee='a'
     candidateUsers='b' candidateGroups='c'/><zeebe:taskSchedule dueDate='d' followUpDate='e'/>
     <zeebe:priorityDefinition priority='1'/><zeebe:formDefinition formId='f'/>
+    <zeebe:executionListeners><zeebe:executionListener eventType='start' type='x'/>
+    </zeebe:executionListeners><zeebe:taskListeners><zeebe:taskListener eventType='creating'
+    type='x'/></zeebe:taskListeners>
     </extensionElements></userTask>
   <callActivity id='e'><extensionElements><zeebe:calledElement processId='q'
     propagateAllChildVariables='false'/></extensionElements></callActivity>

@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn run_script(
+    pub(crate) fn run_script(
         &self,
         token: TokenId,
         program: &travertine_expr::Program,
@@ -99,7 +99,7 @@ impl<'a> Run<'a> {
             .map_err(|error: EvalError| script_failure(program, &error))
     }
 
-    fn job(&self, token: TokenId, work: &Work) -> Result<Job, Failure> {
+    pub(crate) fn job(&self, token: TokenId, work: &Work) -> Result<Job, Failure> {
         let retries = match &work.retries {
             None => RETRIES,
             Some(program) => {

@@ -87,7 +87,7 @@ pub struct Node {
     pub(crate) straight: Option<FlowId>,
 }
 
-/// What few nodes have: gates, mappings, operators, restrictions.
+/// What few nodes have: gates, mappings, operators, restrictions, listeners.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
     /// Where a decision from outside is asked for.
@@ -102,6 +102,8 @@ pub struct Extras {
     pub restrictions: Vec<Restriction>,
     /// The data it declares, and how that flows.
     pub data: Data,
+    /// What is called around its work.
+    pub listeners: Listeners,
 }
 
 /// The data of a node (BPMN 2.0, 10.4). Data is available where it is not null.
@@ -125,6 +127,49 @@ impl Data {
         self.own.iter().any(|(it, _)| &**it == name)
             || self.contents.iter().flatten().any(|it| &**it == name)
     }
+}
+
+/// What is called around the work of a node, moment by moment, each in order.
+#[derive(Clone, Debug, Default)]
+pub struct Listeners {
+    /// Before the runs of a multi-instance activity or a loop are opened.
+    pub before_all: Vec<Listener>,
+    /// After the input mappings, before the work and before its boundary events are armed.
+    pub start: Vec<Listener>,
+    /// After the work, before the output mappings.
+    pub completion: Vec<Listener>,
+    /// After the output mappings, before the node is left.
+    pub end: Vec<Listener>,
+}
+
+impl Listeners {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        let Self { before_all, start, completion, end } = self;
+        [before_all, start, completion, end].iter().all(|it| it.is_empty())
+    }
+}
+
+/// Something that is called around the work of a node.
+#[derive(Clone, Debug)]
+pub enum Listener {
+    /// A job; the token waits until it is done.
+    Work(Work),
+    /// A script, or an expression whose value nobody asks for.
+    Script(Program),
+}
+
+/// When a listener is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the runs of a multi-instance activity or a loop are opened.
+    BeforeAll,
+    /// After the input mappings, before the work.
+    Start,
+    /// After the work, before the output mappings.
+    Completion,
+    /// After the output mappings, before the node is left.
+    End,
 }
 
 /// Where a decision from outside is asked for.
@@ -293,6 +338,18 @@ impl Node {
 
     pub(crate) fn data(&self) -> Option<&Data> {
         self.extras.as_ref().map(|it| &it.data)
+    }
+
+    /// What is called at a moment.
+    pub(crate) fn listeners(&self, moment: Moment) -> &[Listener] {
+        let Some(extras) = &self.extras else { return &[] };
+        let Listeners { before_all, start, completion, end } = &extras.listeners;
+        match moment {
+            Moment::BeforeAll => before_all,
+            Moment::Start => start,
+            Moment::Completion => completion,
+            Moment::End => end,
+        }
     }
 
     pub(crate) fn gates(&self) -> Gates {

@@ -8,7 +8,7 @@ use travertine_kernel::{
     Assignments, Catches, Cue, Destination, Each, Ending, Event, Failing, Failure, FailureKind,
     FanOut, FlowId, Gate, Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind,
     Slot, State, TokenId, WaitFor, WaitId,
-    plan::WorkKind,
+    plan::{Moment, WorkKind},
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
 
@@ -53,6 +53,9 @@ pub(crate) const FAILURES: [FailureKind; 11] = [
     FailureKind::Depth,
 ];
 
+pub(crate) const MOMENTS: [Moment; 4] =
+    [Moment::BeforeAll, Moment::Start, Moment::Completion, Moment::End];
+
 pub(crate) const GATES: [Gate; 3] = [Gate::Ready, Gate::Entry, Gate::Exit];
 
 /// All samples, each under the name of its golden file.
@@ -73,6 +76,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("interventions", interventions()),
         ("data", data()),
         ("migration", migration()),
+        ("listeners", listeners()),
     ]
 }
 
@@ -411,6 +415,24 @@ fn waits() -> Vec<Event> {
         on: Arc::new(WaitFor::Gate(gate)),
     }));
     events
+}
+
+fn listeners() -> Vec<Event> {
+    let job = Job {
+        kind: WorkKind::Job,
+        job_type: "audit".into(),
+        retries: 3,
+        fields: assignments(&[("listener", r#""start""#)]),
+    };
+    let opened = |(position, moment)| Event::WaitOpened {
+        wait: WaitId(4),
+        token: TokenId(3),
+        slot: Slot::Listener(moment, position),
+        on: Arc::new(WaitFor::Work(job.clone())),
+    };
+    let cued = |moment| Event::TokenCued { token: TokenId(3), cue: Cue::Listen(moment, u16::MAX) };
+    let waits = (0..).zip(MOMENTS).map(opened);
+    waits.chain(MOMENTS.into_iter().map(cued)).collect()
 }
 
 fn cron() -> Vec<Event> {

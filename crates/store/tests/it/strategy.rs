@@ -12,7 +12,7 @@ use travertine_kernel::{
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
 
-use crate::sample::{CUES, FAILURES, GATES, STATES};
+use crate::sample::{CUES, FAILURES, GATES, MOMENTS, STATES};
 
 pub(crate) fn event() -> impl Strategy<Value = Event> {
     prop_oneof![token_event(), content_event(), scope_event(), wait_event()]
@@ -307,6 +307,7 @@ fn wait_event() -> BoxedStrategy<Event> {
         any::<u16>().prop_map(Slot::Own),
         select(&GATES[..]).prop_map(Slot::Gate),
         Just(Slot::Gate(Gate::Data)),
+        (select(&MOMENTS[..]), any::<u16>()).prop_map(|(it, at)| Slot::Listener(it, at)),
     ];
     prop_oneof![
         (wait(), token(), slot, wait_for().prop_map(Arc::new))

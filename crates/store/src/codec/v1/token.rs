@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use travertine_kernel::{self as kernel, LayerId, TokenId};
 
+use super::wait::Moment;
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Role {
     Flow,
@@ -124,6 +126,7 @@ pub(super) enum Cue {
     Exit,
     Throw,
     Offer,
+    Listen(Moment, u16),
 }
 
 impl Cue {
@@ -137,6 +140,7 @@ impl Cue {
             kernel::Cue::Exit => Self::Exit,
             kernel::Cue::Throw => Self::Throw,
             kernel::Cue::Offer => Self::Offer,
+            kernel::Cue::Listen(moment, position) => Self::Listen(Moment::of(moment), position),
         }
     }
 
@@ -150,6 +154,7 @@ impl Cue {
             Self::Exit => kernel::Cue::Exit,
             Self::Throw => kernel::Cue::Throw,
             Self::Offer => kernel::Cue::Offer,
+            Self::Listen(moment, position) => kernel::Cue::Listen(moment.lift(), position),
         }
     }
 }

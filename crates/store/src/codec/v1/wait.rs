@@ -15,6 +15,7 @@ use super::{Fault, Flaw, value::Assignments};
 pub(super) enum Slot {
     Own(u16),
     Gate(Gate),
+    Listener(Moment, u16),
 }
 
 impl Slot {
@@ -22,6 +23,9 @@ impl Slot {
         match slot {
             kernel::Slot::Own(position) => Self::Own(position),
             kernel::Slot::Gate(gate) => Self::Gate(Gate::of(gate)),
+            kernel::Slot::Listener(moment, position) => {
+                Self::Listener(Moment::of(moment), position)
+            }
         }
     }
 
@@ -29,6 +33,35 @@ impl Slot {
         match self {
             Self::Own(position) => kernel::Slot::Own(position),
             Self::Gate(gate) => kernel::Slot::Gate(gate.lift()),
+            Self::Listener(moment, position) => kernel::Slot::Listener(moment.lift(), position),
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Moment {
+    BeforeAll,
+    Start,
+    Completion,
+    End,
+}
+
+impl Moment {
+    pub(super) fn of(moment: plan::Moment) -> Self {
+        match moment {
+            plan::Moment::BeforeAll => Self::BeforeAll,
+            plan::Moment::Start => Self::Start,
+            plan::Moment::Completion => Self::Completion,
+            plan::Moment::End => Self::End,
+        }
+    }
+
+    pub(super) fn lift(self) -> plan::Moment {
+        match self {
+            Self::BeforeAll => plan::Moment::BeforeAll,
+            Self::Start => plan::Moment::Start,
+            Self::Completion => plan::Moment::Completion,
+            Self::End => plan::Moment::End,
         }
     }
 }
