@@ -45,6 +45,7 @@ mod tree;
 mod trigger;
 mod view;
 mod vocabulary;
+mod why;
 
 pub use apply::{apply, replay};
 pub use check::{check, check_at_rest};
@@ -68,6 +69,7 @@ pub use vocabulary::{
     Incident, Job, LayerId, Modification, Post, PostId, Reads, Rejection, Slot, TokenId, WaitFor,
     WaitId, Which,
 };
+pub use why::{Reason, Why, why};
 
 #[cfg(test)]
 mod testing;

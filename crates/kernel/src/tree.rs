@@ -78,7 +78,7 @@ fn branch(plan: &Plan, instance: &Instance, id: TokenId) -> Branch {
     }
 }
 
-fn progress(scope: &Scope) -> Option<String> {
+pub(crate) fn progress(scope: &Scope) -> Option<String> {
     match &scope.kind {
         ScopeKind::Each(each) => {
             let open = each.begun - each.completed;

@@ -25,7 +25,7 @@ use travertine_expr::{Map, Value, Variables as _, time::Timestamp};
 use travertine_kernel::{
     Assignments, Command, Destination, Effect, Ending, Event, Failure, Instance, Mapping,
     Modification, Plan, Problem, Rejection, Role, State, TokenId, Turn, View, WaitFor, WaitId,
-    apply, check_at_rest, dry_run, effects, handle, migrate, outstanding, tree,
+    apply, check_at_rest, dry_run, effects, handle, migrate, outstanding, tree, why,
 };
 use travertine_runtime::trace;
 
@@ -429,6 +429,11 @@ impl Scenario {
             apply(&mut replayed, event);
         }
         count
+    }
+
+    /// Why each token rests, a sentence each.
+    pub fn why(&self) -> Vec<String> {
+        why(&self.plan, &self.instance).iter().map(ToString::to_string).collect()
     }
 
     /// The scope tree as text.

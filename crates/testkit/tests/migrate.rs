@@ -1,5 +1,7 @@
 //! Running instances that go on by another version of their process.
 
+use std::fmt::Write as _;
+
 use travertine_kernel::{Problem, WaitFor};
 use travertine_testkit::Scenario;
 
@@ -146,12 +148,14 @@ fn events_behind_a_gateway_come_and_go() {
     let model = |names: &[&str]| {
         let mut inside = r#"<eventBasedGateway id="g"/>"#.to_owned();
         for name in names {
-            inside += &format!(
+            write!(
+                inside,
                 r#"<intermediateCatchEvent id="{name}"><timerEventDefinition>
                    <timeDuration>PT{}H</timeDuration></timerEventDefinition></intermediateCatchEvent>
                    <path>g {name}</path>"#,
                 name.len()
-            );
+            )
+            .unwrap();
         }
         inside
     };
@@ -200,7 +204,7 @@ fn everything_that_stands_against_it_is_said_at_once() {
 fn fork(kind: &str, branches: &[&str]) -> String {
     let mut inside = format!(r#"<{kind} id="fork"/> <{kind} id="join"/> <userTask id="after"/>"#);
     for name in branches {
-        inside += &format!(r#"<userTask id="{name}"/> <path>fork {name} join</path>"#);
+        write!(inside, r#"<userTask id="{name}"/> <path>fork {name} join</path>"#).expect("text");
     }
     inside + "<path>join after</path>"
 }

@@ -1,0 +1,424 @@
+//! Why an instance waits, for people: one call, a reason for each token that rests.
+
+use std::fmt;
+
+use travertine_expr::{Name, time::Timestamp};
+
+use crate::{
+    plan::{Element, FlowId, NodeId, Plan, Trigger, WorkKind},
+    state::{Instance, ROOT, Role, Scope, ScopeKind, State, Token},
+    tree::progress,
+    vocabulary::{Assignments, Failure, Gate, Post, Slot, TokenId, WaitFor, WaitId},
+};
+
+/// Why a token rests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    /// The token.
+    pub token: TokenId,
+    /// The id of its element.
+    pub element: Name,
+    /// What people call the element.
+    pub label: Option<Name>,
+    /// What the token is there for.
+    pub role: Role,
+    /// How many scopes it is in.
+    pub depth: u32,
+    /// What it waits for.
+    pub why: Why,
+}
+
+/// What a token waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// An operator.
+    Incident {
+        /// What went wrong.
+        failure: Failure,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// A worker, or a person.
+    Work {
+        /// The wait.
+        wait: WaitId,
+        /// For whom.
+        kind: WorkKind,
+        /// Which workers can do it.
+        job_type: Name,
+        /// How often it may still fail.
+        retries: u32,
+    },
+    /// A time.
+    Timer {
+        /// The wait.
+        wait: WaitId,
+        /// When it comes.
+        due: Timestamp,
+        /// Whether another one follows.
+        repeats: bool,
+    },
+    /// A message.
+    Message {
+        /// The wait.
+        wait: WaitId,
+        /// Its name.
+        name: Name,
+        /// What it must agree with.
+        correlation: Assignments,
+    },
+    /// A signal.
+    Signal {
+        /// The wait.
+        wait: WaitId,
+        /// Its name.
+        name: Name,
+    },
+    /// A condition to hold.
+    Condition {
+        /// The wait.
+        wait: WaitId,
+        /// Its text.
+        text: String,
+    },
+    /// Variables to have a value.
+    Data {
+        /// The wait.
+        wait: WaitId,
+        /// Those that are missing.
+        missing: Vec<Name>,
+    },
+    /// Something sent to arrive.
+    Delivery {
+        /// The wait.
+        wait: WaitId,
+        /// What was sent.
+        what: String,
+    },
+    /// A called instance to end.
+    Child {
+        /// The wait.
+        wait: WaitId,
+        /// What it is an instance of.
+        definition: Name,
+    },
+    /// A decision at a gate.
+    Gate {
+        /// The wait.
+        wait: WaitId,
+        /// Which gate.
+        gate: Gate,
+    },
+    /// A choice from outside.
+    Choice {
+        /// The wait.
+        wait: WaitId,
+    },
+    /// The tokens of other flows, at a join.
+    Join {
+        /// The flows by which none has come, each with the element it leaves.
+        misses: Vec<(Name, Name)>,
+    },
+    /// Tokens that may still come to an inclusive join.
+    Others {
+        /// The tokens, each with its element.
+        tokens: Vec<(TokenId, Name)>,
+    },
+    /// A complex join's condition to hold.
+    Activation {
+        /// Its text.
+        text: String,
+    },
+    /// More tokens, at an activity that needs several to begin.
+    Gather {
+        /// How many have come.
+        has: usize,
+        /// How many it needs.
+        needs: u32,
+    },
+    /// The other branches of a fan-out.
+    Branches {
+        /// How many have not come yet.
+        missing: usize,
+    },
+    /// Its turn, where one activity is performed at a time.
+    Performer {
+        /// The token that is worked on.
+        busy: Option<TokenId>,
+    },
+    /// The tokens inside it.
+    Inside {
+        /// What it hosts, in one word.
+        what: &'static str,
+        /// How many tokens are inside.
+        tokens: usize,
+        /// How far a multi-instance activity, a batch or a fan-out is.
+        progress: Option<String>,
+    },
+    /// The first of the events behind it.
+    Race,
+    /// An error, an escalation, a cancellation, or a compensation, raised inside.
+    Inner,
+    /// Compensation, should it come.
+    Undo,
+    /// Nothing: it has work to do once the instance goes on.
+    Next,
+    /// Nothing that the kernel knows of.
+    Unknown,
+}
+
+/// Why each token of an instance rests, in the order of the context tree: a token, what stands beside
+/// it, then what is inside it. A token that waits for several things has several reasons.
+pub fn why(plan: &Plan, instance: &Instance) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if instance.tokens.contains_key(&ROOT) {
+        Teller { plan, instance, reasons: &mut reasons }.tell(ROOT, 0);
+    }
+    reasons
+}
+
+struct Teller<'a> {
+    plan: &'a Plan,
+    instance: &'a Instance,
+    reasons: &'a mut Vec<Reason>,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, id: TokenId, depth: u32) {
+        let token = self.instance.token(id);
+        let node = self.plan.node(token.node);
+        for why in self.whys(id, token) {
+            let (element, label) = (Name::clone(&node.name), node.label.clone());
+            self.reasons.push(Reason { token: id, element, label, role: token.role, depth, why });
+        }
+        for guard in &token.guards {
+            self.tell(*guard, depth);
+        }
+        if let Some(scope) = self.instance.scopes.get(&id) {
+            let inside = scope.starts.values().chain(&scope.live).chain(&scope.compensations);
+            for token in inside {
+                self.tell(*token, depth + 1);
+            }
+        }
+    }
+
+    fn whys(&self, id: TokenId, token: &Token) -> Vec<Why> {
+        if let Some(incident) = self.instance.incidents.get(&id) {
+            let (failure, since) = (incident.failure.clone(), incident.since);
+            return vec![Why::Incident { failure, since }];
+        }
+        if token.cue.is_some() {
+            return vec![Why::Next];
+        }
+        if token.role == Role::Compensation && !self.instance.is_live(id) {
+            return vec![Why::Undo];
+        }
+        if !token.waits.is_empty() {
+            return token.waits.iter().map(|it| self.wait(token, *it)).collect();
+        }
+        vec![self.unspoken(id, token)]
+    }
+
+    fn wait(&self, token: &Token, wait: WaitId) -> Why {
+        let it = &self.instance.waits[&wait];
+        match &*it.on {
+            WaitFor::Work(job) => Why::Work {
+                wait,
+                kind: job.kind,
+                job_type: Name::clone(&job.job_type),
+                retries: job.retries,
+            },
+            WaitFor::Timer { due, repeat } => {
+                Why::Timer { wait, due: *due, repeats: repeat.is_some() }
+            }
+            WaitFor::Message { name, correlation } => {
+                let (name, correlation) = (Name::clone(name), correlation.clone());
+                Why::Message { wait, name, correlation }
+            }
+            WaitFor::Signal { name } => Why::Signal { wait, name: Name::clone(name) },
+            WaitFor::Condition => {
+                let Slot::Own(position) = it.slot else {
+                    unreachable!("only events wait for conditions")
+                };
+                let triggers = self.plan.node(token.node).element.triggers();
+                let text = match triggers.get(usize::from(position)) {
+                    Some(Trigger::Condition { when, .. }) => when.source().to_owned(),
+                    _ => String::new(),
+                };
+                Why::Condition { wait, text }
+            }
+            WaitFor::Data { missing } => Why::Data { wait, missing: missing.clone() },
+            WaitFor::Delivery(post) => Why::Delivery { wait, what: of_post(post) },
+            WaitFor::Child { definition, .. } => {
+                Why::Child { wait, definition: Name::clone(definition) }
+            }
+            WaitFor::Gate(gate) => Why::Gate { wait, gate: *gate },
+            WaitFor::Choice => Why::Choice { wait },
+        }
+    }
+
+    /// What a token waits for that waits for nothing outside.
+    fn unspoken(&self, id: TokenId, token: &Token) -> Why {
+        if let Some(scope) = self.instance.scopes.get(&id) {
+            let (what, tokens) = (scope.kind.word(), scope.live.len());
+            return Why::Inside { what, tokens, progress: progress(scope) };
+        }
+        if !token.guards.is_empty() && token.state == State::Waiting {
+            return Why::Race;
+        }
+        if matches!(token.role, Role::Guard(_) | Role::Start) {
+            return Why::Inner;
+        }
+        let Some(around) = token.scope else { return Why::Unknown };
+        let scope = self.instance.scope(around);
+        if let Some(why) = self.at_join(token, around, scope) {
+            return why;
+        }
+        if let ScopeKind::FanOut(fan) = &scope.kind
+            && fan.arrived.contains(&id)
+        {
+            return Why::Branches { missing: scope.live.len() - fan.arrived.len() };
+        }
+        let mut scopes = std::iter::successors(Some(around), |it| self.instance.scope(*it).parent);
+        let performer = scopes.find_map(|it| {
+            let performer = &self.instance.scope(it).performer;
+            performer.waiting.contains(&id).then_some(performer)
+        });
+        performer.map_or(Why::Unknown, |it| Why::Performer { busy: it.busy })
+    }
+
+    fn at_join(&self, token: &Token, around: TokenId, scope: &Scope) -> Option<Why> {
+        let join = scope.joins.get(&token.node).filter(|_| token.state == State::Waiting)?;
+        let node = self.plan.node(token.node);
+        if node.start_quantity > 1 {
+            let has = join.values().map(std::collections::VecDeque::len).sum();
+            return Some(Why::Gather { has, needs: node.start_quantity });
+        }
+        if let Element::Complex { activation } = &node.element {
+            return Some(Why::Activation { text: activation.source().to_owned() });
+        }
+        let empty = node.incoming.iter().filter(|it| !join.contains_key(it));
+        if self.instance.inclusive.contains(&(around, token.node)) {
+            return Some(Why::Others { tokens: self.on_the_way(token.node, scope) });
+        }
+        let misses = empty.map(|flow| {
+            let flow = self.plan.flow(*flow);
+            (Name::clone(&flow.name), self.plan.name(flow.from))
+        });
+        Some(Why::Join { misses: misses.collect() })
+    }
+
+    /// The tokens that keep an inclusive join from going on.
+    fn on_the_way(&self, at: NodeId, scope: &Scope) -> Vec<(TokenId, Name)> {
+        let join = &scope.joins[&at];
+        let (marked, empty): (Vec<FlowId>, Vec<FlowId>) =
+            self.plan.node(at).incoming.iter().partition(|flow| join.contains_key(flow));
+        let to_empty = self.plan.sources(at, empty.into_iter());
+        let to_marked = self.plan.sources(at, marked.into_iter());
+        let live = scope.live.iter().map(|it| (*it, self.instance.token(*it).node));
+        live.filter(|(_, node)| {
+            let from = node.0 as usize;
+            *node != at && to_empty[from] && !to_marked[from]
+        })
+        .map(|(token, node)| (token, self.plan.name(node)))
+        .collect()
+    }
+}
+
+fn of_post(post: &Post) -> String {
+    match post {
+        Post::Message { name, .. } => format!("message {name}"),
+        Post::Signal { name, .. } => format!("signal {name}"),
+        Post::Escalation { code: Some(code), .. } => format!("escalation {code}"),
+        Post::Escalation { code: None, .. } => "escalation".to_owned(),
+    }
+}
+
+/// A sentence.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.label {
+            Some(label) => write!(f, "{label} ({})", self.element)?,
+            None => f.write_str(&self.element)?,
+        }
+        if let Role::Run(index) = self.role {
+            write!(f, " #{index}")?;
+        }
+        write!(f, " {}", self.why)
+    }
+}
+
+/// The rest of a sentence that begins with the element.
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |all: Vec<String>| all.join(", ");
+        match self {
+            Self::Incident { failure, since } => {
+                write!(f, "has an incident since {since}: {failure}")
+            }
+            Self::Work { kind: WorkKind::User, .. } => f.write_str("waits for a person"),
+            Self::Work { job_type, retries: 0, .. } => {
+                write!(f, "waits for a worker of type {job_type}, but has no tries left")
+            }
+            Self::Work { job_type, retries, .. } => {
+                let tries = if *retries == 1 { "try" } else { "tries" };
+                write!(f, "waits for a worker of type {job_type}, {retries} {tries} left")
+            }
+            Self::Timer { due, repeats: false, .. } => write!(f, "waits until {due}"),
+            Self::Timer { due, repeats: true, .. } => {
+                write!(f, "waits until {due}, and then again")
+            }
+            Self::Message { name, correlation, .. } if correlation.is_empty() => {
+                write!(f, "waits for message {name}")
+            }
+            Self::Message { name, correlation, .. } => {
+                let keys = correlation.iter().map(|(name, value)| format!("{name} = {value}"));
+                write!(f, "waits for message {name} with {}", list(keys.collect()))
+            }
+            Self::Signal { name, .. } => write!(f, "waits for signal {name}"),
+            Self::Condition { text, .. } => write!(f, "waits until `{text}` holds"),
+            Self::Data { missing, .. } => {
+                let missing = missing.iter().map(ToString::to_string);
+                write!(f, "waits for the data {}", list(missing.collect()))
+            }
+            Self::Delivery { what, .. } => write!(f, "waits until its {what} is delivered"),
+            Self::Child { definition, .. } => {
+                write!(f, "waits for the instance of {definition} that it called")
+            }
+            Self::Gate { gate, .. } => f.write_str(match gate {
+                Gate::Ready => "waits for the decision that it is ready",
+                Gate::Entry => "waits for the decision to enter it",
+                Gate::Exit => "waits for the decision to leave it",
+                Gate::Data => "waits for its data",
+            }),
+            Self::Choice { .. } => f.write_str("waits for a choice"),
+            Self::Join { misses } => {
+                let misses = misses.iter().map(|(flow, from)| format!("{from} (flow {flow})"));
+                write!(f, "waits for tokens from {}", list(misses.collect()))
+            }
+            Self::Others { tokens } => {
+                let tokens = tokens.iter().map(|(token, at)| format!("token {} at {at}", token.0));
+                write!(f, "waits for whoever may still come: {}", list(tokens.collect()))
+            }
+            Self::Activation { text } => write!(f, "waits for more tokens, until `{text}` holds"),
+            Self::Gather { has, needs } => write!(f, "has {has} of the {needs} tokens it needs"),
+            Self::Branches { missing } => {
+                write!(f, "waits for the other branches, of which {missing} have not come")
+            }
+            Self::Performer { busy: Some(busy) } => {
+                write!(f, "waits for its turn, after token {}", busy.0)
+            }
+            Self::Performer { busy: None } => f.write_str("waits for its turn"),
+            Self::Inside { tokens, progress, .. } => {
+                let plural = if *tokens == 1 { "" } else { "s" };
+                write!(f, "waits for {tokens} token{plural} inside")?;
+                progress.iter().try_for_each(|it| write!(f, ", {it}"))
+            }
+            Self::Race => f.write_str("waits for the first of the events behind it"),
+            Self::Inner => f.write_str("waits for something raised inside"),
+            Self::Undo => f.write_str("stays, should something complete have to be undone"),
+            Self::Next => f.write_str("goes on when the instance does"),
+            Self::Unknown => f.write_str("waits"),
+        }
+    }
+}
