@@ -1,10 +1,9 @@
 //! Where a command writes.
 
 use std::{
-    cell::RefCell,
     fmt::Display,
     io::{self, IsTerminal as _, Write},
-    rc::Rc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use clap::ColorChoice;
@@ -17,12 +16,12 @@ use crate::paint::Paint;
 /// dropped, and [`Screen::finish`] tells.
 #[derive(Clone)]
 pub(crate) struct Screen {
-    to: Rc<RefCell<To>>,
+    to: Arc<Mutex<To>>,
     pub(crate) paint: Paint,
 }
 
 struct To {
-    writer: Box<dyn Write>,
+    writer: Box<dyn Write + Send>,
     fault: Option<io::Error>,
     begun: bool,
 }
@@ -40,13 +39,17 @@ impl Screen {
         Self::new(Box::new(err), paint)
     }
 
-    pub(crate) fn new(writer: Box<dyn Write>, paint: Paint) -> Self {
-        Self { to: Rc::new(RefCell::new(To { writer, fault: None, begun: false })), paint }
+    pub(crate) fn new(writer: Box<dyn Write + Send>, paint: Paint) -> Self {
+        Self { to: Arc::new(Mutex::new(To { writer, fault: None, begun: false })), paint }
+    }
+
+    fn to(&self) -> MutexGuard<'_, To> {
+        self.to.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes a line, or several.
     pub(crate) fn line(&self, text: impl Display) {
-        let to = &mut *self.to.borrow_mut();
+        let to = &mut *self.to();
         to.begun = true;
         if to.fault.is_none() {
             to.fault = writeln!(to.writer, "{text}").err();
@@ -55,7 +58,7 @@ impl Screen {
 
     /// Leaves a line empty, where there is something above it.
     pub(crate) fn gap(&self) {
-        let begun = self.to.borrow().begun;
+        let begun = self.to().begun;
         if begun {
             self.line("");
         }
@@ -63,12 +66,12 @@ impl Screen {
 
     /// Whether nobody reads any more.
     pub(crate) fn is_closed(&self) -> bool {
-        self.to.borrow().fault.is_some()
+        self.to().fault.is_some()
     }
 
     /// Whether all was written. A reader that went away on purpose is no fault.
     pub(crate) fn finish(&self) -> io::Result<()> {
-        let to = &mut *self.to.borrow_mut();
+        let to = &mut *self.to();
         let fault = to.fault.take().or_else(|| to.writer.flush().err());
         match fault {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),

@@ -13,12 +13,16 @@ use crate::{Error, Timestamp};
 /// A version of something that can be run.
 #[derive(Clone, Debug)]
 pub struct Definition {
+    /// Its number, by which instances know it.
+    pub key: u64,
     /// Its id, shared by all versions.
     pub id: Name,
+    /// What its author calls the version.
+    pub tag: Option<Name>,
     /// Which version, from 1.
     pub version: u32,
     /// What was deployed together has the same number.
-    pub deployment: u32,
+    pub deployment: u64,
     /// What the kernel runs.
     pub plan: Arc<Plan>,
     /// What starts it from outside.
@@ -53,7 +57,9 @@ pub enum StartOn {
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     versions: BTreeMap<Name, Vec<Arc<Definition>>>,
-    deployments: u32,
+    by_key: BTreeMap<u64, Arc<Definition>>,
+    deployments: u64,
+    keys: u64,
 }
 
 impl Definitions {
@@ -67,7 +73,54 @@ impl Definitions {
         self.versions.get(id)?.last()
     }
 
-    /// The version of the definition that `binding` names, as `caller` sees it: a number, or
+    /// The definition with that key.
+    pub fn get(&self, key: u64) -> Option<&Arc<Definition>> {
+        self.by_key.get(&key)
+    }
+
+    /// All versions of the definition of that id, oldest first.
+    pub fn versions(&self, id: &str) -> &[Arc<Definition>] {
+        self.versions.get(id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Everything, by id, oldest version first.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.versions.values().flatten()
+    }
+
+    /// The number of the last deployment.
+    pub(crate) fn deployments(&self) -> u64 {
+        self.deployments
+    }
+
+    /// The greatest key that was ever used.
+    pub(crate) fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Adds a version as a store knows it.
+    pub(crate) fn insert(&mut self, definition: Definition) {
+        let definition = Arc::new(definition);
+        self.deployments = self.deployments.max(definition.deployment);
+        self.keys = self.keys.max(definition.key);
+        self.by_key.insert(definition.key, Arc::clone(&definition));
+        let versions = self.versions.entry(Name::clone(&definition.id)).or_default();
+        versions.push(definition);
+        versions.sort_by_key(|it| it.version);
+    }
+
+    /// Removes a version.
+    pub(crate) fn remove(&mut self, key: u64) {
+        let Some(definition) = self.by_key.remove(&key) else { return };
+        if let Some(versions) = self.versions.get_mut(&definition.id) {
+            versions.retain(|it| it.key != key);
+            if versions.is_empty() {
+                self.versions.remove(&definition.id);
+            }
+        }
+    }
+
+    /// The version of the definition that `binding` names, as `caller` sees it: a number, a tag, or
     /// `deployment` for the one deployed together with the caller; the latest where it names none.
     pub fn bound(
         &self,
@@ -79,9 +132,12 @@ impl Definitions {
         match binding {
             None | Some("latest") => versions.last(),
             Some("deployment") => versions.iter().find(|it| it.deployment == caller.deployment),
-            Some(version) => {
-                let version: u32 = version.parse().ok()?;
-                versions.iter().find(|it| it.version == version)
+            Some(name) => {
+                let number: Option<u32> = name.parse().ok();
+                let mut newest_first = versions.iter().rev();
+                newest_first
+                    .find(|it| it.tag.as_deref() == Some(name))
+                    .or_else(|| versions.iter().find(|it| Some(it.version) == number))
             }
         }
     }
@@ -96,15 +152,15 @@ impl Definitions {
         for (id, plan) in all {
             added.push((Name::clone(id), Arc::clone(plan), start_triggers(id, plan, now)?));
         }
-        self.deployments += 1;
-        let added = added.into_iter().map(|(id, plan, starts)| {
-            let versions = self.versions.entry(Name::clone(&id)).or_default();
-            let version = versions.last().map_or(1, |it| it.version + 1);
-            let deployment = self.deployments;
-            versions.push(Arc::new(Definition { id, version, deployment, plan, starts }));
-            Arc::clone(versions.last().expect("it has just been added"))
-        });
-        Ok(added.collect())
+        let deployment = self.deployments + 1;
+        let mut keys = Vec::new();
+        for (id, plan, starts) in added {
+            let version = self.find(&id).map_or(1, |it| it.version + 1);
+            let key = self.keys + 1;
+            keys.push(key);
+            self.insert(Definition { key, id, tag: None, version, deployment, plan, starts });
+        }
+        Ok(keys.iter().map(|it| Arc::clone(&self.by_key[it])).collect())
     }
 }
 
@@ -117,7 +173,11 @@ impl Definition {
     }
 }
 
-fn start_triggers(id: &Name, plan: &Plan, now: Timestamp) -> Result<Vec<StartTrigger>, Error> {
+pub(crate) fn start_triggers(
+    id: &Name,
+    plan: &Plan,
+    now: Timestamp,
+) -> Result<Vec<StartTrigger>, Error> {
     let mut triggers = Vec::new();
     for &node in &plan.root().typed_starts {
         let Element::Start(start) = &plan.node(node).element else { continue };

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use travertine_expr::Name;
 use travertine_kernel::Rejection;
 
-use crate::{Timestamp, sandbox::InstanceId};
+use crate::{Address, InstanceId, Timestamp};
 
 /// Why something asked of the runtime was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,12 +13,12 @@ use crate::{Timestamp, sandbox::InstanceId};
 pub enum Error {
     /// Nothing is deployed under that id.
     NoSuchDefinition(Name),
-    /// The definition has no start event of that id that something can trigger.
-    NoSuchStart {
+    /// The definition has no element of that id.
+    NoSuchElement {
         /// The definition.
         definition: Name,
         /// The id.
-        start: Name,
+        element: Name,
     },
     /// No instance has that id.
     NoSuchInstance(InstanceId),
@@ -33,6 +33,62 @@ pub enum Error {
     },
     /// The instance has refused.
     Rejected(Rejection),
+    /// Someone has stopped the instance for a while.
+    Suspended(InstanceId),
+    /// The instance is not suspended.
+    NotSuspended(InstanceId),
+    /// The engine failed on the instance, which stands still until someone has looked.
+    Halted {
+        /// The instance.
+        instance: InstanceId,
+        /// What happened.
+        reason: String,
+    },
+    /// The instance is not halted.
+    NotHalted(InstanceId),
+    /// The job is not with any worker.
+    NotLeased(Address),
+    /// Someone else does the user task.
+    Claimed {
+        /// The task.
+        task: Address,
+        /// Who does it.
+        by: Name,
+    },
+    /// It cannot be done now; later it may.
+    Busy {
+        /// Why.
+        reason: String,
+    },
+    /// The engine failed. Nothing has changed.
+    Failed {
+        /// What happened.
+        reason: String,
+    },
+    /// The engine is closed, or has failed, and takes no more.
+    Closed {
+        /// Why.
+        reason: String,
+    },
+    /// What was deployed cannot be read, or is refused.
+    Refused {
+        /// The diagnostics that say why.
+        diagnostics: Vec<String>,
+    },
+    /// Something else still needs it.
+    InUse {
+        /// What is needed, and by what.
+        reason: String,
+    },
+    /// The store has failed.
+    Store(travertine_store::Error),
+    /// What the store has cannot be read.
+    Damaged {
+        /// What.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The clock does not go backwards.
     Backwards {
         /// The time it shows.
@@ -50,20 +106,38 @@ impl Error {
     pub(crate) fn no_such_definition(id: &str) -> Self {
         Self::NoSuchDefinition(Arc::from(id))
     }
+
+    pub(crate) fn damaged(place: String, error: &dyn fmt::Display) -> Self {
+        Self::Damaged { place, reason: error.to_string() }
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchDefinition(id) => write!(f, "no such definition: {id}"),
-            Self::NoSuchStart { definition, start } => {
-                write!(f, "no such start event in {definition}: {start}")
+            Self::NoSuchElement { definition, element } => {
+                write!(f, "no such element in {definition}: {element}")
             }
             Self::NoSuchInstance(id) => write!(f, "no such instance: {id}"),
             Self::BadStart { definition, start, reason } => {
                 write!(f, "the start event {start} of {definition} cannot be triggered: {reason}")
             }
             Self::Rejected(rejection) => rejection.fmt(f),
+            Self::Suspended(id) => write!(f, "instance {id} is suspended, resume it first"),
+            Self::NotSuspended(id) => write!(f, "instance {id} is not suspended"),
+            Self::Halted { instance, reason } => {
+                write!(f, "instance {instance} is halted, resolve that first: {reason}")
+            }
+            Self::NotHalted(id) => write!(f, "instance {id} is not halted"),
+            Self::NotLeased(job) => write!(f, "no worker has job {job}"),
+            Self::Claimed { task, by } => write!(f, "{by} does task {task}"),
+            Self::Busy { reason } | Self::InUse { reason } => f.write_str(reason),
+            Self::Failed { reason } => write!(f, "the engine failed: {reason}"),
+            Self::Closed { reason } => write!(f, "the engine is closed: {reason}"),
+            Self::Refused { diagnostics } => f.write_str(&diagnostics.join("\n")),
+            Self::Store(error) => error.fmt(f),
+            Self::Damaged { place, reason } => write!(f, "{place} is damaged: {reason}"),
             Self::Backwards { .. } => f.write_str("the clock does not go backwards"),
             Self::Restless { events } => {
                 write!(f, "the instances have not come to rest after {events} events")
@@ -74,15 +148,19 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Rejected(rejection) => Some(rejection),
-            Self::NoSuchDefinition(_)
-            | Self::NoSuchStart { .. }
-            | Self::NoSuchInstance(_)
-            | Self::BadStart { .. }
-            | Self::Backwards { .. }
-            | Self::Restless { .. } => None,
+        if let Self::Rejected(rejection) = self {
+            Some(rejection)
+        } else if let Self::Store(error) = self {
+            Some(error)
+        } else {
+            None
         }
+    }
+}
+
+impl From<travertine_store::Error> for Error {
+    fn from(error: travertine_store::Error) -> Self {
+        Self::Store(error)
     }
 }
 

@@ -3,20 +3,29 @@
 //! The kernel says what it wants from outside; here someone sees to it: timers fire, messages and
 //! signals find who waits for them, called definitions become instances that report back.
 //!
-//! [`Sandbox`] is such a world in memory, with a clock that moves only when told. It is for trying a
-//! model out and for tests: the same input gives the same run, always.
+//! A [`Shard`] does all of that for a slice of the instances, on a store, without threads.
+//! [`Sandbox`] is a shard in memory, with a clock that moves only when told. It is for trying a model
+//! out and for tests: the same input gives the same run, always.
 
 #![forbid(unsafe_code)]
 
-mod alarm;
+mod board;
 mod definition;
 mod error;
+mod id;
 mod message;
 mod sandbox;
+mod shard;
 pub mod trace;
 
-pub use alarm::Timestamp;
+pub use board::{Board, Offer};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use error::Error;
+pub use id::{Address, InstanceId};
 pub use message::{Message, Receipt, correlates};
-pub use sandbox::{Address, InstanceId, Record, Sandbox, Start, Trouble, Turned};
+pub use sandbox::{Sandbox, Start, Turned};
+pub use shard::{
+    Activated, At, Begin, Checkpoint, Ended, Lease, Live, Recovered, Release, Sealed, Seen,
+    Settings, Shard, TaskChange, Trouble,
+};
+pub use travertine_expr::time::Timestamp;

@@ -1,34 +1,13 @@
 //! Messages and signals: who waits for which, and what is held for those who do not wait yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use travertine_expr::{Name, Value};
-use travertine_kernel::Assignments;
+use travertine_store::codec::record::{Held as HeldMessage, Subscription, SubscriptionKind};
 
-use crate::{
-    Timestamp,
-    sandbox::{Address, InstanceId},
-};
+use crate::{Address, InstanceId};
 
-/// A message on its way to one receiver.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Message {
-    /// Its name.
-    pub name: Name,
-    /// Named properties that must match where both sides define them.
-    pub correlation: Assignments,
-    /// What it brings.
-    pub variables: Assignments,
-    /// How long it is held for a receiver that does not wait yet; for good where nothing is said.
-    pub ttl_ms: Option<i64>,
-}
-
-impl Message {
-    /// A message of that name that brings nothing and is held for good.
-    pub fn new(name: &str) -> Self {
-        Self { name: name.into(), correlation: Vec::new(), variables: Vec::new(), ttl_ms: None }
-    }
-}
+pub use travertine_store::codec::record::Message;
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +22,8 @@ pub enum Receipt {
     Held,
     /// Nobody waits for it, and it is not to be held.
     Dropped,
+    /// The same message has come before.
+    Known,
 }
 
 /// Whether two sides mean the same thing: every property that both define is equal.
@@ -54,109 +35,99 @@ pub fn correlates(one: &[(Name, Value)], other: &[(Name, Value)]) -> bool {
 }
 
 /// Those who wait for something of a name, in the order in which they began to.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    by_name: BTreeMap<Name, BTreeMap<u64, (Address, Assignments)>>,
-    places: BTreeMap<Address, (Name, u64)>,
+    by_name: BTreeMap<(SubscriptionKind, Name), BTreeMap<u64, Subscription>>,
+    places: HashMap<(u64, u64), (SubscriptionKind, Name, u64)>,
     begun: u64,
 }
 
 impl Waiting {
-    pub(crate) fn add(&mut self, address: Address, name: &Name, correlation: &Assignments) {
-        self.remove(address);
+    pub(crate) fn add(&mut self, it: Subscription) {
+        self.remove((it.instance, it.wait));
         self.begun += 1;
-        let queue = self.by_name.entry(Name::clone(name)).or_default();
-        queue.insert(self.begun, (address, correlation.clone()));
-        self.places.insert(address, (Name::clone(name), self.begun));
+        let place = (it.kind, Name::clone(&it.name), self.begun);
+        self.places.insert((it.instance, it.wait), place);
+        let queue = self.by_name.entry((it.kind, Name::clone(&it.name))).or_default();
+        queue.insert(self.begun, it);
     }
 
-    pub(crate) fn remove(&mut self, address: Address) {
-        let Some((name, order)) = self.places.remove(&address) else { return };
-        let queue = self.by_name.get_mut(&name).expect("a place is in a queue");
-        queue.remove(&order);
+    pub(crate) fn remove(&mut self, address: (u64, u64)) -> Option<Subscription> {
+        let (kind, name, order) = self.places.remove(&address)?;
+        let key = (kind, name);
+        let queue = self.by_name.get_mut(&key).expect("a place is in a queue");
+        let removed = queue.remove(&order);
         if queue.is_empty() {
-            self.by_name.remove(&name);
+            self.by_name.remove(&key);
         }
+        removed
     }
 
-    /// Takes the first who waits for this.
-    pub(crate) fn take(&mut self, name: &str, correlation: &Assignments) -> Option<Address> {
-        let queue = self.by_name.get(name)?;
-        let mut matching = queue.values().filter(|(_, it)| correlates(it, correlation));
-        let address = matching.next()?.0;
-        self.remove(address);
-        Some(address)
+    /// The one who has waited longest for a message that matches.
+    pub(crate) fn find(&self, message: &Message) -> Option<(u64, u64)> {
+        let queue = self.by_name.get(&(SubscriptionKind::Message, Name::clone(&message.name)))?;
+        let wanted = |it: &&Subscription| correlates(&it.correlation, &message.correlation);
+        queue.values().find(wanted).map(|it| (it.instance, it.wait))
     }
 
-    /// All who wait for this name.
-    pub(crate) fn all(&self, name: &str) -> Vec<Address> {
-        self.by_name.get(name).into_iter().flat_map(BTreeMap::values).map(|it| it.0).collect()
+    /// All who wait for signals of this name.
+    pub(crate) fn signal(&self, name: &Name) -> Vec<(u64, u64)> {
+        let queue = self.by_name.get(&(SubscriptionKind::Signal, Name::clone(name)));
+        queue.into_iter().flat_map(BTreeMap::values).map(|it| (it.instance, it.wait)).collect()
+    }
+
+    pub(crate) fn get(&self, address: (u64, u64)) -> Option<&Subscription> {
+        let (kind, name, order) = self.places.get(&address)?;
+        self.by_name.get(&(*kind, Name::clone(name)))?.get(order)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
     }
 }
 
 /// Messages that nobody has waited for yet, oldest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Held {
-    messages: Vec<(Message, Option<Timestamp>)>,
+    messages: BTreeMap<u64, HeldMessage>,
+    by_name: BTreeMap<Name, Vec<u64>>,
 }
 
 impl Held {
-    pub(crate) fn hold(&mut self, message: Message, now: Timestamp) {
-        let until = message.ttl_ms.map(|ttl| now.after_millis(ttl));
-        self.messages.push((message, until));
+    pub(crate) fn hold(&mut self, held: HeldMessage) {
+        self.by_name.entry(Name::clone(&held.message.name)).or_default().push(held.number);
+        self.messages.insert(held.number, held);
     }
 
-    /// Drops what has expired.
-    pub(crate) fn expire(&mut self, now: Timestamp) {
-        self.messages.retain(|(_, until)| until.is_none_or(|it| now < it));
+    /// The oldest message that matches.
+    pub(crate) fn find(
+        &self,
+        name: &Name,
+        correlation: &[(Name, Value)],
+        now: i64,
+    ) -> Option<&HeldMessage> {
+        let numbers = self.by_name.get(name)?;
+        numbers.iter().map(|it| &self.messages[it]).find(|it| {
+            it.expires.is_none_or(|until| now < until)
+                && correlates(&it.message.correlation, correlation)
+        })
     }
 
-    /// Takes the oldest message that matches.
-    pub(crate) fn take(
-        &mut self,
-        name: &str,
-        correlation: &Assignments,
-        now: Timestamp,
-    ) -> Option<Message> {
-        self.expire(now);
-        let matches = |it: &Message| &*it.name == name && correlates(&it.correlation, correlation);
-        let position = self.messages.iter().position(|(it, _)| matches(it))?;
-        Some(self.messages.remove(position).0)
+    pub(crate) fn take(&mut self, number: u64) -> Option<HeldMessage> {
+        let held = self.messages.remove(&number)?;
+        let queue = self.by_name.get_mut(&held.message.name).expect("it is held by name");
+        queue.retain(|it| *it != number);
+        if queue.is_empty() {
+            self.by_name.remove(&held.message.name);
+        }
+        Some(held)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Message> {
-        self.messages.iter().map(|(it, _)| it)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(ms: i64) -> Timestamp {
-        Timestamp::from_millis(ms)
+    pub(crate) fn get(&self, number: u64) -> Option<&HeldMessage> {
+        self.messages.get(&number)
     }
 
-    fn pairs(all: &[(&str, Value)]) -> Assignments {
-        all.iter().map(|(name, value)| ((*name).into(), value.clone())).collect()
-    }
-
-    #[test]
-    fn only_values_that_both_sides_define_must_be_equal() {
-        let wanted = pairs(&[("order", 7.into()), ("shop", Value::Null)]);
-        assert!(correlates(&wanted, &pairs(&[("order", 7.into()), ("shop", "x".into())])));
-        assert!(correlates(&wanted, &pairs(&[("colour", "red".into())])));
-        assert!(correlates(&wanted, &pairs(&[("order", Value::Null)])));
-        assert!(!correlates(&wanted, &pairs(&[("order", 8.into())])));
-    }
-
-    #[test]
-    fn an_expired_message_is_not_taken() {
-        let mut held = Held::default();
-        held.hold(Message { ttl_ms: Some(10), ..Message::new("paid") }, at(100));
-        held.hold(Message::new("paid"), at(100));
-        assert_eq!(held.clone().take("paid", &Vec::new(), at(109)).unwrap().ttl_ms, Some(10));
-        assert_eq!(held.take("paid", &Vec::new(), at(110)).unwrap().ttl_ms, None);
-        assert_eq!(held.take("paid", &Vec::new(), at(110)), None);
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &HeldMessage> {
+        self.messages.values()
     }
 }

@@ -1,6 +1,9 @@
 //! What instances have done, by the ids of the model.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use travertine_draw::Marks;
 use travertine_kernel::{Event, FlowId, NodeId, Plan, ROOT, Role, TokenId};
@@ -8,7 +11,7 @@ use travertine_runtime::{InstanceId, Sandbox, Turned};
 
 /// Looks on while instances run. Shared by whoever looks on and whoever wants to know.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Journal(Rc<RefCell<Noted>>);
+pub(super) struct Journal(Arc<Mutex<Noted>>);
 
 #[derive(Debug, Default)]
 struct Noted {
@@ -26,7 +29,7 @@ struct Seen {
 
 impl Journal {
     pub(super) fn note(&self, turned: Turned<'_>) {
-        let noted = &mut *self.0.borrow_mut();
+        let noted = &mut *self.0.lock().expect("nobody fails while looking on");
         for event in turned.events {
             noted.note(turned.instance, &turned.definition.plan, event);
         }
@@ -34,7 +37,7 @@ impl Journal {
 
     /// What was noted, and where tokens are now.
     pub(super) fn marks(&self, sandbox: &Sandbox) -> Marks {
-        let mut marks = self.0.borrow().marks.clone();
+        let mut marks = self.0.lock().expect("nobody fails while looking on").marks.clone();
         for record in sandbox.instances() {
             let (plan, state) = (record.plan(), &record.state);
             for (id, token) in &state.tokens {

@@ -155,7 +155,10 @@ fn title(lang: Lang) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::RefCell, io, rc::Rc};
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
 
     use expect_test::{Expect, expect};
 
@@ -163,11 +166,11 @@ mod tests {
     use crate::{clock, eval::Given, paint::Paint};
 
     #[derive(Clone, Default)]
-    struct Paper(Rc<RefCell<Vec<u8>>>);
+    struct Paper(Arc<Mutex<Vec<u8>>>);
 
     impl io::Write for Paper {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.borrow_mut().write(bytes)
+            self.0.lock().unwrap().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -183,7 +186,7 @@ mod tests {
         let mut speaker = Speaker::new(Lang::Feel, now, Given::default());
         let mut prompt = Prompt::Script(Vec::from(lines).into_iter(), out.clone());
         talk(&mut speaker, &mut prompt, false, &out).unwrap();
-        said.assert_eq(&String::from_utf8(paper.0.take()).unwrap());
+        said.assert_eq(&String::from_utf8(std::mem::take(&mut *paper.0.lock().unwrap())).unwrap());
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl Dialog<'_> {
                 self.say("nobody waits for it yet; it is held for whoever does");
             }
             Some(Receipt::Started(id)) => self.say(&format!("it has started instance {id}")),
-            Some(Receipt::Received(_) | Receipt::Noted) | None => {}
+            Some(Receipt::Received(_) | Receipt::Noted | Receipt::Known) | None => {}
         }
         Ok(())
     }

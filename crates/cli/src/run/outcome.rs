@@ -3,7 +3,7 @@
 use travertine_bpmn::Report;
 use travertine_expr::{Name, Value};
 use travertine_kernel::{Ending, Phase, tree};
-use travertine_runtime::Record;
+use travertine_runtime::Live;
 
 use super::{
     pending::{self, Pending, What},
@@ -26,7 +26,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    fn of(record: &Record, world: &World) -> Self {
+    fn of(record: &Live, world: &World) -> Self {
         match record.phase() {
             Phase::Ended(Ending::Completed) => Self::Completed,
             Phase::Ended(Ending::Failed(_)) => Self::Failed,
@@ -101,7 +101,7 @@ pub(crate) fn text(world: &World, out: &Screen) {
     }
 }
 
-fn instance(record: &Record, world: &World, out: &Screen) {
+fn instance(record: &Live, world: &World, out: &Screen) {
     let paint = out.paint;
     let outcome = Outcome::of(record, world);
     let id = format!("{} {}", record.definition.id, record.id);
@@ -169,7 +169,7 @@ pub(crate) fn rejected(report: &Report) -> Value {
     ])
 }
 
-fn instance_data(record: &Record, world: &World) -> Value {
+fn instance_data(record: &Live, world: &World) -> Value {
     let failure = match record.phase() {
         Phase::Ended(Ending::Failed(failure)) => Some(json::object([
             ("code", failure.code.clone().into()),
@@ -185,7 +185,7 @@ fn instance_data(record: &Record, world: &World) -> Value {
     json::object([
         ("instance", json::key(record.id.0)),
         ("process", Name::clone(&record.definition.id).into()),
-        ("caller", record.caller.map(|it| json::key(it.instance.0)).into()),
+        ("caller", record.caller().map(|it| json::key(it.instance.0)).into()),
         ("outcome", Outcome::of(record, world).word().into()),
         ("failure", failure.into()),
         ("variables", json::variables(record.variables())),

@@ -8,7 +8,7 @@ use travertine_kernel::{
     address,
     plan::{Element, Trigger, WorkKind},
 };
-use travertine_runtime::{Address, InstanceId, Record, Timestamp};
+use travertine_runtime::{Address, InstanceId, Live, Timestamp};
 
 use crate::{clock, json, pairs};
 
@@ -82,7 +82,7 @@ impl fmt::Display for Kind {
 }
 
 /// Everything that an instance waits for.
-pub(crate) fn of(record: &Record) -> Vec<Pending> {
+pub(crate) fn of(record: &Live) -> Vec<Pending> {
     let state = &record.state;
     if !state.is_running() {
         return Vec::new();
@@ -114,7 +114,7 @@ pub(crate) fn of(record: &Record) -> Vec<Pending> {
     all
 }
 
-fn waits_for(record: &Record, id: WaitId, wait: &Wait) -> Option<What> {
+fn waits_for(record: &Live, id: WaitId, wait: &Wait) -> Option<What> {
     match &*wait.on {
         // The called instance is listed itself, and delivering is nobody's work.
         WaitFor::Child { .. } | WaitFor::Delivery(_) => None,
@@ -147,7 +147,7 @@ fn condition(plan: &Plan, node: NodeId, slot: Slot) -> String {
     }
 }
 
-fn pending(record: &Record, token: TokenId, what: What) -> Option<Pending> {
+fn pending(record: &Live, token: TokenId, what: What) -> Option<Pending> {
     let it = record.state.tokens.get(&token)?;
     let node = record.plan().node(it.node);
     let (run, beside) = match it.role {

@@ -1,6 +1,9 @@
 //! Shows what happens: every event in a line, and the tree of scopes.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{Command, Event, NodeId, Plan, TokenId, WaitId, tree};
@@ -28,7 +31,7 @@ pub(crate) struct Watch {
 
 /// What was noted down. Empty where it was shown at once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Noted(Rc<RefCell<Vec<Value>>>);
+pub(crate) struct Noted(Arc<Mutex<Vec<Value>>>);
 
 enum To {
     Screen(Screen),
@@ -37,7 +40,7 @@ enum To {
 
 impl Noted {
     pub(crate) fn take(&self) -> Vec<Value> {
-        std::mem::take(&mut *self.0.borrow_mut())
+        std::mem::take(&mut *self.0.lock().expect("nobody fails while looking on"))
     }
 }
 
@@ -81,7 +84,7 @@ impl Watch {
                     let element = node.map(|it| Name::clone(&plan.node(it).name));
                     json::object([("event", text.as_str().into()), ("element", element.into())])
                 });
-                noted.0.borrow_mut().push(json::object([
+                noted.0.lock().expect("nobody fails while looking on").push(json::object([
                     ("time", turned.now.to_string().into()),
                     ("instance", json::key(turned.instance.0)),
                     ("process", Name::clone(&turned.definition.id).into()),

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use travertine_bpmn::Process;
 use travertine_expr::Name;
 use travertine_kernel::Assignments;
-use travertine_runtime::{Error, InstanceId, Record, Sandbox, Start, Timestamp, Turned};
+use travertine_runtime::{Error, InstanceId, Live, Sandbox, Start, Timestamp, Turned};
 
 use super::{pending, pending::Pending, watch::Watch};
 
@@ -28,7 +28,7 @@ impl World {
     }
 
     /// Such a world, in which someone looks on.
-    pub(crate) fn observed(now: Timestamp, look: impl FnMut(Turned<'_>) + 'static) -> Self {
+    pub(crate) fn observed(now: Timestamp, look: impl FnMut(Turned<'_>) + Send + 'static) -> Self {
         let mut sandbox = Sandbox::new(now);
         sandbox.observe(look);
         Self { sandbox, main: InstanceId(0), restless: None }
@@ -81,7 +81,7 @@ impl World {
     }
 
     /// The instance that was asked for.
-    pub(crate) fn main(&self) -> &Record {
+    pub(crate) fn main(&self) -> &Live {
         self.sandbox.instance(self.main).expect("instances are kept")
     }
 

@@ -4,32 +4,19 @@
 //! on without someone outside. What is to be done stands in one queue, so the order never depends on
 //! anything but the order of what was asked.
 
-mod record;
-mod settle;
-mod start;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    fmt,
-    sync::Arc,
-};
+use std::sync::{Arc, mpsc};
 
-use travertine_expr::{Map, Name, time::Repeat};
-use travertine_kernel::{
-    Assignments, Command, Effect, Event, Instance, Plan, TokenId, outstanding,
-};
-
-pub use record::{Address, InstanceId, Record, Trouble};
-pub use start::Start;
+use travertine_expr::Name;
+use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, TokenId};
+use travertine_store::{MemoryStore, ShardId, Store};
 
 use crate::{
-    Definition, Definitions, Error, Message, Receipt, StartOn, Timestamp,
-    alarm::{Alarm, Alarms},
-    message::{Held, Waiting},
+    Address, At, Begin, Board, Definition, Definitions, Error, InstanceId, Live, Message, Receipt,
+    Seen, Settings, Shard, Timestamp,
 };
-use settle::Todo;
 
 /// How many events one request may cause, where nobody says otherwise.
 const EVENTS_MAX: u64 = 10_000_000;
@@ -37,23 +24,10 @@ const EVENTS_MAX: u64 = 10_000_000;
 /// A world in memory, with a clock that moves only when told.
 #[derive(Debug)]
 pub struct Sandbox {
-    now: Timestamp,
+    store: Arc<MemoryStore>,
     definitions: Definitions,
-    instances: BTreeMap<InstanceId, Record>,
-    alarms: Alarms,
-    /// The cycles of start timers.
-    cycles: BTreeMap<Alarm, Repeat>,
-    messages: Waiting,
-    signals: Waiting,
-    held: Held,
-    /// What has happened so far to start events that need several triggers.
-    noted: BTreeMap<start::Place, BTreeMap<usize, Assignments>>,
-    todo: VecDeque<Todo>,
-    names: u64,
+    shard: Shard,
     events_max: u64,
-    /// The events of this request so far.
-    events: u64,
-    hook: Option<Hook>,
 }
 
 /// One accepted command and what came of it, for those who look on.
@@ -75,33 +49,39 @@ pub struct Turned<'a> {
     pub state: &'a Instance,
 }
 
-struct Hook(Box<dyn FnMut(Turned<'_>)>);
+/// What to start, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Start<'a> {
+    /// The id of the definition.
+    pub definition: &'a str,
+    /// The id of the start event that counts as triggered; the plain start where none is named.
+    pub at: Option<&'a str>,
+    /// What people call the instance.
+    pub business_id: Option<Name>,
+    /// What it begins with.
+    pub variables: Assignments,
+}
 
-impl fmt::Debug for Hook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hook")
+impl<'a> Start<'a> {
+    /// A plain start without variables.
+    pub fn of(definition: &'a str) -> Self {
+        Self { definition, ..Self::default() }
+    }
+
+    /// The same with these variables.
+    #[must_use]
+    pub fn with(self, variables: Assignments) -> Self {
+        Self { variables, ..self }
     }
 }
 
 impl Sandbox {
     /// An empty world at that time.
     pub fn new(now: Timestamp) -> Self {
-        Self {
-            now,
-            definitions: Definitions::default(),
-            instances: BTreeMap::new(),
-            alarms: Alarms::default(),
-            cycles: BTreeMap::new(),
-            messages: Waiting::default(),
-            signals: Waiting::default(),
-            held: Held::default(),
-            noted: BTreeMap::new(),
-            todo: VecDeque::new(),
-            names: 0,
-            events_max: EVENTS_MAX,
-            events: 0,
-            hook: None,
-        }
+        let store = Arc::new(MemoryStore::new(1));
+        let definitions = Definitions::default();
+        let shard = open(&store, &definitions, now).expect("a new store in memory can be read");
+        Self { store, definitions, shard, events_max: EVENTS_MAX }
     }
 
     /// Sets how many events one request may cause before it is given up as one that never rests.
@@ -110,18 +90,18 @@ impl Sandbox {
     }
 
     /// Has `look` called after each accepted command.
-    pub fn observe(&mut self, look: impl FnMut(Turned<'_>) + 'static) {
-        self.hook = Some(Hook(Box::new(look)));
+    pub fn observe(&mut self, mut look: impl FnMut(Turned<'_>) + Send + 'static) {
+        self.shard.observe(move |Seen { now, live, command, events, effects }| {
+            let (instance, definition, state) = (live.id, &*live.definition, &live.state);
+            look(Turned { now, instance, definition, command, events, effects, state });
+        });
     }
 
     /// Adds a version of each definition. Only the latest version of a definition is started by
     /// messages, signals, times and conditions.
     pub fn deploy(&mut self, all: &[(Name, Arc<Plan>)]) -> Result<Vec<Arc<Definition>>, Error> {
-        let added = self.definitions.add(all, self.now)?;
-        for definition in &added {
-            self.arm_starts(definition);
-        }
-        self.retry_calls();
+        let added = self.definitions.add(all, self.now())?;
+        self.shard.adopt(Arc::new(self.definitions.clone()));
         self.settle()?;
         Ok(added)
     }
@@ -129,14 +109,21 @@ impl Sandbox {
     /// Starts an instance of the latest version: at its plain start, or as if the start event that
     /// `start` names had been triggered.
     pub fn start(&mut self, start: Start<'_>) -> Result<InstanceId, Error> {
-        let id = self.begin(start)?;
-        self.settle()?;
-        Ok(id)
+        let Some(definition) = self.definitions.find(start.definition) else {
+            return Err(Error::no_such_definition(start.definition));
+        };
+        let begin = Begin {
+            definition: definition.key,
+            business_id: start.business_id,
+            at: start.at.map_or(At::Start, |it| At::Elements(vec![it.into()])),
+            variables: start.variables,
+        };
+        self.ask(|shard| shard.start(begin).map(|(id, _)| id))
     }
 
     /// What a token waits for has happened: work is done, a decision is made.
     pub fn complete(&mut self, to: Address, variables: Assignments) -> Result<(), Error> {
-        self.ask(to.instance, Command::Complete { wait: to.wait, variables })
+        self.ask(|shard| shard.complete(to, variables))
     }
 
     /// The work that a token waits for has raised an error for the model to catch.
@@ -148,7 +135,7 @@ impl Sandbox {
         variables: Assignments,
     ) -> Result<(), Error> {
         let (code, message) = (Some(code.into()), message.to_owned());
-        self.ask(to.instance, Command::Raise { wait: to.wait, code, message, variables })
+        self.tell(to.instance, Command::Raise { wait: to.wait, code, message, variables })
     }
 
     /// The work that a token waits for has raised an escalation, and may go on.
@@ -158,17 +145,14 @@ impl Sandbox {
         code: &str,
         variables: Assignments,
     ) -> Result<(), Error> {
-        self.ask(
-            to.instance,
-            Command::Escalate { wait: to.wait, code: Some(code.into()), variables },
-        )
+        let code = Some(code.into());
+        self.tell(to.instance, Command::Escalate { wait: to.wait, code, variables })
     }
 
     /// The work that a token waits for has failed for a technical reason. At no retries left it
     /// becomes an incident.
     pub fn fail(&mut self, to: Address, retries: u32, message: &str) -> Result<(), Error> {
-        let message = message.to_owned();
-        self.ask(to.instance, Command::Fail { wait: to.wait, retries, message })
+        self.ask(|shard| shard.fail(to, Some(retries), 0, message.to_owned()))
     }
 
     /// Sets variables of the process, or in the layer of one of its tokens.
@@ -178,31 +162,28 @@ impl Sandbox {
         token: Option<TokenId>,
         variables: Assignments,
     ) -> Result<(), Error> {
-        self.ask(instance, Command::Set { token, variables })
+        self.tell(instance, Command::Set { token, variables })
     }
 
     /// Tries again what ended in an incident.
     pub fn retry(&mut self, instance: InstanceId, token: TokenId) -> Result<(), Error> {
-        self.ask(instance, Command::Retry { token })
+        self.tell(instance, Command::Retry { token })
     }
 
     /// Ends the instance and all that it has called.
     pub fn cancel(&mut self, instance: InstanceId) -> Result<(), Error> {
-        self.ask(instance, Command::Cancel)
+        self.tell(instance, Command::Cancel)
     }
 
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
     /// comes to wait for it before it expires.
     pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
-        let receipt = self.route(message);
-        self.settle()?;
-        Ok(receipt)
+        self.ask(|shard| shard.publish(message))
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.
     pub fn signal(&mut self, name: &str, variables: &Assignments) -> Result<(), Error> {
-        self.broadcast(None, name, variables);
-        self.settle()
+        self.ask(|shard| shard.signal(&name.into(), variables))
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.
@@ -210,60 +191,43 @@ impl Sandbox {
         &mut self,
         variables: &Assignments,
     ) -> Result<Vec<InstanceId>, Error> {
-        let offered: Map = variables.iter().cloned().collect();
-        let holds = |definition: &Definition, on: &StartOn| match on {
-            StartOn::Condition(when) => {
-                let value = when.value(&offered, &definition.plan.limits);
-                value.is_ok_and(|it| it.as_bool() == Some(true))
-            }
-            StartOn::Message(_) | StartOn::Signal(_) | StartOn::Timer(_) => false,
-        };
-        let started = self.trigger_starts(holds, variables);
-        self.settle()?;
-        Ok(started)
+        self.ask(|shard| shard.evaluate_conditions(variables))
     }
 
     /// Moves the clock to `to`. What falls due on the way happens in its order, each at its time.
     pub fn advance(&mut self, to: Timestamp) -> Result<(), Error> {
-        if to < self.now {
-            return Err(Error::Backwards { now: self.now });
+        if to < self.now() {
+            return Err(Error::Backwards { now: self.now() });
         }
-        while let Some(due) = self.alarms.next().filter(|it| *it <= to) {
-            self.now = self.now.max(due);
+        while let Some(due) = self.shard.next_due().filter(|it| *it <= to) {
+            self.shard.tick(due);
             self.settle()?;
         }
-        self.now = to;
-        self.held.expire(to);
+        self.shard.tick(to);
         self.settle()
     }
 
     /// Moves the clock by so many milliseconds.
     pub fn advance_by(&mut self, ms: i64) -> Result<(), Error> {
-        self.advance(self.now.after_millis(ms))
+        self.advance(self.now().after_millis(ms))
     }
 
-    /// Forgets everything that instances wait for and asks them again, as after a crash.
+    /// Forgets everything and reads it again, as after a crash. Nobody looks on any more.
     pub fn restart(&mut self) -> Result<(), Error> {
-        self.alarms.unset_where(|it| matches!(it, Alarm::Wait(_)));
-        self.messages = Waiting::default();
-        self.signals = Waiting::default();
-        let instances: Vec<InstanceId> = self.instances.keys().copied().collect();
-        for id in instances {
-            for effect in outstanding(&self.instances[&id].state) {
-                self.act(id, effect);
-            }
-        }
+        let hook = self.shard.take_hook();
+        self.shard = open(&self.store, &self.definitions, self.now())?;
+        self.shard.set_hook(hook);
         self.settle()
     }
 
     /// The time.
     pub fn now(&self) -> Timestamp {
-        self.now
+        self.shard.now()
     }
 
     /// When the next timer is due.
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.alarms.next()
+        self.shard.next_due()
     }
 
     /// What is deployed.
@@ -272,25 +236,79 @@ impl Sandbox {
     }
 
     /// All instances there have been, oldest first.
-    pub fn instances(&self) -> impl Iterator<Item = &Record> {
-        self.instances.values()
+    pub fn instances(&self) -> impl Iterator<Item = &Live> {
+        self.shard.in_memory().into_iter()
     }
 
     /// The instance of that id.
-    pub fn instance(&self, id: InstanceId) -> Option<&Record> {
-        self.instances.get(&id)
+    pub fn instance(&self, id: InstanceId) -> Option<&Live> {
+        self.shard.in_memory_at(id)
     }
 
     /// The messages that are held, oldest first.
     pub fn held(&self) -> impl Iterator<Item = &Message> {
-        self.held.iter()
+        self.shard.held().map(|it| &it.message)
     }
 
-    fn ask(&mut self, id: InstanceId, command: Command) -> Result<(), Error> {
-        if !self.instances.contains_key(&id) {
-            return Err(Error::NoSuchInstance(id));
-        }
-        self.turn(id, command)?;
-        self.settle()
+    fn tell(&mut self, id: InstanceId, command: Command) -> Result<(), Error> {
+        self.ask(|shard| shard.command(id, command))
     }
+
+    fn ask<T: Send + 'static>(
+        &mut self,
+        act: impl FnOnce(&mut Shard) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (sender, receiver) = mpsc::channel();
+        self.shard.ask(act, move |answer| {
+            // The receiver is below.
+            let _: Result<(), mpsc::SendError<_>> = sender.send(answer);
+        });
+        let settled = self.settle();
+        let answer = receiver.try_recv().expect("an answer is let out with its batch")?;
+        settled.map(|()| answer)
+    }
+
+    /// Does what is to be done until nothing is left, and nothing is due.
+    fn settle(&mut self) -> Result<(), Error> {
+        let mut events = self.shard.take_events();
+        loop {
+            let busy = self.shard.work();
+            self.write()?;
+            if !busy {
+                return Ok(());
+            }
+            events += self.shard.take_events();
+            if events > self.events_max {
+                return Err(Error::Restless { events });
+            }
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let Some(sealed) = self.shard.seal() else { return Ok(()) };
+        self.store.append(std::slice::from_ref(&sealed.batch))?;
+        for mail in sealed.release(self.shard.board()) {
+            self.shard.receive(&mail)?;
+        }
+        Ok(())
+    }
+}
+
+fn open(
+    store: &Arc<MemoryStore>,
+    definitions: &Definitions,
+    now: Timestamp,
+) -> Result<Shard, Error> {
+    let (mut shard, _, mails) = Shard::recover(
+        Arc::clone(store) as Arc<dyn Store>,
+        ShardId(0),
+        "sandbox",
+        Arc::new(definitions.clone()),
+        Arc::new(Board::default()),
+        Settings { turns_max: u32::MAX, ..Settings::default() },
+        now,
+        &mut |_, _| {},
+    )?;
+    mails.iter().try_for_each(|it| shard.receive(it))?;
+    Ok(shard)
 }

@@ -69,16 +69,6 @@ pub enum Record {
     Folded(Box<Folded>),
     /// A message is held.
     Held(Held),
-    /// A held message is on its way to a receiver.
-    Sent {
-        /// The message.
-        message: u64,
-    },
-    /// A message that was on its way is held again.
-    Returned {
-        /// The message.
-        message: u64,
-    },
     /// A message is not held any more: received, expired, or withdrawn.
     Gone {
         /// The message.
@@ -288,6 +278,15 @@ pub enum Letter {
         /// The variables of what raised it.
         #[serde(with = "v1::values")]
         variables: Assignments,
+        /// What raised it waits to hear this, once the caller knows.
+        confirm: Box<Letter>,
+    },
+    /// Something that an instance sent has arrived.
+    Delivered {
+        /// The instance.
+        instance: u64,
+        /// What it calls what it sent.
+        post: u64,
     },
     /// A wait for messages or signals has begun.
     Subscribe(Subscription),
@@ -299,26 +298,20 @@ pub enum Letter {
         wait: u64,
     },
     /// Find a receiver for a message.
-    Publish(Message),
+    Publish {
+        /// The message.
+        message: Message,
+        /// When it is dropped, for one that a receiver did not want after all.
+        expires: Option<Option<i64>>,
+    },
     /// A message is there for a wait.
     Deliver {
         /// Its receiver: instance and wait.
         to: (u64, u64),
-        /// The message's number.
-        message: u64,
-        /// What it brings.
-        #[serde(with = "v1::values")]
-        variables: Assignments,
-    },
-    /// The wait has taken the message.
-    Received {
-        /// The message's number.
-        message: u64,
-    },
-    /// The wait does not want the message.
-    Refused {
-        /// The message's number.
-        message: u64,
+        /// The message.
+        message: Message,
+        /// When it is dropped.
+        expires: Option<i64>,
     },
     /// Tell all who wait for a signal.
     Broadcast {
@@ -376,16 +369,14 @@ pub struct ShardState {
     pub instances: u64,
     /// How many messages it has held.
     pub messages: u64,
-    /// How many mails it has sent.
-    pub mails: u64,
     /// Triggers of start events that wait for others, and what they brought.
     pub noted: Vec<Noted>,
     /// Timers that start instances.
     pub timers: Vec<StartTimer>,
     /// Messages that are recognised when they come again: name, id, until when.
     pub known: Vec<(Name, Name, i64)>,
-    /// Held messages that are on their way to a receiver.
-    pub sent: Vec<u64>,
+    /// Instances that used up their turn.
+    pub unfinished: Vec<u64>,
 }
 
 /// A trigger of a start event that waits for others.
@@ -411,6 +402,37 @@ pub struct Snapshot {
     pub since: Vec<(u64, i64)>,
     /// The kernel's state, as [`encode_instance`](super::encode_instance) writes it.
     pub state: Vec<u8>,
+}
+
+impl Message {
+    /// A message of that name that brings nothing and is held for good.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            correlation: Vec::new(),
+            variables: Vec::new(),
+            id: None,
+            ttl: None,
+        }
+    }
+}
+
+impl TaskChange {
+    /// Takes over what `newer` changes.
+    pub fn merge(&mut self, newer: &Self) {
+        let Self { assignee, candidate_users, candidate_groups, due, follow_up, priority } = newer;
+        fn take<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
+            if new.is_some() {
+                old.clone_from(new);
+            }
+        }
+        take(&mut self.assignee, assignee);
+        take(&mut self.candidate_users, candidate_users);
+        take(&mut self.candidate_groups, candidate_groups);
+        take(&mut self.due, due);
+        take(&mut self.follow_up, follow_up);
+        take(&mut self.priority, priority);
+    }
 }
 
 macro_rules! stored {

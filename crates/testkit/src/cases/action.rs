@@ -3,7 +3,7 @@
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Map, Value, Variables};
 use travertine_kernel::{Assignments, Role, View, WaitFor, plan::Element};
-use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, Record, Start, StartOn};
+use travertine_runtime::{Address, Error, InstanceId, Live, Message, Receipt, Start, StartOn};
 
 use super::{
     format::{Action, MessageStep},
@@ -23,7 +23,7 @@ impl World<'_> {
                 let started = self.sandbox.start(Start {
                     definition,
                     at: at.as_deref(),
-                    business_key: business_key.as_deref().map(Into::into),
+                    business_id: business_key.as_deref().map(Into::into),
                     variables: with_times(variables)?,
                 });
                 let id = started.map_err(text)?;
@@ -134,12 +134,14 @@ impl World<'_> {
             message.correlation = key.into_iter().collect();
             message.variables = variables;
             // Camunda 7 holds no messages.
-            message.ttl_ms = self.is_camunda().then_some(0);
+            message.ttl = self.is_camunda().then_some(0);
             return match self.sandbox.publish(message).map_err(text)? {
                 Receipt::Dropped => Err(format!("nobody waits for message {}", step.name)),
-                Receipt::Received(_) | Receipt::Started(_) | Receipt::Noted | Receipt::Held => {
-                    Ok(())
-                }
+                Receipt::Received(_)
+                | Receipt::Started(_)
+                | Receipt::Noted
+                | Receipt::Held
+                | Receipt::Known => Ok(()),
             };
         }
         let mut waits = self.receivers(step, instance);
@@ -158,7 +160,7 @@ impl World<'_> {
             let start = Start {
                 definition: &definition,
                 at: Some(&at),
-                business_key: step.business_key.as_deref().map(Into::into),
+                business_id: step.business_key.as_deref().map(Into::into),
                 variables: variables.clone(),
             };
             self.sandbox.start(start).map_err(text)?;
@@ -195,12 +197,12 @@ impl World<'_> {
     }
 
     /// Whether an instance is one that a message is meant for.
-    fn fits(&self, record: &Record, step: &MessageStep) -> bool {
+    fn fits(&self, record: &Live, step: &MessageStep) -> bool {
         let mut root = record;
-        while let Some(caller) = root.caller.and_then(|it| self.sandbox.instance(it.instance)) {
+        while let Some(caller) = root.caller().and_then(|it| self.sandbox.instance(it.instance)) {
             root = caller;
         }
-        let key = record.business_key.as_deref().or(root.business_key.as_deref());
+        let key = record.business_id().or(root.business_id());
         let has = |(name, value): (&travertine_expr::Name, &Value)| {
             record.variables().any(|(it, known)| it == name && known == value)
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Ending, FailureKind, Phase};
-use travertine_runtime::Record;
+use travertine_runtime::Live;
 
 use super::{
     format::Expectation,
@@ -28,7 +28,7 @@ impl World<'_> {
             Expectation::Completed(wanted) => {
                 let meant = self.meant(instance);
                 let all = self.sandbox.instances().filter(|it| meant(it.id));
-                let (running, ended): (Vec<&Record>, Vec<&Record>) =
+                let (running, ended): (Vec<&Live>, Vec<&Live>) =
                     all.partition(|it| it.state.is_running());
                 // Where no step asks for an instance, none is as good as one that has ended.
                 let is_so = if *wanted {
@@ -62,7 +62,7 @@ impl World<'_> {
                 wrong.map(|(name, values)| (&**name, format!("{name} is one of {values}")))
             }),
             Expectation::Visited(wanted) => {
-                let journal = self.journal.borrow();
+                let journal = self.journal();
                 let completed = journal.completed(self.meant(instance));
                 let mut left = count(completed.iter().copied());
                 let missing: Vec<&String> = wanted
@@ -80,7 +80,7 @@ impl World<'_> {
                 })
             }
             Expectation::NotVisited(unwanted) => {
-                let journal = self.journal.borrow();
+                let journal = self.journal();
                 let entered = journal.entered(self.meant(instance));
                 let wrong: Vec<_> =
                     unwanted.iter().filter(|it| entered.contains(it.as_str())).collect();
@@ -89,7 +89,7 @@ impl World<'_> {
                 })
             }
             Expectation::VisitCount(wanted) => {
-                let journal = self.journal.borrow();
+                let journal = self.journal();
                 let counts = count(journal.completed(self.meant(instance)).into_iter());
                 let of = |name: &str| counts.get(name).copied().unwrap_or_default();
                 let wrong = wanted.iter().find(|(name, n)| n.as_i64() != Some(of(name)));
@@ -99,7 +99,7 @@ impl World<'_> {
                 })
             }
             Expectation::Order(wanted) => {
-                let journal = self.journal.borrow();
+                let journal = self.journal();
                 let completed = journal.completed(self.meant(instance));
                 let mut rest = completed.iter();
                 let in_order = wanted.iter().all(|it| rest.any(|done| done == it));
@@ -124,7 +124,7 @@ impl World<'_> {
                 check(false, || ("the models are refused".to_owned(), "deployed".to_owned()))
             }
             Expectation::Error => {
-                let failed = |it: &Record| {
+                let failed = |it: &Live| {
                     !it.troubles().is_empty()
                         || matches!(it.phase(), Phase::Ended(Ending::Failed(_)))
                 };
@@ -177,12 +177,12 @@ impl World<'_> {
                 &*record.plan().node(node).name == element
             })
         });
-        stuck || self.journal.borrow().has_failed_at(element)
+        stuck || self.journal().has_failed_at(element)
     }
 }
 
 /// Whether an error that nobody caught has ended an instance or stopped it.
-fn has_error(record: &Record) -> bool {
+fn has_error(record: &Live) -> bool {
     let raised = |it: &travertine_kernel::Failure| it.kind == FailureKind::Error;
     let ended = matches!(record.phase(), Phase::Ended(Ending::Failed(failure)) if raised(failure));
     ended || record.state.incidents.values().any(|it| raised(&it.failure))

@@ -1,11 +1,15 @@
 //! A sandbox for one case: deploys its models and takes it step by step.
 
-use std::{cell::RefCell, collections::BTreeMap, fmt::Write as _, rc::Rc, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{Arc, Mutex, MutexGuard},
+};
 
 use travertine_bpmn::{Dialect, Options, Severity};
 use travertine_expr::{Map, Name};
 use travertine_kernel::{Assignments, Role, Token, WaitFor, plan::Element};
-use travertine_runtime::{InstanceId, Record, Sandbox};
+use travertine_runtime::{InstanceId, Live, Sandbox};
 
 use super::{
     Failure,
@@ -26,7 +30,7 @@ pub(super) struct World<'a> {
     pub(super) suite: &'a Suite,
     pub(super) case: &'a Case,
     pub(super) sandbox: Sandbox,
-    pub(super) journal: Rc<RefCell<Journal>>,
+    journal: Arc<Mutex<Journal>>,
     pub(super) written: Written,
     /// The instances that steps have given names to.
     pub(super) names: BTreeMap<String, InstanceId>,
@@ -42,11 +46,13 @@ pub(super) struct Difference {
 
 impl<'a> World<'a> {
     pub(super) fn new(suite: &'a Suite, case: &'a Case) -> Self {
-        let journal = Rc::new(RefCell::new(Journal::default()));
+        let journal = Arc::new(Mutex::new(Journal::default()));
         let mut sandbox = Sandbox::new(DAWN);
         sandbox.limit_events(EVENTS_MAX);
-        let noted = Rc::clone(&journal);
-        sandbox.observe(move |turned| noted.borrow_mut().note(turned));
+        let noted = Arc::clone(&journal);
+        sandbox.observe(move |turned| {
+            noted.lock().expect("nobody fails while looking on").note(turned)
+        });
         Self {
             suite,
             case,
@@ -82,7 +88,7 @@ impl<'a> World<'a> {
 
     fn failure(&self, step: usize, difference: Difference) -> Failure {
         let Difference { expected, found } = difference;
-        Failure { step, expected, found, trace: self.journal.borrow().trace.clone() }
+        Failure { step, expected, found, trace: self.journal().trace.clone() }
     }
 
     fn deploy(&mut self) -> Result<(), String> {
@@ -105,6 +111,10 @@ impl<'a> World<'a> {
         let all: Vec<_> =
             processes.map(|it| (Name::from(it.id.as_str()), Arc::clone(&it.plan))).collect();
         self.sandbox.deploy(&all).map(drop).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().expect("nobody fails while looking on")
     }
 
     pub(super) fn is_camunda(&self) -> bool {
@@ -170,8 +180,11 @@ impl<'a> World<'a> {
     /// The instances that a step means: the named one with all it has called, or all of them.
     pub(super) fn meant(&self, name: Option<&str>) -> impl Fn(InstanceId) -> bool + use<> {
         let wanted = name.map(|it| self.names.get(it).copied());
-        let callers: BTreeMap<InstanceId, InstanceId> =
-            self.sandbox.instances().filter_map(|it| Some((it.id, it.caller?.instance))).collect();
+        let callers: BTreeMap<InstanceId, InstanceId> = self
+            .sandbox
+            .instances()
+            .filter_map(|it| Some((it.id, it.caller()?.instance)))
+            .collect();
         move |id| match wanted {
             None => true,
             Some(None) => false,
@@ -188,7 +201,7 @@ impl<'a> World<'a> {
     }
 
     /// The root instance that a step means: the named one, or the one started last.
-    pub(super) fn root(&self, name: Option<&str>) -> Option<&Record> {
+    pub(super) fn root(&self, name: Option<&str>) -> Option<&Live> {
         match name {
             Some(name) => self.sandbox.instance(*self.names.get(name)?),
             None => self.sandbox.instances().filter(|it| !it.is_called()).last(),
@@ -212,7 +225,7 @@ impl<'a> World<'a> {
 }
 
 /// Whether a token waits for something outside, and not beside another or for other tokens.
-fn is_active(record: &Record, token: &Token) -> bool {
+fn is_active(record: &Live, token: &Token) -> bool {
     if matches!(token.role, Role::Guard(_) | Role::Start) {
         return false;
     }

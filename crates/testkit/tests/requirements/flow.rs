@@ -1467,7 +1467,7 @@ fn a_message_is_held_until_someone_waits_or_it_expires() {
     );
     let id =
         sandbox.start(Start::of("p").with(assignments(r#"{"who": "ann"}"#))).expect("it starts");
-    let brief = Message { ttl_ms: Some(10), ..letter("M", r#"{"who": "ann"}"#) };
+    let brief = Message { ttl: Some(10), ..letter("M", r#"{"who": "ann"}"#) };
     assert_eq!(sandbox.publish(brief).expect("it is sent"), Receipt::Held);
     sandbox.advance_by(11).expect("time passes");
     for other in [r#"{"who": "bob"}"#, r#"{"who": "ann", "kind": "parcel"}"#] {

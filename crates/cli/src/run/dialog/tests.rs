@@ -1,6 +1,9 @@
 //! Whole conversations: what is typed, and what is said.
 
-use std::{cell::RefCell, io, rc::Rc};
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
 
 use expect_test::{Expect, expect};
 use travertine_bpmn::{Options, read};
@@ -9,11 +12,11 @@ use super::{super::watch::Shown, *};
 use crate::{clock, paint::Paint, run::outcome, run::watch::Watch};
 
 #[derive(Clone, Default)]
-struct Paper(Rc<RefCell<Vec<u8>>>);
+struct Paper(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Paper {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
+        self.0.lock().unwrap().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -33,7 +36,7 @@ fn conversation(model: &str, vars: &str, lines: &[&'static str], said: &Expect) 
     world.start(&report.processes[0].id, None, pairs::line(vars).unwrap()).unwrap();
     let mut prompt = Prompt::Script(Vec::from(lines).into_iter(), out.clone());
     let left = talk(&mut world, &mut prompt, &out).unwrap();
-    let text = String::from_utf8(paper.0.take()).unwrap();
+    let text = String::from_utf8(std::mem::take(&mut *paper.0.lock().unwrap())).unwrap();
     said.assert_eq(&text);
     left.unwrap_or_else(|| outcome::status(&world))
 }

@@ -1,0 +1,60 @@
+//! Names of instances and of what they wait for.
+
+use std::{fmt, str::FromStr};
+
+use travertine_kernel::WaitId;
+
+/// An instance's name. It is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceId(pub u64);
+
+impl fmt::Display for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for InstanceId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| format!("not the number of an instance: {text}"))
+    }
+}
+
+/// A wait of an instance: what a job, a user task or a timer is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    /// The instance.
+    pub instance: InstanceId,
+    /// The wait.
+    pub wait: WaitId,
+}
+
+impl Address {
+    pub(crate) fn new((instance, wait): (u64, u64)) -> Self {
+        Self { instance: InstanceId(instance), wait: WaitId(wait) }
+    }
+
+    pub(crate) fn pair(self) -> (u64, u64) {
+        (self.instance.0, self.wait.0)
+    }
+}
+
+impl fmt::Display for Address {
+    /// `12-7`: wait 7 of instance 12.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.instance, self.wait.0)
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('-').and_then(|(instance, wait)| {
+            Some(Self::new((instance.parse().ok()?, wait.parse().ok()?)))
+        });
+        parts.ok_or_else(|| format!("not an id such as 12-7: {text}"))
+    }
+}

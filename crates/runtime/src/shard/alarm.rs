@@ -1,0 +1,64 @@
+//! What is due when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use travertine_expr::time::Timestamp;
+use travertine_store::codec::record::StartKey;
+
+/// Whom a timer wakes. Of those due at once the order is that of their kinds, then of their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Alarm {
+    /// A token that waits: instance and wait.
+    Wait(u64, u64),
+    /// A start event of a definition.
+    Start(StartKey),
+    /// The end of a lease, or of a pause, of a job: instance and wait.
+    Job(u64, u64),
+    /// The end of a held message.
+    Message(u64),
+}
+
+/// The timers that are set, by when they are due.
+#[derive(Debug, Default)]
+pub(super) struct Alarms {
+    order: BTreeSet<(Timestamp, Alarm)>,
+    due: BTreeMap<Alarm, Timestamp>,
+}
+
+impl Alarms {
+    pub(super) fn set(&mut self, due: Timestamp, alarm: Alarm) {
+        self.unset(alarm);
+        self.order.insert((due, alarm));
+        self.due.insert(alarm, due);
+    }
+
+    /// Whether it was set.
+    pub(super) fn unset(&mut self, alarm: Alarm) -> bool {
+        let due = self.due.remove(&alarm);
+        if let Some(due) = due {
+            self.order.remove(&(due, alarm));
+        }
+        due.is_some()
+    }
+
+    /// When the next one is due.
+    pub(super) fn next(&self) -> Option<Timestamp> {
+        self.order.first().map(|(due, _)| *due)
+    }
+
+    /// Takes the next one that is due by `now`.
+    pub(super) fn take(&mut self, now: Timestamp) -> Option<(Timestamp, Alarm)> {
+        let (due, _) = self.order.first()?;
+        if *due > now {
+            return None;
+        }
+        let (due, alarm) = self.order.pop_first()?;
+        self.due.remove(&alarm);
+        Some((due, alarm))
+    }
+
+    /// How many are set.
+    pub(super) fn len(&self) -> usize {
+        self.due.len()
+    }
+}

@@ -1,0 +1,149 @@
+//! Instances that other instances have called.
+
+use travertine_expr::Name;
+use travertine_kernel::{Assignments, Catches, Command, Ending, WaitId};
+use travertine_store::{
+    ShardId,
+    codec::record::{Call, Created, Letter},
+};
+
+use super::Shard;
+use crate::Error;
+
+impl Shard {
+    /// The shard on which a call is started. A plain call stays with its caller; the runs of a
+    /// multi-instance activity are spread.
+    pub(super) fn place_of_run(&self, run: u32) -> ShardId {
+        ShardId::of(u64::from(self.id().0) + u64::from(run), self.shards)
+    }
+
+    /// An instance calls a definition.
+    pub(super) fn call(
+        &mut self,
+        id: u64,
+        wait: WaitId,
+        definition: &Name,
+        binding: Option<&str>,
+        variables: &Assignments,
+        catches: &Catches,
+    ) {
+        let live = &self.lives[&id];
+        let from = (id, wait.0);
+        let Some(definition) = self.definitions.bound(definition, binding, &live.definition) else {
+            let reason = match binding {
+                None => Error::no_such_definition(definition).to_string(),
+                Some(version) => format!("no such version of definition {definition}: {version}"),
+            };
+            self.letters.push_back(Letter::NotCalled { to: from, reason });
+            return;
+        };
+        let call = Call {
+            from,
+            definition: definition.key,
+            variables: variables.clone(),
+            catches: catches.clone(),
+            root: live.root(),
+            depth: live.created.depth + 1,
+        };
+        let run = live.calls.get(&wait).copied().unwrap_or(0);
+        self.send(self.place_of_run(run), Letter::Call(call));
+    }
+
+    /// Another instance calls.
+    pub(super) fn called_by(&mut self, call: Call) {
+        let Call { from, definition, variables, catches, root, depth } = call;
+        let outcome = if depth > self.settings.call_depth_max {
+            Err(format!("more than {} calls within one another", self.settings.call_depth_max))
+        } else {
+            let created =
+                Created { definition, business_id: None, caller: Some(from), root, depth };
+            let start = Command::Start { at: Vec::new(), variables, caller: Some(catches) };
+            self.create(created, start).map_err(|error| error.to_string())
+        };
+        if let Err(reason) = outcome {
+            self.send(self.shard_of(from.0), Letter::NotCalled { to: from, reason });
+        }
+    }
+
+    /// What an instance called cannot be started.
+    pub(super) fn not_called(&mut self, to: (u64, u64), reason: String) {
+        let letter = Letter::NotCalled { to, reason: reason.clone() };
+        let command = Command::Fail { wait: WaitId(to.1), retries: 0, message: reason };
+        self.tell_or_defer(to.0, command, &letter);
+    }
+
+    /// What an instance called has ended.
+    pub(super) fn child_ended(
+        &mut self,
+        to: (u64, u64),
+        child: u64,
+        ending: Ending,
+        variables: Assignments,
+    ) {
+        let wait = WaitId(to.1);
+        let letter =
+            Letter::Ended { to, child, ending: ending.clone(), variables: variables.clone() };
+        let command = match ending {
+            Ending::Completed => Command::Complete { wait, variables },
+            Ending::Failed(failure) => {
+                Command::Raise { wait, code: failure.code, message: failure.message, variables }
+            }
+            Ending::Cancelled => {
+                let message = format!("the called instance {child} was cancelled");
+                Command::Fail { wait, retries: 0, message }
+            }
+        };
+        if let Ok(live) = self.live(to.0) {
+            // There is nobody left to call off.
+            live.calls.remove(&wait);
+        }
+        self.tell_or_defer(to.0, command, &letter);
+    }
+
+    /// What an instance called has raised an escalation.
+    pub(super) fn escalated(
+        &mut self,
+        to: (u64, u64),
+        code: Option<Name>,
+        variables: Assignments,
+        confirm: Box<Letter>,
+    ) {
+        let letter = Letter::Escalated {
+            to,
+            code: code.clone(),
+            variables: variables.clone(),
+            confirm: confirm.clone(),
+        };
+        let command = Command::Escalate { wait: WaitId(to.1), code, variables };
+        self.tell_or_defer(to.0, command, &letter);
+        let child = if let Letter::Signal { to, .. } = *confirm {
+            to.0
+        } else if let Letter::Delivered { instance, .. } = *confirm {
+            instance
+        } else {
+            return;
+        };
+        self.send(self.shard_of(child), *confirm);
+    }
+
+    /// A caller needs its call no more.
+    pub(super) fn uncalled(&mut self, from: (u64, u64)) {
+        if let Some(child) = self.child(from) {
+            self.cancelled(child);
+        }
+    }
+
+    /// The instance that a call has started, where it may still run.
+    fn child(&self, from: (u64, u64)) -> Option<u64> {
+        if let Some(child) = self.called.get(&from) {
+            return Some(*child);
+        }
+        match self.store.called(from.0, from.1) {
+            Ok(row) => row.filter(|it| it.ended.is_none()).map(|it| it.id),
+            Err(error) => {
+                tracing::error!(%error, "cannot look for what was called");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The rows of what has changed, for people and for the next start.
+
+use travertine_expr::{Map, Name, Value};
+use travertine_kernel::{
+    Assignments, Ending, LayerId, Phase, ROOT, Role, State, TokenId, WaitFor, WaitId,
+};
+use travertine_store::{
+    Claim, Error as StoreError, Seq, Store,
+    codec::record::{
+        Noted, ShardState, StartKey, SubscriptionKind, encode_held, encode_shard, encode_snapshot,
+        encode_subscription,
+    },
+    view::{
+        self, Change, ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, Key,
+        MessageRow, Row, SubscriptionRow, Table, TaskRow, TimerRow, VariableRow,
+    },
+};
+
+use super::{Shard, job::TaskFields, live::Live};
+
+/// What brings the rows of a shard up to date.
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// By what right.
+    pub claim: Claim,
+    /// The entry after which the rows are so. It must be durable before they are stored.
+    pub upto: Seq,
+    /// What the shard knows besides.
+    pub state: Vec<u8>,
+    /// The rows.
+    pub changes: Vec<Change>,
+}
+
+impl Checkpoint {
+    /// Stores it.
+    pub fn store(&self, store: &dyn Store) -> Result<(), StoreError> {
+        store.checkpoint(&self.claim, self.upto, &self.state, &self.changes)
+    }
+}
+
+impl Shard {
+    /// How many instances have changed since the last checkpoint.
+    pub fn changed(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// The rows of all that has changed since the last checkpoint; `None` where nothing has.
+    pub fn checkpoint(&mut self) -> Option<Checkpoint> {
+        if self.seq == self.checkpointed && self.changed_timers.is_empty() {
+            return None;
+        }
+        self.checkpointed = self.seq;
+        let mut changes = std::mem::take(&mut self.rows);
+        for id in std::mem::take(&mut self.dirty) {
+            let Some(live) = self.lives.get_mut(&id) else { continue };
+            instance_rows(live, self.settings.snapshot_bytes, &mut changes);
+            if live.has_ended() {
+                self.ended.push_back((live.last, id));
+            }
+        }
+        for start in std::mem::take(&mut self.changed_timers) {
+            changes.push(self.start_timer_row(start));
+        }
+        for number in std::mem::take(&mut self.fresh_messages) {
+            let held = self.held.get(number).expect("a fresh message is held");
+            changes.push(Change::Put(Row::Message(message_row(held))));
+        }
+        for address in std::mem::take(&mut self.fresh_subscriptions) {
+            let it = self.waiting.get(address).expect("a fresh subscription waits");
+            let mut body = Vec::new();
+            if let Err(error) = encode_subscription(it, &mut body) {
+                tracing::error!(%error, "a subscription cannot be stored");
+            }
+            changes.push(Change::Put(Row::Subscription(SubscriptionRow {
+                instance: it.instance,
+                wait: it.wait,
+                keeper: self.id(),
+                kind: match it.kind {
+                    SubscriptionKind::Message => view::SubscriptionKind::Message,
+                    SubscriptionKind::Signal => view::SubscriptionKind::Signal,
+                },
+                name: Name::clone(&it.name),
+                element: Name::clone(&it.element),
+                correlation: json(&it.correlation),
+                body,
+                created: it.since,
+            })));
+        }
+        let mut state = Vec::new();
+        if let Err(error) = encode_shard(&self.shard_state(), &mut state) {
+            tracing::error!(%error, "the state of the shard cannot be stored");
+        }
+        Some(Checkpoint { claim: self.claim, upto: self.seq, state, changes })
+    }
+
+    /// A checkpoint is stored.
+    pub fn stored(&mut self, upto: Seq) {
+        self.stored = self.stored.max(upto);
+        while let Some((_, id)) = self.fresh.pop_front_if(|(seq, _)| *seq <= upto) {
+            let Some(live) = self.lives.get(&id) else { continue };
+            if let Some(caller) = live.created.caller {
+                self.called.remove(&caller);
+            }
+            if let Some(name) = &live.created.business_id {
+                self.named.remove(&(Name::clone(&live.definition.id), Name::clone(name)));
+            }
+        }
+        while let Some((_, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {
+            self.lives.remove(&id);
+        }
+        self.evict();
+    }
+
+    fn shard_state(&mut self) -> ShardState {
+        let now = self.now.as_millis();
+        self.known.retain(|_, until| now < *until);
+        let known = self.known.iter();
+        ShardState {
+            instances: self.counts.instances,
+            messages: self.counts.messages,
+            noted: self
+                .noted
+                .iter()
+                .map(|(start, variables)| Noted { start: *start, variables: variables.clone() })
+                .collect(),
+            timers: self.timers.values().cloned().collect(),
+            known: known.map(|((name, id), until)| (name.clone(), id.clone(), *until)).collect(),
+            unfinished: self.unfinished.iter().copied().collect(),
+        }
+    }
+
+    fn start_timer_row(&self, start: StartKey) -> Change {
+        // As long as definitions have fewer than 2^20 nodes with fewer than 2^8 triggers.
+        let number =
+            start.definition << 28 | u64::from(start.node) << 8 | u64::from(start.position);
+        let wait = self.id().instance(number, self.shards);
+        let timer = self.timers.get(&start).and_then(|it| it.due);
+        let definition = self.definitions.get(start.definition);
+        match (timer, definition) {
+            (Some(due), Some(definition)) => Change::Put(Row::Timer(TimerRow {
+                instance: 0,
+                wait,
+                definition: Name::clone(&definition.id),
+                element: Name::clone(
+                    &definition.plan.node(travertine_kernel::NodeId(start.node)).name,
+                ),
+                due,
+                body: Vec::new(),
+            })),
+            _ => Change::Delete(Table::Timers, key(0, wait)),
+        }
+    }
+}
+
+fn key(instance: u64, number: u64) -> Key {
+    Key { instance, number, name: "".into() }
+}
+
+fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mut Vec<Change>) {
+    let touched = std::mem::take(&mut live.touched);
+    let row = instance_row(live);
+    if live.halted.is_some() {
+        // Its state is not to be believed; the other rows stay as they were.
+        live.touched = super::live::Touched { any: false, ..touched };
+        changes.push(Change::Put(Row::Instance(row)));
+        return;
+    }
+    if live.has_ended() {
+        if live.rowed > 0 {
+            changes.push(Change::Clear(live.id.0));
+        }
+        changes.push(Change::Put(Row::Instance(row)));
+        return;
+    }
+    let had = |number: u64| number <= live.rowed;
+    changes.push(Change::Put(Row::Instance(row)));
+    for (token, since) in touched.tokens {
+        match element_row(live, token, since) {
+            Some(row) => changes.push(Change::Put(Row::Element(row))),
+            None if had(token.0) => {
+                changes.push(Change::Delete(Table::Elements, key(live.id.0, token.0)));
+            }
+            None => {}
+        }
+    }
+    for (wait, closed) in touched.waits {
+        match (wait_row(live, wait), closed) {
+            (Some(row), _) => changes.push(Change::Put(row)),
+            (None, Some(table)) if had(wait.0) => {
+                changes.push(Change::Delete(table, key(live.id.0, wait.0)));
+            }
+            (None, _) => {}
+        }
+    }
+    for layer in touched.gone_layers {
+        if had(layer.0) && !live.state.layers.contains_key(&layer) {
+            changes.push(Change::DeleteLayer(live.id.0, layer.0));
+        }
+    }
+    for (layer, name) in touched.variables {
+        let found = live.state.layers.get(&layer).map(|it| it.variables.get(&name));
+        match found {
+            Some(Some(value)) => {
+                changes.push(Change::Put(variable_row(live.id.0, layer, name, value)))
+            }
+            Some(None) if had(layer.0) => {
+                let key = Key { instance: live.id.0, number: layer.0, name };
+                changes.push(Change::Delete(Table::Variables, key));
+            }
+            _ => {}
+        }
+    }
+    for token in touched.incidents {
+        match incident_row(live, token) {
+            Some(row) => changes.push(Change::Put(row)),
+            None if had(token.0) => {
+                changes.push(Change::Delete(Table::Incidents, key(live.id.0, token.0)));
+            }
+            None => {}
+        }
+    }
+    if live.tail > snapshot_bytes.max(live.snapshot_size) {
+        snapshot(live, changes);
+    }
+    live.rowed = live.named;
+}
+
+/// The tail of its log has outgrown the snapshot.
+fn snapshot(live: &mut Live, changes: &mut Vec<Change>) {
+    let mut body = Vec::new();
+    let written = live.to_snapshot().and_then(|it| encode_snapshot(&it, &mut body));
+    if let Err(error) = written {
+        tracing::error!(instance = live.id.0, %error, "an instance has no snapshot");
+        return;
+    }
+    live.snapshot = live.last;
+    live.snapshot_size = body.len();
+    live.tail = 0;
+    changes.push(Change::Snapshot { instance: live.id.0, seq: live.last, body });
+}
+
+pub(super) fn instance_row(live: &Live) -> InstanceRow {
+    let (state, reason) = match (&live.state.phase, &live.halted) {
+        (_, Some(reason)) => (InstanceState::Halted, Some(Name::from(reason.as_str()))),
+        (Phase::Ended(Ending::Completed), _) => (InstanceState::Completed, None),
+        (Phase::Ended(Ending::Cancelled), _) => (InstanceState::Cancelled, None),
+        (Phase::Ended(Ending::Failed(failure)), _) => {
+            (InstanceState::Failed, Some(Name::from(failure.message.as_str())))
+        }
+        (Phase::New | Phase::Running, _) if live.suspended => (InstanceState::Suspended, None),
+        (Phase::New | Phase::Running, _) => (InstanceState::Running, None),
+    };
+    let ended = live.has_ended() && live.halted.is_none();
+    let result = || {
+        let variables = live.state.variables().into_iter().flatten();
+        let variables: Assignments = variables.map(|(n, v)| (n.clone(), v.clone())).collect();
+        json(&variables)
+    };
+    InstanceRow {
+        id: live.id.0,
+        business_id: live.created.business_id.clone(),
+        definition_key: live.definition.key,
+        definition: Name::clone(&live.definition.id),
+        version: live.definition.version,
+        state,
+        started: live.state.started.map_or(live.at, |it| it.as_millis()),
+        ended: ended.then_some(live.at),
+        parent: live.created.caller,
+        root: live.root(),
+        incidents: u32::try_from(live.state.incidents.len()).unwrap_or(u32::MAX),
+        reason,
+        result: ended.then(result),
+        last: live.last,
+    }
+}
+
+fn element_row(live: &Live, token: TokenId, since: i64) -> Option<ElementRow> {
+    let it = live.state.tokens.get(&token)?;
+    let flows = matches!(it.role, Role::Flow | Role::Run(_) | Role::Branch(_));
+    if token == ROOT || !flows {
+        return None;
+    }
+    let node = live.definition.plan.node(it.node);
+    Some(ElementRow {
+        instance: live.id.0,
+        token: token.0,
+        element: Name::clone(&node.name),
+        label: node.label.clone(),
+        state: state_name(it.state).into(),
+        scope: it.scope.map(|it| it.0),
+        since,
+    })
+}
+
+/// What people call the state of a token.
+pub(crate) fn state_name(state: State) -> &'static str {
+    match state {
+        State::Created => "created",
+        State::Arrived => "arrived",
+        State::Ready => "ready",
+        State::Entered => "entered",
+        State::Busy => "busy",
+        State::Completed => "completed",
+        State::Exiting => "exiting",
+        State::Departed => "departed",
+        State::Waiting => "waiting",
+        State::Done => "done",
+        State::Failing => "failing",
+        State::Failed => "failed",
+        State::Withdrawn => "withdrawn",
+    }
+}
+
+fn variable_row(instance: u64, layer: LayerId, name: Name, value: &Value) -> Row {
+    let value = value.to_json().into();
+    Row::Variable(VariableRow { instance, layer: layer.0, name, value })
+}
+
+fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
+    let incident = live.state.incidents.get(&token)?;
+    let node = live.state.tokens.get(&token)?.node;
+    Some(Row::Incident(IncidentRow {
+        instance: live.id.0,
+        token: token.0,
+        element: Name::clone(&live.definition.plan.node(node).name),
+        kind: format!("{:?}", incident.failure.kind).to_lowercase().into(),
+        code: incident.failure.code.clone(),
+        message: incident.failure.message.as_str().into(),
+        since: incident.since.as_millis(),
+    }))
+}
+
+fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
+    let it = live.state.waits.get(&wait)?;
+    let node = live.definition.plan.node(live.state.tokens.get(&it.token)?.node);
+    let element = Name::clone(&node.name);
+    match &*it.on {
+        WaitFor::Work(job) if job.kind == travertine_kernel::plan::WorkKind::Job => {
+            let work = live.work.get(&wait)?;
+            let (state, until, worker) = match &work.lease {
+                _ if job.retries == 0 => (JobState::Failed, None, None),
+                Some((worker, until)) => {
+                    (JobState::Leased, Some(*until), Some(Name::clone(worker)))
+                }
+                None => (JobState::Available, (work.paused > 0).then_some(work.paused), None),
+            };
+            Some(Row::Job(JobRow {
+                instance: live.id.0,
+                wait: wait.0,
+                token: it.token.0,
+                element,
+                job_type: Name::clone(&job.job_type),
+                state,
+                retries: job.retries,
+                priority: work.priority,
+                until,
+                worker,
+                headers: json(&job.fields),
+                created: work.since,
+            }))
+        }
+        WaitFor::Work(job) => {
+            let fields = TaskFields::of(live, wait);
+            let list = |names: &[Name]| {
+                let items: Vec<Value> = names.iter().map(|it| Value::String(it.clone())).collect();
+                Name::from(Value::from(items).to_json())
+            };
+            Some(Row::Task(TaskRow {
+                instance: live.id.0,
+                wait: wait.0,
+                token: it.token.0,
+                element,
+                label: node.label.clone(),
+                assignee: fields.assignee,
+                candidate_users: list(&fields.candidate_users),
+                candidate_groups: list(&fields.candidate_groups),
+                due: fields.due,
+                follow_up: fields.follow_up,
+                priority: fields.priority,
+                form: fields.form,
+                fields: json(&job.fields),
+                created: live.work.get(&wait).map_or(live.at, |it| it.since),
+            }))
+        }
+        WaitFor::Timer { due, .. } => Some(Row::Timer(TimerRow {
+            instance: live.id.0,
+            wait: wait.0,
+            definition: Name::clone(&live.definition.id),
+            element,
+            due: live.moved.get(&wait).copied().unwrap_or(due.as_millis()),
+            body: Vec::new(),
+        })),
+        WaitFor::Message { .. }
+        | WaitFor::Signal { .. }
+        | WaitFor::Condition
+        | WaitFor::Data { .. }
+        | WaitFor::Delivery(_)
+        | WaitFor::Child { .. }
+        | WaitFor::Gate(_)
+        | WaitFor::Choice => None,
+    }
+}
+
+fn message_row(held: &travertine_store::codec::record::Held) -> MessageRow {
+    let mut body = Vec::new();
+    if let Err(error) = encode_held(held, &mut body) {
+        tracing::error!(%error, "a message cannot be stored");
+    }
+    MessageRow {
+        id: held.number,
+        name: Name::clone(&held.message.name),
+        message_id: held.message.id.clone(),
+        correlation: json(&held.message.correlation),
+        body,
+        published: held.published,
+        expires: held.expires,
+    }
+}
+
+/// Names and values as the text of a JSON object.
+pub(crate) fn json(values: &Assignments) -> Name {
+    let map: Map = values.iter().cloned().collect();
+    Value::from(map).to_json().into()
+}

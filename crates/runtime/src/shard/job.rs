@@ -1,0 +1,263 @@
+//! Work for workers and for people.
+
+use travertine_expr::{Name, Value};
+use travertine_kernel::{Assignments, Command, TokenId, View, WaitId, plan::WorkKind};
+use travertine_store::codec::record::{Record, TaskChange};
+
+use super::{Release, Shard, alarm::Alarm, live::Live};
+use crate::{Address, Error, Timestamp};
+
+/// How a worker has a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lease {
+    /// Until then. It is remembered after a crash.
+    Until {
+        /// Who has it.
+        worker: Name,
+        /// When it is offered to others again, in milliseconds since 1970.
+        until: i64,
+    },
+    /// As long as this process lives.
+    Process,
+}
+
+/// A job that a worker has been given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activated {
+    /// What it is called.
+    pub job: Address,
+    /// Which workers can do it.
+    pub job_type: Name,
+    /// The token that waits for it.
+    pub token: TokenId,
+    /// The id of what the instance runs.
+    pub definition: Name,
+    /// The version of that.
+    pub version: u32,
+    /// What people call the instance.
+    pub business_id: Option<Name>,
+    /// The element's id in the model.
+    pub element: Name,
+    /// How often it may still fail, this time included.
+    pub retries: u32,
+    /// Greater comes first.
+    pub priority: i64,
+    /// What the model says of it.
+    pub headers: Assignments,
+    /// The variables that its token sees.
+    pub variables: Assignments,
+    /// Until when the worker has it.
+    pub until: Option<Timestamp>,
+}
+
+impl Shard {
+    /// Gives a job to a worker; `None` where nobody may have it now. Only the variables with these
+    /// names are handed out, or all where none is named.
+    pub fn lease(
+        &mut self,
+        job: Address,
+        lease: &Lease,
+        names: &[Name],
+    ) -> Result<Option<Activated>, Error> {
+        let (id, wait) = (job.instance.0, job.wait);
+        let Ok(live) = self.live(id) else { return Ok(None) };
+        if live.offer(wait).is_none() {
+            return Ok(None);
+        }
+        let until = match lease {
+            Lease::Until { worker, until } => {
+                let worker = Name::clone(worker);
+                self.learn(id, vec![Record::Leased { wait: wait.0, worker, until: *until }]);
+                let until = Timestamp::from_millis(*until);
+                self.alarms.set(until, Alarm::Job(id, wait.0));
+                Some(until)
+            }
+            Lease::Process => None,
+        };
+        let live = &self.lives[&id];
+        Ok(Some(activated(live, wait, names, until)))
+    }
+
+    /// Puts a job up again that a worker of this process does not do after all.
+    pub fn put_back(&mut self, job: Address) -> Result<(), Error> {
+        self.live(job.instance.0)?;
+        self.offer(job.instance.0, job.wait);
+        Ok(())
+    }
+
+    /// Lets a worker have its job for longer.
+    pub fn extend(&mut self, job: Address, until: i64) -> Result<(), Error> {
+        let (id, wait) = (job.instance.0, job.wait);
+        let live = self.work_of(job, WorkKind::Job)?;
+        let Some((worker, _)) = live.work.get(&wait).and_then(|it| it.lease.clone()) else {
+            return Err(Error::NotLeased(job));
+        };
+        self.learn(id, vec![Record::Leased { wait: wait.0, worker, until }]);
+        self.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
+        Ok(())
+    }
+
+    /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident
+    /// where it may not be tried again. Without `retries` one try less is left.
+    pub fn fail(
+        &mut self,
+        job: Address,
+        retries: Option<u32>,
+        backoff: i64,
+        message: String,
+    ) -> Result<(), Error> {
+        let (id, wait) = (job.instance.0, job.wait);
+        let live = self.ready(id)?;
+        let left = live.job(wait).map(|it| it.retries);
+        let retries = retries.unwrap_or(left.unwrap_or(1).saturating_sub(1));
+        let pause = retries > 0 && backoff > 0;
+        let until = self.now.after_millis(backoff);
+        let paused = Record::Paused { wait: wait.0, until: until.as_millis() };
+        self.turn_with(
+            id,
+            Command::Fail { wait, retries, message },
+            pause.then_some(paused).into_iter().collect(),
+        )?;
+        if pause {
+            self.alarms.set(until, Alarm::Job(id, wait.0));
+        }
+        Ok(())
+    }
+
+    /// Someone takes a user task, and nobody else can. Whoever has it may take it again.
+    pub fn claim_task(&mut self, task: Address, who: &Name) -> Result<(), Error> {
+        let live = self.work_of(task, WorkKind::User)?;
+        let fields = TaskFields::of(live, task.wait);
+        if let Some(other) = fields.assignee.filter(|it| it != who) {
+            return Err(Error::Claimed { task, by: other });
+        }
+        let change = TaskChange { assignee: Some(Some(Name::clone(who))), ..Default::default() };
+        self.change_task(task, change)
+    }
+
+    /// Changes who does a user task, and until when.
+    pub fn change_task(&mut self, task: Address, change: TaskChange) -> Result<(), Error> {
+        self.work_of(task, WorkKind::User)?;
+        self.learn(task.instance.0, vec![Record::TaskChanged { wait: task.wait.0, change }]);
+        Ok(())
+    }
+
+    /// The instance of a wait for work of that kind.
+    fn work_of(&mut self, at: Address, kind: WorkKind) -> Result<&mut Live, Error> {
+        let live = self.ready(at.instance.0)?;
+        match live.work.get(&at.wait) {
+            Some(work) if work.kind == kind => Ok(live),
+            _ => Err(travertine_kernel::Rejection::NoSuchWait(at.wait).into()),
+        }
+    }
+
+    /// Offers a job, where a worker may have it.
+    pub(super) fn offer(&mut self, id: u64, wait: WaitId) {
+        let live = &self.lives[&id];
+        let Some(work) = live.work.get(&wait) else { return };
+        if let Some(offer) = live.offer(wait) {
+            self.release(Release::Offer(offer));
+        } else if work.kind == WorkKind::Job {
+            let until = work.lease.as_ref().map_or(work.paused, |(_, until)| *until);
+            if until > 0 {
+                self.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
+            }
+        }
+    }
+
+    /// A lease or a pause is over.
+    pub(super) fn job_again(&mut self, id: u64, wait: WaitId) {
+        let until = self.now.as_millis();
+        let Ok(live) = self.live(id) else { return };
+        if !live.work.contains_key(&wait) {
+            return;
+        }
+        let _ = until;
+        self.learn(id, vec![Record::Paused { wait: wait.0, until: 0 }]);
+        self.offer(id, wait);
+    }
+}
+
+fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>) -> Activated {
+    let plan = &live.definition.plan;
+    let token = live.state.waits[&wait].token;
+    let job = live.job(wait).expect("only jobs are offered");
+    let view = View::new(plan, &live.state, token);
+    let variables = if names.is_empty() {
+        view.all()
+    } else {
+        let wanted = |(name, _): &(Name, Value)| names.contains(name);
+        view.all().into_iter().filter(wanted).collect()
+    };
+    Activated {
+        job: live.address(wait),
+        job_type: Name::clone(&job.job_type),
+        token,
+        definition: Name::clone(&live.definition.id),
+        version: live.definition.version,
+        business_id: live.created.business_id.clone(),
+        element: Name::clone(&plan.node(live.state.tokens[&token].node).name),
+        retries: job.retries,
+        priority: live.work[&wait].priority,
+        headers: job.fields.clone(),
+        variables,
+        until,
+    }
+}
+
+/// Who does a user task and until when: what the model says, and what someone has changed since.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TaskFields {
+    pub(super) assignee: Option<Name>,
+    pub(super) candidate_users: Vec<Name>,
+    pub(super) candidate_groups: Vec<Name>,
+    pub(super) due: Option<i64>,
+    pub(super) follow_up: Option<i64>,
+    pub(super) priority: i64,
+    pub(super) form: Option<Name>,
+}
+
+impl TaskFields {
+    pub(super) fn of(live: &Live, wait: WaitId) -> Self {
+        let Some(job) = live.job(wait) else { return Self::default() };
+        let work = &live.work[&wait];
+        let change = work.change.as_deref().cloned().unwrap_or_default();
+        let field = |name: &str| super::live::field(job, name);
+        let text = |name: &str| field(name).and_then(Value::as_str).map(Name::from);
+        Self {
+            assignee: change.assignee.unwrap_or_else(|| text("assignee")),
+            candidate_users: change
+                .candidate_users
+                .unwrap_or_else(|| texts(field("candidateUsers"))),
+            candidate_groups: change
+                .candidate_groups
+                .unwrap_or_else(|| texts(field("candidateGroups"))),
+            due: change.due.unwrap_or_else(|| date(field("dueDate"), work.since)),
+            follow_up: change.follow_up.unwrap_or_else(|| date(field("followUpDate"), work.since)),
+            priority: change.priority.unwrap_or(work.priority),
+            form: text("form"),
+        }
+    }
+}
+
+/// A list of texts, or a text with commas.
+fn texts(value: Option<&Value>) -> Vec<Name> {
+    match value {
+        Some(Value::List(items)) => {
+            items.iter().filter_map(Value::as_str).map(Name::from).collect()
+        }
+        Some(Value::String(text)) => {
+            text.split(',').map(str::trim).filter(|it| !it.is_empty()).map(Name::from).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A date, or a duration from when the task began. What is neither is for people only.
+fn date(value: Option<&Value>, since: i64) -> Option<i64> {
+    use travertine_expr::time::{Timer, due};
+    let text = value?.as_str()?;
+    let since = Timestamp::from_millis(since);
+    let due = due(Timer::Date, text, since).or_else(|_| due(Timer::Duration, text, since));
+    due.ok().map(|it| it.at.as_millis())
+}

@@ -1,0 +1,460 @@
+//! An instance in memory, and what is known of it outside the kernel.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use travertine_expr::{Name, Value};
+use travertine_kernel::{
+    Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Role, TokenId, Wait, WaitFor,
+    WaitId, apply, plan::WorkKind,
+};
+use travertine_store::{
+    Seq, ShardId,
+    codec::record::{Created, Letter, Record, Snapshot, TaskChange},
+    codec::{DecodeError, EncodeError, decode_instance, encode_instance},
+    view::Table,
+};
+
+use crate::{Address, Definition, InstanceId, board::Offer};
+
+/// An instance in memory.
+#[derive(Debug)]
+pub struct Live {
+    /// Its name.
+    pub id: InstanceId,
+    /// How it came to be.
+    pub created: Created,
+    /// What it runs.
+    pub definition: Arc<Definition>,
+    /// The kernel's state.
+    pub state: Instance,
+    /// Whether someone has stopped it for a while.
+    pub suspended: bool,
+    /// Why the engine gave it up. Its state is not to be believed then.
+    pub halted: Option<String>,
+    /// What it will be told as soon as it can hear it.
+    pub(super) deferred: Vec<Letter>,
+    /// Its waits for work.
+    pub(super) work: BTreeMap<WaitId, Work>,
+    /// Timers that someone has moved.
+    pub(super) moved: BTreeMap<WaitId, i64>,
+    /// The last entry about it.
+    pub(super) last: Seq,
+    /// The entry after which its snapshot was taken.
+    pub(super) snapshot: Seq,
+    /// How many bytes the snapshot has.
+    pub(super) snapshot_size: usize,
+    /// How many bytes the entries since then have.
+    pub(super) tail: usize,
+    /// When the last entry was written.
+    pub(super) at: i64,
+    /// What has changed since its rows were written.
+    pub(super) touched: Touched,
+    /// The greatest name of anything that has a row; 0 where nothing has.
+    pub(super) rowed: u64,
+    /// The greatest name of anything so far.
+    pub(super) named: u64,
+    /// Layers that have another name than the token that owns them.
+    pub(super) opened: BTreeMap<TokenId, Vec<LayerId>>,
+    /// When it was last used, for forgetting it.
+    pub(super) used: u64,
+    /// Its calls, by the position of the run that calls; 0 outside of multi-instance activities.
+    pub(super) calls: BTreeMap<WaitId, u32>,
+    /// Its waits for messages and signals that another shard finds receivers for.
+    pub(super) subscribed: BTreeMap<WaitId, ShardId>,
+    /// How many turns it has taken since anyone asked something of it.
+    pub(super) turns: u32,
+}
+
+/// Why an instance cannot go on without help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Where.
+    pub token: TokenId,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A wait for work.
+#[derive(Clone, Debug)]
+pub(super) struct Work {
+    pub(super) kind: WorkKind,
+    pub(super) job_type: Name,
+    pub(super) priority: i64,
+    /// Since when.
+    pub(super) since: i64,
+    /// Who has it, and until when.
+    pub(super) lease: Option<(Name, i64)>,
+    /// When it is offered again; 0 for at once.
+    pub(super) paused: i64,
+    /// What someone has changed of it.
+    pub(super) change: Option<Box<TaskChange>>,
+}
+
+/// What has changed since rows were written.
+#[derive(Debug, Default)]
+pub(super) struct Touched {
+    /// Whether anything has.
+    pub(super) any: bool,
+    pub(super) tokens: BTreeMap<TokenId, i64>,
+    /// With the table that the row of a closed wait may be in.
+    pub(super) waits: BTreeMap<WaitId, Option<Table>>,
+    pub(super) gone_layers: BTreeSet<LayerId>,
+    pub(super) variables: BTreeSet<(LayerId, Name)>,
+    pub(super) incidents: BTreeSet<TokenId>,
+}
+
+impl Live {
+    pub(super) fn new(id: u64, created: Created, definition: Arc<Definition>) -> Self {
+        Self {
+            id: InstanceId(id),
+            created,
+            definition,
+            state: Instance::default(),
+            suspended: false,
+            halted: None,
+            deferred: Vec::new(),
+            work: BTreeMap::new(),
+            moved: BTreeMap::new(),
+            last: 0,
+            snapshot: 0,
+            snapshot_size: 0,
+            tail: 0,
+            at: 0,
+            touched: Touched::default(),
+            rowed: 0,
+            named: 0,
+            opened: BTreeMap::new(),
+            used: 0,
+            calls: BTreeMap::new(),
+            subscribed: BTreeMap::new(),
+            turns: 0,
+        }
+    }
+
+    /// The call that it answers, where it was called.
+    pub fn caller(&self) -> Option<Address> {
+        self.created.caller.map(Address::new)
+    }
+
+    /// Whether it was started by a call of another instance.
+    pub fn is_called(&self) -> bool {
+        self.created.caller.is_some()
+    }
+
+    /// What people call it.
+    pub fn business_id(&self) -> Option<&str> {
+        self.created.business_id.as_deref()
+    }
+
+    /// Everything that needs an operator.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        let incidents = self.state.incidents.iter();
+        let trouble = |(token, it): (&TokenId, &Incident)| Trouble {
+            token: *token,
+            message: it.failure.to_string(),
+        };
+        incidents.map(trouble).collect()
+    }
+
+    /// What it runs, as the kernel sees it.
+    pub fn plan(&self) -> &Plan {
+        &self.definition.plan
+    }
+
+    /// How far it is.
+    pub fn phase(&self) -> &Phase {
+        &self.state.phase
+    }
+
+    /// The process's own variables. They stay after the end.
+    pub fn variables(&self) -> impl Iterator<Item = (&Name, &Value)> {
+        self.state.variables().into_iter().flatten()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state.phase, Phase::Ended(_))
+    }
+
+    pub(super) fn address(&self, wait: WaitId) -> Address {
+        Address { instance: self.id, wait }
+    }
+
+    /// The outermost caller.
+    pub(super) fn root(&self) -> u64 {
+        if self.created.root == 0 { self.id.0 } else { self.created.root }
+    }
+
+    /// The work that `wait` waits for.
+    pub(super) fn job(&self, wait: WaitId) -> Option<&Job> {
+        match &*self.state.waits.get(&wait)?.on {
+            WaitFor::Work(job) => Some(job),
+            WaitFor::Timer { .. }
+            | WaitFor::Message { .. }
+            | WaitFor::Signal { .. }
+            | WaitFor::Condition
+            | WaitFor::Data { .. }
+            | WaitFor::Delivery(_)
+            | WaitFor::Child { .. }
+            | WaitFor::Gate(_)
+            | WaitFor::Choice => None,
+        }
+    }
+
+    /// The offer of a job, where a worker may have it now.
+    pub(super) fn offer(&self, wait: WaitId) -> Option<Offer> {
+        let work = self.work.get(&wait)?;
+        let may = work.kind == WorkKind::Job
+            && work.lease.is_none()
+            && work.paused == 0
+            && !self.suspended
+            && self.halted.is_none()
+            && self.job(wait)?.retries > 0;
+        may.then(|| self.any_offer(wait, work))
+    }
+
+    pub(super) fn any_offer(&self, wait: WaitId, work: &Work) -> Offer {
+        Offer {
+            job_type: Name::clone(&work.job_type),
+            priority: work.priority,
+            since: work.since,
+            job: self.address(wait),
+        }
+    }
+
+    /// Takes note of what has happened. The kernel's state is as it is after all of it.
+    pub(super) fn note(&mut self, at: i64, events: &[Event]) {
+        self.at = at;
+        for event in events {
+            match event {
+                Event::TokenCreated { token, layer, .. } => {
+                    self.name_given(token.0);
+                    self.touched.tokens.insert(*token, at);
+                    if let Reads::Own(_) = layer {
+                        let id = LayerId(token.0);
+                        let owner = self.state.layers.get(&id).map(|it| it.owner);
+                        if let Some(owner) = owner.filter(|it| it != token) {
+                            self.opened.entry(owner).or_default().push(id);
+                        }
+                    }
+                }
+                Event::TokenMoved { token, .. }
+                | Event::TokenState { token, .. }
+                | Event::TokenParked { token, .. }
+                | Event::TokenPromoted { token }
+                | Event::TokenRetired { token }
+                | Event::TokenRecalled { token, .. } => {
+                    self.touched.tokens.insert(*token, at);
+                }
+                Event::TokenGone { token, .. } => {
+                    self.touched.tokens.insert(*token, at);
+                    self.touched.gone_layers.insert(LayerId(token.0));
+                    self.touched
+                        .gone_layers
+                        .extend(self.opened.remove(token).into_iter().flatten());
+                }
+                Event::LayerOpened { token, layer } => {
+                    self.name_given(layer.0);
+                    self.opened.entry(*token).or_default().push(*layer);
+                }
+                Event::LayerClosed { token } => {
+                    let closed = self.opened.get_mut(token).and_then(Vec::pop);
+                    self.touched.gone_layers.extend(closed);
+                }
+                Event::VariableSet { layer, name, .. } | Event::VariableRemoved { layer, name } => {
+                    self.touched.variables.insert((*layer, Name::clone(name)));
+                }
+                Event::WaitOpened { wait, token, on, .. } => {
+                    self.name_given(wait.0);
+                    self.touched.waits.insert(*wait, None);
+                    self.note_wait(*wait, *token, on, at);
+                }
+                Event::RetriesSet { wait, .. } => {
+                    self.touched.waits.entry(*wait).or_default();
+                    if let Some(work) = self.work.get_mut(wait) {
+                        work.lease = None;
+                        work.paused = 0;
+                    }
+                }
+                Event::WaitClosed { wait } => {
+                    let table = match self.work.get(wait).map(|it| it.kind) {
+                        Some(WorkKind::Job) => Table::Jobs,
+                        Some(WorkKind::User) => Table::Tasks,
+                        None => Table::Timers,
+                    };
+                    self.touched.waits.insert(*wait, Some(table));
+                    self.moved.remove(wait);
+                }
+                Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } => {
+                    self.touched.incidents.insert(*token);
+                    self.touched.tokens.entry(*token).or_insert(at);
+                }
+                // These change nothing that has a row.
+                _ => {}
+            }
+        }
+    }
+
+    fn note_wait(&mut self, wait: WaitId, token: TokenId, on: &WaitFor, at: i64) {
+        if let WaitFor::Work(job) = on {
+            self.work.insert(wait, Work::new(job, at));
+        } else if let WaitFor::Child { .. } = on {
+            let role = self.state.tokens.get(&token).map(|it| it.role);
+            let run = if let Some(Role::Run(run)) = role { run } else { 0 };
+            self.calls.insert(wait, run);
+        }
+    }
+
+    /// Forgets what was known of waits that are over.
+    pub(super) fn forget_closed(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::WaitClosed { wait } = event {
+                self.work.remove(wait);
+                self.calls.remove(wait);
+            }
+        }
+    }
+
+    fn name_given(&mut self, name: u64) {
+        self.named = self.named.max(name);
+    }
+
+    /// Takes note of a record that does not come from the kernel.
+    pub(super) fn learn(&mut self, record: &Record) {
+        match record {
+            Record::Suspended => self.suspended = true,
+            Record::Resumed => self.suspended = false,
+            Record::Halted(reason) => self.halted = Some(reason.clone()),
+            Record::Released => self.halted = None,
+            Record::Deferred(letter) => self.deferred.push(letter.clone()),
+            Record::Recalled => self.deferred.clear(),
+            Record::Leased { wait, worker, until } => {
+                self.touched.waits.entry(WaitId(*wait)).or_default();
+                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
+                    work.lease = Some((Name::clone(worker), *until));
+                }
+            }
+            Record::Paused { wait, until } => {
+                self.touched.waits.entry(WaitId(*wait)).or_default();
+                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
+                    work.lease = None;
+                    work.paused = *until;
+                }
+            }
+            Record::TaskChanged { wait, change } => {
+                self.touched.waits.entry(WaitId(*wait)).or_default();
+                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
+                    work.change.get_or_insert_default().merge(change);
+                }
+            }
+            Record::TimerMoved { wait, due } => {
+                self.touched.waits.entry(WaitId(*wait)).or_default();
+                self.moved.insert(WaitId(*wait), *due);
+            }
+            // The definition itself is found by whoever has them all.
+            Record::Created(_)
+            | Record::Happened(_)
+            | Record::Migrated { .. }
+            | Record::Folded(_)
+            | Record::Held(_)
+            | Record::Gone { .. }
+            | Record::Known { .. }
+            | Record::Subscribed(_)
+            | Record::Unsubscribed { .. }
+            | Record::Noted { .. }
+            | Record::Unnoted { .. }
+            | Record::StartTimer(_) => {}
+        }
+    }
+
+    /// Replays what has happened.
+    pub(super) fn replay(&mut self, at: i64, events: &[Event]) {
+        for event in events {
+            apply(&mut self.state, event);
+        }
+        self.note(at, events);
+    }
+
+    /// All that a snapshot keeps.
+    pub(super) fn to_snapshot(&self) -> Result<Snapshot, EncodeError> {
+        let mut records = Vec::new();
+        if self.suspended {
+            records.push(Record::Suspended);
+        }
+        records.extend(self.halted.iter().map(|it| Record::Halted(it.clone())));
+        records.extend(self.deferred.iter().map(|it| Record::Deferred(it.clone())));
+        for (&WaitId(wait), work) in &self.work {
+            if let Some((worker, until)) = &work.lease {
+                let worker = Name::clone(worker);
+                records.push(Record::Leased { wait, worker, until: *until });
+            }
+            if work.paused != 0 {
+                records.push(Record::Paused { wait, until: work.paused });
+            }
+            if let Some(change) = &work.change {
+                records.push(Record::TaskChanged { wait, change: (**change).clone() });
+            }
+        }
+        let moved = self.moved.iter();
+        records.extend(moved.map(|(wait, due)| Record::TimerMoved { wait: wait.0, due: *due }));
+        let mut state = Vec::new();
+        encode_instance(&self.state, &mut state)?;
+        Ok(Snapshot {
+            created: self.created.clone(),
+            definition: self.definition.key,
+            records,
+            since: self.work.iter().map(|(wait, it)| (wait.0, it.since)).collect(),
+            state,
+        })
+    }
+
+    /// The instance as a snapshot says.
+    pub(super) fn of_snapshot(
+        id: u64,
+        snapshot: &Snapshot,
+        definition: Arc<Definition>,
+    ) -> Result<Self, DecodeError> {
+        let mut live = Self::new(id, snapshot.created.clone(), definition);
+        live.state = decode_instance(&snapshot.state)?;
+        let since: BTreeMap<u64, i64> = snapshot.since.iter().copied().collect();
+        let waits: Vec<(WaitId, Wait)> =
+            live.state.waits.iter().map(|(id, wait)| (*id, wait.clone())).collect();
+        for (wait, it) in waits {
+            live.name_given(wait.0);
+            let since = since.get(&wait.0).copied().unwrap_or(0);
+            live.note_wait(wait, it.token, &it.on, since);
+        }
+        for (layer, it) in live.state.layers.iter() {
+            live.named = live.named.max(layer.0);
+            if it.owner.0 != layer.0 {
+                live.opened.entry(it.owner).or_default().push(*layer);
+            }
+        }
+        live.named = live.state.tokens.iter().map(|(it, _)| it.0).fold(live.named, u64::max);
+        snapshot.records.iter().for_each(|it| live.learn(it));
+        Ok(live)
+    }
+}
+
+impl Work {
+    fn new(job: &Job, since: i64) -> Self {
+        let priority = field(job, "priority").and_then(Value::as_i64).unwrap_or(0);
+        Self {
+            kind: job.kind,
+            job_type: Name::clone(&job.job_type),
+            priority,
+            since,
+            lease: None,
+            paused: 0,
+            change: None,
+        }
+    }
+}
+
+/// What the model says of work.
+pub(super) fn field<'a>(job: &'a Job, name: &str) -> Option<&'a Value> {
+    job.fields.iter().find(|(it, _)| &**it == name).map(|(_, value)| value)
+}

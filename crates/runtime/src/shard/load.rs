@@ -1,0 +1,223 @@
+//! Instances come into memory when they are needed, and leave it when they are not.
+
+use std::sync::Arc;
+
+use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role};
+use travertine_store::{
+    Entry,
+    codec::record::{Folded, Record, decode_records, decode_snapshot},
+    view::InstanceRow,
+};
+
+use super::{Shard, live::Live};
+use crate::{Definition, Definitions, Error, InstanceId, Timestamp};
+
+impl Shard {
+    /// The instance of that number, in memory.
+    pub(super) fn live(&mut self, id: u64) -> Result<&mut Live, Error> {
+        self.ticks += 1;
+        let ticks = self.ticks;
+        if !self.lives.contains_key(&id) {
+            let loaded = self.load(id);
+            if let Err(error @ (Error::Store(_) | Error::Damaged { .. })) = &loaded {
+                self.fault = Some(error.clone());
+            }
+            let live = loaded?;
+            self.lives.insert(id, live);
+            self.order.push_back(id);
+        }
+        let live = self.lives.get_mut(&id).expect("it is in memory now");
+        live.used = ticks;
+        Ok(live)
+    }
+
+    /// The instance of that number, if it runs or has ended lately.
+    pub fn look(&mut self, id: InstanceId) -> Result<&Live, Error> {
+        self.live(id.0).map(|it| &*it)
+    }
+
+    /// The instances in memory, by number.
+    pub fn in_memory(&self) -> Vec<&Live> {
+        let mut lives: Vec<&Live> = self.lives.values().collect();
+        lives.sort_by_key(|it| it.id);
+        lives
+    }
+
+    /// The instance of that number, if it is in memory.
+    pub fn in_memory_at(&self, id: InstanceId) -> Option<&Live> {
+        self.lives.get(&id.0)
+    }
+
+    fn load(&self, id: u64) -> Result<Live, Error> {
+        let missing = Error::NoSuchInstance(InstanceId(id));
+        let Some(row) = self.store.instance(id)? else { return Err(missing) };
+        let mut live = match self.store.snapshot(id)? {
+            Some((seq, body)) => {
+                let snapshot = decode_snapshot(&body).map_err(|it| damaged(id, &it))?;
+                let definition = definition(&self.definitions, snapshot.definition)?;
+                let mut live =
+                    Live::of_snapshot(id, &snapshot, definition).map_err(|it| damaged(id, &it))?;
+                live.last = seq;
+                live.snapshot = seq;
+                live.snapshot_size = body.len();
+                self.tell_remote(&mut live);
+                live
+            }
+            None => self.unborn(id, &row)?,
+        };
+        for entry in self.store.chain(self.id(), row.last, live.last)? {
+            let records = decode_records(&entry.body).map_err(|it| damaged(id, &it))?;
+            self.replay(&mut live, &entry, &records)?;
+            for record in &records {
+                if let Record::Happened(events) = record {
+                    live.forget_closed(events);
+                }
+            }
+        }
+        live.touched = Default::default();
+        // Whatever it has names for may have rows.
+        live.rowed = live.named;
+        Ok(live)
+    }
+
+    /// An instance before its first entry.
+    fn unborn(&self, id: u64, row: &InstanceRow) -> Result<Live, Error> {
+        let created = travertine_store::codec::record::Created {
+            definition: row.definition_key,
+            business_id: row.business_id.clone(),
+            caller: row.parent,
+            root: if row.root == id { 0 } else { row.root },
+            depth: 0,
+        };
+        Ok(Live::new(id, created, definition(&self.definitions, row.definition_key)?))
+    }
+
+    /// Makes an instance in memory what it was after an entry.
+    pub(super) fn replay(
+        &self,
+        live: &mut Live,
+        entry: &Entry,
+        records: &[Record],
+    ) -> Result<(), Error> {
+        for record in records {
+            match record {
+                Record::Created(created) => {
+                    live.created = created.clone();
+                    live.definition = definition(&self.definitions, created.definition)?;
+                }
+                Record::Happened(events) => {
+                    live.replay(entry.at, events);
+                    self.note_remote(live, events);
+                }
+                Record::Folded(folded) => {
+                    live.created = folded.created.clone();
+                    live.definition = definition(&self.definitions, folded.created.definition)?;
+                    live.replay(entry.at, &unfolded(folded));
+                }
+                Record::Migrated { definition: key } => {
+                    live.definition = definition(&self.definitions, *key)?;
+                }
+                other => live.learn(other),
+            }
+        }
+        live.last = entry.seq;
+        live.tail += entry.body.len();
+        Ok(())
+    }
+
+    /// Which waits another shard finds receivers for.
+    fn note_remote(&self, live: &mut Live, events: &[Event]) {
+        for event in events {
+            if let Event::WaitOpened { wait, on, .. } = event {
+                self.note_keeper(live, *wait, on);
+            } else if let Event::WaitClosed { wait } = event {
+                live.subscribed.remove(wait);
+            }
+        }
+    }
+
+    fn tell_remote(&self, live: &mut Live) {
+        let waits: Vec<_> =
+            live.state.waits.iter().map(|(id, wait)| (*id, Arc::clone(&wait.on))).collect();
+        for (wait, on) in waits {
+            self.note_keeper(live, wait, &on);
+        }
+    }
+
+    fn note_keeper(
+        &self,
+        live: &mut Live,
+        wait: travertine_kernel::WaitId,
+        on: &travertine_kernel::WaitFor,
+    ) {
+        use travertine_kernel::WaitFor;
+        if let WaitFor::Message { name, .. } | WaitFor::Signal { name } = on {
+            let keeper = self.keeper(name);
+            if keeper != self.id() {
+                live.subscribed.insert(wait, keeper);
+            }
+        }
+    }
+
+    /// Forgets instances that nobody has used for a while, until no more are in memory than there
+    /// should be. Those whose rows are not stored stay.
+    pub(super) fn evict(&mut self) {
+        let mut chances = self.order.len();
+        while self.lives.len() > self.settings.instances_max && chances > 0 {
+            chances -= 1;
+            let Some(id) = self.order.pop_front() else { return };
+            let Some(live) = self.lives.get_mut(&id) else { continue };
+            let idle = live.used == 0 || live.has_ended();
+            if idle && !live.touched.any && live.last <= self.stored {
+                self.lives.remove(&id);
+            } else {
+                live.used = 0;
+                self.order.push_back(id);
+            }
+        }
+    }
+
+    /// How many instances are in memory.
+    pub fn len(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// Whether no instance is in memory.
+    pub fn is_empty(&self) -> bool {
+        self.lives.is_empty()
+    }
+}
+
+/// The events that lead to what is kept of an ended instance.
+fn unfolded(folded: &Folded) -> Vec<Event> {
+    let started = Timestamp::from_millis(folded.started);
+    let mut events = vec![
+        Event::Started { at: started, start: Vec::new(), caller: None },
+        Event::TokenCreated {
+            token: ROOT,
+            node: NodeId(0),
+            scope: None,
+            via: None,
+            role: Role::Flow,
+            layer: Reads::Own(None),
+            status: None,
+        },
+    ];
+    let variables = folded.variables.iter().cloned();
+    events.extend(variables.map(|(name, value)| Event::VariableSet {
+        layer: ROOT_LAYER,
+        name,
+        value,
+    }));
+    events.push(Event::Finished { ending: folded.ending.clone() });
+    events
+}
+
+pub(super) fn definition(definitions: &Definitions, key: u64) -> Result<Arc<Definition>, Error> {
+    let found = definitions.get(key).map(Arc::clone);
+    found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
+}
+
+pub(super) fn damaged(id: u64, error: &travertine_store::codec::DecodeError) -> Error {
+    Error::damaged(format!("instance {id}"), error)
+}

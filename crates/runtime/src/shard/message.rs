@@ -1,0 +1,238 @@
+//! Messages and signals find those who wait for them.
+
+use travertine_expr::Name;
+use travertine_kernel::{Assignments, Command, WaitFor, WaitId};
+use travertine_store::{
+    codec::record::{Held, Letter, Message, Record, Subscription, SubscriptionKind},
+    view::{Change, Key, Table},
+};
+
+use super::{Shard, alarm::Alarm};
+use crate::{Address, Error, Receipt, StartOn, Timestamp};
+
+impl Shard {
+    /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
+    /// comes to wait for it before it expires. Only the shard that keeps its name may be asked.
+    pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
+        let now = self.now.as_millis();
+        if let Some(id) = &message.id {
+            let key = (Name::clone(&message.name), Name::clone(id));
+            if self.known.get(&key).is_some_and(|until| now < *until) {
+                return Ok(Receipt::Known);
+            }
+            let held_for = message.ttl.unwrap_or(i64::MAX);
+            let until = now.saturating_add(held_for.max(self.settings.known_for));
+            self.write(&[Record::Known { name: key.0.clone(), id: key.1.clone(), until }]);
+            self.known.insert(key, until);
+        }
+        Ok(self.route(message, None))
+    }
+
+    /// Sends a signal to all that wait for it now, and to the start events it triggers. Only the
+    /// shard that keeps its name may be asked.
+    pub fn signal(&mut self, name: &Name, variables: &Assignments) -> Result<(), Error> {
+        self.broadcast(name, variables, None);
+        Ok(())
+    }
+
+    /// The messages that are held, oldest first.
+    pub fn held(&self) -> impl Iterator<Item = &Held> {
+        self.held.iter()
+    }
+
+    /// Finds the one receiver of a message. `expires` is when it is dropped, for one that was on
+    /// its way before.
+    pub(super) fn route(&mut self, message: Message, expires: Option<Option<i64>>) -> Receipt {
+        let now = self.now.as_millis();
+        let expires = expires.unwrap_or_else(|| message.ttl.map(|ttl| now.saturating_add(ttl)));
+        if let Some(to) = self.waiting.find(&message) {
+            self.forget(to);
+            self.send(self.shard_of(to.0), Letter::Deliver { to, message, expires });
+            return Receipt::Received(Address::new(to));
+        }
+        let wanted = |on: &StartOn| matches!(on, StartOn::Message(name) if *name == message.name);
+        if let Some((start, ..)) = self.starts(|_, on| wanted(on)).into_iter().next() {
+            return self.trigger_start(start, message.variables);
+        }
+        if expires.is_some_and(|it| it <= now) {
+            return Receipt::Dropped;
+        }
+        self.counts.messages += 1;
+        let number = self.id().instance(self.counts.messages, self.shards);
+        let held = Held { number, message, published: now, expires };
+        self.write(&[Record::Held(held.clone())]);
+        self.hold(held);
+        Receipt::Held
+    }
+
+    /// Keeps a message that nobody waits for.
+    pub(super) fn hold(&mut self, held: Held) {
+        if let Some(expires) = held.expires {
+            self.alarms.set(Timestamp::from_millis(expires), Alarm::Message(held.number));
+        }
+        self.fresh_messages.insert(held.number);
+        self.held.hold(held);
+    }
+
+    /// A held message is not held any more.
+    pub(super) fn let_go(&mut self, number: u64) -> Option<Held> {
+        let held = self.held.take(number)?;
+        self.alarms.unset(Alarm::Message(number));
+        if !self.fresh_messages.remove(&number) {
+            let key = Key { instance: number, number: 0, name: "".into() };
+            self.rows.push(Change::Delete(Table::Messages, key));
+        }
+        Some(held)
+    }
+
+    pub(super) fn expire(&mut self, number: u64) {
+        if self.let_go(number).is_some() {
+            self.write(&[Record::Gone { message: number }]);
+        }
+    }
+
+    /// A message is there for a wait.
+    pub(super) fn deliver(&mut self, to: (u64, u64), message: Message, expires: Option<i64>) {
+        let variables = message.variables.clone();
+        let letter = Letter::Deliver { to, message, expires };
+        let command = Command::Complete { wait: WaitId(to.1), variables };
+        if !self.tell_or_defer(to.0, command, &letter) {
+            self.give_back(letter);
+        }
+    }
+
+    /// A signal is there for a wait.
+    pub(super) fn signalled(&mut self, to: (u64, u64), variables: Assignments) {
+        let letter = Letter::Signal { to, variables: variables.clone() };
+        self.tell_or_defer(to.0, Command::Complete { wait: WaitId(to.1), variables }, &letter);
+    }
+
+    /// Tells all that wait for a signal at this moment, except who sent it.
+    pub(super) fn broadcast(&mut self, name: &Name, variables: &Assignments, from: Option<u64>) {
+        for to in self.waiting.signal(name) {
+            if Some(to.0) == from {
+                continue;
+            }
+            self.forget(to);
+            self.send(self.shard_of(to.0), Letter::Signal { to, variables: variables.clone() });
+        }
+        let wanted = |on: &StartOn| matches!(on, StartOn::Signal(it) if it == name);
+        self.trigger_starts(|_, on| wanted(on), variables);
+    }
+
+    /// A wait for messages or signals begins.
+    pub(super) fn subscribe(&mut self, id: u64, wait: WaitId, on: &WaitFor) {
+        let Some(subscription) = self.subscription(id, wait, on) else { return };
+        let keeper = self.keeper(&subscription.name);
+        if keeper == self.id() {
+            self.wait_or_take(subscription);
+        } else {
+            let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+            live.subscribed.insert(wait, keeper);
+            self.send(keeper, Letter::Subscribe(subscription));
+        }
+    }
+
+    /// The same, after the log was read: nobody is told and nothing is taken.
+    pub(super) fn subscribe_again(&mut self, id: u64, wait: WaitId, on: &WaitFor) {
+        let Some(subscription) = self.subscription(id, wait, on) else { return };
+        if self.keeper(&subscription.name) == self.id() {
+            self.remember(subscription);
+        }
+    }
+
+    fn subscription(&self, id: u64, wait: WaitId, on: &WaitFor) -> Option<Subscription> {
+        let live = &self.lives[&id];
+        let (kind, name, correlation) = match on {
+            WaitFor::Message { name, correlation } => {
+                (SubscriptionKind::Message, name, correlation.clone())
+            }
+            WaitFor::Signal { name } => (SubscriptionKind::Signal, name, Vec::new()),
+            WaitFor::Work(_)
+            | WaitFor::Timer { .. }
+            | WaitFor::Condition
+            | WaitFor::Data { .. }
+            | WaitFor::Delivery(_)
+            | WaitFor::Child { .. }
+            | WaitFor::Gate(_)
+            | WaitFor::Choice => return None,
+        };
+        let token = live.state.waits.get(&wait)?.token;
+        let node = live.state.tokens[&token].node;
+        Some(Subscription {
+            instance: id,
+            wait: wait.0,
+            kind,
+            name: Name::clone(name),
+            correlation,
+            element: Name::clone(&live.definition.plan.node(node).name),
+            since: live.at,
+        })
+    }
+
+    /// Someone waits, unless what is waited for is here already.
+    fn wait_or_take(&mut self, it: Subscription) {
+        let now = self.now.as_millis();
+        let found = (it.kind == SubscriptionKind::Message)
+            .then(|| self.held.find(&it.name, &it.correlation, now).map(|it| it.number))
+            .flatten();
+        if let Some(held) = found.and_then(|number| self.let_go(number)) {
+            let to = (it.instance, it.wait);
+            let mut records = vec![Record::Gone { message: held.number }];
+            if self.shard_of(to.0) != self.id() {
+                records.push(Record::Unsubscribed { instance: to.0, wait: to.1 });
+            }
+            self.write(&records);
+            let (message, expires) = (held.message, held.expires);
+            self.send(self.shard_of(to.0), Letter::Deliver { to, message, expires });
+        } else {
+            self.remember(it);
+        }
+    }
+
+    /// Someone waits.
+    pub(super) fn remember(&mut self, subscription: Subscription) {
+        self.fresh_subscriptions.insert((subscription.instance, subscription.wait));
+        self.waiting.add(subscription);
+    }
+
+    /// Someone does not wait any more.
+    pub(super) fn forget(&mut self, address: (u64, u64)) {
+        self.forget_silently(address);
+        if self.shard_of(address.0) != self.id() {
+            let (instance, wait) = address;
+            self.write(&[Record::Unsubscribed { instance, wait }]);
+        }
+    }
+
+    /// The same, where the log says so already.
+    pub(super) fn forget_silently(&mut self, address: (u64, u64)) {
+        if self.waiting.remove(address).is_some() && !self.fresh_subscriptions.remove(&address) {
+            let key = Key { instance: address.0, number: address.1, name: "".into() };
+            self.rows.push(Change::Delete(Table::Subscriptions, key));
+        }
+    }
+
+    /// A wait for messages or signals is over, if it was one.
+    pub(super) fn unsubscribe(&mut self, id: u64, wait: WaitId) {
+        let live = self.lives.get_mut(&id).expect("it has just asked");
+        if let Some(keeper) = live.subscribed.remove(&wait) {
+            self.send(keeper, Letter::Unsubscribe { instance: id, wait: wait.0 });
+        } else {
+            self.forget((id, wait.0));
+        }
+    }
+
+    /// An instance of another shard waits.
+    pub(super) fn subscribe_remote(&mut self, subscription: Subscription) {
+        self.write(&[Record::Subscribed(subscription.clone())]);
+        self.wait_or_take(subscription);
+    }
+
+    /// An instance of another shard does not wait any more.
+    pub(super) fn unsubscribe_remote(&mut self, address: (u64, u64)) {
+        if self.waiting.get(address).is_some() {
+            self.forget(address);
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! A slice of the instances, with one writer: the engine without threads.
+//!
+//! A [`Shard`] is asked for something, carries it through as far as it can by itself, and gathers
+//! what there is to write. [`Shard::seal`] hands that over as a batch, with what may be let out once
+//! the batch is durable: replies, offers of jobs, mails to other shards. So whoever drives it decides
+//! when to write and on which thread; the order of things never depends on that.
+//!
+//! What an instance asks of another, or of the world, is a [`Letter`]. Letters to the shard itself
+//! are seen to at once, in the same batch. Letters to other shards go out as mails, and the store
+//! keeps them until the receiver has written what came of them.
+
+mod alarm;
+mod call;
+mod checkpoint;
+mod job;
+mod live;
+mod load;
+mod message;
+mod operate;
+mod recover;
+mod start;
+mod turn;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    fmt,
+    sync::Arc,
+};
+
+use travertine_expr::{Name, time::Timestamp};
+use travertine_kernel::{Assignments, Command, PostId};
+use travertine_store::{
+    Batch, Claim, Entry, Mail, MailId, Seq, ShardId, Store,
+    codec::record::{Letter, Record, StartKey, StartTimer, encode_letter, encode_records},
+};
+
+pub use checkpoint::Checkpoint;
+pub use job::{Activated, Lease};
+pub use live::{Live, Trouble};
+pub use recover::Recovered;
+pub use start::{At, Begin};
+pub use travertine_store::codec::record::TaskChange;
+
+use crate::{
+    Definitions, Error,
+    board::{Board, Offer},
+    message::{Held, Waiting},
+};
+use alarm::Alarms;
+
+/// How a shard behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many instances it keeps in memory, besides those that have changed lately.
+    pub instances_max: usize,
+    /// How many entries make a batch full.
+    pub batch_entries: usize,
+    /// How many bytes make a batch full.
+    pub batch_bytes: usize,
+    /// How many callers an instance may have, one around the other.
+    pub call_depth_max: u32,
+    /// How long a message is recognised when it is sent again, in milliseconds, if it is not held
+    /// longer.
+    pub known_for: i64,
+    /// How many turns in a row an instance may take without coming to rest.
+    pub turns_max: u32,
+    /// How many bytes of entries an instance gathers before it gets a snapshot.
+    pub snapshot_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            instances_max: 100_000,
+            batch_entries: 4_096,
+            batch_bytes: 4 << 20,
+            call_depth_max: 256,
+            known_for: 3_600_000,
+            turns_max: 1_000,
+            snapshot_bytes: 16 << 10,
+        }
+    }
+}
+
+/// A slice of the instances, with one writer.
+pub struct Shard {
+    claim: Claim,
+    shards: u16,
+    store: Arc<dyn Store>,
+    definitions: Arc<Definitions>,
+    board: Arc<Board>,
+    settings: Settings,
+    now: Timestamp,
+    /// Instances in memory.
+    lives: HashMap<u64, Live>,
+    /// The same, in the order in which they are considered for being forgotten.
+    order: VecDeque<u64>,
+    /// Those that have changed since rows were written.
+    dirty: Vec<u64>,
+    /// Instances that people call so and whose rows are not stored yet, by definition and name.
+    named: HashMap<(Name, Name), u64>,
+    /// Instances that were called and whose rows are not stored yet, by the call.
+    called: HashMap<(u64, u64), u64>,
+    alarms: Alarms,
+    waiting: Waiting,
+    held: Held,
+    /// Messages that are recognised when they come again, by name and id: until when.
+    known: BTreeMap<(Name, Name), i64>,
+    /// Triggers of start events that wait for others.
+    noted: BTreeMap<StartKey, Assignments>,
+    timers: BTreeMap<StartKey, StartTimer>,
+    /// Those of them whose row is not up to date.
+    changed_timers: BTreeSet<StartKey>,
+    /// What is to be done for this shard's own instances.
+    letters: VecDeque<Letter>,
+    /// Instances that used up their turn.
+    unfinished: VecDeque<u64>,
+    /// How many events there have been since this was set to 0.
+    events: u64,
+    /// Those who wait for an instance to end.
+    watchers: HashMap<u64, Vec<Watcher>>,
+    /// Held messages and subscriptions that have no row yet.
+    fresh_messages: BTreeSet<u64>,
+    fresh_subscriptions: BTreeSet<(u64, u64)>,
+    /// New instances whose row is not stored yet, oldest first: the entry that made them.
+    fresh: VecDeque<(Seq, u64)>,
+    /// Ended instances whose last row is not stored yet, oldest first: their last entry.
+    ended: VecDeque<(Seq, u64)>,
+    /// Why it cannot go on.
+    fault: Option<Error>,
+    /// Changes of rows that belong to no instance.
+    rows: Vec<travertine_store::view::Change>,
+    seq: Seq,
+    /// The entry up to which rows are stored.
+    stored: Seq,
+    /// The entry up to which rows were handed over.
+    checkpointed: Seq,
+    counts: Counts,
+    ticks: u64,
+    pending: Pending,
+    hook: Option<Hook>,
+}
+
+/// How many of its things a shard has named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    instances: u64,
+    messages: u64,
+    mails: u64,
+}
+
+/// Who waits for an instance to end.
+pub(crate) type Watcher = Box<dyn FnOnce(Result<Ended, Error>) + Send>;
+
+/// How an instance ended, and with which variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// How.
+    pub ending: travertine_kernel::Ending,
+    /// Its variables at the end.
+    pub variables: Assignments,
+}
+
+/// What is to be written next.
+#[derive(Default)]
+struct Pending {
+    entries: Vec<Entry>,
+    bytes: usize,
+    sent: Vec<Mail>,
+    taken: Vec<MailId>,
+    releases: Vec<Release>,
+}
+
+/// Something that may be let out once what came before it is durable.
+pub enum Release {
+    /// An answer.
+    Reply(Box<dyn FnOnce() + Send>),
+    /// A job that a worker may have.
+    Offer(Offer),
+    /// A job that no worker may have any more.
+    Withdraw(Offer),
+}
+
+impl fmt::Debug for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reply(_) => f.write_str("Reply"),
+            Self::Offer(offer) => f.debug_tuple("Offer").field(offer).finish(),
+            Self::Withdraw(offer) => f.debug_tuple("Withdraw").field(offer).finish(),
+        }
+    }
+}
+
+/// What is to be written, and what may be let out after that.
+#[derive(Debug)]
+pub struct Sealed {
+    /// What is to be written.
+    pub batch: Batch,
+    /// What may be let out once it is.
+    pub releases: Vec<Release>,
+}
+
+impl Sealed {
+    /// Lets out what waited for the batch, and gives the mails it has sent.
+    pub fn release(self, board: &Board) -> Vec<Mail> {
+        for release in self.releases {
+            match release {
+                Release::Reply(reply) => reply(),
+                Release::Offer(offer) => board.offer(&offer),
+                Release::Withdraw(offer) => board.withdraw(&offer),
+            }
+        }
+        self.batch.sent
+    }
+}
+
+/// One thing that has happened to an instance, for those who look on.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// When.
+    pub now: Timestamp,
+    /// The instance as it is now.
+    pub live: &'a Live,
+    /// What was asked of it.
+    pub command: &'a Command,
+    /// What happened.
+    pub events: &'a [travertine_kernel::Event],
+    /// What it asks for.
+    pub effects: &'a [travertine_kernel::Effect],
+}
+
+pub(crate) type Hook = Box<dyn FnMut(Seen<'_>) + Send>;
+
+impl fmt::Debug for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shard")
+            .field("claim", &self.claim)
+            .field("instances", &self.lives.len())
+            .field("seq", &self.seq)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shard {
+    /// Which one it is.
+    pub fn id(&self) -> ShardId {
+        self.claim.shard
+    }
+
+    /// The right by which it writes.
+    pub fn claim(&self) -> Claim {
+        self.claim
+    }
+
+    /// The time it knows.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// What is deployed, as far as it knows.
+    pub fn definitions(&self) -> &Arc<Definitions> {
+        &self.definitions
+    }
+
+    /// Why it cannot go on: what it must know it could not read. Nothing more must be written then;
+    /// the shard is to be claimed and read again.
+    pub fn fault(&self) -> Option<&Error> {
+        self.fault.as_ref()
+    }
+
+    /// The last entry it has written, or is about to.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// The time has come to `now`. It never goes backwards.
+    pub fn tick(&mut self, now: Timestamp) {
+        self.now = self.now.max(now);
+    }
+
+    /// Has `look` called after each accepted command.
+    pub fn observe(&mut self, look: impl FnMut(Seen<'_>) + Send + 'static) {
+        self.hook = Some(Box::new(look));
+    }
+
+    pub(crate) fn take_hook(&mut self) -> Option<Hook> {
+        self.hook.take()
+    }
+
+    pub(crate) fn set_hook(&mut self, hook: Option<Hook>) {
+        self.hook = hook;
+    }
+
+    /// Where jobs are put up.
+    pub fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// Does `act`, then all that follows from it here. `reply` is called once that is durable.
+    pub fn ask<T: Send + 'static>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T, Error>,
+        reply: impl FnOnce(Result<T, Error>) + Send + 'static,
+    ) {
+        let answer = act(self);
+        self.settle();
+        self.release(Release::Reply(Box::new(move || reply(answer))));
+    }
+
+    /// A mail has come.
+    pub fn receive(&mut self, mail: &Mail) -> Result<(), Error> {
+        let letter =
+            travertine_store::codec::record::decode_letter(&mail.body).map_err(|error| {
+                Error::damaged(format!("a mail from shard {}", mail.id.from), &error)
+            })?;
+        self.pending.taken.push(mail.id);
+        self.letters.push_back(letter);
+        self.settle();
+        Ok(())
+    }
+
+    /// Does what is due, and goes on with instances that used up their turn, as far as the batch
+    /// has room. Says whether there is more to do at once.
+    pub fn work(&mut self) -> bool {
+        self.settle();
+        while !self.is_full() && self.ring_next() {
+            self.settle();
+        }
+        for _ in 0..self.unfinished.len() {
+            if self.is_full() {
+                break;
+            }
+            self.go_on();
+            self.settle();
+        }
+        self.is_busy()
+    }
+
+    /// Whether there is something to do without anyone asking.
+    pub fn is_busy(&self) -> bool {
+        !self.unfinished.is_empty()
+            || !self.letters.is_empty()
+            || self.alarms.next().is_some_and(|it| it <= self.now)
+    }
+
+    /// How many events there have been since someone asked.
+    pub fn take_events(&mut self) -> u64 {
+        std::mem::take(&mut self.events)
+    }
+
+    /// When there is something to do, if nobody asks.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.alarms.next()
+    }
+
+    /// Whether a batch should be sealed before anything else is asked.
+    pub fn is_full(&self) -> bool {
+        self.pending.entries.len() >= self.settings.batch_entries
+            || self.pending.bytes >= self.settings.batch_bytes
+    }
+
+    /// Hands over what is to be written. What could not be seen to in this batch is sent to the shard
+    /// itself, so that a crash loses nothing of it.
+    pub fn seal(&mut self) -> Option<Sealed> {
+        let left = std::mem::take(&mut self.letters);
+        let id = self.id();
+        for letter in left {
+            self.mail(id, &letter);
+        }
+        let Pending { entries, sent, taken, releases, .. } = std::mem::take(&mut self.pending);
+        if entries.is_empty() && sent.is_empty() && taken.is_empty() && releases.is_empty() {
+            return None;
+        }
+        let batch = Batch { claim: self.claim, entries, sent, taken };
+        Some(Sealed { batch, releases })
+    }
+
+    fn settle(&mut self) {
+        while !self.is_full() {
+            let Some(letter) = self.letters.pop_front() else { return };
+            self.carry_out(letter);
+        }
+    }
+
+    fn release(&mut self, release: Release) {
+        self.pending.releases.push(release);
+    }
+
+    /// Sends a letter to whom it concerns.
+    fn send(&mut self, to: ShardId, letter: Letter) {
+        if to == self.id() {
+            self.letters.push_back(letter);
+        } else {
+            self.mail(to, &letter);
+        }
+    }
+
+    fn mail(&mut self, to: ShardId, letter: &Letter) {
+        self.counts.mails += 1;
+        let mut body = Vec::new();
+        if let Err(error) = encode_letter(letter, &mut body) {
+            // The kernel keeps values within what can be stored; what it was given came from there.
+            tracing::error!(%error, "a letter cannot be stored and is lost");
+            return;
+        }
+        self.pending.bytes += body.len();
+        let id = MailId { from: self.id(), number: self.counts.mails };
+        self.pending.sent.push(Mail { id, to, body });
+    }
+
+    /// The shard of an instance.
+    fn shard_of(&self, instance: u64) -> ShardId {
+        ShardId::of(instance, self.shards)
+    }
+
+    /// The shard that finds receivers for messages and signals of a name.
+    fn keeper(&self, name: &str) -> ShardId {
+        keeper(name, self.shards)
+    }
+
+    /// Writes what has become true of the shard itself.
+    fn write(&mut self, records: &[Record]) {
+        let mut body = Vec::new();
+        if let Err(error) = encode_records(&records.to_vec(), &mut body) {
+            tracing::error!(%error, "a record cannot be stored and is lost");
+            return;
+        }
+        self.push_entry(0, 0, body);
+    }
+
+    fn push_entry(&mut self, instance: u64, previous: Seq, body: Vec<u8>) -> Seq {
+        self.seq += 1;
+        self.pending.bytes += body.len();
+        let at = self.now.as_millis();
+        self.pending.entries.push(Entry { seq: self.seq, instance, previous, at, body });
+        self.seq
+    }
+
+    fn carry_out(&mut self, letter: Letter) {
+        match letter {
+            Letter::Call(call) => self.called_by(call),
+            Letter::Ended { to, child, ending, variables } => {
+                self.child_ended(to, child, ending, variables);
+            }
+            Letter::NotCalled { to, reason } => self.not_called(to, reason),
+            Letter::Uncall { from } => self.uncalled(from),
+            Letter::Escalated { to, code, variables, confirm } => {
+                self.escalated(to, code, variables, confirm);
+            }
+            Letter::Delivered { instance, post } => {
+                // It may have ended, or gone on without.
+                let _: Result<(), Error> =
+                    self.turn(instance, Command::Delivered { post: PostId(post) });
+            }
+            Letter::Subscribe(subscription) => self.subscribe_remote(subscription),
+            Letter::Unsubscribe { instance, wait } => self.unsubscribe_remote((instance, wait)),
+            Letter::Publish { message, expires } => {
+                self.route(message, expires);
+            }
+            Letter::Deliver { to, message, expires } => self.deliver(to, message, expires),
+            Letter::Broadcast { name, variables, from } => self.broadcast(&name, &variables, from),
+            Letter::Signal { to, variables } => self.signalled(to, variables),
+            Letter::Ring { to } => self.rung(to),
+            Letter::Cancel { instance } => self.cancelled(instance),
+        }
+    }
+}
+
+/// The shard that finds receivers for messages and signals of a name. Every process that opens the
+/// store must find the same one, so the hash is written down here: FNV-1a.
+pub(crate) fn keeper(name: &str, shards: u16) -> ShardId {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    ShardId::of(hash, shards)
+}

@@ -1,0 +1,157 @@
+//! What operators ask of an instance.
+
+use travertine_kernel::{Assignments, Command, Ending, Phase, Rejection, TokenId, WaitFor, WaitId};
+use travertine_store::codec::record::Record;
+
+use super::{Ended, Release, Shard, Watcher, live::Live};
+use crate::{Address, Error, InstanceId};
+
+impl Shard {
+    /// An instance that can be told something.
+    pub(super) fn ready(&mut self, id: u64) -> Result<&mut Live, Error> {
+        let live = self.live(id)?;
+        if live.has_ended() {
+            return Err(Rejection::NotRunning.into());
+        }
+        if live.suspended {
+            return Err(Error::Suspended(live.id));
+        }
+        Ok(live)
+    }
+
+    /// Has an instance handle a command, unless it is suspended.
+    pub fn command(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
+        // An operator may end or repair what is suspended.
+        let always = matches!(command, Command::Cancel | Command::Set { .. });
+        if !always {
+            self.ready(instance.0)?;
+        }
+        self.turn(instance.0, command)
+    }
+
+    /// What a token waits for has happened: work is done, a decision is made.
+    pub fn complete(&mut self, to: Address, variables: Assignments) -> Result<(), Error> {
+        self.command(to.instance, Command::Complete { wait: to.wait, variables })
+    }
+
+    /// Has an instance stand still until it is resumed. What comes meanwhile is kept for it.
+    pub fn suspend(&mut self, instance: InstanceId) -> Result<(), Error> {
+        let id = instance.0;
+        self.ready(id)?;
+        let live = &self.lives[&id];
+        let offers: Vec<_> =
+            live.work.iter().map(|(wait, work)| live.any_offer(*wait, work)).collect();
+        for offer in offers {
+            self.release(Release::Withdraw(offer));
+        }
+        self.learn(id, vec![Record::Suspended]);
+        Ok(())
+    }
+
+    /// Lets a suspended instance go on.
+    pub fn resume(&mut self, instance: InstanceId) -> Result<(), Error> {
+        let id = instance.0;
+        let live = self.live(id)?;
+        if !live.suspended {
+            return Err(Error::NotSuspended(instance));
+        }
+        self.learn(id, vec![Record::Resumed]);
+        self.awake(id);
+        Ok(())
+    }
+
+    /// Lets an instance on which the engine failed be tried again, as the log says it was before.
+    pub fn release_halted(&mut self, instance: InstanceId) -> Result<(), Error> {
+        let id = instance.0;
+        let live = self.live(id)?;
+        if live.halted.is_none() {
+            return Err(Error::NotHalted(instance));
+        }
+        if live.touched.any || live.last > self.stored {
+            return Err(Error::Busy {
+                reason: format!("instance {id} is being written; try again"),
+            });
+        }
+        self.lives.remove(&id);
+        self.live(id)?;
+        self.learn(id, vec![Record::Released]);
+        self.awake(id);
+        Ok(())
+    }
+
+    /// An instance that stood still goes on.
+    fn awake(&mut self, id: u64) {
+        let live = &self.lives[&id];
+        let waits: Vec<WaitId> = live.work.keys().copied().collect();
+        if live.state.is_unfinished() {
+            self.unfinished.push_back(id);
+        }
+        for wait in waits {
+            self.offer(id, wait);
+        }
+        self.recall(id);
+    }
+
+    /// Has a timer ring at another time.
+    pub fn move_timer(&mut self, timer: Address, due: i64) -> Result<(), Error> {
+        let (id, wait) = (timer.instance.0, timer.wait);
+        self.timer_of(timer)?;
+        self.learn(id, vec![Record::TimerMoved { wait: wait.0, due }]);
+        self.set_timer(id, wait, due);
+        Ok(())
+    }
+
+    /// Has a timer ring now.
+    pub fn fire_timer(&mut self, timer: Address) -> Result<(), Error> {
+        self.timer_of(timer)?;
+        self.complete(timer, Vec::new())
+    }
+
+    fn timer_of(&mut self, timer: Address) -> Result<(), Error> {
+        let live = self.ready(timer.instance.0)?;
+        let is_timer = |it: &travertine_kernel::Wait| matches!(*it.on, WaitFor::Timer { .. });
+        if live.state.waits.get(&timer.wait).is_some_and(is_timer) {
+            Ok(())
+        } else {
+            Err(Rejection::NoSuchWait(timer.wait).into())
+        }
+    }
+
+    /// Tries again everything in an instance that ended in an incident. Says how many there were.
+    pub fn retry_all(&mut self, instance: InstanceId) -> Result<usize, Error> {
+        let tokens: Vec<TokenId> =
+            self.ready(instance.0)?.state.incidents.keys().copied().collect();
+        let mut retried = 0;
+        for token in tokens {
+            match self.turn(instance.0, Command::Retry { token }) {
+                Ok(()) => retried += 1,
+                // It went away with another one.
+                Err(Error::Rejected(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(retried)
+    }
+
+    /// Tells `watcher` how the instance ended, when it has.
+    pub fn watch(&mut self, instance: InstanceId, watcher: Watcher) {
+        match self.live(instance.0) {
+            Ok(live) => match ended(live) {
+                Some(ended) => self.release(Release::Reply(Box::new(move || watcher(Ok(ended))))),
+                None => self.watchers.entry(instance.0).or_default().push(watcher),
+            },
+            Err(error) => self.release(Release::Reply(Box::new(move || watcher(Err(error))))),
+        }
+    }
+}
+
+/// How an instance ended, where it has.
+pub(super) fn ended(live: &Live) -> Option<Ended> {
+    let ending: Ending = match &live.state.phase {
+        Phase::Ended(ending) => ending.clone(),
+        Phase::New | Phase::Running => return None,
+    };
+    let variables = live.state.variables().into_iter().flatten();
+    let variables = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Some(Ended { ending, variables })
+}

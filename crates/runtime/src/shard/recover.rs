@@ -1,0 +1,366 @@
+//! A shard as the store has it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use travertine_expr::{Name, time::Timestamp};
+use travertine_kernel::{Effect, WaitId, effects};
+use travertine_store::{
+    Entry, Mail, Seq, ShardId, Store,
+    codec::record::{
+        Created, Letter, Record, ShardState, decode_held, decode_records, decode_shard,
+        decode_subscription,
+    },
+    view::{JobState, Row, Table},
+};
+
+use super::{
+    Counts, Pending, Release, Settings, Shard, alarm::Alarm, live::Live, load::definition,
+};
+use crate::{
+    Address, Definitions, Error,
+    board::{Board, Offer},
+    message::{Held, Waiting},
+};
+
+/// How many entries are read at once.
+const PAGE: usize = 4_096;
+
+/// What was found when a shard was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// How many entries of the log came after the last checkpoint.
+    pub entries: u64,
+    /// How many instances they are about.
+    pub instances: u64,
+    /// How many jobs wait for workers.
+    pub jobs: u64,
+    /// How many timers are set.
+    pub timers: u64,
+    /// How many tokens wait for messages or signals.
+    pub subscriptions: u64,
+    /// How many messages are held.
+    pub messages: u64,
+    /// How many mails from other shards are seen to now.
+    pub mails: u64,
+}
+
+impl Shard {
+    /// Claims a shard and reads it. `progress` is told how many entries of how many have been read.
+    pub fn recover(
+        store: Arc<dyn Store>,
+        id: ShardId,
+        owner: &str,
+        definitions: Arc<Definitions>,
+        board: Arc<Board>,
+        settings: Settings,
+        now: Timestamp,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(Self, Recovered, Vec<Mail>), Error> {
+        let claim = store.claim(id, owner)?;
+        let (upto, state) = store.checkpointed(id)?;
+        let state = if state.is_empty() {
+            ShardState::default()
+        } else {
+            decode_shard(&state).map_err(|error| Error::damaged(format!("shard {id}"), &error))?
+        };
+        let shards = store.shards();
+        let last = store.last(id)?;
+        let mut shard = Self {
+            claim,
+            shards,
+            store,
+            definitions: Arc::clone(&definitions),
+            board,
+            settings,
+            now,
+            lives: HashMap::new(),
+            order: VecDeque::new(),
+            dirty: Vec::new(),
+            named: HashMap::new(),
+            called: HashMap::new(),
+            alarms: super::alarm::Alarms::default(),
+            waiting: Waiting::default(),
+            held: Held::default(),
+            known: state.known.into_iter().map(|(name, id, until)| ((name, id), until)).collect(),
+            noted: state.noted.into_iter().map(|it| (it.start, it.variables)).collect(),
+            timers: BTreeMap::new(),
+            changed_timers: BTreeSet::new(),
+            letters: VecDeque::new(),
+            unfinished: state.unfinished.into_iter().collect(),
+            events: 0,
+            watchers: HashMap::new(),
+            fresh_messages: BTreeSet::new(),
+            fresh_subscriptions: BTreeSet::new(),
+            fresh: VecDeque::new(),
+            ended: VecDeque::new(),
+            fault: None,
+            rows: Vec::new(),
+            seq: upto,
+            stored: upto,
+            checkpointed: upto,
+            counts: Counts {
+                instances: state.instances,
+                messages: state.messages,
+                mails: claim.epoch << 40,
+            },
+            ticks: 0,
+            pending: Pending::default(),
+            hook: None,
+        };
+        for timer in state.timers {
+            shard.set_start_timer(timer);
+        }
+        shard.changed_timers.clear();
+        shard.load_rows()?;
+        let mut found = shard.read_tail(upto, last, progress)?;
+        shard.seq = last;
+        for release in std::mem::take(&mut shard.pending.releases) {
+            match release {
+                Release::Offer(offer) => shard.board.offer(&offer),
+                Release::Withdraw(offer) => shard.board.withdraw(&offer),
+                Release::Reply(reply) => reply(),
+            }
+        }
+        debug_assert!(shard.pending.entries.is_empty(), "reading the log decides nothing");
+        let mut seen = BTreeSet::new();
+        shard.unfinished.retain(|it| seen.insert(*it));
+        let jobs: usize = shard.board.counts().iter().map(|(_, count)| count).sum();
+        found.jobs = jobs as u64;
+        found.timers = shard.alarms.len() as u64;
+        found.subscriptions = shard.waiting.len() as u64;
+        found.messages = shard.held.iter().count() as u64;
+        let mails = shard.store.inbox(id)?;
+        found.mails = mails.len() as u64;
+        shard.adopt(definitions);
+        Ok((shard, found, mails))
+    }
+
+    /// What the rows say of jobs, timers, messages and who waits for them.
+    fn load_rows(&mut self) -> Result<(), Error> {
+        let store = Arc::clone(&self.store);
+        let id = self.id();
+        let corrupt = |what: &str, error: &travertine_store::codec::DecodeError| {
+            travertine_store::Error::Corrupt { place: what.to_owned(), reason: error.to_string() }
+        };
+        store.scan(id, Table::Jobs, &mut |row| {
+            let Row::Job(row) = row else { return Ok(()) };
+            match (row.state, row.until) {
+                (JobState::Failed, _) => {}
+                (JobState::Available, None) => self.board.offer(&Offer {
+                    job_type: row.job_type,
+                    priority: row.priority,
+                    since: row.created,
+                    job: Address::new((row.instance, row.wait)),
+                }),
+                (JobState::Available | JobState::Leased, until) => {
+                    let until = Timestamp::from_millis(until.unwrap_or(0));
+                    self.alarms.set(until, Alarm::Job(row.instance, row.wait));
+                }
+            }
+            Ok(())
+        })?;
+        store.scan(id, Table::Timers, &mut |row| {
+            let Row::Timer(row) = row else { return Ok(()) };
+            if row.instance != 0 {
+                self.set_timer(row.instance, WaitId(row.wait), row.due);
+            }
+            Ok(())
+        })?;
+        store.scan(id, Table::Subscriptions, &mut |row| {
+            let Row::Subscription(row) = row else { return Ok(()) };
+            let it = decode_subscription(&row.body)
+                .map_err(|error| corrupt("a subscription", &error))?;
+            self.waiting.add(it);
+            Ok(())
+        })?;
+        store.scan(id, Table::Messages, &mut |row| {
+            let Row::Message(row) = row else { return Ok(()) };
+            let held = decode_held(&row.body).map_err(|error| corrupt("a message", &error))?;
+            self.hold(held);
+            Ok(())
+        })?;
+        self.fresh_messages.clear();
+        Ok(())
+    }
+
+    fn read_tail(
+        &mut self,
+        upto: Seq,
+        last: Seq,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Recovered, Error> {
+        let mut found = Recovered::default();
+        let mut after = upto;
+        let total = last - upto.min(last);
+        while after < last {
+            let entries = self.store.entries(self.id(), after, PAGE)?;
+            let Some(end) = entries.last().map(|it| it.seq) else { break };
+            for entry in &entries {
+                self.read(entry)?;
+                found.entries += 1;
+            }
+            after = end;
+            progress(found.entries, total);
+        }
+        found.instances = self.dirty.len() as u64;
+        Ok(found)
+    }
+
+    /// Takes over what an entry says.
+    fn read(&mut self, entry: &Entry) -> Result<(), Error> {
+        let place = || format!("entry {} of shard {}", entry.seq, self.id());
+        let records =
+            decode_records(&entry.body).map_err(|error| Error::damaged(place(), &error))?;
+        self.seq = entry.seq;
+        // Times are those of then, but the clock of this process may be behind.
+        self.tick(Timestamp::from_millis(entry.at));
+        if entry.instance == 0 {
+            records.into_iter().for_each(|it| self.read_own(it));
+            return Ok(());
+        }
+        let id = entry.instance;
+        if let Some(Record::Created(created)) = records.first() {
+            self.read_created(id, entry.seq, created)?;
+        } else if let Some(Record::Folded(_)) = records.first() {
+            // It has ended, and its row says all there is to say, unless rows are made again.
+            return self.read_folded(entry, &records);
+        }
+        self.live(id)?;
+        let mut live = self.lives.remove(&id).expect("it is in memory now");
+        let replayed = self.replay(&mut live, entry, &records);
+        self.lives.insert(id, live);
+        replayed?;
+        self.mark(id);
+        for record in &records {
+            self.index(id, record);
+        }
+        let live = &self.lives[&id];
+        if live.state.is_unfinished() && !live.has_ended() {
+            self.unfinished.push_back(id);
+        }
+        Ok(())
+    }
+
+    fn read_created(&mut self, id: u64, seq: Seq, created: &Created) -> Result<(), Error> {
+        let definition = definition(&self.definitions, created.definition)?;
+        let nth = id / u64::from(self.shards);
+        self.counts.instances = self.counts.instances.max(nth);
+        self.fresh.push_back((seq, id));
+        if let Some(caller) = created.caller {
+            self.called.insert(caller, id);
+        }
+        if let Some(name) = &created.business_id {
+            self.named.insert((Name::clone(&definition.id), Name::clone(name)), id);
+        }
+        self.lives.insert(id, Live::new(id, created.clone(), definition));
+        self.order.push_back(id);
+        Ok(())
+    }
+
+    fn read_folded(&mut self, entry: &Entry, records: &[Record]) -> Result<(), Error> {
+        let Some(Record::Folded(folded)) = records.first() else { return Ok(()) };
+        let id = entry.instance;
+        self.read_created(id, entry.seq, &folded.created)?;
+        let mut live = self.lives.remove(&id).expect("it has just been made");
+        self.replay(&mut live, entry, records)?;
+        self.lives.insert(id, live);
+        self.mark(id);
+        Ok(())
+    }
+
+    /// Finds again what a record had asked for.
+    fn index(&mut self, id: u64, record: &Record) {
+        match record {
+            Record::Happened(events) => {
+                for effect in effects(events) {
+                    match effect {
+                        Effect::Arm(wait, on) => {
+                            if self.lives[&id].state.waits.contains_key(&wait) {
+                                self.arm_again(id, wait, &on);
+                            }
+                        }
+                        Effect::Disarm(wait) => self.disarm_again(id, wait),
+                        Effect::Send(..) => {}
+                    }
+                }
+                let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+                live.forget_closed(events);
+                for event in events {
+                    if let travertine_kernel::Event::RetriesSet { wait, .. } = event {
+                        self.offer(id, *wait);
+                    }
+                }
+            }
+            Record::Leased { wait, .. } | Record::Paused { wait, .. } => {
+                let wait = WaitId(*wait);
+                self.withdraw(id, wait);
+                self.offer(id, wait);
+            }
+            Record::TimerMoved { wait, due } => self.set_timer(id, WaitId(*wait), *due),
+            Record::Deferred(Letter::Deliver { to, .. } | Letter::Signal { to, .. }) => {
+                if self.waiting.get(*to).is_some() {
+                    self.forget(*to);
+                }
+            }
+            Record::Suspended | Record::Halted(_) => {
+                let waits: Vec<WaitId> = self.lives[&id].work.keys().copied().collect();
+                waits.into_iter().for_each(|wait| self.withdraw(id, wait));
+            }
+            Record::Resumed | Record::Released => {
+                let waits: Vec<WaitId> = self.lives[&id].work.keys().copied().collect();
+                waits.into_iter().for_each(|wait| self.offer(id, wait));
+            }
+            _ => {}
+        }
+    }
+
+    fn withdraw(&mut self, id: u64, wait: WaitId) {
+        let live = &self.lives[&id];
+        let Some(work) = live.work.get(&wait) else { return };
+        let offer = live.any_offer(wait, work);
+        self.alarms.unset(Alarm::Job(id, wait.0));
+        self.release(Release::Withdraw(offer));
+    }
+
+    /// Forgets what a wait had asked for; whoever else was told has heard of its end too.
+    fn disarm_again(&mut self, id: u64, wait: WaitId) {
+        self.alarms.unset(Alarm::Wait(id, wait.0));
+        self.withdraw(id, wait);
+        if self.waiting.get((id, wait.0)).is_some() {
+            self.forget((id, wait.0));
+        }
+    }
+
+    fn read_own(&mut self, record: Record) {
+        match record {
+            Record::Held(held) => {
+                let nth = held.number / u64::from(self.shards);
+                self.counts.messages = self.counts.messages.max(nth);
+                self.hold(held);
+            }
+            Record::Gone { message } => {
+                self.let_go(message);
+            }
+            Record::Known { name, id, until } => {
+                self.known.insert((name, id), until);
+            }
+            Record::Subscribed(subscription) => self.remember(subscription),
+            Record::Unsubscribed { instance, wait } => {
+                if self.waiting.get((instance, wait)).is_some() {
+                    self.forget_silently((instance, wait));
+                }
+            }
+            Record::Noted { start, variables } => {
+                self.noted.insert(start, variables);
+            }
+            Record::Unnoted { start } => {
+                self.unnote(start);
+            }
+            Record::StartTimer(timer) => self.set_start_timer(timer),
+            _ => {}
+        }
+    }
+}

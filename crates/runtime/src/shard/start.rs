@@ -1,0 +1,297 @@
+//! How instances begin: asked for, called, or triggered from outside.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use travertine_expr::{Map, Name};
+use travertine_kernel::{Assignments, Command, NodeId, handle};
+use travertine_store::codec::record::{Created, Record, StartKey, StartTimer};
+
+use super::{Shard, alarm::Alarm, keeper, live::Live, turn::panic_text};
+use crate::{Definition, Definitions, Error, InstanceId, Receipt, StartOn, Timestamp};
+
+/// What to start, and how.
+#[derive(Clone, Debug)]
+pub struct Begin {
+    /// The key of the definition.
+    pub definition: u64,
+    /// What people call the instance. An instance of the same definition that they call so already
+    /// is not started again.
+    pub business_id: Option<Name>,
+    /// Where.
+    pub at: At,
+    /// What it begins with.
+    pub variables: Assignments,
+}
+
+/// Where an instance begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum At {
+    /// At the plain start.
+    #[default]
+    Start,
+    /// At the elements with these ids, as if a token had come there; as if it had been triggered, for
+    /// a start event.
+    Elements(Vec<Name>),
+}
+
+impl Shard {
+    /// Starts an instance. Says whether it was there already.
+    pub fn start(&mut self, begin: Begin) -> Result<(InstanceId, bool), Error> {
+        let Some(definition) = self.definitions.get(begin.definition).map(Arc::clone) else {
+            return Err(Error::no_such_definition(&format!("key {}", begin.definition)));
+        };
+        if let Some(id) = &begin.business_id
+            && let Some(known) = self.instance_named(&definition.id, id)?
+        {
+            return Ok((InstanceId(known), true));
+        }
+        let at = match &begin.at {
+            At::Start => Vec::new(),
+            At::Elements(names) => {
+                names.iter().map(|it| element(&definition, it)).collect::<Result<_, _>>()?
+            }
+        };
+        let created = Created {
+            definition: definition.key,
+            business_id: begin.business_id,
+            caller: None,
+            root: 0,
+            depth: 0,
+        };
+        let command = Command::Start { at, variables: begin.variables, caller: None };
+        Ok((InstanceId(self.create(created, command)?), false))
+    }
+
+    /// Offers variables to the conditional start events. Answers with what they started.
+    pub fn evaluate_conditions(
+        &mut self,
+        variables: &Assignments,
+    ) -> Result<Vec<InstanceId>, Error> {
+        let offered: Map = variables.iter().cloned().collect();
+        let holds = |definition: &Definition, on: &StartOn| match on {
+            StartOn::Condition(when) => {
+                let value = when.value(&offered, &definition.plan.limits);
+                value.is_ok_and(|it| it.as_bool() == Some(true))
+            }
+            StartOn::Message(_) | StartOn::Signal(_) | StartOn::Timer(_) => false,
+        };
+        Ok(self.trigger_starts(holds, variables))
+    }
+
+    /// Takes over what is deployed now. Only the latest version of a definition is started by
+    /// messages, signals, times and conditions.
+    pub fn adopt(&mut self, definitions: Arc<Definitions>) {
+        self.definitions = Arc::clone(&definitions);
+        let is_latest = |key: u64| {
+            let definition = definitions.get(key);
+            definition.is_some_and(|it| definitions.find(&it.id).is_some_and(|it| it.key == key))
+        };
+        let old: Vec<StartKey> =
+            self.timers.keys().copied().filter(|it| !is_latest(it.definition)).collect();
+        for start in old {
+            self.timers.remove(&start);
+            self.alarms.unset(Alarm::Start(start));
+            self.changed_timers.insert(start);
+        }
+        self.noted.retain(|start, _| is_latest(start.definition));
+        for definition in definitions.latest() {
+            for trigger in &definition.starts {
+                let start = key_of(definition, trigger.node, trigger.position);
+                match &trigger.on {
+                    StartOn::Timer(due) => {
+                        let mine = keeper(&definition.id, self.shards) == self.id();
+                        if mine && !self.timers.contains_key(&start) {
+                            let due_at = Some(due.at.as_millis());
+                            let repeat = due.repeat.clone();
+                            self.set_start_timer(StartTimer { start, due: due_at, repeat });
+                        }
+                    }
+                    StartOn::Message(name) => self.take_held(name, start),
+                    StartOn::Signal(_) | StartOn::Condition(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Messages that were held start what has just been deployed.
+    fn take_held(&mut self, name: &Name, start: StartKey) {
+        let now = self.now.as_millis();
+        while let Some(number) = self.held.find(name, &[], now).map(|it| it.number) {
+            let Some(held) = self.let_go(number) else { return };
+            self.write(&[Record::Gone { message: number }]);
+            self.trigger_start(start, held.message.variables);
+        }
+    }
+
+    pub(super) fn set_start_timer(&mut self, timer: StartTimer) {
+        if let Some(due) = timer.due {
+            self.alarms.set(Timestamp::from_millis(due), Alarm::Start(timer.start));
+        } else {
+            self.alarms.unset(Alarm::Start(timer.start));
+        }
+        self.changed_timers.insert(timer.start);
+        self.timers.insert(timer.start, timer);
+    }
+
+    /// A timer that starts instances rings. Firings that were missed count as this one.
+    pub(super) fn start_timer_rung(&mut self, start: StartKey, due: Timestamp) {
+        let Some(timer) = self.timers.get(&start) else { return };
+        let mut next = timer.repeat.as_ref().and_then(|it| it.next(due));
+        while let Some(it) = next.as_ref().filter(|it| it.at <= self.now) {
+            next = it.repeat.as_ref().and_then(|repeat| repeat.next(it.at));
+        }
+        let timer = StartTimer {
+            start,
+            due: next.as_ref().map(|it| it.at.as_millis()),
+            repeat: next.and_then(|it| it.repeat),
+        };
+        self.write(&[Record::StartTimer(timer.clone())]);
+        self.set_start_timer(timer);
+        self.trigger_start(start, Vec::new());
+    }
+
+    /// The start events for which `happens`.
+    pub(super) fn starts(
+        &self,
+        happens: impl Fn(&Definition, &StartOn) -> bool,
+    ) -> Vec<(StartKey, Arc<Definition>)> {
+        let all = self.definitions.latest().flat_map(|it| {
+            let happens = &happens;
+            it.starts
+                .iter()
+                .filter(move |trigger| happens(it, &trigger.on))
+                .map(move |trigger| (key_of(it, trigger.node, trigger.position), Arc::clone(it)))
+        });
+        all.collect()
+    }
+
+    /// Triggers every start event for which `happens`.
+    pub(super) fn trigger_starts(
+        &mut self,
+        happens: impl Fn(&Definition, &StartOn) -> bool,
+        variables: &Assignments,
+    ) -> Vec<InstanceId> {
+        let mut started = Vec::new();
+        for (start, _) in self.starts(happens) {
+            if let Receipt::Started(id) = self.trigger_start(start, variables.clone()) {
+                started.push(id);
+            }
+        }
+        started
+    }
+
+    /// One trigger of a start event has happened. Where all are needed, the last of them starts an
+    /// instance with what all of them brought.
+    pub(super) fn trigger_start(&mut self, start: StartKey, variables: Assignments) -> Receipt {
+        let Some(definition) = self.definitions.get(start.definition).map(Arc::clone) else {
+            return Receipt::Dropped;
+        };
+        let node = NodeId(start.node);
+        let Some(event) = definition.start(node) else { return Receipt::Dropped };
+        let variables = if event.all {
+            self.write(&[Record::Noted { start, variables: variables.clone() }]);
+            self.noted.insert(start, variables);
+            let (first, last) = round(start);
+            if self.noted.range(first..=last).count() < event.triggers.len() {
+                return Receipt::Noted;
+            }
+            self.write(&[Record::Unnoted { start }]);
+            self.unnote(start).into_iter().flatten().collect()
+        } else {
+            variables
+        };
+        let created = Created {
+            definition: start.definition,
+            business_id: None,
+            caller: None,
+            root: 0,
+            depth: 0,
+        };
+        match self.create(created, Command::Start { at: vec![node], variables, caller: None }) {
+            Ok(id) => Receipt::Started(InstanceId(id)),
+            Err(error) => {
+                tracing::error!(%error, definition = %definition.id, "a start event did not start");
+                Receipt::Dropped
+            }
+        }
+    }
+
+    /// Forgets what has happened to a start event that needs several triggers.
+    pub(super) fn unnote(&mut self, start: StartKey) -> Vec<Assignments> {
+        let (first, last) = round(start);
+        let keys: Vec<StartKey> = self.noted.range(first..=last).map(|(key, _)| *key).collect();
+        keys.iter().filter_map(|key| self.noted.remove(key)).collect()
+    }
+
+    /// Makes an instance and starts it; none where it refuses to start.
+    pub(super) fn create(&mut self, created: Created, start: Command) -> Result<u64, Error> {
+        let Some(definition) = self.definitions.get(created.definition).map(Arc::clone) else {
+            return Err(Error::no_such_definition(&format!("key {}", created.definition)));
+        };
+        let id = self.id().instance(self.counts.instances + 1, self.shards);
+        let live = Live::new(id, created.clone(), definition);
+        self.lives.insert(id, live);
+        let made = self.turn_first(id, start, created);
+        if made.is_err() {
+            self.lives.remove(&id);
+        } else {
+            self.counts.instances += 1;
+        }
+        made.map(|()| id)
+    }
+
+    fn turn_first(&mut self, id: u64, start: Command, created: Created) -> Result<(), Error> {
+        let seen = self.hook.is_some().then(|| start.clone());
+        let live = self.lives.get_mut(&id).expect("it has just been made");
+        let (plan, now) = (Arc::clone(&live.definition.plan), self.now);
+        let state = &mut live.state;
+        let turn = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, start)))
+            .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
+        let seq = self.seq + 1;
+        self.fresh.push_back((seq, id));
+        if let Some(caller) = created.caller {
+            self.called.insert(caller, id);
+        }
+        if let Some(name) = &created.business_id {
+            let definition = &self.lives[&id].definition.id;
+            self.named.insert((Name::clone(definition), Name::clone(name)), id);
+        }
+        self.order.push_back(id);
+        self.happened(id, turn, Some(created), Vec::new(), seen.as_ref());
+        Ok(())
+    }
+
+    /// The instance of a definition that people call so.
+    pub(super) fn instance_named(
+        &mut self,
+        definition: &Name,
+        name: &Name,
+    ) -> Result<Option<u64>, Error> {
+        let key = (Name::clone(definition), Name::clone(name));
+        if let Some(known) = self.named.get(&key) {
+            return Ok(Some(*known));
+        }
+        let rows = self.store.named(self.id(), name)?;
+        Ok(rows.into_iter().find(|it| it.definition == *definition).map(|it| it.id))
+    }
+}
+
+/// All triggers of the same start event.
+fn round(start: StartKey) -> (StartKey, StartKey) {
+    (StartKey { position: 0, ..start }, StartKey { position: u32::MAX, ..start })
+}
+
+fn key_of(definition: &Definition, node: NodeId, position: usize) -> StartKey {
+    let position = u32::try_from(position).expect("an event has fewer than 2^32 triggers");
+    StartKey { definition: definition.key, node: node.0, position }
+}
+
+fn element(definition: &Definition, name: &Name) -> Result<NodeId, Error> {
+    definition.plan.find(name).ok_or_else(|| Error::NoSuchElement {
+        definition: Name::clone(&definition.id),
+        element: Name::clone(name),
+    })
+}

@@ -1,0 +1,356 @@
+//! An instance is told something, and what it asks for is seen to.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use travertine_kernel::{
+    Assignments, Command, Effect, Event, Phase, Post, Rejection, Turn, WaitFor, WaitId, effects,
+    handle,
+};
+use travertine_store::codec::record::{Created, Letter, Message, Record, encode_records};
+
+use super::{Ended, Release, Seen, Shard, alarm::Alarm};
+use crate::{Error, Timestamp};
+
+impl Shard {
+    /// Has an instance handle a command.
+    pub(super) fn turn(&mut self, id: u64, command: Command) -> Result<(), Error> {
+        self.turn_with(id, command, Vec::new())
+    }
+
+    /// Has an instance handle a command, and has `records` become true with it.
+    pub(super) fn turn_with(
+        &mut self,
+        id: u64,
+        command: Command,
+        records: Vec<Record>,
+    ) -> Result<(), Error> {
+        let now = self.now;
+        let seen = self.hook.is_some().then(|| command.clone());
+        let live = self.live(id)?;
+        if let Some(reason) = &live.halted {
+            return Err(Error::Halted { instance: live.id, reason: reason.clone() });
+        }
+        live.turns = if command == Command::Continue { live.turns + 1 } else { 0 };
+        let plan = Arc::clone(&live.definition.plan);
+        let state = &mut live.state;
+        let outcome = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, command)));
+        match outcome {
+            Ok(Ok(turn)) => {
+                self.happened(id, turn, None, records, seen.as_ref());
+                Ok(())
+            }
+            Ok(Err(rejection)) => Err(rejection.into()),
+            Err(panic) => {
+                let reason = format!("the engine failed: {}", panic_text(&*panic));
+                Err(self.halt(id, reason))
+            }
+        }
+    }
+
+    /// Writes what has happened to an instance, and sees to what it asks for.
+    pub(super) fn happened(
+        &mut self,
+        id: u64,
+        turn: Turn,
+        created: Option<Created>,
+        more: Vec<Record>,
+        command: Option<&Command>,
+    ) {
+        let now = self.now;
+        let live = self.lives.get_mut(&id).expect("it has just taken a turn");
+        live.note(now.as_millis(), &turn.events);
+        self.events += turn.events.len() as u64 + 1;
+        more.iter().for_each(|it| live.learn(it));
+        let wanted = effects(&turn.events);
+        if let (Some(hook), Some(command)) = (&mut self.hook, command) {
+            hook(Seen { now, live, command, events: &turn.events, effects: &wanted });
+        }
+        let turns = live.turns;
+        let offered: Vec<WaitId> = turn.events.iter().filter_map(retried).collect();
+        let repaired = turn.events.iter().any(|it| matches!(it, Event::IncidentResolved { .. }));
+        let ended = live.has_ended();
+        let mut records = Vec::with_capacity(2 + more.len());
+        records.extend(created.map(Record::Created));
+        if !turn.events.is_empty() {
+            records.push(Record::Happened(turn.events));
+        }
+        records.extend(more);
+        if !records.is_empty() && !self.tell(id, records) {
+            return;
+        }
+        for effect in wanted {
+            self.act(id, effect);
+        }
+        for wait in offered {
+            self.offer(id, wait);
+        }
+        if ended {
+            self.finish(id);
+        } else if repaired {
+            self.recall(id);
+        }
+        if turn.unfinished && turns >= self.settings.turns_max {
+            let reason = format!("it has not come to rest after {turns} turns");
+            self.halt(id, reason);
+        } else if turn.unfinished {
+            self.unfinished.push_back(id);
+        }
+    }
+
+    /// Writes what has become true of an instance. Says whether that was possible; otherwise the
+    /// instance is halted.
+    pub(super) fn tell(&mut self, id: u64, records: Vec<Record>) -> bool {
+        let mut body = Vec::with_capacity(256);
+        if let Err(error) = encode_records(&records, &mut body) {
+            self.halt(id, format!("what has happened cannot be stored: {error}"));
+            return false;
+        }
+        let live = self.lives.get(&id).expect("whoever tells of an instance has seen it");
+        let (previous, size) = (live.last, body.len());
+        let seq = self.push_entry(id, previous, body);
+        let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+        live.last = seq;
+        live.tail += size;
+        self.mark(id);
+        true
+    }
+
+    /// Takes note of records that do not come from the kernel, and writes them.
+    pub(super) fn learn(&mut self, id: u64, records: Vec<Record>) {
+        let live = self.lives.get_mut(&id).expect("whoever learns of an instance has seen it");
+        records.iter().for_each(|it| live.learn(it));
+        self.tell(id, records);
+    }
+
+    /// The rows of an instance must be written.
+    pub(super) fn mark(&mut self, id: u64) {
+        let live = self.lives.get_mut(&id).expect("whoever changes an instance has seen it");
+        if !live.touched.any {
+            live.touched.any = true;
+            self.dirty.push(id);
+        }
+    }
+
+    /// Gives an instance up until someone has looked at it. Nothing else is touched.
+    pub(super) fn halt(&mut self, id: u64, reason: String) -> Error {
+        tracing::error!(instance = id, %reason, "an instance is halted");
+        let live = self.lives.get_mut(&id).expect("it has just failed");
+        let name = live.id;
+        live.halted = Some(reason.clone());
+        let offers: Vec<_> =
+            live.work.iter().map(|(wait, work)| live.any_offer(*wait, work)).collect();
+        for offer in offers {
+            self.release(Release::Withdraw(offer));
+        }
+        self.tell(id, vec![Record::Halted(reason.clone())]);
+        Error::Halted { instance: name, reason }
+    }
+
+    /// Tells an instance something that it may not be able to hear now. It is kept for it then. Says
+    /// whether the instance has heard it or will.
+    pub(super) fn tell_or_defer(&mut self, id: u64, command: Command, letter: &Letter) -> bool {
+        let Ok(live) = self.live(id) else { return false };
+        if live.has_ended() {
+            return false;
+        }
+        let deaf = live.suspended || live.halted.is_some();
+        if !deaf {
+            match self.turn(id, command) {
+                Ok(()) => return true,
+                Err(Error::Rejected(Rejection::HasIncident(_)) | Error::Halted { .. }) => {}
+                Err(_) => return false,
+            }
+        }
+        self.learn(id, vec![Record::Deferred(letter.clone())]);
+        true
+    }
+
+    /// Tells an instance what it could not hear before.
+    pub(super) fn recall(&mut self, id: u64) {
+        let live = self.lives.get_mut(&id).expect("it can hear again");
+        let letters = std::mem::take(&mut live.deferred);
+        if letters.is_empty() {
+            return;
+        }
+        self.tell(id, vec![Record::Recalled]);
+        self.letters.extend(letters);
+    }
+
+    /// Goes on with an instance that used up its turn.
+    pub(super) fn go_on(&mut self) {
+        let Some(id) = self.unfinished.pop_front() else { return };
+        let Ok(live) = self.live(id) else { return };
+        if live.has_ended() || live.suspended || live.halted.is_some() {
+            return;
+        }
+        // What it refuses now it has finished meanwhile.
+        let _: Result<(), Error> = self.turn(id, Command::Continue);
+    }
+
+    /// What an ended instance leaves to be done.
+    fn finish(&mut self, id: u64) {
+        let live = self.lives.get_mut(&id).expect("it has just ended");
+        let Phase::Ended(ending) = live.state.phase.clone() else { return };
+        let variables: Assignments = live
+            .state
+            .variables()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let (caller, deferred) = (live.created.caller, std::mem::take(&mut live.deferred));
+        for letter in deferred {
+            self.give_back(letter);
+        }
+        for watcher in self.watchers.remove(&id).into_iter().flatten() {
+            let ended = Ended { ending: ending.clone(), variables: variables.clone() };
+            self.release(Release::Reply(Box::new(move || watcher(Ok(ended)))));
+        }
+        if let Some(to) = caller {
+            let letter = Letter::Ended { to, child: id, ending, variables };
+            self.send(self.shard_of(to.0), letter);
+        }
+    }
+
+    /// A message that its receiver did not want goes to another.
+    pub(super) fn give_back(&mut self, letter: Letter) {
+        if let Letter::Deliver { message, expires, .. } = letter {
+            let keeper = self.keeper(&message.name);
+            self.send(keeper, Letter::Publish { message, expires: Some(expires) });
+        }
+    }
+
+    /// Sees to one thing that an instance asks for.
+    fn act(&mut self, id: u64, effect: Effect) {
+        match effect {
+            Effect::Arm(wait, on) => self.arm(id, wait, &on),
+            Effect::Disarm(wait) => self.disarm(id, wait),
+            Effect::Send(post, what) => {
+                self.post(id, &what, Letter::Delivered { instance: id, post: post.0 });
+            }
+        }
+    }
+
+    fn arm(&mut self, id: u64, wait: WaitId, on: &Arc<WaitFor>) {
+        match &**on {
+            WaitFor::Timer { due, .. } => self.alarms.set(*due, Alarm::Wait(id, wait.0)),
+            WaitFor::Message { .. } | WaitFor::Signal { .. } => self.subscribe(id, wait, on),
+            WaitFor::Delivery(post) => {
+                let to = (id, wait.0);
+                self.post(id, post, Letter::Signal { to, variables: Vec::new() });
+            }
+            WaitFor::Child { definition, binding, variables, catches } => {
+                self.call(id, wait, definition, binding.as_deref(), variables, catches);
+            }
+            WaitFor::Work(_) => self.offer(id, wait),
+            // People find these in the state; conditions are the kernel's own business.
+            WaitFor::Gate(_) | WaitFor::Choice | WaitFor::Condition | WaitFor::Data { .. } => {}
+        }
+    }
+
+    /// Finds again, after the log was read, what `arm` saw to; what went to others is there already.
+    pub(super) fn arm_again(&mut self, id: u64, wait: WaitId, on: &Arc<WaitFor>) {
+        match &**on {
+            WaitFor::Timer { due, .. } => self.alarms.set(*due, Alarm::Wait(id, wait.0)),
+            WaitFor::Message { .. } | WaitFor::Signal { .. } => self.subscribe_again(id, wait, on),
+            WaitFor::Work(_) => self.offer(id, wait),
+            WaitFor::Delivery(_)
+            | WaitFor::Child { .. }
+            | WaitFor::Gate(_)
+            | WaitFor::Choice
+            | WaitFor::Condition
+            | WaitFor::Data { .. } => {}
+        }
+    }
+
+    pub(super) fn disarm(&mut self, id: u64, wait: WaitId) {
+        self.alarms.unset(Alarm::Wait(id, wait.0));
+        let live = self.lives.get_mut(&id).expect("it has just asked");
+        if let Some(work) = live.work.remove(&wait) {
+            let offer = live.any_offer(wait, &work);
+            self.alarms.unset(Alarm::Job(id, wait.0));
+            self.release(Release::Withdraw(offer));
+        } else if let Some(run) = live.calls.remove(&wait) {
+            let to = self.place_of_run(run);
+            self.send(to, Letter::Uncall { from: (id, wait.0) });
+        } else {
+            self.unsubscribe(id, wait);
+        }
+    }
+
+    /// Sends something on behalf of an instance, which then hears `confirm`. Whoever is told of an
+    /// escalation says so; all else is on its way with this batch.
+    fn post(&mut self, id: u64, what: &Post, confirm: Letter) {
+        let (to, letter) = match what {
+            Post::Message { name, correlation, payload } => {
+                let message = Message {
+                    name: name.clone(),
+                    correlation: correlation.clone(),
+                    variables: payload.clone(),
+                    id: None,
+                    ttl: None,
+                };
+                (self.keeper(name), Letter::Publish { message, expires: None })
+            }
+            // The sender has told its own tokens already.
+            Post::Signal { name, payload } => {
+                let (name, variables) = (name.clone(), payload.clone());
+                (self.keeper(&name), Letter::Broadcast { name, variables, from: Some(id) })
+            }
+            Post::Escalation { code, variables } => {
+                let Some(to) = self.lives[&id].created.caller else {
+                    self.letters.push_back(confirm);
+                    return;
+                };
+                let (code, variables, confirm) =
+                    (code.clone(), variables.clone(), Box::new(confirm));
+                let letter = Letter::Escalated { to, code, variables, confirm };
+                self.send(self.shard_of(to.0), letter);
+                return;
+            }
+        };
+        self.send(to, letter);
+        self.letters.push_back(confirm);
+    }
+
+    /// A timer rings, of whatever kind. Says whether there was one.
+    pub(super) fn ring_next(&mut self) -> bool {
+        let Some((due, alarm)) = self.alarms.take(self.now) else { return false };
+        match alarm {
+            Alarm::Wait(instance, wait) => self.rung((instance, wait)),
+            Alarm::Start(start) => self.start_timer_rung(start, due),
+            Alarm::Job(instance, wait) => self.job_again(instance, WaitId(wait)),
+            Alarm::Message(number) => self.expire(number),
+        }
+        true
+    }
+
+    pub(super) fn rung(&mut self, to: (u64, u64)) {
+        let command = Command::Complete { wait: WaitId(to.1), variables: Vec::new() };
+        self.tell_or_defer(to.0, command, &Letter::Ring { to });
+    }
+
+    pub(super) fn cancelled(&mut self, id: u64) {
+        // It may have ended by itself.
+        let _: Result<(), Error> = self.turn(id, Command::Cancel);
+    }
+
+    /// When a timer is due, as far as anyone has moved it.
+    pub(super) fn set_timer(&mut self, id: u64, wait: WaitId, due: i64) {
+        self.alarms.set(Timestamp::from_millis(due), Alarm::Wait(id, wait.0));
+    }
+}
+
+/// Work that may be done again.
+fn retried(event: &Event) -> Option<WaitId> {
+    if let Event::RetriesSet { wait, retries: 1.. } = event { Some(*wait) } else { None }
+}
+
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason".into())
+}
