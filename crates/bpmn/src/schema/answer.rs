@@ -39,6 +39,8 @@ fn collect(
     let own = rejected.contains(&(node.document().file.clone(), node.position()));
     let (verdict, note) = match node.ns() {
         Ns::Tool => return,
+        // Tools forget to give their extensions a namespace of their own.
+        Ns::Bpmn if is_stray(node) => (Verdict::NoEffect, ""),
         Ns::Bpmn => verdict(node, dialect),
         _ if node.is_seen() => (Verdict::Executed, ""),
         ns => (Verdict::NoEffect, extension::note(ns, node.name()).unwrap_or_default()),
@@ -96,6 +98,12 @@ fn idle_attributes(node: Node<'_>, verdict: Verdict, answers: &mut Vec<Answer>) 
     }
 }
 
+/// Whether an element is named like one of BPMN's, but is an extension, or lies in one.
+fn is_stray(node: Node<'_>) -> bool {
+    *node.ns() == Ns::Bpmn
+        && node.ancestors().any(|it| *it.ns() == Ns::Bpmn && it.name() == "extensionElements")
+}
+
 /// Whether what is in it is for people only.
 fn is_opaque(node: Node<'_>) -> bool {
     *node.ns() == Ns::Bpmn
@@ -116,8 +124,9 @@ fn is_extension(ns: &Ns) -> bool {
 }
 
 fn warn(node: Node<'_>, sink: &Sink) {
-    if *node.ns() != Ns::Bpmn {
-        if is_extension(node.ns()) || *node.ns() == Ns::None {
+    let stray = is_stray(node);
+    if *node.ns() != Ns::Bpmn || stray {
+        if is_extension(node.ns()) || *node.ns() == Ns::None || stray {
             warn_element(node, sink);
         }
         if !node.is_seen() {

@@ -57,7 +57,7 @@ impl<'a> Rules<'a> {
         for (node, list) in [(from, "outgoing"), (to, "incoming")] {
             if !self.graph.lists(node, id) && (any || lists_any(node)) {
                 let message = format!("{} does not list {} as {list}", node.title(), flow.title());
-                self.error("TV0405", node, message, "add it, or leave all such lists out");
+                self.strict("TV0405", node, message, "add it, or leave all such lists out");
             }
         }
     }

@@ -99,3 +99,17 @@ fn a_chain_of_gosubs_cannot_ask_for_the_square_of_its_file() {
         report.diagnostics.len()
     );
 }
+
+#[test]
+fn an_extension_without_a_namespace_of_its_own_is_warned_about_and_harmless() {
+    let text = process(
+        "<task id='n'><extensionElements><Grid spacing='15'><Ruler/></Grid></extensionElements></task>",
+    );
+    let report = report(&text);
+    assert!(!report.is_rejected());
+    let warned: Vec<_> = report.diagnostics.iter().map(|it| it.code).collect();
+    assert_eq!(warned, ["TV0702"]);
+    let answers = report.elements.iter().filter(|it| ["Grid", "Ruler"].contains(&it.kind.as_str()));
+    let verdicts: Vec<_> = answers.map(|it| it.verdict).collect();
+    assert_eq!(verdicts, [Verdict::NoEffect; 2]);
+}

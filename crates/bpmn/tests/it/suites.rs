@@ -1,9 +1,13 @@
 //! Reads the models of the shared conformance suites, where they are there.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
-use travertine_bpmn::{Dialect, Report, Severity, read};
+use travertine_bpmn::{Dialect, Report, Severity, Verdict, read};
 use travertine_expr::Value;
+use travertine_xml::{Node, Ns};
 
 use crate::language::lenient;
 
@@ -89,4 +93,56 @@ fn models_that_run_are_read_and_models_that_break_the_standard_are_refused() {
     println!("{wrongly_refused} wrongly refused, {wrongly_taken} wrongly read");
     // What is left needs constructs that plans have no word for yet, or rules of one engine only.
     assert!(wrongly_refused <= 6 && wrongly_taken <= 19);
+}
+
+/// The files that tools exported from the models of the interchange group.
+fn interchange(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            interchange(&path, files);
+        } else if path.extension().is_some_and(|it| it == "bpmn") {
+            files.push(path);
+        }
+    }
+}
+
+/// The places of all elements of a file but those of diagrams, and of what stands in texts for people.
+fn places(file: &Path) -> BTreeSet<(u32, u32)> {
+    fn collect(node: Node<'_>, places: &mut BTreeSet<(u32, u32)>) {
+        if *node.ns() == Ns::Tool {
+            return;
+        }
+        places.insert((node.place().line, node.place().column));
+        if !(*node.ns() == Ns::Bpmn && node.is_any(&["documentation", "text", "script"])) {
+            node.children().for_each(|it| collect(it, places));
+        }
+    }
+    let mut found = BTreeSet::new();
+    let document = travertine_xml::read(Ns::Bpmn, "", &std::fs::read(file).unwrap()).unwrap();
+    collect(document.root(), &mut found);
+    found
+}
+
+#[test]
+fn every_element_of_every_interchange_file_is_answered_for() {
+    let Some(suites) = suites() else { return };
+    let mut files = Vec::new();
+    interchange(&suites.join("miwg"), &mut files);
+    assert!(files.len() > 200, "{} files", files.len());
+    let mut taken = 0;
+    for file in &files {
+        let report = report(std::slice::from_ref(file), None, None);
+        taken += usize::from(!report.is_rejected());
+        let answered: BTreeSet<_> = report.elements.iter().map(|it| (it.line, it.column)).collect();
+        let missing: Vec<_> = places(file).difference(&answered).copied().collect();
+        assert!(missing.is_empty(), "{}: no answer for what stands at {missing:?}", file.display());
+        if !report.is_rejected() {
+            let rejected = report.elements.iter().find(|it| it.verdict == Verdict::Rejected);
+            assert!(rejected.is_none(), "{}: {rejected:?} has no reason", file.display());
+        }
+    }
+    println!("{taken} of {} files can be deployed", files.len());
 }
