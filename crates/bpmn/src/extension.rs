@@ -42,6 +42,11 @@ pub(crate) const NATIVE: &[Executed] = &[
     ("@tv:codeVariable", "error and escalation definitions", "takes the code"),
     ("@tv:messageVariable", "error definitions", "takes the message"),
     ("@tv:variables", "conditional definitions", "the variables worth a look"),
+    (
+        "@tv:changes",
+        "conditional definitions",
+        "which of their changes are: `create`, `update`, `delete`",
+    ),
     ("@tv:collection", "multi-instance", "what it runs for"),
     ("@tv:elementVariable", "multi-instance", "takes the item"),
     ("@tv:outputCollection", "multi-instance", "takes the results"),
@@ -93,7 +98,7 @@ pub(crate) const CAMUNDA7: &[Executed] = &[
     (
         "@camunda:variableEvents",
         "conditional definitions",
-        "the condition becoming true counts, whatever changed",
+        "which of its changes are: `create`, `update`, `delete`",
     ),
     ("@camunda:errorCodeVariable", "error definitions", "takes the code"),
     ("@camunda:errorMessageVariable", "error definitions", "takes the message"),
@@ -147,6 +152,11 @@ pub(crate) const CAMUNDA8: &[Executed] = &[
     ("zeebe:script", "script tasks", "an expression, evaluated in place"),
     ("zeebe:loopCharacteristics", "multi-instance", "collections and items"),
     ("zeebe:subscription", "messages", "the correlation key"),
+    (
+        "zeebe:conditionalFilter",
+        "conditional definitions",
+        "the variables worth a look, and which of their changes",
+    ),
     ("zeebe:assignmentDefinition", "user tasks", "who does it"),
     ("zeebe:taskSchedule", "user tasks", "until when"),
     ("zeebe:priorityDefinition", "user tasks", "how pressing it is"),
@@ -215,7 +225,6 @@ pub(crate) const IGNORED: &[(&str, &str)] = &[
     ("errorEventDefinition", "let the worker raise the error"),
     ("publishMessage", "refer to the message by messageRef"),
     ("adHoc", "the activities of an ad-hoc sub-process are chosen from outside"),
-    ("conditionalFilter", "name the variables by tv:variables"),
     ("linkedResources", "workers find their resources themselves"),
 ];
 

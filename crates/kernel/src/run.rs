@@ -10,7 +10,7 @@ use travertine_expr::{EvalError, Name, Program, Value};
 
 use crate::{
     apply::apply,
-    plan::{Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
+    plan::{Changes, Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
     state::{Cue, Instance, Role, Status},
     view::View,
     vocabulary::{
@@ -35,7 +35,7 @@ pub(crate) struct Run<'a> {
     pub(crate) instance: &'a mut Instance,
     events: Vec<Event>,
     /// The variables that have changed since conditions were last looked at.
-    pub(crate) changed: Vec<Name>,
+    pub(crate) changed: Vec<(Name, Changes)>,
     /// Conditions nobody has looked at yet.
     pub(crate) fresh: Vec<WaitId>,
     /// The token that was entered last, with the status it had before.
@@ -214,8 +214,17 @@ impl<'a> Run<'a> {
 
     /// Sets or removes a variable in exactly this layer.
     pub(crate) fn set(&mut self, layer: LayerId, name: Name, value: Option<Value>) {
-        if !self.instance.conditions.is_empty() && !self.changed.contains(&name) {
-            self.changed.push(Arc::clone(&name));
+        if !self.instance.conditions.is_empty() {
+            let known = self.instance.layers[&layer].variables.contains_key(&name);
+            let change = Changes {
+                create: value.is_some() && !known,
+                update: value.is_some() && known,
+                delete: value.is_none() && known,
+            };
+            let change = (Arc::clone(&name), change);
+            if !self.changed.contains(&change) {
+                self.changed.push(change);
+            }
         }
         match value {
             Some(value) => self.emit(Event::VariableSet { layer, name, value }),

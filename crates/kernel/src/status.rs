@@ -6,6 +6,7 @@ use travertine_expr::{Name, Value, time::Timestamp};
 
 use crate::{
     element::Step,
+    plan::Changes,
     run::Run,
     state::{Merged, Status},
     vocabulary::{Event, Failure, FailureKind, Slot, TokenId, WaitFor},
@@ -97,7 +98,7 @@ impl Run<'_> {
             return;
         }
         if !self.instance.conditions.is_empty() {
-            self.changed.push(Arc::clone(&name));
+            self.changed.push((Arc::clone(&name), Changes { update: true, ..Changes::NONE }));
         }
         Arc::make_mut(&mut status).insert(name, value);
         self.emit(Event::StatusSet { token, status: Some(status) });

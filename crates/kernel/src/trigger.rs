@@ -8,7 +8,7 @@ use travertine_expr::{Name, Value};
 
 use crate::{
     element::Step,
-    plan::{Boundary, Element, Moment, Node, NodeId, Start, Throw, Trigger},
+    plan::{Boundary, Changes, Element, Moment, Node, NodeId, Start, Throw, Trigger},
     run::Run,
     state::{Cue, Role, State, Wait},
     vocabulary::{Assignments, Event, Failure, FailureKind, Reads, Slot, TokenId, WaitFor, WaitId},
@@ -379,7 +379,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn weigh(&mut self, id: WaitId, is_new: bool, changed: &[Name]) {
+    fn weigh(&mut self, id: WaitId, is_new: bool, changed: &[(Name, Changes)]) {
         let Some(wait) = self.instance.waits.get(&id).cloned() else { return };
         if self.instance.incidents.contains_key(&wait.token) {
             return;
@@ -389,15 +389,19 @@ impl<'a> Run<'a> {
             return;
         };
         let triggers = self.node_of(wait.token).element.triggers();
-        let Trigger::Condition { when, variables } = &triggers[usize::from(position)] else {
+        let Trigger::Condition { when, variables, changes } = &triggers[usize::from(position)]
+        else {
             unreachable!("only conditions wait for conditions")
         };
-        let named = variables.is_empty() || changed.iter().any(|it| variables.contains(it));
-        // A condition that reads nothing is as good as one that may read anything.
-        let read = when
-            .reads()
-            .is_none_or(|reads| reads.is_empty() || changed.iter().any(|it| reads.contains(it)));
-        if !(is_new || named && read) {
+        let matters = |name: &Name| {
+            if variables.is_empty() {
+                // A condition that reads nothing is as good as one that may read anything.
+                when.reads().is_none_or(|reads| reads.is_empty() || reads.contains(name))
+            } else {
+                variables.contains(name)
+            }
+        };
+        if !is_new && !changed.iter().any(|(name, how)| changes.meet(*how) && matters(name)) {
             return;
         }
         // A boundary event sees what its activity sees.

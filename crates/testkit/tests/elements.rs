@@ -477,3 +477,58 @@ fn a_cron_expression_can_come_from_a_variable_and_be_wrong_there() {
     it.retry("wait");
     assert_eq!(it.armed(), ["wait"]);
 }
+
+/// A task with a condition beside it that does not end it, and leads to another task.
+fn watched(definition: &str) -> String {
+    format!(
+        r#"<process id="p" isExecutable="true" xmlns:camunda="http://camunda.org/schema/1.0/bpmn"
+             xmlns:zeebe="http://camunda.org/schema/zeebe/1.0">
+           <startEvent id="start"/> <userTask id="task"/> <endEvent id="end"/>
+           <boundaryEvent id="event" attachedToRef="task" cancelActivity="false">{definition}</boundaryEvent>
+           <userTask id="seen"/> <path>start task end</path> <path>event seen</path></process>"#
+    )
+}
+
+#[test]
+fn conditions_are_looked_at_on_the_changes_that_they_name() {
+    for definition in [
+        r#"<conditionalEventDefinition tv:variables="x" tv:changes="update">
+             <condition>${y > 0}</condition></conditionalEventDefinition>"#,
+        r#"<conditionalEventDefinition camunda:variableName="x" camunda:variableEvents="update">
+             <condition>${y > 0}</condition></conditionalEventDefinition>"#,
+        r#"<conditionalEventDefinition><extensionElements>
+             <zeebe:conditionalFilter variableNames="x" variableEvents="update"/></extensionElements>
+             <condition>= y &gt; 0</condition></conditionalEventDefinition>"#,
+    ] {
+        let mut it = Scenario::definitions(&watched(definition));
+        it.start(r#"{"y": 0}"#);
+        it.set(r#"{"y": 1}"#);
+        assert_eq!(it.waiting(), ["task"], "y is not looked at");
+        it.set(r#"{"x": 1}"#);
+        assert_eq!(it.waiting(), ["task"], "x is new");
+        it.set(r#"{"x": 2}"#);
+        assert_eq!(it.waiting(), ["seen", "task"]);
+    }
+}
+
+#[test]
+fn a_condition_can_be_looked_at_when_a_variable_is_gone() {
+    let definition = |changes: &str| {
+        format!(
+            r#"<conditionalEventDefinition tv:variables="x" tv:changes="{changes}">
+               <condition>${{y > 0}}</condition></conditionalEventDefinition>"#
+        )
+    };
+    for (changes, waiting) in [("delete", &["seen", "task"][..]), ("create update", &["task"][..])]
+    {
+        let more = r#"<parallelGateway id="fork"/> <userTask id="first"/>
+            <scriptTask id="s" scriptFormat="javascript">
+              <script>_context.y = 1; delete _context.x</script></scriptTask>
+            <path>fork first s end</path></process>"#;
+        let model = watched(&definition(changes)).replace("</process>", more);
+        let mut it = Scenario::definitions(&model.replace("start task", "start fork task"));
+        it.start(r#"{"x": 1, "y": 0}"#);
+        it.complete("first", "{}");
+        assert_eq!(it.waiting(), waiting, "{changes}");
+    }
+}

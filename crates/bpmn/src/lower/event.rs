@@ -1,7 +1,7 @@
 //! Events that wait: start, intermediate catch and boundary events.
 
 use travertine_expr::{Name, Program};
-use travertine_kernel::plan::{Boundary, Catch, Element, Message, Start, Trigger};
+use travertine_kernel::plan::{Boundary, Catch, Changes, Element, Message, Start, Trigger};
 
 use super::{Lowering, is_true};
 use crate::{
@@ -106,13 +106,39 @@ impl<'a> Lowering<'a> {
             Some(condition) => self.compiler.expression(Text::of(condition)),
             None => crate::expression::nothing(),
         };
-        let names = definition.ext(&Ns::Travertine, "variables").or_else(|| {
-            // Which kinds of change count is decided by the condition itself: it must become true.
-            definition.ext(&Ns::Camunda, "variableEvents");
-            definition.ext(&Ns::Camunda, "variableName")
-        });
-        let variables = names.unwrap_or_default().split([' ', ',']).filter(|it| !it.is_empty());
-        Trigger::Condition { when, variables: variables.map(Name::from).collect() }
+        let filter = definition.extensions(&Ns::Zeebe, "conditionalFilter").next();
+        let names = definition
+            .ext(&Ns::Travertine, "variables")
+            .or_else(|| definition.ext(&Ns::Camunda, "variableName"))
+            .or_else(|| filter?.attr("variableNames"));
+        let changes = definition
+            .ext(&Ns::Travertine, "changes")
+            .or_else(|| definition.ext(&Ns::Camunda, "variableEvents"))
+            .or_else(|| filter?.attr("variableEvents"));
+        let variables = words(names.unwrap_or_default()).map(Name::from).collect();
+        Trigger::Condition { when, variables, changes: self.changes(definition, changes) }
+    }
+
+    /// Which changes of variables a condition is looked at for.
+    fn changes(&self, definition: Node<'a>, text: Option<&str>) -> Changes {
+        let mut changes = Changes::NONE;
+        for word in words(text.unwrap_or_default()) {
+            match word {
+                "create" => changes.create = true,
+                "update" => changes.update = true,
+                "delete" => changes.delete = true,
+                _ => {
+                    let message = format!("a condition is looked at on '{word}' of variables");
+                    self.error(
+                        "TV0703",
+                        definition,
+                        message,
+                        "write some of: create update delete",
+                    );
+                }
+            }
+        }
+        if changes == Changes::NONE { Changes::ALL } else { changes }
     }
 
     /// The code of an error or escalation that is caught; none catches them all.
@@ -185,6 +211,11 @@ impl<'a> Lowering<'a> {
         }
         Message { name, correlation }
     }
+}
+
+/// Words with spaces or commas between.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', ',']).filter(|it| !it.is_empty())
 }
 
 /// A variable named by an attribute of ours, or of Camunda's.

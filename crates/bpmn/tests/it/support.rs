@@ -200,6 +200,10 @@ const CAMUNDA8: &str = "
   <callActivity id='e'><extensionElements><zeebe:calledElement processId='q'
     propagateAllChildVariables='false'/></extensionElements></callActivity>
   <receiveTask id='f' messageRef='m'/>
+  <intermediateCatchEvent id='g'><conditionalEventDefinition><extensionElements>
+    <zeebe:conditionalFilter variableNames='x' variableEvents='create, update'/>
+    </extensionElements><condition>=x</condition></conditionalEventDefinition>
+    </intermediateCatchEvent>
 </process>";
 
 /// The extensions that reading a text honours.

@@ -36,9 +36,9 @@ fn trigger(a: &Trigger, b: &Trigger) -> bool {
             a == b && program(x, y)
         }
         (
-            Trigger::Condition { when: a, variables: x },
-            Trigger::Condition { when: b, variables: y },
-        ) => program(a, b) && x == y,
+            Trigger::Condition { when: a, variables: x, changes },
+            Trigger::Condition { when: b, variables: y, changes: others },
+        ) => program(a, b) && x == y && changes == others,
         // Nobody waits for these: they are looked up when they are raised.
         (
             Trigger::Error { .. }

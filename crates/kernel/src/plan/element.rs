@@ -165,8 +165,10 @@ pub enum Trigger {
     Condition {
         /// What must hold.
         when: Program,
-        /// The variables whose change is worth a look; all of them where none is named.
+        /// The variables whose change is worth a look; those it reads where none is named.
         variables: Vec<Name>,
+        /// Which of their changes are.
+        changes: Changes,
     },
     /// An error is raised within.
     Error {
@@ -188,6 +190,30 @@ pub enum Trigger {
     Compensation,
     /// The transaction is cancelled.
     Cancel,
+}
+
+/// Which changes of variables count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changes {
+    /// A variable that was not there.
+    pub create: bool,
+    /// Another value.
+    pub update: bool,
+    /// It is gone.
+    pub delete: bool,
+}
+
+impl Changes {
+    /// All of them.
+    pub const ALL: Self = Self { create: true, update: true, delete: true };
+
+    /// None of them.
+    pub const NONE: Self = Self { create: false, update: false, delete: false };
+
+    /// Whether one of these is one of those.
+    pub(crate) fn meet(self, other: Self) -> bool {
+        self.create && other.create || self.update && other.update || self.delete && other.delete
+    }
 }
 
 /// Which messages are meant.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use travertine_expr::{Limits, Name, Program};
 
 pub use element::{
-    AdHoc, Boundary, Call, Catch, Container, Count, Each, Element, EventSubProcess, Loop, Merge,
-    Message, OnEmpty, OutputItem, Payload, Repeat, Send, Start, Throw, TimerKind, Trigger, When,
-    Work, WorkKind,
+    AdHoc, Boundary, Call, Catch, Changes, Container, Count, Each, Element, EventSubProcess, Loop,
+    Merge, Message, OnEmpty, OutputItem, Payload, Repeat, Send, Start, Throw, TimerKind, Trigger,
+    When, Work, WorkKind,
 };
 
 /// A position in [`Plan::nodes`].

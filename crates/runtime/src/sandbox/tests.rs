@@ -6,8 +6,8 @@ use travertine_expr::{Kind, Language, Name, Program, Value, juel::Juel};
 use travertine_kernel::{
     Assignments, Ending, NodeId, Phase, Plan,
     plan::{
-        Boundary, Call, Catch, Container, Element, Flow, Message as MessagePlan, Node, Payload,
-        Send, Start as StartPlan, Throw, TimerKind, Trigger, Work, WorkKind,
+        Boundary, Call, Catch, Changes, Container, Element, Flow, Message as MessagePlan, Node,
+        Payload, Send, Start as StartPlan, Throw, TimerKind, Trigger, Work, WorkKind,
     },
 };
 
@@ -363,7 +363,8 @@ fn a_start_timer_that_is_no_time_is_refused_and_nothing_is_deployed() {
 #[test]
 fn conditional_starts_look_at_what_is_offered() {
     let when = Juel.compile(Kind::Expression, "${x > 1}").unwrap();
-    let start = begin_on(vec![Trigger::Condition { when, variables: Vec::new() }]);
+    let start =
+        begin_on(vec![Trigger::Condition { when, variables: Vec::new(), changes: Changes::ALL }]);
     let mut sandbox = world(&[chain("p", vec![start, user("a")])]);
     assert_eq!(sandbox.evaluate_conditions(&vars(&[("x", 1.into())])), Ok(vec![]));
     assert_eq!(sandbox.evaluate_conditions(&vars(&[])), Ok(vec![]));
