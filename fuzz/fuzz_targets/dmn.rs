@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(!diagnostic.to_string().is_empty());
         }
         let Some(definitions) = report.definitions else { return };
-        let limits = Limits { steps_max: 10_000, memory_bytes_max: 1 << 20, depth_max: 64 };
+        let limits = Limits { steps_max: 10_000, memory_bytes_max: 1 << 20, depth_max: 64, ..Limits::default() };
         let settings = Settings { limits, ..Settings::default() };
         for invocable in definitions.invocables().into_iter().take(INVOCABLES_MAX) {
             drop(definitions.evaluate(&invocable.name, &Context::default(), &settings));

@@ -21,4 +21,4 @@ pub use program::{
     CompileError, EvalError, Evaluate, Kind, Language, Languages, Limit, Limits, Outcome, Program,
     Variables,
 };
-pub use value::{Map, Name, Value};
+pub use value::{Excess, Map, Name, VALUE_DEPTH_MAX, Value};

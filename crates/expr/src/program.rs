@@ -63,11 +63,19 @@ pub struct Limits {
     pub memory_bytes_max: usize,
     /// Nesting of calls and of values.
     pub depth_max: usize,
+    /// Bytes of one value that is kept, about as it is stored. Runs do not heed it, whoever keeps
+    /// their results does.
+    pub value_bytes_max: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { steps_max: 10_000_000, memory_bytes_max: 64 << 20, depth_max: 256 }
+        Self {
+            steps_max: 10_000_000,
+            memory_bytes_max: 64 << 20,
+            depth_max: 256,
+            value_bytes_max: 16 << 20,
+        }
     }
 }
 

@@ -34,7 +34,65 @@ pub enum Value {
     Map(Arc<Map>),
 }
 
+/// How deep lists and objects may nest in a value that is kept: reading, comparing and dropping it
+/// recurse. Programs and JSON stop at 256; what collects their results can add to that.
+pub const VALUE_DEPTH_MAX: usize = 1024;
+
+/// Why a value cannot be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// Lists and objects are nested deeper than this.
+    Depth(usize),
+    /// It takes more bytes than this.
+    Bytes(usize),
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Depth(max) => write!(f, "nested deeper than {max}"),
+            Self::Bytes(max) => write!(f, "larger than {max} bytes"),
+        }
+    }
+}
+
 impl Value {
+    /// Whether it nests no deeper than this and takes, about, no more bytes than this when it is
+    /// stored. It is not looked at any further, so a small value that repeats itself without end
+    /// costs no more than a large one.
+    pub fn fits(&self, depth_max: usize, bytes_max: usize) -> Result<(), Excess> {
+        let mut left = bytes_max;
+        self.weigh(depth_max, &mut left).map_err(|it| match it {
+            Excess::Depth(_) => Excess::Depth(depth_max),
+            Excess::Bytes(_) => Excess::Bytes(bytes_max),
+        })
+    }
+
+    fn weigh(&self, depth_left: usize, bytes_left: &mut usize) -> Result<(), Excess> {
+        let mut spend = |bytes: usize| {
+            *bytes_left = bytes_left.checked_sub(bytes).ok_or(Excess::Bytes(0))?;
+            Ok(())
+        };
+        match self {
+            Self::Null | Self::Bool(_) => spend(1),
+            Self::Number(_) => spend(8),
+            Self::String(text) => spend(text.len() + 1),
+            Self::List(_) | Self::Map(_) if depth_left == 0 => Err(Excess::Depth(0)),
+            Self::List(items) => {
+                spend(1)?;
+                items.iter().try_for_each(|it| it.weigh(depth_left - 1, bytes_left))
+            }
+            Self::Map(fields) => {
+                spend(1)?;
+                for (name, value) in &**fields {
+                    *bytes_left = bytes_left.checked_sub(name.len() + 1).ok_or(Excess::Bytes(0))?;
+                    value.weigh(depth_left - 1, bytes_left)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// Reads a JSON text. Of fields with the same name the last one counts.
     pub fn parse_json(text: &str) -> Result<Self, JsonError> {
         json::parse(text)
@@ -220,5 +278,29 @@ mod tests {
         assert_eq!((value.as_str(), value.as_bool(), value.as_i64()), (Some("x"), None, None));
         assert_eq!(Value::from(vec![Value::Null]).kind(), "a list");
         assert_eq!(Value::from(None::<bool>), Value::Null);
+    }
+}
+
+#[cfg(test)]
+mod size_tests {
+    use super::{Excess, Map, Value};
+
+    #[test]
+    fn a_value_fits_up_to_its_limits_and_no_further() {
+        let nested = |depth| (0..depth).fold(Value::Null, |it, _| vec![it].into());
+        assert_eq!(nested(5).fits(5, 100), Ok(()));
+        assert_eq!(nested(6).fits(5, 100), Err(Excess::Depth(5)));
+        assert_eq!(Value::from("abc").fits(0, 4), Ok(()));
+        assert_eq!(Value::from("abcd").fits(0, 4), Err(Excess::Bytes(4)));
+        let map: Map = [("name".into(), Value::Null)].into_iter().collect();
+        assert_eq!(Value::from(map.clone()).fits(1, 7), Ok(()));
+        assert_eq!(Value::from(map).fits(1, 6), Err(Excess::Bytes(6)));
+    }
+
+    #[test]
+    fn what_repeats_itself_costs_no_more_than_what_is_large() {
+        // 2^200 items, in two hundred lists.
+        let doubled = (0..200).fold(Value::Null, |it: Value, _| vec![it.clone(), it].into());
+        assert_eq!(doubled.fits(1000, 10_000), Err(Excess::Bytes(10_000)));
     }
 }

@@ -111,7 +111,11 @@ impl<'a> Run<'a> {
                     variables.iter().map(|(k, v)| (Arc::clone(k), v.clone())).collect();
                 Value::from(fields)
             });
-            return Ok(vec![(Arc::clone(path), entries.collect::<Vec<Value>>().into())]);
+            let all = entries.collect::<Vec<Value>>().into();
+            self.check_value(&all).map_err(|why| {
+                Failure::new(FailureKind::FanIn, format!("variable {path} would be {why}"))
+            })?;
+            return Ok(vec![(Arc::clone(path), all)]);
         }
         let mut merged: BTreeMap<Name, Option<Value>> = BTreeMap::new();
         for variables in layers {

@@ -7,7 +7,7 @@ use travertine_expr::{Name, Value};
 
 use crate::{
     plan::{Element, Moment, NodeId, Plan, RestrictionScope},
-    run::{Run, Turn},
+    run::{KEPT_DEPTH_MAX, Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
     vocabulary::{
@@ -25,6 +25,11 @@ pub fn handle(
     now: Timestamp,
     command: Command,
 ) -> Result<Turn, Rejection> {
+    for (name, value) in command.variables() {
+        // All that comes with an event may become one value.
+        let fits = value.fits(KEPT_DEPTH_MAX - 1, plan.limits.value_bytes_max);
+        fits.map_err(|why| Rejection::TooMuch { name: Arc::clone(name), why })?;
+    }
     match command {
         Command::Start { at, variables, caller } => {
             if instance.phase != Phase::New {

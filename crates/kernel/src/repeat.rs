@@ -66,7 +66,8 @@ impl<'a> Run<'a> {
         };
         self.open_runs(token, ScopeKind::Each(each));
         if total == 0 {
-            return self.each_done(token);
+            self.finish_runs(token);
+            return Ok(());
         }
         self.emit(Event::TokenCued { token, cue: Cue::Spawn });
         Ok(())
@@ -214,7 +215,8 @@ impl<'a> Run<'a> {
         };
         if enough || each.completed == each.total {
             self.drain(host);
-            return self.each_done(host);
+            self.finish_runs(host);
+            return Ok(());
         }
         self.spawn_next(host);
         Ok(())
@@ -272,8 +274,24 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// No run is open and none will be. Should the rest fail, it is the main token that can be tried
+    /// again: the last run is gone.
+    fn finish_runs(&mut self, host: TokenId) {
+        if let Err(failure) = self.runs_done(host) {
+            self.fail(host, failure, Cue::Childless);
+        }
+    }
+
+    pub(crate) fn runs_done(&mut self, host: TokenId) -> Result<(), Failure> {
+        let node = self.node_of(host);
+        match node.repeat.as_deref().expect("runs have a main token") {
+            Repeat::Each(_) => self.each_done(host),
+            Repeat::Loop(_) => self.repeat_done(host, node),
+        }
+    }
+
     /// All runs are complete, or enough of them.
-    pub(crate) fn each_done(&mut self, host: TokenId) -> Result<(), Failure> {
+    fn each_done(&mut self, host: TokenId) -> Result<(), Failure> {
         let node = self.node_of(host);
         let Some(Repeat::Each(plan)) = node.repeat.as_deref() else {
             unreachable!("the caller has seen the kind")
@@ -283,6 +301,9 @@ impl<'a> Run<'a> {
         };
         if let Some((name, _)) = &plan.output {
             let list = Value::from(each.outputs.clone());
+            self.check_value(&list).map_err(|why| {
+                Failure::new(FailureKind::Repeat, format!("variable {name} would be {why}"))
+            })?;
             let layer = self.instance.token(host).layer;
             self.write(layer, Arc::clone(name), Some(list));
         }
@@ -321,10 +342,10 @@ impl<'a> Run<'a> {
         self.open_runs(token, ScopeKind::Loop { runs: 0 });
         if begin {
             self.spawn_run(token, 0);
-            Ok(())
         } else {
-            self.repeat_done(token, node)
+            self.finish_runs(token);
         }
+        Ok(())
     }
 
     fn loop_ended(
@@ -350,9 +371,9 @@ impl<'a> Run<'a> {
         self.end_run(run);
         if again {
             self.spawn_run(host, runs);
-            Ok(())
         } else {
-            self.repeat_done(host, node)
+            self.finish_runs(host);
         }
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use travertine_expr::time::Timestamp;
-use travertine_expr::{EvalError, Name, Program, Value};
+use travertine_expr::{EvalError, Excess, Name, Program, VALUE_DEPTH_MAX, Value};
 
 use crate::{
     apply::apply,
@@ -18,6 +18,9 @@ use crate::{
         WaitFor, WaitId,
     },
 };
+
+/// How deep the value of a variable may be. A list of such values must be storable, too.
+pub(crate) const KEPT_DEPTH_MAX: usize = VALUE_DEPTH_MAX - 1;
 
 /// The answer to a command.
 #[derive(Debug, PartialEq)]
@@ -141,9 +144,19 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn eval(&self, token: TokenId, program: &Program) -> Result<Value, Failure> {
-        program
+        let value = program
             .value(&self.view(token), &self.plan.limits)
-            .map_err(|error| script_failure(program, &error))
+            .map_err(|error| script_failure(program, &error))?;
+        self.check_value(&value).map_err(|why| {
+            let message = format!("`{}`: the value is {why}", program.source());
+            Failure::new(FailureKind::Script, message)
+        })?;
+        Ok(value)
+    }
+
+    /// Whether a value can be kept.
+    pub(crate) fn check_value(&self, value: &Value) -> Result<(), Excess> {
+        value.fits(KEPT_DEPTH_MAX, self.plan.limits.value_bytes_max)
     }
 
     pub(crate) fn eval_all(

@@ -4,7 +4,7 @@ use crate::{
     element::Step,
     plan::{Compensation, Element, Moment, NodeId, RestrictionScope},
     run::Run,
-    state::{Cue, Each, Failing, Instance, ROOT, Role, ScopeKind, State},
+    state::{Cue, Failing, Instance, ROOT, Role, ScopeKind, State},
     status,
     vocabulary::{Ending, Event, Failure, FailureKind, Reads, TokenId},
 };
@@ -127,17 +127,12 @@ impl Run<'_> {
             }
             ScopeKind::Compensation => self.work_done(host),
             ScopeKind::FanOut(_) => self.fan_in(host),
-            // Runs that end see to the rest themselves, unless they were taken away.
-            ScopeKind::Each(Each { completed, total, .. })
-                if completed == total && !self.is_retired(host) =>
-            {
-                self.each_done(host)
-            }
             ScopeKind::Each(_) | ScopeKind::Loop { .. } => {
                 if self.is_retired(host) {
                     self.undone(host);
+                    return Ok(());
                 }
-                Ok(())
+                self.runs_done(host)
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The kernel's mechanisms, on plans made by hand. What BPMN means by them is tested in `testkit`.
 
 use expect_test::expect;
-use travertine_expr::{EvalError, Program, Value};
+use travertine_expr::{EvalError, Program, VALUE_DEPTH_MAX, Value};
 
 use crate::{
-    Command, Ending, NodeId, State,
+    Command, Ending, NodeId, Rejection, State,
     plan::{
-        Boundary, Container, Count, Each, Element, Merge, OnEmpty, OutputItem, Payload, Repeat,
-        Throw, Trigger,
+        Boundary, Container, Count, Each, Element, Loop, Merge, OnEmpty, OutputItem, Payload,
+        Repeat, Throw, Trigger,
     },
     testing::{Bench, Build, program, script, value, work},
 };
@@ -260,4 +260,82 @@ fn arrows_of_the_life_cycle() {
     assert!(State::Arrived.leads_to(State::Ready));
     assert!(!State::Busy.leads_to(State::Ready));
     assert!(!State::Failing.leads_to(State::Done));
+}
+
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(Value::Null, |it, _| vec![it].into())
+}
+
+#[test]
+fn a_command_with_a_value_that_cannot_be_kept_is_refused() {
+    let mut build = Build::new();
+    build.job(PROCESS, "job");
+    let mut plan = build.plan();
+    plan.limits.value_bytes_max = 2_000;
+    let mut bench = Bench::started(plan);
+    let deepest = VALUE_DEPTH_MAX - 2;
+    let wait = bench.waits("job")[0];
+    for value in [nested(deepest + 1), "x".repeat(2_000).as_str().into()] {
+        let variables = vec![("x".into(), value)];
+        let refused = bench.ask(Command::Complete { wait, variables: variables.clone() });
+        assert!(matches!(refused, Err(Rejection::TooMuch { .. })), "{refused:?}");
+        let refused = bench.ask(Command::Set { token: None, variables });
+        assert!(matches!(refused, Err(Rejection::TooMuch { .. })), "{refused:?}");
+    }
+    bench.complete_with("job", vec![("x".into(), nested(deepest))]);
+    assert!(bench.is_over());
+}
+
+#[test]
+fn a_script_whose_value_cannot_be_kept_is_an_incident() {
+    let deep = |depth: usize| {
+        let mut build = Build::new();
+        build.add(PROCESS, "deep", script(move |_| ("x".into(), nested(depth))));
+        Bench::started(build.plan())
+    };
+    assert!(deep(VALUE_DEPTH_MAX - 1).is_over());
+    let bench = deep(VALUE_DEPTH_MAX);
+    let incident = bench.instance.incidents.values().next().unwrap();
+    assert_eq!(incident.failure.message, "x would be nested deeper than 1023");
+    assert_eq!(bench.variable("x"), None);
+}
+
+#[test]
+fn a_list_of_results_that_cannot_be_kept_is_an_incident_of_the_activity() {
+    let mut build = Build::new();
+    let each_one =
+        build.add(PROCESS, "each", script(|_| ("result".into(), nested(VALUE_DEPTH_MAX - 1))));
+    let count = Count::Cardinality(Program::constant(2.into()));
+    build.node(each_one).repeat = Some(Box::new(Repeat::Each(each(count))));
+    let mut bench = Bench::started(build.plan());
+    let (&token, incident) = bench.instance.incidents.first_key_value().unwrap();
+    assert_eq!(incident.failure.message, "variable results would be nested deeper than 1023");
+    assert_eq!(bench.at(token), "each");
+    bench.ask(Command::Retry { token }).unwrap();
+    assert_eq!(bench.instance.incidents.len(), 1, "nothing has changed");
+}
+
+#[test]
+fn an_activity_of_several_runs_that_finds_no_way_on_is_tried_again_without_its_runs() {
+    for looped in [false, true] {
+        let mut build = Build::new();
+        let task = build.job(PROCESS, "task");
+        let after = build.job(PROCESS, "after");
+        let flow = build.flow(task, after);
+        build.flows[flow.0 as usize].condition = Some(value(|it| it.get("open").is_some().into()));
+        let mut several = each(Count::Cardinality(Program::constant(1.into())));
+        several.output = None;
+        let maximum = Some(Program::constant(1.into()));
+        let looping = Loop { condition: None, test_before: false, maximum };
+        build.node(task).repeat =
+            Some(Box::new(if looped { Repeat::Loop(looping) } else { Repeat::Each(several) }));
+        let mut bench = Bench::started(build.plan());
+        bench.complete("task");
+        let (&token, _) = bench.instance.incidents.first_key_value().unwrap();
+        bench
+            .ask(Command::Set { token: None, variables: vec![("open".into(), true.into())] })
+            .unwrap();
+        bench.ask(Command::Retry { token }).unwrap();
+        assert_eq!(bench.waiting(), ["after"]);
+    }
 }

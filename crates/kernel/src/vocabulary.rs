@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use travertine_expr::time::{Repeat, Timestamp};
-use travertine_expr::{Name, Value};
+use travertine_expr::{Excess, Name, Value};
 
 use crate::{
     plan::{FlowId, Moment, NodeId},
@@ -136,6 +136,31 @@ pub enum Command {
     Continue,
     /// End everything.
     Cancel,
+}
+
+impl Command {
+    /// The variables that it brings.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &(Name, Value)> {
+        let (plain, steps): (&[_], &[Modification]) = match self {
+            Self::Start { variables, .. }
+            | Self::Complete { variables, .. }
+            | Self::Raise { variables, .. }
+            | Self::Escalate { variables, .. }
+            | Self::Set { variables, .. } => (variables, &[]),
+            Self::Modify { steps } => (&[], steps),
+            Self::Fail { .. }
+            | Self::SetRetries { .. }
+            | Self::Retry { .. }
+            | Self::Delivered { .. }
+            | Self::Continue
+            | Self::Cancel => (&[], &[]),
+        };
+        let places = steps.iter().filter_map(|it| match it {
+            Modification::Add { to, .. } | Modification::Move { to, .. } => Some(to),
+            Modification::Withdraw(_) => None,
+        });
+        plain.iter().chain(places.flat_map(|it| it.variables.iter().flat_map(|(_, it)| it)))
+    }
 }
 
 /// One step of an operator's intervention.
@@ -734,6 +759,13 @@ pub enum Rejection {
         /// Why not, and what can be done.
         why: String,
     },
+    /// A variable that comes with the command cannot be kept.
+    TooMuch {
+        /// The variable.
+        name: Name,
+        /// Why.
+        why: Excess,
+    },
     /// Several scopes are open that the token could be in.
     Ambiguous {
         /// The element it shall stand before.
@@ -767,6 +799,7 @@ impl fmt::Display for Rejection {
                 write!(f, "wait {} needs at least one try: to stop the work, fail it", wait.0)
             }
             Self::NoSuchElement(node) => write!(f, "no such element: {}", node.0),
+            Self::TooMuch { name, why } => write!(f, "the value of {name} is {why}"),
             Self::NoTokenAt(name) => write!(f, "no token is at {name}"),
             Self::CannotAdd { at, why } => write!(f, "no token can be put before {at}: {why}"),
             Self::CannotWithdraw { token, why } => {

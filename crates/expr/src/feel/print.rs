@@ -500,7 +500,7 @@ mod tests {
         fn an_evaluation_ends_within_its_limits(
             source in expression(), steps_max in 0_u64..300, depth_max in 0_usize..20,
         ) {
-            let small = Limits { steps_max, depth_max, memory_bytes_max: 4096 };
+            let small = Limits { steps_max, depth_max, memory_bytes_max: 4096, ..Limits::default() };
             let found = evaluated(&source, small);
             // Limits end an evaluation; they never change what it gives.
             if let Ok(value) = found {

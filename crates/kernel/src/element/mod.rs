@@ -94,9 +94,16 @@ impl<'a> Run<'a> {
         token: TokenId,
         program: &travertine_expr::Program,
     ) -> Result<travertine_expr::Outcome, Failure> {
-        program
+        let outcome = program
             .run(&self.view(token), &self.plan.limits)
-            .map_err(|error: EvalError| script_failure(program, &error))
+            .map_err(|error: EvalError| script_failure(program, &error))?;
+        let written = outcome.writes.iter().filter_map(|(name, it)| Some((&**name, it.as_ref()?)));
+        for (name, value) in written.chain([("the result", &outcome.value)]) {
+            self.check_value(value).map_err(|why| {
+                Failure::new(FailureKind::Script, format!("{name} would be {why}"))
+            })?;
+        }
+        Ok(outcome)
     }
 
     pub(crate) fn job(&self, token: TokenId, work: &Work) -> Result<Job, Failure> {

@@ -14,9 +14,7 @@ use travertine_kernel::{Assignments, Event, Instance};
 
 pub use error::{DecodeError, EncodeError, Flaw};
 
-/// How deep lists and objects may nest in a value. Programs and JSON stop at 256; what collects
-/// their results can add to that. Reading, comparing and dropping a value recurse.
-pub const VALUE_DEPTH_MAX: usize = 1024;
+pub use travertine_expr::VALUE_DEPTH_MAX;
 
 /// Appends `events` to `bytes`, in the newest format. The same events always give the same bytes.
 /// Where that is not possible nothing is appended.
