@@ -3,6 +3,7 @@
 pub mod block;
 pub mod cases;
 pub mod clock;
+pub mod faulty;
 pub mod oracle;
 pub mod store_suite;
 pub mod tck;

@@ -1,0 +1,336 @@
+//! A store that fails as real ones do, by a plan or by a seed.
+
+use std::{
+    fmt,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use travertine_store::{
+    Batch, Claim, Deployment, Entry, Error, Fold, Mail, MemoryStore, Seq, ShardId, Store,
+    view::{Change, InstanceRow, Page, Query, Row, Table},
+};
+
+/// A call that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// [`Store::claim`].
+    Claim,
+    /// [`Store::append`].
+    Append,
+    /// [`Store::fold`].
+    Fold,
+    /// [`Store::deploy`].
+    Deploy,
+    /// [`Store::undeploy`].
+    Undeploy,
+    /// [`Store::checkpoint`].
+    Checkpoint,
+    /// [`Store::forget_views`].
+    Forget,
+}
+
+/// What goes wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nobody knows whether it was written. It was not.
+    Lost,
+    /// Nobody knows whether it was written. It was.
+    Kept,
+    /// There is no room. It was not written.
+    Full,
+    /// Someone else claims the shard just before. Calls that need no claim go well.
+    Stolen,
+    /// The store is unusable until it is opened again, and it was not written.
+    PoisonedLost,
+    /// The store is unusable until it is opened again, and it was written.
+    PoisonedKept,
+}
+
+/// A store around another one, which fails when its plan says so.
+pub struct Faulty<S> {
+    store: S,
+    state: Mutex<State>,
+}
+
+struct State {
+    plan: Box<dyn FnMut(Write) -> Option<Fault> + Send>,
+    poisoned: bool,
+}
+
+impl<S: fmt::Debug> fmt::Debug for Faulty<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faulty").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl<S: Store> Faulty<S> {
+    /// Asks `plan` at each call that writes.
+    pub fn new(store: S, plan: impl FnMut(Write) -> Option<Fault> + Send + 'static) -> Self {
+        let state = State { plan: Box::new(plan), poisoned: false };
+        Self { store, state: Mutex::new(state) }
+    }
+
+    /// Fails at about so many of a thousand calls, the same ones for the same seed.
+    pub fn seeded(store: S, seed: u64, per_thousand: u64) -> Self {
+        let mut random = Random(seed);
+        Self::new(store, move |_| {
+            let (dice, which) = (random.below(1_000), random.below(6));
+            let faults = [
+                Fault::Lost,
+                Fault::Kept,
+                Fault::Full,
+                Fault::Stolen,
+                Fault::PoisonedLost,
+                Fault::PoisonedKept,
+            ];
+            let which = usize::try_from(which).expect("it is less than six");
+            (dice < per_thousand).then_some(faults[which])
+        })
+    }
+
+    /// Changes the plan.
+    pub fn plan(&self, plan: impl FnMut(Write) -> Option<Fault> + Send + 'static) {
+        self.state().plan = Box::new(plan);
+    }
+
+    /// What opening the store again does: it can be written once more.
+    pub fn reopen(&self) {
+        self.state().poisoned = false;
+    }
+
+    /// The store inside, which never fails.
+    pub fn inner(&self) -> &S {
+        &self.store
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write<T>(
+        &self,
+        what: Write,
+        shard: Option<ShardId>,
+        write: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let reason = || format!("a fault of the plan at {what:?}");
+        let mut state = self.state();
+        if state.poisoned {
+            return Err(Error::Poisoned { reason: String::from("a fault of the plan") });
+        }
+        let Some(fault) = (state.plan)(what) else {
+            drop(state);
+            return write();
+        };
+        match fault {
+            Fault::Lost => Err(Error::Unknown { reason: reason() }),
+            Fault::Kept => write().and(Err(Error::Unknown { reason: reason() })),
+            Fault::Full => Err(Error::Full { reason: reason() }),
+            Fault::Stolen => {
+                if let Some(shard) = shard {
+                    self.store.claim(shard, "a thief")?;
+                }
+                write()
+            }
+            Fault::PoisonedLost => {
+                state.poisoned = true;
+                Err(Error::Poisoned { reason: reason() })
+            }
+            Fault::PoisonedKept => {
+                state.poisoned = true;
+                write().and(Err(Error::Poisoned { reason: reason() }))
+            }
+        }
+    }
+}
+
+impl Faulty<MemoryStore> {
+    /// A crash of the machine, and opening the store again: some of the latest checkpoints and folds are
+    /// lost, the same ones for the same seed.
+    pub fn crash(&self, seed: u64) {
+        let mut random = Random(seed);
+        let mut some = || usize::try_from(random.below(4)).expect("it is less than four");
+        let (checkpoints, folds) = (some(), some());
+        self.store.crash(checkpoints, folds);
+        self.reopen();
+    }
+}
+
+/// Numbers that look random and are the same for the same seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut it = self.0;
+        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (it ^ (it >> 31)) % limit
+    }
+}
+
+impl<S: Store> Store for Faulty<S> {
+    fn shards(&self) -> u16 {
+        self.store.shards()
+    }
+
+    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim, Error> {
+        self.write(Write::Claim, Some(shard), || self.store.claim(shard, owner))
+    }
+
+    fn append(&self, batches: &[Batch]) -> Result<(), Error> {
+        let shard = batches.first().map(|it| it.claim.shard);
+        self.write(Write::Append, shard, || self.store.append(batches))
+    }
+
+    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
+        self.store.entries(shard, after, limit)
+    }
+
+    fn last(&self, shard: ShardId) -> Result<Seq, Error> {
+        self.store.last(shard)
+    }
+
+    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
+        self.store.chain(shard, last, after)
+    }
+
+    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
+        self.write(Write::Fold, Some(claim.shard), || self.store.fold(claim, folds))
+    }
+
+    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
+        self.store.inbox(shard)
+    }
+
+    fn deploy(&self, deployment: &Deployment) -> Result<(), Error> {
+        self.write(Write::Deploy, None, || self.store.deploy(deployment))
+    }
+
+    fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error> {
+        self.store.deployments(after)
+    }
+
+    fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+        self.write(Write::Undeploy, None, || self.store.undeploy(keys))
+    }
+
+    fn checkpoint(
+        &self,
+        claim: &Claim,
+        upto: Seq,
+        state: &[u8],
+        changes: &[Change],
+    ) -> Result<(), Error> {
+        let write = || self.store.checkpoint(claim, upto, state, changes);
+        self.write(Write::Checkpoint, Some(claim.shard), write)
+    }
+
+    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
+        self.store.checkpointed(shard)
+    }
+
+    fn forget_views(&self) -> Result<(), Error> {
+        self.write(Write::Forget, None, || self.store.forget_views())
+    }
+
+    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
+        self.store.instance(id)
+    }
+
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>, Error> {
+        self.store.named(shard, business_id)
+    }
+
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error> {
+        self.store.called(caller, wait)
+    }
+
+    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
+        self.store.snapshot(instance)
+    }
+
+    fn scan(
+        &self,
+        shard: ShardId,
+        table: Table,
+        each: &mut dyn FnMut(Row) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.store.scan(shard, table, each)
+    }
+
+    fn query(&self, query: &Query) -> Result<Page, Error> {
+        self.store.query(query)
+    }
+
+    fn size(&self) -> Result<(u64, u64), Error> {
+        self.store.size()
+    }
+
+    fn compact(&self) -> Result<(), Error> {
+        self.store.compact()
+    }
+
+    fn backup(&self, to: &Path) -> Result<(), Error> {
+        self.store.backup(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store_suite::{SHARDS, batch, entry, store_suite};
+
+    #[test]
+    fn without_faults_it_keeps_every_promise() {
+        store_suite(|| Faulty::new(MemoryStore::new(SHARDS), |_| None));
+    }
+
+    /// Appends one entry with a fault, and says what came of it and how many entries there are.
+    fn appended(fault: Fault) -> (Error, usize, Faulty<MemoryStore>) {
+        let store = Faulty::new(MemoryStore::new(1), |_| None);
+        let claim = store.claim(ShardId(0), "test").unwrap();
+        store.plan(move |it| (it == Write::Append).then_some(fault));
+        let error = store.append(&[batch(claim, vec![entry(1, 1, 0)])]).unwrap_err();
+        let entries = store.entries(ShardId(0), 0, 9).unwrap().len();
+        (error, entries, store)
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_either() {
+        let (error, entries, _) = appended(Fault::Lost);
+        assert!(matches!((error, entries), (Error::Unknown { .. }, 0)));
+        let (error, entries, _) = appended(Fault::Kept);
+        assert!(matches!((error, entries), (Error::Unknown { .. }, 1)));
+    }
+
+    #[test]
+    fn a_stolen_shard_is_stale_and_a_full_store_takes_nothing() {
+        let (error, entries, _) = appended(Fault::Stolen);
+        assert!(matches!((error, entries), (Error::Stale { .. }, 0)));
+        let (error, entries, _) = appended(Fault::Full);
+        assert!(matches!((error, entries), (Error::Full { .. }, 0)));
+    }
+
+    #[test]
+    fn poison_lasts_until_it_is_opened_again() {
+        let (error, entries, store) = appended(Fault::PoisonedKept);
+        assert!(matches!((error, entries), (Error::Poisoned { .. }, 1)));
+        store.plan(|_| None);
+        assert!(matches!(store.claim(ShardId(0), "b"), Err(Error::Poisoned { .. })));
+        store.reopen();
+        assert!(store.claim(ShardId(0), "b").is_ok());
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_faults_again() {
+        let run = |seed| {
+            let store = Faulty::seeded(MemoryStore::new(1), seed, 300);
+            (0..200).map(|_| store.claim(ShardId(0), "a").is_ok()).collect::<Vec<_>>()
+        };
+        assert_eq!(run(5), run(5));
+        assert_ne!(run(5), run(6));
+        assert!(run(5).contains(&true));
+    }
+}
