@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
 };
 
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
@@ -34,6 +34,9 @@ pub(super) struct Log {
     /// What ties the views to this log.
     pub(super) id: Vec<u8>,
     statements: Vec<Statements>,
+    /// The epochs of the shards, held while something else than the log is written by right of them.
+    /// Locked before any writer.
+    epochs: Vec<RwLock<u64>>,
     /// The ends of the logs. Locked after the writer.
     ends: Mutex<Vec<Seq>>,
     queue: Mutex<Queue>,
@@ -118,8 +121,11 @@ impl Log {
         let shards: u16 = connection
             .query_row("SELECT count(*) FROM shards", [], |row| row.get(0))
             .map_err(failed)?;
-        let mut ends = Vec::new();
+        let (mut epochs, mut ends) = (Vec::new(), Vec::new());
         for shard in 0..shards {
+            let sql = "SELECT epoch FROM shards WHERE shard = ?1";
+            let epoch = connection.query_row(sql, [shard], |row| row.get(0)).map_err(failed)?;
+            epochs.push(RwLock::new(epoch));
             let sql = format!(
                 "SELECT max(last, (SELECT coalesce(max(seq), 0) FROM log_{shard})) FROM shards WHERE shard = {shard}"
             );
@@ -133,6 +139,7 @@ impl Log {
             db,
             id,
             statements: (0..shards).map(Statements::new).collect(),
+            epochs,
             ends: Mutex::new(ends),
             queue: Mutex::default(),
             turn: Condvar::new(),
@@ -157,6 +164,8 @@ impl Log {
     }
 
     pub(super) fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim, Error> {
+        let mut known =
+            self.epochs[usize::from(shard.0)].write().unwrap_or_else(PoisonError::into_inner);
         let epoch = self.writer.write(("claim.changed", "claim.committed"), |it| {
             it.prepare_cached(
                 "UPDATE shards SET epoch = epoch + 1, owner = ?2 WHERE shard = ?1 RETURNING epoch",
@@ -164,11 +173,19 @@ impl Log {
             .and_then(|mut it| it.query_row(params![shard.0, owner], |row| row.get(0)))
             .map_err(|error| self.failed(&error))
         })?;
+        *known = epoch;
         Ok(Claim { shard, epoch })
     }
 
+    /// Nobody else can claim the shard while the answer is held.
+    pub(super) fn hold(&self, claim: &Claim) -> Result<RwLockReadGuard<'_, u64>, Error> {
+        let known = &self.epochs[usize::from(claim.shard.0)];
+        let epoch = known.read().unwrap_or_else(PoisonError::into_inner);
+        if *epoch == claim.epoch { Ok(epoch) } else { Err(Error::Stale { shard: claim.shard }) }
+    }
+
     /// Whether the claim still holds, as the database says.
-    pub(super) fn check(&self, connection: &Connection, claim: &Claim) -> Result<(), Error> {
+    fn check(&self, connection: &Connection, claim: &Claim) -> Result<(), Error> {
         let epoch: u64 = connection
             .prepare_cached("SELECT epoch FROM shards WHERE shard = ?1")
             .and_then(|mut it| it.query_row([claim.shard.0], |row| row.get(0)))

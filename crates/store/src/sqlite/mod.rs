@@ -152,7 +152,7 @@ impl Store for SqliteStore {
         state: &[u8],
         changes: &[Change],
     ) -> Result<(), Error> {
-        self.log.db.read(|it| self.log.check(it, claim))?;
+        let _held = self.log.hold(claim)?;
         if upto > self.log.last(claim.shard) {
             return Err(Error::NoSuchEntry { shard: claim.shard, seq: upto });
         }

@@ -7,6 +7,7 @@ mod instance;
 mod laws;
 mod sample;
 mod shapes;
+mod sqlite;
 mod strategy;
 
 use travertine_kernel::Event;
