@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "these are tests, for stores of all crates")]
 
 mod deployments;
+pub mod load;
 mod log;
 pub mod rows;
 mod views;

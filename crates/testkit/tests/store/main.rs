@@ -1,3 +1,16 @@
 //! Every store is held to the same promises, and the embedded one to more.
 
+#![expect(clippy::unwrap_used, reason = "there are helpers of tests among them")]
+
+#[cfg(unix)]
+mod process;
+mod sqlite;
 mod suite;
+
+use std::path::Path;
+
+use travertine_store::{SqliteStore, sqlite::Options};
+
+fn open(dir: &Path) -> SqliteStore {
+    SqliteStore::open(dir, &Options::default()).unwrap()
+}
