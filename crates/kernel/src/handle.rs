@@ -225,8 +225,13 @@ impl Run<'_> {
                 self.begin_at(ROOT, *start);
             }
         }
-        for start in named {
-            self.put(ROOT, Destination::before(start));
+        for start in &named {
+            self.put(ROOT, Destination::before(*start));
+            if let Element::Start(it) = &self.plan.node(*start).element {
+                for other in it.with.iter().filter(|it| !named.contains(it)) {
+                    self.begin_at(ROOT, *other);
+                }
+            }
         }
         for event in &container.events {
             if let Err(failure) = self.arm_event_sub_process(ROOT, *event) {

@@ -264,7 +264,7 @@ impl Layout {
                 let start = self.add(event, "event-start", Element::Pass);
                 let triggers = vec![self.signal(start)];
                 self.nodes[start.0 as usize].element =
-                    Element::Start(Start { triggers, all: false });
+                    Element::Start(Start { triggers, all: false, with: Vec::new() });
                 self.nodes[event.0 as usize].element = Element::EventSubProcess(EventSubProcess {
                     container: Container::default(),
                     start,

@@ -1,6 +1,6 @@
 //! Elements of BPMN that the requirements do not name, each as the standard says.
 
-use travertine_kernel::{Catches, Command, State};
+use travertine_kernel::{Catches, Command, State, WaitFor};
 use travertine_testkit::Scenario;
 
 /// The flows that join two branches of a fork at `join`, with a task in each.
@@ -531,4 +531,66 @@ fn a_condition_can_be_looked_at_when_a_variable_is_gone() {
         it.complete("first", "{}");
         assert_eq!(it.waiting(), waiting, "{changes}");
     }
+}
+
+/// Two messages that start an instance behind a gateway, and what joins them.
+fn begun_by_messages(kind: &str, join: &str) -> Scenario {
+    let event = |id: &str| {
+        format!(
+            r#"<intermediateCatchEvent id="{id}"><messageEventDefinition messageRef="m-{id}"/>
+               </intermediateCatchEvent>"#
+        )
+    };
+    let message = |id: &str| {
+        format!(
+            r#"<message id="m-{id}" name="{id}"><extensionElements>
+               <tv:correlation name="order">order</tv:correlation></extensionElements></message>"#
+        )
+    };
+    Scenario::definitions(&format!(
+        r#"{}{}<process id="p" isExecutable="true">
+             <eventBasedGateway id="begin" instantiate="true" eventGatewayType="{kind}"/>
+             {}{} <{join} id="join"/> <userTask id="after"/> <endEvent id="end"/>
+             <path>begin paid join after end</path> <path>begin packed join</path></process>"#,
+        message("paid"),
+        message("packed"),
+        event("paid"),
+        event("packed"),
+    ))
+}
+
+#[test]
+fn an_instance_begun_by_several_events_waits_for_those_that_are_missing() {
+    for (first, second) in [("paid", "packed"), ("packed", "paid")] {
+        let mut it = begun_by_messages("Parallel", "parallelGateway");
+        it.start_at(first, r#"{"order": 7}"#);
+        assert_eq!(it.waiting(), [second]);
+        let wait = it.instance.waits.values().next().unwrap();
+        let WaitFor::Message { name, correlation } = &*wait.on else { panic!() };
+        assert_eq!(&**name, second);
+        assert_eq!(correlation[..], [("order".into(), 7_i64.into())], "it is for this order");
+        it.message(second, "{}");
+        assert_eq!(it.waiting(), ["after"]);
+        it.complete("after", "{}");
+        assert!(it.is_completed());
+    }
+}
+
+#[test]
+fn an_instance_begun_by_one_of_several_events_waits_for_no_other() {
+    let mut it = begun_by_messages("Exclusive", "exclusiveGateway");
+    it.start_at("packed", r#"{"order": 7}"#);
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn a_receive_task_that_instantiates_starts_an_instance() {
+    let mut it = Scenario::definitions(
+        r#"<message id="m" name="order"/><process id="p" isExecutable="true">
+             <receiveTask id="receive" instantiate="true" messageRef="m"/> <userTask id="after"/>
+             <endEvent id="end"/> <path>receive after end</path></process>"#,
+    );
+    it.start_at("receive", r#"{"x": 1}"#);
+    assert_eq!(it.waiting(), ["after"]);
+    assert_eq!(it.variables(), r#"{"x":1}"#);
 }

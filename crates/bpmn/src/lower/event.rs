@@ -14,7 +14,7 @@ use crate::{
 impl<'a> Lowering<'a> {
     pub(super) fn start_event(&self, node: Node<'a>) -> Element {
         let (triggers, all) = self.triggers(node);
-        Element::Start(Start { triggers, all })
+        Element::Start(Start { triggers, all, with: Vec::new() })
     }
 
     pub(super) fn catch_event(&self, node: Node<'a>) -> Element {

@@ -114,11 +114,16 @@ impl<'a> Lowering<'a> {
         if !is_true(node, "instantiate", false) {
             return Element::EventBased;
         }
-        if node.attr("eventGatewayType") == Some("Parallel") {
-            let message = format!("{} starts an instance by several events at once", node.title());
-            self.error("TV0802", node, message, "this is not executed yet; use one start event");
-        }
         Element::Pass
+    }
+
+    /// The events that an instance waits for, once one behind a parallel gateway has started it.
+    fn started_with(&self, flow: &Flow) -> Vec<NodeId> {
+        if self.sources[index(flow.from)].attr("eventGatewayType") != Some("Parallel") {
+            return Vec::new();
+        }
+        let others = self.flows.iter().filter(|it| it.from == flow.from && it.to != flow.to);
+        others.map(|it| it.to).collect()
     }
 
     /// An instantiating event gateway is a way to draw several start events: the events behind it
@@ -135,10 +140,12 @@ impl<'a> Lowering<'a> {
             if !gone[index(flow.from)] {
                 continue;
             }
+            let with = self.started_with(flow);
             let target = &mut self.nodes[index(flow.to)];
             if let Element::Catch(catch) | Element::Receive(catch) = &target.element {
                 let (triggers, all) = (catch.triggers.clone(), catch.all);
-                target.element = Element::Start(travertine_kernel::plan::Start { triggers, all });
+                target.element =
+                    Element::Start(travertine_kernel::plan::Start { triggers, all, with });
             }
         }
         // Positions of flows are known to default flows by now, so the flow stays and is led away

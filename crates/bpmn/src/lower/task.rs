@@ -92,7 +92,7 @@ impl<'a> Lowering<'a> {
         }
         let triggers = messages.into_iter().map(Trigger::Message).collect();
         if is_true(node, "instantiate", false) {
-            return Element::Start(Start { triggers, all: false });
+            return Element::Start(Start { triggers, all: false, with: Vec::new() });
         }
         Element::Receive(Catch { triggers, all: false })
     }

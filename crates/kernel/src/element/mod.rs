@@ -8,7 +8,7 @@ use std::sync::Arc;
 use travertine_expr::{EvalError, Name, Value};
 
 use crate::{
-    plan::{Call, Catch, Element, Node, Send, Throw, Work},
+    plan::{Call, Catch, Element, Node, Send, Start, Throw, Work},
     run::{Run, script_failure},
     state::{Cue, Role, ScopeKind},
     vocabulary::{
@@ -43,6 +43,10 @@ impl<'a> Run<'a> {
             Element::EventSubProcess(_) => self.open_container(token, ScopeKind::EventSubProcess),
             Element::AdHoc(_) => self.open_container(token, ScopeKind::AdHoc),
             Element::Gosub { process } => self.open_gosub(token, *process),
+            Element::Start(start) if self.is_awaited(token, start) => {
+                self.open_triggers(token, &start.triggers)?;
+                Ok(Step::Wait)
+            }
             Element::Start(_) | Element::Pass | Element::Exclusive => Ok(Step::Leave),
             Element::Task => Ok(self.take_time(token)),
             Element::Script { program, result } => {
@@ -87,6 +91,11 @@ impl<'a> Run<'a> {
             Element::FanIn(_) => self.branch_arrives(token),
             Element::Call(call) => self.call(token, call),
         }
+    }
+
+    /// Whether a start event has not happened yet: another one of several started the instance.
+    fn is_awaited(&self, token: TokenId, start: &Start) -> bool {
+        !start.with.is_empty() && !self.instance.start.contains(&self.instance.token(token).node)
     }
 
     pub(crate) fn run_script(

@@ -118,6 +118,8 @@ pub struct Start {
     pub triggers: Vec<Trigger>,
     /// Whether all triggers are needed, not one.
     pub all: bool,
+    /// The other events of the same instance: whichever comes first starts it, and it waits for them.
+    pub with: Vec<NodeId>,
 }
 
 /// An intermediate catch event.

@@ -523,11 +523,10 @@ fn straight(nodes: &[Node], position: usize) -> Option<FlowId> {
     let in_ad_hoc =
         node.parent.is_some_and(|it| matches!(nodes[it.index()].element, Element::AdHoc(_)));
     // A plain task can take time, in ways that show in its extras.
-    let does_nothing = matches!(
-        node.element,
-        Element::Start(_) | Element::Pass | Element::Exclusive | Element::Task
-    ) || matches!(node.element, Element::Parallel | Element::Inclusive)
-        && node.incoming.len() == 1;
+    let does_nothing = matches!(node.element, Element::Pass | Element::Exclusive | Element::Task)
+        || matches!(&node.element, Element::Start(it) if it.with.is_empty())
+        || matches!(node.element, Element::Parallel | Element::Inclusive)
+            && node.incoming.len() == 1;
     let has_nothing = node.extras.is_none()
         && node.repeat.is_none()
         && node.boundary.is_empty()

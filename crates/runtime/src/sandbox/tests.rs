@@ -50,7 +50,7 @@ fn begin() -> (&'static str, Element) {
 }
 
 fn begin_on(triggers: Vec<Trigger>) -> (&'static str, Element) {
-    ("begin", Element::Start(StartPlan { triggers, all: false }))
+    ("begin", Element::Start(StartPlan { triggers, all: false, with: Vec::new() }))
 }
 
 fn catch(triggers: Vec<Trigger>) -> (&'static str, Element) {
@@ -260,7 +260,7 @@ fn a_held_message_starts_what_is_deployed_later() {
 #[test]
 fn a_start_that_needs_several_triggers_waits_for_the_last() {
     let triggers = vec![on_message("m"), on_signal("s")];
-    let both = ("begin", Element::Start(StartPlan { triggers, all: true }));
+    let both = ("begin", Element::Start(StartPlan { triggers, all: true, with: Vec::new() }));
     let mut sandbox = world(&[chain("p", vec![both, user("a")])]);
     sandbox.signal("s", &vars(&[("x", 1.into())])).unwrap();
     sandbox.signal("s", &vars(&[("x", 2.into())])).unwrap();

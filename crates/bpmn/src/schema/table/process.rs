@@ -100,5 +100,8 @@ pub(super) const KINDS: &[Kind] = &[
             may("instantiate", Bool),
             may("eventGatewayType", OneOf(&["Exclusive", "Parallel"])),
         ])
-        .note("rejected where it is `Parallel`: several events that start one instance together"),
+        .note(
+            "with `instantiate` the events behind it start an instance: any of them, or, where it is \
+             `Parallel`, the first one, and the instance waits for the others",
+        ),
 ];
