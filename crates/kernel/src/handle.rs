@@ -6,7 +6,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
-    plan::{Element, Moment, NodeId, Plan, RestrictionScope},
+    plan::{Element, Moment, NodeId, Plan, RestrictionScope, Trigger},
     run::{KEPT_DEPTH_MAX, Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
@@ -185,6 +185,7 @@ impl Run<'_> {
         });
         let variables = match self.instance.start[..] {
             [at] if matches!(self.plan.node(at).element, Element::Start(_)) => {
+                self.hear_at_start(at, &variables);
                 self.content(self.plan.node(at), 0, variables)
             }
             _ => variables,
@@ -194,6 +195,17 @@ impl Run<'_> {
         }
         if let Err(failure) = self.enter_process() {
             self.fail(ROOT, failure, Cue::Enter);
+        }
+    }
+
+    /// A message that starts an instance may start a conversation too.
+    fn hear_at_start(&mut self, at: NodeId, payload: &Assignments) {
+        for trigger in self.plan.node(at).element.triggers() {
+            if let Trigger::Message(message) = trigger
+                && let Ok(name) = self.eval_name(ROOT, &message.name)
+            {
+                self.hear(&name, payload);
+            }
         }
     }
 
@@ -269,6 +281,9 @@ impl Run<'_> {
             self.emit(Event::TokenUncued { token });
         }
         self.emit(Event::WaitClosed { wait: id });
+        if let WaitFor::Message { name, .. } = &*wait.on {
+            self.hear(name, &variables);
+        }
         let (outcome, redo) = match wait.slot {
             Slot::Gate(gate) => {
                 self.take_results(token, variables);

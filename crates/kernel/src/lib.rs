@@ -20,6 +20,7 @@
 mod apply;
 mod check;
 mod compensation;
+mod conversation;
 mod data;
 mod effect;
 mod element;

@@ -31,10 +31,12 @@ impl<'a> Run<'a> {
 
     fn wait_for(&self, token: TokenId, trigger: &Trigger) -> Result<Option<WaitFor>, Failure> {
         Ok(match trigger {
-            Trigger::Message(message) => Some(WaitFor::Message {
-                name: self.eval_name(token, &message.name)?,
-                correlation: self.eval_all(token, &message.correlation)?,
-            }),
+            Trigger::Message(message) => {
+                let name = self.eval_name(token, &message.name)?;
+                let mut correlation = self.eval_all(token, &message.correlation)?;
+                self.agreed(&name, &mut correlation);
+                Some(WaitFor::Message { name, correlation })
+            }
             Trigger::Signal { name } => {
                 Some(WaitFor::Signal { name: self.eval_name(token, name)? })
             }

@@ -8,7 +8,7 @@ use travertine_kernel::{
     plan::{Element, Start, Trigger},
 };
 
-use crate::{Error, Timestamp};
+use crate::{Error, Message, Timestamp};
 
 /// A version of something that can be run.
 #[derive(Clone, Debug)]
@@ -138,6 +138,19 @@ impl Definitions {
                 newest_first
                     .find(|it| it.tag.as_deref() == Some(name))
                     .or_else(|| versions.iter().find(|it| Some(it.version) == number))
+            }
+        }
+    }
+
+    /// Completes the properties of a message from what goes with it, as conversations say.
+    pub fn correlate(&self, message: &mut Message) {
+        let content: Map = message.variables.iter().cloned().collect();
+        for definition in self.latest() {
+            for key in definition.plan.keys.iter().filter(|it| it.message == message.name) {
+                let given = message.correlation.iter().any(|(it, _)| *it == key.property);
+                if !given && let Ok(value) = key.path.value(&content, &definition.plan.limits) {
+                    message.correlation.push((Name::clone(&key.property), value));
+                }
             }
         }
     }

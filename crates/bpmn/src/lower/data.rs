@@ -72,7 +72,7 @@ impl<'a> Lowering<'a> {
                 .or_else(|| item.id()),
             "dataStore" | "dataStoreReference" => None,
             _ if is_invented(item) => None,
-            _ => usable_name(item).or_else(|| item.id()).or_else(|| item.attr("name")),
+            _ => name_of_item(item),
         }
     }
 
@@ -279,6 +279,11 @@ fn with_field(value: Value, path: &[Name], field: Value) -> Value {
 /// A name that a variable could have; people also write prose there.
 fn usable_name(node: Node<'_>) -> Option<&str> {
     node.attr("name").filter(|it| !it.is_empty() && !it.contains(char::is_whitespace))
+}
+
+/// How a variable is called that an item of a model is.
+pub(super) fn name_of_item(node: Node<'_>) -> Option<&str> {
+    usable_name(node).or_else(|| node.id()).or_else(|| node.attr("name"))
 }
 
 /// Modelers invent a property for the end of an association that nobody named.

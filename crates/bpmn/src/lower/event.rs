@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
         match definition.name() {
             "messageEventDefinition" => {
                 let message = definition.attr("messageRef").unwrap_or_default();
-                Some(Trigger::Message(self.message(message, definition, event)))
+                Some(Trigger::Message(self.awaited(message, definition, event)))
             }
             "signalEventDefinition" => {
                 Some(Trigger::Signal { name: self.name_of_ref(definition, "signalRef") })
@@ -185,6 +185,18 @@ impl<'a> Lowering<'a> {
             }
             _ => literal(target.id().unwrap_or_default()),
         }
+    }
+
+    /// A message that is waited for.
+    pub(super) fn awaited(
+        &self,
+        reference: &str,
+        definition: Node<'a>,
+        event: Node<'a>,
+    ) -> Message {
+        let mut message = self.message(reference, definition, event);
+        self.subscribed(reference, event, &mut message);
+        message
     }
 
     /// A message that is waited for or sent. What `definition` and `event` say about correlation

@@ -9,6 +9,7 @@ mod call;
 mod camunda7;
 mod camunda8;
 mod container;
+mod conversation;
 mod data;
 mod decision;
 mod event;
@@ -224,10 +225,12 @@ impl<'a> Lowering<'a> {
     fn finish(mut self, process: Node<'a>) -> Lowered<'a> {
         self.instantiating_gateways();
         let settings = self.settings(process);
+        let keys = self.keys();
         let mut plan = Plan::new(self.nodes, self.flows);
         plan.policy = settings.policy;
         plan.status = settings.status;
         plan.steps_max = settings.steps_max;
+        plan.keys = keys;
         Lowered { plan, nodes: self.sources, flows: self.flow_sources }
     }
 

@@ -8,7 +8,7 @@ use travertine_kernel::plan::{
     Count, Each, Element, Loop, OnEmpty, OutputItem, Repeat, Throw, Trigger, When,
 };
 
-use super::{Lowering, camunda8::zeebe_loop, is_true};
+use super::{Lowering, camunda8::zeebe_loop, data::name_of_item, is_true};
 use crate::{
     dialect::Dialect,
     expression::{Text, is_identifier, variable_named},
@@ -222,7 +222,7 @@ impl<'a> Lowering<'a> {
             .or_else(|| Text::ext(several, &Ns::None, "outputDataItem"))
             .map(|text| self.output_item(text))
             .or_else(|| {
-                let name = several.child("outputDataItem").and_then(name_or_id)?;
+                let name = several.child("outputDataItem").and_then(name_of_item)?;
                 Some(OutputItem::Variable(Name::from(name)))
             })
             .or_else(|| {
@@ -264,12 +264,6 @@ fn named_messages(node: Node<'_>) -> usize {
     node.extensions(&Ns::Travertine, "message").count()
 }
 
-fn name_or_id(node: Node<'_>) -> Option<&str> {
-    // A name is a variable's where it could be one; people also write prose there.
-    let named = node.attr("name").filter(|it| !it.is_empty() && !it.contains(char::is_whitespace));
-    named.or_else(|| node.id()).or_else(|| node.attr("name"))
-}
-
 /// What an association of the same activity feeds a data input from, or a data output to.
 fn source_of<'a>(lowering: &Lowering<'a>, data: Node<'a>) -> Option<Node<'a>> {
     let activity = data.parent()?.parent()?;
@@ -291,7 +285,7 @@ fn item(several: Node<'_>) -> Option<Name> {
         .ext(&Ns::Travertine, "elementVariable")
         .or_else(|| several.ext(&Ns::Camunda, "elementVariable"))
         .or_else(|| several.attr("inputDataItem"))
-        .or_else(|| several.child("inputDataItem").and_then(name_or_id))
+        .or_else(|| several.child("inputDataItem").and_then(name_of_item))
         .or_else(|| zeebe_loop(several, "inputElement").map(|it| it.source))
         .map(Name::from)
 }

@@ -100,6 +100,10 @@ impl<'a> Lowering<'a> {
     /// The messages of a send or receive task: the one it refers to, and one for each run of a
     /// multi-instance task.
     fn messages(&self, node: Node<'a>) -> Vec<Message> {
+        let read = |reference: &str| match node.name() {
+            "receiveTask" => self.awaited(reference, node, node),
+            _ => self.message(reference, node, node),
+        };
         let several: Vec<_> = node
             .extensions(&Ns::Travertine, "message")
             .map(|it| {
@@ -109,13 +113,13 @@ impl<'a> Lowering<'a> {
                         format!("tv:message refers to '{reference}', which is no message");
                     self.error("TV0302", it, message, "write the id of a message");
                 }
-                self.message(reference, node, node)
+                read(reference)
             })
             .collect();
         if !several.is_empty() {
             return several;
         }
-        node.attr("messageRef").map(|it| self.message(it, node, node)).into_iter().collect()
+        node.attr("messageRef").map(read).into_iter().collect()
     }
 
     /// What an implementation in a dialect makes of a task or of a message event; `None` where

@@ -22,7 +22,7 @@ pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
     for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn && !is_drawn(*it)) {
         match node.name() {
             "extension" => must_understand(node, sink),
-            "correlationSubscription" | "correlationKey" => correlation(node, sink),
+            "correlationSubscription" | "correlationKey" => correlation(node, files, sink),
             "humanPerformer" | "potentialOwner" => role(node, sink),
             "messageFlow" => message_flow(node, files, sink),
             name if schema::is_a(name, "flowNode") => associations(node, files, sink),
@@ -61,9 +61,16 @@ fn must_understand(extension: Node<'_>, sink: &Sink) {
     }
 }
 
-fn correlation(node: Node<'_>, sink: &Sink) {
-    let message = format!("{} has no effect: messages are not matched by it", node.title());
-    sink.warn("TV0814", node, message, "say by tv:correlation what must match");
+/// Messages of models for Camunda are not matched by keys, and a key without properties matches all.
+fn correlation(node: Node<'_>, files: &Files<'_>, sink: &Sink) {
+    let parts = ["correlationPropertyRef", "correlationPropertyBinding"];
+    if files.dialect(node) != Dialect::Native {
+        let message = format!("{} has no effect: messages are not matched by it", node.title());
+        sink.warn("TV0814", node, message, "say by tv:correlation what must match");
+    } else if !node.children().any(|it| it.is_any(&parts)) {
+        let message = format!("{} has no effect: it has no properties", node.title());
+        sink.warn("TV0814", node, message, "refer to a correlationProperty");
+    }
 }
 
 /// Who does a task is read from expressions in user tasks.

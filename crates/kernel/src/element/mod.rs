@@ -8,7 +8,7 @@ use std::sync::Arc;
 use travertine_expr::{EvalError, Name, Value};
 
 use crate::{
-    plan::{Call, Catch, Element, Node, Send, Start, Throw, Work},
+    plan::{Call, Catch, Element, Node, Start, Throw, Work},
     run::{Run, script_failure},
     state::{Cue, Role, ScopeKind},
     vocabulary::{
@@ -135,20 +135,6 @@ impl<'a> Run<'a> {
             job_type: self.eval_name(token, &work.job_type)?,
             retries,
             fields: self.eval_all(token, &work.fields)?,
-        })
-    }
-
-    /// The message that a token sends: the only one, or the one of its run.
-    fn message(&self, token: TokenId, send: &Send) -> Result<Post, Failure> {
-        let message = match (&send.messages[..], self.instance.token(token).role) {
-            ([only], _) => only,
-            (several, Role::Run(index)) => &several[index as usize],
-            (several, _) => &several[0],
-        };
-        Ok(Post::Message {
-            name: self.eval_name(token, &message.name)?,
-            correlation: self.eval_all(token, &message.correlation)?,
-            payload: self.payload(token, &send.payload)?,
         })
     }
 

@@ -37,6 +37,8 @@ pub struct Plan {
     pub policy: Policy,
     /// The status attributes every token carries, with their first values.
     pub status: Vec<(Name, Option<Program>)>,
+    /// What messages of one conversation agree on.
+    pub keys: Vec<Key>,
     /// How many steps an instance may take before someone must look at it.
     pub steps_max: Option<u64>,
     /// How many steps one turn may take.
@@ -44,6 +46,19 @@ pub struct Plan {
     /// What one run of an expression or script may cost.
     pub limits: Limits,
     pub(crate) restricted: bool,
+}
+
+/// Where a kind of message has a property that all messages of a conversation agree on.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The key of the conversation: the variable of the process that takes the properties.
+    pub name: Name,
+    /// The name of the message.
+    pub message: Name,
+    /// The property.
+    pub property: Name,
+    /// Its value, worked out over what goes with the message.
+    pub path: Program,
 }
 
 /// A place where a token can stand.
@@ -463,6 +478,7 @@ impl Plan {
             flows,
             policy: Policy::NATIVE,
             status: Vec::new(),
+            keys: Vec::new(),
             steps_max: None,
             turn_steps_max: 10_000,
             limits: Limits::default(),

@@ -13,7 +13,8 @@ use crate::{Address, Error, Receipt, StartOn, Timestamp};
 impl Shard {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
     /// comes to wait for it before it expires. Only the shard that keeps its name may be asked.
-    pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
+    pub fn publish(&mut self, mut message: Message) -> Result<Receipt, Error> {
+        self.definitions.correlate(&mut message);
         let now = self.now.as_millis();
         if let Some(id) = &message.id {
             let key = (Name::clone(&message.name), Name::clone(id));

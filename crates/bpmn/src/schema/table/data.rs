@@ -115,23 +115,26 @@ pub(super) const KINDS: &[Kind] = &[
     executed("from", "expression").content(Content::Any),
     executed("to", "expression").content(Content::Any),
     // Correlation.
-    silent("correlationProperty", "rootElement")
-        .attributes(&[may("name", Text), may("type", Ref(&["itemDefinition"]))])
-        .children(&[some("correlationPropertyRetrievalExpression")])
-        .note("correlation is written as an extension"),
-    silent("correlationPropertyRetrievalExpression", "baseElement")
+    executed("correlationProperty", "rootElement")
+        .attributes(&[may("name", Text), idle("type", Ref(&["itemDefinition"]))])
+        .children(&[some("correlationPropertyRetrievalExpression")]),
+    executed("correlationPropertyRetrievalExpression", "baseElement")
         .attributes(&[must("messageRef", Ref(&["message"]))])
         .children(&[one("messagePath")]),
-    silent("messagePath", "expression").content(Content::Any),
-    silent("correlationKey", "baseElement")
+    executed("messagePath", "expression")
+        .content(Content::Any)
+        .note("sees what goes with the message, and nothing else"),
+    executed("correlationKey", "baseElement")
         .attributes(&[may("name", Text)])
-        .children(&[many("correlationPropertyRef")]),
-    silent("correlationPropertyRef", "").content(Content::Ref(&["correlationProperty"])),
-    silent("correlationSubscription", "baseElement")
+        .children(&[many("correlationPropertyRef")])
+        .note("the first message of a conversation sets it, and later ones must agree"),
+    executed("correlationPropertyRef", "").content(Content::Ref(&["correlationProperty"])),
+    executed("correlationSubscription", "baseElement")
         .attributes(&[must("correlationKeyRef", Ref(&["correlationKey"]))])
-        .children(&[many("correlationPropertyBinding")]),
-    silent("correlationPropertyBinding", "baseElement")
+        .children(&[many("correlationPropertyBinding")])
+        .note("worked out when the process begins to wait for the message"),
+    executed("correlationPropertyBinding", "baseElement")
         .attributes(&[must("correlationPropertyRef", Ref(&["correlationProperty"]))])
         .children(&[one("dataPath")]),
-    silent("dataPath", "expression").content(Content::Any),
+    executed("dataPath", "expression").content(Content::Any),
 ];
