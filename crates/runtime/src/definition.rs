@@ -171,7 +171,15 @@ impl Definitions {
             let version = self.find(&id).map_or(1, |it| it.version + 1);
             let key = self.keys + 1;
             keys.push(key);
-            self.insert(Definition { key, id, tag: None, version, deployment, plan, starts });
+            self.insert(Definition {
+                key,
+                id,
+                tag: plan.version_tag.clone(),
+                version,
+                deployment,
+                plan,
+                starts,
+            });
         }
         Ok(keys.iter().map(|it| Arc::clone(&self.by_key[it])).collect())
     }

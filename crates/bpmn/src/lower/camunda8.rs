@@ -82,7 +82,14 @@ impl<'a> Lowering<'a> {
         };
         let binding = match called.attr("bindingType") {
             None | Some("latest") => None,
-            Some("versionTag") => called.attr("versionTag").map(Name::from),
+            Some("versionTag") => {
+                let tag = called.attr("versionTag").filter(|it| !it.is_empty());
+                if tag.is_none() {
+                    let message = format!("{} does not say which version it calls", node.title());
+                    self.error("TV0719", called, message, "add versionTag to zeebe:calledElement");
+                }
+                tag.map(Name::from)
+            }
             Some(binding) => Some(Name::from(binding)),
         };
         Some(Call {

@@ -18,6 +18,7 @@ const USER_FIELDS: &[&str] = &[
     "priority",
     "form",
     "formKey",
+    "formRef",
 ];
 
 impl<'a> Lowering<'a> {
@@ -52,7 +53,7 @@ impl<'a> Lowering<'a> {
             let text = Text::ext(node, &Ns::Travertine, field)
                 .or_else(|| Text::ext(node, &Ns::Camunda, field));
             if let Some(text) = text {
-                let name = if field == "formKey" { "form" } else { field };
+                let name = if ["formKey", "formRef"].contains(&field) { "form" } else { field };
                 fields.push((Name::from(name), self.compiler.text(text)));
             }
         }

@@ -110,13 +110,6 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    pub(super) fn event_gateway(&self, node: Node<'a>, _place: NodeId) -> Element {
-        if !is_true(node, "instantiate", false) {
-            return Element::EventBased;
-        }
-        Element::Pass
-    }
-
     /// The events that an instance waits for, once one behind a parallel gateway has started it.
     fn started_with(&self, flow: &Flow) -> Vec<NodeId> {
         if self.sources[index(flow.from)].attr("eventGatewayType") != Some("Parallel") {
@@ -164,4 +157,9 @@ fn links<'a>(container: Node<'a>, kind: &'static str) -> impl Iterator<Item = (N
         let link = event.child("linkEventDefinition")?;
         Some((event, link.attr("name")?))
     })
+}
+
+/// An event-based gateway; one that instantiates gives way to the events behind it.
+pub(super) fn event_gateway(node: Node<'_>) -> Element {
+    if is_true(node, "instantiate", false) { Element::Pass } else { Element::EventBased }
 }

@@ -216,7 +216,7 @@ impl<'a> Lowering<'a> {
             "exclusiveGateway" => Element::Exclusive,
             "parallelGateway" | "inclusiveGateway" => self.forking_gateway(node),
             "complexGateway" => self.complex_gateway(node),
-            "eventBasedGateway" => self.event_gateway(node, place),
+            "eventBasedGateway" => flow::event_gateway(node),
             // Choreographies; nothing of them is ever reached from a process.
             _ => Element::Pass,
         }
@@ -230,6 +230,7 @@ impl<'a> Lowering<'a> {
         plan.policy = settings.policy;
         plan.status = settings.status;
         plan.steps_max = settings.steps_max;
+        plan.version_tag = settings.version_tag;
         plan.keys = keys;
         Lowered { plan, nodes: self.sources, flows: self.flow_sources }
     }

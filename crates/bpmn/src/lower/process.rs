@@ -16,6 +16,7 @@ pub(super) struct Settings {
     pub(super) policy: Policy,
     pub(super) status: Vec<(Name, Option<Program>)>,
     pub(super) steps_max: Option<u64>,
+    pub(super) version_tag: Option<Name>,
 }
 
 impl<'a> Lowering<'a> {
@@ -24,6 +25,7 @@ impl<'a> Lowering<'a> {
             policy: self.policy(process),
             status: self.status(process),
             steps_max: self.steps_max(process),
+            version_tag: version_tag(process),
         }
     }
 
@@ -86,4 +88,13 @@ impl<'a> Lowering<'a> {
         }
         parsed
     }
+}
+
+/// What people call this version; calls can be bound to it.
+fn version_tag(process: Node<'_>) -> Option<Name> {
+    let tag = process
+        .ext(&Ns::Travertine, "versionTag")
+        .or_else(|| process.ext(&Ns::Camunda, "versionTag"))
+        .or_else(|| process.extensions(&Ns::Zeebe, "versionTag").next()?.attr("value"));
+    tag.map(str::trim).filter(|it| !it.is_empty()).map(Name::from)
 }

@@ -152,3 +152,32 @@ fn a_cron_expression_that_cannot_be_is_refused_with_the_reason() {
     );
     assert_eq!(errors(&around(&cycle("0 0 0 30 2 ?"))), ["TV0512"], "it never fires");
 }
+
+#[test]
+fn the_tag_of_a_version_is_kept_with_its_plan() {
+    let plain = around("<userTask id='n'/>");
+    assert_eq!(plan(&plain).version_tag, None);
+    let native = plain.replace("<process ", "<process tv:versionTag='v1' ");
+    let seven = camunda7(&plain.replace("<process ", "<process camunda:versionTag='v1' "));
+    let eight = camunda8(&plain.replace(
+        "<startEvent",
+        "<extensionElements><zeebe:versionTag value='v1'/></extensionElements><startEvent",
+    ));
+    for text in [native, seven, eight] {
+        assert_eq!(plan(&text).version_tag.as_deref(), Some("v1"));
+        assert!(report(&text).diagnostics.is_empty());
+    }
+}
+
+#[test]
+fn a_call_bound_to_a_tag_names_it() {
+    let call = |tag: &str| {
+        camunda8(&around(&format!(
+            "<callActivity id='n'><extensionElements><zeebe:calledElement processId='q' \
+             bindingType='versionTag' {tag}/></extensionElements></callActivity>"
+        )))
+    };
+    let Element::Call(bound) = element(&call("versionTag='v1'")) else { panic!() };
+    assert_eq!(bound.binding.as_deref(), Some("v1"));
+    assert_eq!(errors(&call("")), ["TV0719"]);
+}

@@ -139,7 +139,7 @@ fn does_something(text: &str, definition: &str) -> bool {
 const CAMUNDA7: &str = "
 <error id='er' errorCode='E' camunda:errorMessage='no'/><escalation id='es' escalationCode='S'/>
 <signal id='si'/>
-<process id='p' isExecutable='true'>
+<process id='p' isExecutable='true' camunda:versionTag='v'>
   <serviceTask id='a' camunda:type='external' camunda:topic='t'><extensionElements>
     <camunda:inputOutput>
       <camunda:inputParameter name='i'><camunda:list><camunda:value>1</camunda:value>
@@ -152,6 +152,7 @@ const CAMUNDA7: &str = "
   <serviceTask id='b' camunda:expression='${1}' camunda:resultVariable='r'/>
   <serviceTask id='c' camunda:class='x.Y'/>
   <serviceTask id='d' camunda:delegateExpression='${x}'/>
+  <userTask id='d2' camunda:formRef='f'/>
   <businessRuleTask id='e' camunda:decisionRef='d' camunda:mapDecisionResult='resultList'/>
   <userTask id='f' camunda:assignee='a' camunda:candidateUsers='b' camunda:candidateGroups='c'
     camunda:dueDate='d' camunda:followUpDate='e' camunda:priority='1' camunda:formKey='f'>
@@ -178,7 +179,8 @@ const CAMUNDA7: &str = "
 const CAMUNDA8: &str = "
 <message id='m'><extensionElements><zeebe:subscription correlationKey='=k'/></extensionElements>
 </message>
-<process id='p' isExecutable='true'>
+<process id='p' isExecutable='true'><extensionElements><zeebe:versionTag value='v'/>
+  </extensionElements>
   <serviceTask id='a'><extensionElements><zeebe:taskDefinition type='t' retries='3'/>
     <zeebe:taskHeaders><zeebe:header key='k' value='v'/></zeebe:taskHeaders>
     <zeebe:ioMapping><zeebe:input source='=x' target='y'/><zeebe:output source='=y' target='x'/>

@@ -33,6 +33,8 @@ pub struct Plan {
     pub nodes: Vec<Node>,
     /// The flows between them.
     pub flows: Vec<Flow>,
+    /// What people call this version.
+    pub version_tag: Option<Name>,
     /// The choices that dialects make differently.
     pub policy: Policy,
     /// The status attributes every token carries, with their first values.
@@ -476,6 +478,7 @@ impl Plan {
         Self {
             nodes,
             flows,
+            version_tag: None,
             policy: Policy::NATIVE,
             status: Vec::new(),
             keys: Vec::new(),

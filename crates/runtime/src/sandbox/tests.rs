@@ -343,6 +343,26 @@ fn a_cron_expression_starts_an_instance_each_time() {
 }
 
 #[test]
+fn a_call_bound_to_a_tag_calls_that_version() {
+    let tagged = |tag: &str, task: &'static str| {
+        let (id, mut plan) = chain("child", vec![begin(), user(task)]);
+        Arc::make_mut(&mut plan).version_tag = Some(tag.into());
+        (id, plan)
+    };
+    let bound = Element::Call(Call {
+        definition: text("child"),
+        binding: Some("v1".into()),
+        all_in: true,
+        all_out: true,
+    });
+    let mut sandbox = world(&[tagged("v1", "old")]);
+    sandbox.deploy(&[tagged("v2", "new")]).unwrap();
+    sandbox.deploy(&[chain("parent", vec![begin(), ("call", bound)])]).unwrap();
+    sandbox.start(Start::of("parent")).unwrap();
+    assert!(waiting(&sandbox).iter().any(|it| it.ends_with(" old")), "{:?}", waiting(&sandbox));
+}
+
+#[test]
 fn a_new_version_takes_over_the_start_timer() {
     let soon = || begin_on(vec![on_timer(TimerKind::Duration, "PT1S")]);
     let mut sandbox = world(&[chain("p", vec![soon(), user("old")])]);
