@@ -37,7 +37,8 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
         schema::check(document, &known, &sink);
     }
     validate::validate(&known, &sink);
-    let cx = lower::Context { files: &known, options, sink: &sink };
+    let routes = lower::Routes::new(&known, &sink);
+    let cx = lower::Context { files: &known, options, sink: &sink, routes: &routes };
     let lowered = lower_all(cx, &known);
     let files_read = known.documents.iter();
     let elements =

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_expr::{Map, Name, Program, Value, time};
 use travertine_kernel::{
-    NodeId, Plan,
-    plan::{Element, Start, Trigger},
+    Assignments, NodeId, Plan,
+    plan::{Element, Start, TO, Trigger},
 };
 
 use crate::{Error, Message, Timestamp};
@@ -186,6 +186,20 @@ impl Definitions {
 }
 
 impl Definition {
+    /// What a message must say to be heard by a trigger of a start event, besides its name.
+    pub(crate) fn wanted(&self, trigger: &StartTrigger) -> Assignments {
+        let triggers = self.start(trigger.node).map_or(&[][..], |it| &it.triggers);
+        let Some(Trigger::Message(message)) = triggers.get(trigger.position) else {
+            return Vec::new();
+        };
+        // Other properties are about variables, and there are none yet.
+        let ends = message.correlation.iter().filter(|(name, _)| &**name == TO);
+        let values = ends.filter_map(|(name, ends)| {
+            Some((Name::clone(name), ends.value(&Map::new(), &self.plan.limits).ok()?))
+        });
+        values.collect()
+    }
+
     pub(crate) fn start(&self, node: NodeId) -> Option<&Start> {
         match &self.plan.node(node).element {
             Element::Start(start) => Some(start),

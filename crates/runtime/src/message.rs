@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use travertine_expr::{Name, Value};
+use travertine_kernel::plan::TO;
 use travertine_store::codec::record::{Held as HeldMessage, Subscription, SubscriptionKind};
 
 use crate::{Address, InstanceId};
@@ -26,12 +27,25 @@ pub enum Receipt {
     Known,
 }
 
-/// Whether two sides mean the same thing: every property that both define is equal.
-pub fn correlates(one: &[(Name, Value)], other: &[(Name, Value)]) -> bool {
-    one.iter().all(|(name, value)| {
-        let theirs = other.iter().find(|(it, _)| it == name).map(|(_, value)| value);
+/// Whether a receiver and a message mean the same thing: every property that both define is equal,
+/// and where message flows say who gets it, they lead to this receiver.
+pub fn correlates(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
+    let agrees = receiver.iter().filter(|(name, _)| &**name != TO).all(|(name, value)| {
+        let theirs = property(message, name);
         value.is_null() || theirs.is_none_or(|it| it.is_null() || it == value)
-    })
+    });
+    agrees && leads_to(receiver, message)
+}
+
+/// Whether a message goes to a receiver, by the flows that it is sent along.
+fn leads_to(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
+    let ends = |side| property(side, TO).and_then(Value::as_list);
+    let Some(to) = ends(message) else { return true };
+    ends(receiver).is_some_and(|it| it.iter().any(|end| to.contains(end)))
+}
+
+fn property<'a>(side: &'a [(Name, Value)], name: &str) -> Option<&'a Value> {
+    side.iter().find(|(it, _)| &**it == name).map(|(_, value)| value)
 }
 
 /// Those who wait for something of a name, in the order in which they began to.
@@ -109,7 +123,7 @@ impl Held {
         let numbers = self.by_name.get(name)?;
         numbers.iter().map(|it| &self.messages[it]).find(|it| {
             it.expires.is_none_or(|until| now < until)
-                && correlates(&it.message.correlation, correlation)
+                && correlates(correlation, &it.message.correlation)
         })
     }
 

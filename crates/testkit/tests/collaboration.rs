@@ -157,3 +157,74 @@ fn a_process_subscribes_by_what_it_knows() {
     assert_eq!(waiting(&world, ids[0]), ["c"]);
     assert_eq!(waiting(&world, ids[1]), ["u"]);
 }
+
+/// A shop that sends its order along these flows, and two banks that would take it.
+fn banks(flows: &str) -> Sandbox {
+    let bank = |id: &str| {
+        format!(
+            r#"<process id="{id}" isExecutable="true">
+                 <startEvent id="{id}-start"><messageEventDefinition messageRef="M"/></startEvent>
+                 <userTask id="{id}-pay"/> <endEvent id="{id}-end"/>
+                 <path>{id}-start {id}-pay {id}-end</path></process>"#
+        )
+    };
+    world(&format!(
+        r#"<message id="M" name="order"/>
+           <collaboration id="C"> <participant id="S" processRef="shop"/>
+             <participant id="A" processRef="a"/> <participant id="B" processRef="b"/>
+             <participant id="X"/> {flows} </collaboration>
+           <process id="shop" isExecutable="true"> <startEvent id="start"/>
+             <endEvent id="order"><messageEventDefinition messageRef="M"/></endEvent>
+             <path>start order</path></process> {} {}"#,
+        bank("a"),
+        bank("b")
+    ))
+}
+
+#[test]
+fn a_message_goes_where_its_flow_leads() {
+    let flow =
+        |to: &str| format!(r#"<messageFlow id="F-{to}" sourceRef="order" targetRef="{to}"/>"#);
+    let started = |flows: &str| {
+        let mut world = banks(flows);
+        start(&mut world, "shop", "{}");
+        let all = world.instances().map(|it| it.definition.id.to_string());
+        all.filter(|it| it != "shop").collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(started(""), "a", "any of them without a flow, the first here");
+    assert_eq!(started(&flow("b-start")), "b", "to an element");
+    assert_eq!(started(&flow("B")), "b", "to a participant");
+    assert_eq!(started(&flow("X")), "a", "who is not here restricts nothing");
+    assert_eq!(started(&flow("b-pay")), "b", "into a participant");
+}
+
+#[test]
+fn a_message_along_a_flow_waits_for_its_receiver_and_no_other_gets_it() {
+    let mut world = world(&format!(
+        r#"<message id="M" name="order"/>
+           <collaboration id="C"> <participant id="S" processRef="shop"/>
+             <participant id="P" processRef="p"/>
+             <messageFlow id="F" sourceRef="order" targetRef="second"/> </collaboration>
+           <process id="shop" isExecutable="true"> <sendTask id="order" messageRef="M"/></process>
+           <process id="p" isExecutable="true"> {} <userTask id="u"/> {} <userTask id="v"/>
+             <path>first u second v</path></process>
+           <process id="stranger" isExecutable="true"> {} </process>"#,
+        catch("first", "M"),
+        catch("second", "M"),
+        r#"<receiveTask id="third" messageRef="M"/>"#,
+    ));
+    let stranger = start(&mut world, "stranger", "{}");
+    let p = start(&mut world, "p", "{}");
+    start(&mut world, "shop", "{}");
+    assert_eq!(waiting(&world, p), ["first"]);
+    assert_eq!(waiting(&world, stranger), ["third"]);
+    // Who comes from outside may go anywhere.
+    send(&mut world, "order", "{}");
+    assert_eq!(waiting(&world, stranger), Vec::<String>::new());
+    send(&mut world, "order", "{}");
+    assert_eq!(waiting(&world, p), ["u"]);
+    let wait =
+        *world.instance(p).expect("it is there").state.waits.iter().next().expect("u waits").0;
+    world.complete(travertine_runtime::Address { instance: p, wait }, Vec::new()).unwrap();
+    assert_eq!(waiting(&world, p), ["v"], "what was held is for it");
+}

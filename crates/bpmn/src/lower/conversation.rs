@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
 }
 
 /// The name of a message, where it is no expression; its id where it has no name.
-fn message_name(message: Node<'_>) -> Option<&str> {
+pub(super) fn message_name(message: Node<'_>) -> Option<&str> {
     match message.attribute(&Ns::None, "name").filter(|it| !it.value.is_empty()) {
         Some(name) => {
             let text = Text::attribute(message, name);

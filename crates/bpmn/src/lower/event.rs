@@ -196,17 +196,20 @@ impl<'a> Lowering<'a> {
     ) -> Message {
         let mut message = self.message(reference, definition, event);
         self.subscribed(reference, event, &mut message);
+        self.receive(reference, event, &mut message);
+        message
+    }
+
+    /// A message that is sent.
+    pub(super) fn sent(&self, reference: &str, definition: Node<'a>, event: Node<'a>) -> Message {
+        let mut message = self.message(reference, definition, event);
+        self.route(reference, event, &mut message);
         message
     }
 
     /// A message that is waited for or sent. What `definition` and `event` say about correlation
     /// adds to what the message itself says.
-    pub(super) fn message(
-        &self,
-        reference: &str,
-        definition: Node<'a>,
-        event: Node<'a>,
-    ) -> Message {
+    fn message(&self, reference: &str, definition: Node<'a>, event: Node<'a>) -> Message {
         let target = self.cx.files.resolve_as(definition, reference, "message");
         let name = target.map_or_else(|| literal(reference), |it| self.event_name(it));
         let mut correlation = Vec::new();

@@ -19,6 +19,7 @@ mod flow;
 mod listener;
 mod process;
 mod repeat;
+mod route;
 mod task;
 mod throw;
 mod timer;
@@ -30,6 +31,7 @@ use std::{
 
 pub use camunda8::CORRELATION_KEY;
 pub(crate) use data::{feeds_loop, is_invented};
+pub(crate) use route::Routes;
 use travertine_expr::Name;
 use travertine_kernel::plan::{self, Container, Element, Flow, NodeId, Plan};
 
@@ -49,6 +51,7 @@ pub(crate) struct Context<'a> {
     pub(crate) files: &'a Files<'a>,
     pub(crate) options: &'a Options,
     pub(crate) sink: &'a Sink,
+    pub(crate) routes: &'a Routes<'a>,
 }
 
 /// A plan, and where everything in it came from.

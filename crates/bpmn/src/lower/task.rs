@@ -102,7 +102,7 @@ impl<'a> Lowering<'a> {
     fn messages(&self, node: Node<'a>) -> Vec<Message> {
         let read = |reference: &str| match node.name() {
             "receiveTask" => self.awaited(reference, node, node),
-            _ => self.message(reference, node, node),
+            _ => self.sent(reference, node, node),
         };
         let several: Vec<_> = node
             .extensions(&Ns::Travertine, "message")

@@ -31,7 +31,7 @@ impl<'a> Lowering<'a> {
         match definition.name() {
             "messageEventDefinition" => {
                 let reference = definition.attr("messageRef").unwrap_or_default();
-                let messages = vec![self.message(reference, definition, event)];
+                let messages = vec![self.sent(reference, definition, event)];
                 Some(Throw::Message(Send { messages, payload: payload() }))
             }
             "signalEventDefinition" => {

@@ -85,24 +85,26 @@ fn role(role: Node<'_>, sink: &Sink) {
     }
 }
 
-/// Messages find each other by name, so both ends of a flow must mean the same.
+/// Messages find each other by name, so both ends of a flow, and the flow itself, must mean the same.
 fn message_flow<'a>(flow: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let named = |at: Node<'a>, reference: &str| {
+        let message = files.resolve_as(at, reference, "message")?;
+        message.attr("name").or_else(|| message.id())
+    };
     let end = |name| {
         let node = files.resolve(flow, flow.attr(name)?)?;
         let definition = node.child("messageEventDefinition").unwrap_or(node);
-        let message = files.resolve_as(node, definition.attr("messageRef")?, "message")?;
-        Some((node, message.attr("name").or_else(|| message.id())?))
+        Some((node.title(), named(node, definition.attr("messageRef")?)?))
     };
-    if let (Some((source, sent)), Some((target, awaited))) = (end("sourceRef"), end("targetRef"))
-        && sent != awaited
-    {
+    let own = flow.attr("messageRef").and_then(|it| Some((flow.title(), named(flow, it)?)));
+    let said: Vec<_> = [own, end("sourceRef"), end("targetRef")].into_iter().flatten().collect();
+    let Some((first, name)) = said.first() else { return };
+    if let Some((other, another)) = said.iter().find(|(_, it)| it != name) {
         let message = format!(
-            "{} leads message '{sent}' of {} to {}, which waits for '{awaited}'",
-            flow.title(),
-            source.title(),
-            target.title()
+            "{} is about two messages: '{name}' of {first}, and '{another}' of {other}",
+            flow.title()
         );
-        sink.warn("TV0816", flow, message, "let both refer to the same message");
+        sink.warn("TV0816", flow, message, "let all refer to the same message");
     }
 }
 

@@ -227,6 +227,10 @@ pub struct Message {
     pub correlation: Vec<(Name, Program)>,
 }
 
+/// The property of a message that says where message flows lead it. Unlike others it must be defined
+/// by a receiver of a message that has it, and the two lists must have something in common.
+pub const TO: &str = "@to";
+
 /// What a throw event makes happen.
 #[derive(Clone, Debug)]
 pub enum Throw {

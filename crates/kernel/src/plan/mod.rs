@@ -13,8 +13,8 @@ use travertine_expr::{Limits, Name, Program};
 
 pub use element::{
     AdHoc, Boundary, Call, Catch, Changes, Container, Count, Each, Element, EventSubProcess, Loop,
-    Merge, Message, OnEmpty, OutputItem, Payload, Repeat, Send, Start, Throw, TimerKind, Trigger,
-    When, Work, WorkKind,
+    Merge, Message, OnEmpty, OutputItem, Payload, Repeat, Send, Start, TO, Throw, TimerKind,
+    Trigger, When, Work, WorkKind,
 };
 
 /// A position in [`Plan::nodes`].

@@ -51,8 +51,7 @@ impl Shard {
             self.send(self.shard_of(to.0), Letter::Deliver { to, message, expires });
             return Receipt::Received(Address::new(to));
         }
-        let wanted = |on: &StartOn| matches!(on, StartOn::Message(name) if *name == message.name);
-        if let Some((start, ..)) = self.starts(|_, on| wanted(on)).into_iter().next() {
+        if let Some(start) = self.start_for(&message) {
             return self.trigger_start(start, message.variables);
         }
         if expires.is_some_and(|it| it <= now) {

@@ -10,7 +10,10 @@ use travertine_kernel::{Assignments, Command, NodeId, handle};
 use travertine_store::codec::record::{Created, Record, StartKey, StartTimer};
 
 use super::{Shard, alarm::Alarm, keeper, live::Live, turn::panic_text};
-use crate::{Definition, Definitions, Error, InstanceId, Receipt, StartOn, Timestamp};
+use crate::{
+    Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
+    correlates,
+};
 
 /// What to start, and how.
 #[derive(Clone, Debug)]
@@ -109,7 +112,9 @@ impl Shard {
                             self.set_start_timer(StartTimer { start, due: due_at, repeat });
                         }
                     }
-                    StartOn::Message(name) => self.take_held(name, start),
+                    StartOn::Message(name) => {
+                        self.take_held(name, &definition.wanted(trigger), start);
+                    }
                     StartOn::Signal(_) | StartOn::Condition(_) => {}
                 }
             }
@@ -117,9 +122,9 @@ impl Shard {
     }
 
     /// Messages that were held start what has just been deployed.
-    fn take_held(&mut self, name: &Name, start: StartKey) {
+    fn take_held(&mut self, name: &Name, wanted: &Assignments, start: StartKey) {
         let now = self.now.as_millis();
-        while let Some(number) = self.held.find(name, &[], now).map(|it| it.number) {
+        while let Some(number) = self.held.find(name, wanted, now).map(|it| it.number) {
             let Some(held) = self.let_go(number) else { return };
             self.write(&[Record::Gone { message: number }]);
             self.trigger_start(start, held.message.variables);
@@ -166,6 +171,18 @@ impl Shard {
                 .map(move |trigger| (key_of(it, trigger.node, trigger.position), Arc::clone(it)))
         });
         all.collect()
+    }
+
+    /// The first start event that hears a message.
+    pub(super) fn start_for(&self, message: &Message) -> Option<StartKey> {
+        self.definitions.latest().find_map(|it| {
+            let hears = |trigger: &&StartTrigger| {
+                matches!(&trigger.on, StartOn::Message(name) if *name == message.name)
+                    && correlates(&it.wanted(trigger), &message.correlation)
+            };
+            let trigger = it.starts.iter().find(hears)?;
+            Some(key_of(it, trigger.node, trigger.position))
+        })
     }
 
     /// Triggers every start event for which `happens`.

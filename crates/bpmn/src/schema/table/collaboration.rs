@@ -40,23 +40,24 @@ pub(super) const KINDS: &[Kind] = &[
             many("choreographyRef"),
             many("conversationLink"),
         ])
-        .note("each process runs on its own; messages find each other by name"),
+        .note("each process runs on its own; messages find each other by name, keys and message flows"),
     silent("globalConversation", "collaboration"),
-    silent("participant", "baseElement")
+    executed("participant", "baseElement")
         .attributes(&[may("name", Text), may("processRef", Ref(&["process"]))])
-        .children(&[many("interfaceRef"), many("endPointRef"), maybe("participantMultiplicity")]),
+        .children(&[many("interfaceRef"), many("endPointRef"), maybe("participantMultiplicity")])
+        .note("an end of message flows"),
     silent("participantMultiplicity", "baseElement")
         .attributes(&[may("minimum", Int(0)), may("maximum", Int(1))]),
     silent("interfaceRef", "").content(Content::Ref(&["interface"])),
     silent("endPointRef", "").content(Content::Ref(&["endPoint"])),
-    silent("messageFlow", "baseElement")
+    executed("messageFlow", "baseElement")
         .attributes(&[
             may("name", Text),
             must("sourceRef", Ref(&["participant", "activity", "anyEvent", "conversationNode"])),
             must("targetRef", Ref(&["participant", "activity", "anyEvent", "conversationNode"])),
             may("messageRef", Ref(&["message"])),
         ])
-        .note("checked against its ends; it does not restrict who gets a message"),
+        .note("a message that is sent along flows goes to their ends, where those are known, and nowhere else"),
     silent("participantAssociation", "baseElement")
         .children(&[one("innerParticipantRef"), one("outerParticipantRef")]),
     silent("innerParticipantRef", "").content(Content::Ref(&["participant"])),

@@ -30,10 +30,10 @@ pub fn groups() -> [(&'static str, &'static [Kind]); 6] {
     ]
 }
 
-/// Whether an element is about data or correlation, which models made for Camunda do not mean to do
-/// anything. A loop reads its lists there too, and its items are not among these.
+/// Whether an element is about data, correlation or message flows, which models made for Camunda do
+/// not mean to do anything. A loop reads its lists there too, and its items are not among these.
 pub(crate) fn is_native(name: &str) -> bool {
-    data::KINDS.iter().any(|it| it.name == name)
+    data::KINDS.iter().any(|it| it.name == name) || ["messageFlow", "participant"].contains(&name)
 }
 
 /// An element that does what the standard says.
