@@ -88,16 +88,6 @@ impl Definitions {
         self.versions.values().flatten()
     }
 
-    /// The number of the last deployment.
-    pub(crate) fn deployments(&self) -> u64 {
-        self.deployments
-    }
-
-    /// The greatest key that was ever used.
-    pub(crate) fn keys(&self) -> u64 {
-        self.keys
-    }
-
     /// Adds a version as a store knows it.
     pub(crate) fn insert(&mut self, definition: Definition) {
         let definition = Arc::new(definition);
@@ -107,17 +97,6 @@ impl Definitions {
         let versions = self.versions.entry(Name::clone(&definition.id)).or_default();
         versions.push(definition);
         versions.sort_by_key(|it| it.version);
-    }
-
-    /// Removes a version.
-    pub(crate) fn remove(&mut self, key: u64) {
-        let Some(definition) = self.by_key.remove(&key) else { return };
-        if let Some(versions) = self.versions.get_mut(&definition.id) {
-            versions.retain(|it| it.key != key);
-            if versions.is_empty() {
-                self.versions.remove(&definition.id);
-            }
-        }
     }
 
     /// The version of the definition that `binding` names, as `caller` sees it: a number, a tag, or

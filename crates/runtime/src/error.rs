@@ -46,6 +46,13 @@ pub enum Error {
     },
     /// The instance is not halted.
     NotHalted(InstanceId),
+    /// The instance cannot go on by the other version. Nothing has changed.
+    NotMigrated {
+        /// The instance.
+        instance: InstanceId,
+        /// Why not.
+        problems: Vec<String>,
+    },
     /// The job is not with any worker.
     NotLeased(Address),
     /// Someone else does the user task.
@@ -130,6 +137,9 @@ impl fmt::Display for Error {
                 write!(f, "instance {instance} is halted, resolve that first: {reason}")
             }
             Self::NotHalted(id) => write!(f, "instance {id} is not halted"),
+            Self::NotMigrated { instance, problems } => {
+                write!(f, "instance {instance} cannot be migrated: {}", problems.join("; "))
+            }
             Self::NotLeased(job) => write!(f, "no worker has job {job}"),
             Self::Claimed { task, by } => write!(f, "{by} does task {task}"),
             Self::Busy { reason } | Self::InUse { reason } => f.write_str(reason),

@@ -35,10 +35,6 @@ impl Address {
     pub(crate) fn new((instance, wait): (u64, u64)) -> Self {
         Self { instance: InstanceId(instance), wait: WaitId(wait) }
     }
-
-    pub(crate) fn pair(self) -> (u64, u64) {
-        (self.instance.0, self.wait.0)
-    }
 }
 
 impl fmt::Display for Address {

@@ -11,6 +11,7 @@
 
 mod board;
 mod definition;
+pub mod engine;
 mod error;
 mod id;
 mod message;
@@ -20,12 +21,13 @@ pub mod trace;
 
 pub use board::{Board, Offer};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};
+pub use engine::Engine;
 pub use error::Error;
 pub use id::{Address, InstanceId};
 pub use message::{Message, Receipt, correlates};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use shard::{
-    Activated, At, Begin, Checkpoint, Ended, Lease, Live, Recovered, Release, Sealed, Seen,
-    Settings, Shard, TaskChange, Trouble,
+    Activated, At, Begin, Checkpoint, Difference, Ended, Lease, Live, Recovered, Release, Sealed,
+    Seen, Settings, Shard, TaskChange, Trouble, Verified,
 };
 pub use travertine_expr::time::Timestamp;

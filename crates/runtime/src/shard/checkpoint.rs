@@ -5,7 +5,7 @@ use travertine_kernel::{
     Assignments, Ending, LayerId, Phase, ROOT, Role, State, TokenId, WaitFor, WaitId,
 };
 use travertine_store::{
-    Claim, Error as StoreError, Seq, Store,
+    Claim, Error as StoreError, Fold, Seq, Store,
     codec::record::{
         Noted, ShardState, StartKey, SubscriptionKind, encode_held, encode_shard, encode_snapshot,
         encode_subscription,
@@ -29,12 +29,22 @@ pub struct Checkpoint {
     pub state: Vec<u8>,
     /// The rows.
     pub changes: Vec<Change>,
+    /// Entries of the log that go once they are stored.
+    pub folds: Vec<Fold>,
 }
 
 impl Checkpoint {
     /// Stores it.
     pub fn store(&self, store: &dyn Store) -> Result<(), StoreError> {
-        store.checkpoint(&self.claim, self.upto, &self.state, &self.changes)
+        store.checkpoint(&self.claim, self.upto, &self.state, &self.changes)?;
+        // One by one, because one may have gone before a crash that the rows did not survive.
+        for fold in &self.folds {
+            match store.fold(&self.claim, std::slice::from_ref(fold)) {
+                Ok(()) | Err(StoreError::NoSuchEntry { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -90,7 +100,8 @@ impl Shard {
         if let Err(error) = encode_shard(&self.shard_state(), &mut state) {
             tracing::error!(%error, "the state of the shard cannot be stored");
         }
-        Some(Checkpoint { claim: self.claim, upto: self.seq, state, changes })
+        let folds = std::mem::take(&mut self.folds);
+        Some(Checkpoint { claim: self.claim, upto: self.seq, state, changes, folds })
     }
 
     /// A checkpoint is stored.
@@ -156,7 +167,7 @@ fn key(instance: u64, number: u64) -> Key {
     Key { instance, number, name: "".into() }
 }
 
-fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mut Vec<Change>) {
+pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mut Vec<Change>) {
     let touched = std::mem::take(&mut live.touched);
     let row = instance_row(live);
     if live.halted.is_some() {

@@ -290,7 +290,7 @@ impl Live {
                 }
                 Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } => {
                     self.touched.incidents.insert(*token);
-                    self.touched.tokens.entry(*token).or_insert(at);
+                    self.touched.tokens.insert(*token, at);
                 }
                 // These change nothing that has a row.
                 _ => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role};
+use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role, State};
 use travertine_store::{
     Entry,
     codec::record::{Folded, Record, decode_records, decode_snapshot},
@@ -48,7 +48,7 @@ impl Shard {
         self.lives.get(&id.0)
     }
 
-    fn load(&self, id: u64) -> Result<Live, Error> {
+    pub(super) fn load(&self, id: u64) -> Result<Live, Error> {
         let missing = Error::NoSuchInstance(InstanceId(id));
         let Some(row) = self.store.instance(id)? else { return Err(missing) };
         let mut live = match self.store.snapshot(id)? {
@@ -81,7 +81,7 @@ impl Shard {
     }
 
     /// An instance before its first entry.
-    fn unborn(&self, id: u64, row: &InstanceRow) -> Result<Live, Error> {
+    pub(super) fn unborn(&self, id: u64, row: &InstanceRow) -> Result<Live, Error> {
         let created = travertine_store::codec::record::Created {
             definition: row.definition_key,
             business_id: row.business_id.clone(),
@@ -209,6 +209,7 @@ fn unfolded(folded: &Folded) -> Vec<Event> {
         name,
         value,
     }));
+    events.push(Event::TokenGone { token: ROOT, state: State::Done });
     events.push(Event::Finished { ending: folded.ending.clone() });
     events
 }

@@ -20,6 +20,7 @@ mod operate;
 mod recover;
 mod start;
 mod turn;
+mod verify;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -40,6 +41,8 @@ pub use live::{Live, Trouble};
 pub use recover::Recovered;
 pub use start::{At, Begin};
 pub use travertine_store::codec::record::TaskChange;
+pub(crate) use turn::panic_text;
+pub use verify::{Difference, Verified};
 
 use crate::{
     Definitions, Error,
@@ -130,6 +133,8 @@ pub struct Shard {
     fault: Option<Error>,
     /// Changes of rows that belong to no instance.
     rows: Vec<travertine_store::view::Change>,
+    /// Entries of the log that go once these rows are stored.
+    folds: Vec<travertine_store::Fold>,
     seq: Seq,
     /// The entry up to which rows are stored.
     stored: Seq,

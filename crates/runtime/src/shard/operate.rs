@@ -1,17 +1,25 @@
 //! What operators ask of an instance.
 
-use travertine_kernel::{Assignments, Command, Ending, Phase, Rejection, TokenId, WaitFor, WaitId};
-use travertine_store::codec::record::Record;
+use std::sync::Arc;
+
+use travertine_kernel::{
+    Assignments, Command, Ending, Mapping, Phase, Rejection, TokenId, WaitFor, WaitId,
+};
+use travertine_store::{
+    Entry, Fold, Seq,
+    codec::record::{Created, Folded, Record, encode_records},
+    view::{Change, InstanceRow},
+};
 
 use super::{Ended, Release, Shard, Watcher, live::Live};
-use crate::{Address, Error, InstanceId};
+use crate::{Address, Definition, Error, InstanceId};
 
 impl Shard {
     /// An instance that can be told something.
     pub(super) fn ready(&mut self, id: u64) -> Result<&mut Live, Error> {
         let live = self.live(id)?;
         if live.has_ended() {
-            return Err(Rejection::NotRunning.into());
+            return Err(Rejection::Ended.into());
         }
         if live.suspended {
             return Err(Error::Suspended(live.id));
@@ -154,4 +162,75 @@ pub(super) fn ended(live: &Live) -> Option<Ended> {
     let variables = live.state.variables().into_iter().flatten();
     let variables = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
     Some(Ended { ending, variables })
+}
+
+impl Shard {
+    /// The definition with that key.
+    pub fn definition(&self, key: u64) -> Result<Arc<Definition>, Error> {
+        super::load::definition(&self.definitions, key)
+    }
+
+    /// The row of an instance, as it is now.
+    pub fn row(&mut self, instance: InstanceId) -> Result<InstanceRow, Error> {
+        self.live(instance.0).map(|it| super::checkpoint::instance_row(it))
+    }
+
+    /// Lets an instance go on by another version of its definition.
+    pub fn migrate(
+        &mut self,
+        instance: InstanceId,
+        to: u64,
+        mapping: &Mapping,
+    ) -> Result<(), Error> {
+        let id = instance.0;
+        let new = self.definition(to)?;
+        let now = self.now;
+        let live = self.live(id)?;
+        if live.has_ended() {
+            return Err(Rejection::Ended.into());
+        }
+        let old = Arc::clone(&live.definition);
+        let turn = travertine_kernel::migrate(&old.plan, &new.plan, &mut live.state, now, mapping)
+            .map_err(|problems| Error::NotMigrated {
+                instance,
+                problems: problems.iter().map(ToString::to_string).collect(),
+            })?;
+        live.definition = new;
+        self.happened(id, turn, None, vec![Record::Migrated { definition: to }], None);
+        Ok(())
+    }
+
+    /// Forgets an instance that has ended.
+    pub fn retire(&mut self, instance: InstanceId, last: Seq) -> Result<(), Error> {
+        self.lives.remove(&instance.0);
+        self.rows.push(Change::Remove(instance.0));
+        self.folds.push(Fold { last, entry: None });
+        // The rows must be written although no entry is.
+        self.checkpointed = 0;
+        Ok(())
+    }
+
+    /// Keeps of an instance that has ended only how it began and ended. Says whether there was more.
+    pub fn fold(&mut self, instance: InstanceId, last: Seq) -> Result<bool, Error> {
+        let chain = self.store.chain(self.id(), last, 0)?;
+        if chain.len() < 2 {
+            return Ok(false);
+        }
+        let live = self.live(instance.0)?;
+        let Some(ended) = ended(live) else { return Ok(false) };
+        let folded = Folded {
+            created: Created { definition: live.definition.key, ..live.created.clone() },
+            started: live.state.started.map_or(live.at, |it| it.as_millis()),
+            ending: ended.ending,
+            variables: ended.variables,
+        };
+        let at = live.at;
+        let mut body = Vec::new();
+        encode_records(&vec![Record::Folded(Box::new(folded))], &mut body)
+            .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
+        let entry = Entry { seq: last, instance: instance.0, previous: 0, at, body };
+        self.lives.remove(&instance.0);
+        self.store.fold(&self.claim, &[Fold { last, entry: Some(entry) }])?;
+        Ok(true)
+    }
 }

@@ -98,6 +98,7 @@ impl Shard {
             ended: VecDeque::new(),
             fault: None,
             rows: Vec::new(),
+            folds: Vec::new(),
             seq: upto,
             stored: upto,
             checkpointed: upto,

@@ -350,7 +350,7 @@ fn retried(event: &Event) -> Option<WaitId> {
     if let Event::RetriesSet { wait, retries: 1.. } = event { Some(*wait) } else { None }
 }
 
-pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no reason".into())
 }

@@ -1,0 +1,243 @@
+//! Files become definitions.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use travertine_bpmn::{Diagnostic, Severity};
+use travertine_dmn::Decisions;
+use travertine_expr::Name;
+use travertine_store::{
+    Deployed, Deployment as Stored, Error as StoreError, Resource, Store,
+    view::{Filter, Query, Table},
+};
+
+use super::{Engine, threads::Input};
+use crate::{Definition, Definitions, Error, Timestamp, definition::start_triggers};
+
+/// A file to deploy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name; `.dmn` for decisions, anything else for processes.
+    pub name: String,
+    /// What is in it.
+    pub body: Vec<u8>,
+}
+
+/// What came of deploying files together.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    /// Its number; `None` where all of it was deployed before.
+    pub number: Option<u64>,
+    /// What the files define, as it is deployed now.
+    pub definitions: Vec<Arc<Definition>>,
+    /// What there is to say about the files.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// How often deploying is tried when others deploy at the same time.
+const TRIES: usize = 10;
+
+impl Engine {
+    /// Deploys files together: all of them, or none. What has not changed since it was last deployed
+    /// keeps its version.
+    pub fn deploy(&self, files: Vec<File>) -> Result<Deployment, Error> {
+        let inner = &self.inner;
+        let _one_at_a_time =
+            inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for _ in 0..TRIES {
+            match self.try_deploy(&files) {
+                Err(Error::Store(StoreError::Conflict { .. })) => self.reload()?,
+                other => return other,
+            }
+        }
+        Err(Error::Busy { reason: "others deploy the same definitions; try again".to_owned() })
+    }
+
+    fn try_deploy(&self, files: &[File]) -> Result<Deployment, Error> {
+        let common = &self.inner.common;
+        let now = common.clock.now();
+        let before = common.store.deployments(0)?;
+        let known = decisions_of(&before);
+        let report = read(files, &known, now);
+        if report.is_rejected() {
+            let errors = report.diagnostics.iter().filter(|it| it.severity == Severity::Error);
+            return Err(Error::Refused { diagnostics: errors.map(ToString::to_string).collect() });
+        }
+        let definitions = self.definitions();
+        let mut unchanged = Vec::new();
+        let mut added = Vec::new();
+        let number = before.iter().map(|it| it.number).max().unwrap_or(0) + 1;
+        let used = before.iter().flat_map(|it| &it.definitions);
+        let mut key = used.clone().map(|it| it.key).max().unwrap_or(0);
+        let decisions_changed = files
+            .iter()
+            .filter(|it| is_decision(&it.name))
+            .any(|it| known.get(it.name.as_str()) != Some(&it.body.as_slice()));
+        for process in report.processes.iter().filter(|it| it.executable) {
+            let id = Name::from(process.id.as_str());
+            let body = files.iter().find(|it| it.name == process.file).map(|it| &it.body);
+            let latest = definitions.find(&id);
+            let same = latest.filter(|it| !decisions_changed && source(&before, it.key) == body);
+            if let Some(same) = same {
+                unchanged.push(Arc::clone(same));
+                continue;
+            }
+            key += 1;
+            let versions = used.clone().filter(|it| it.id == id).map(|it| it.version);
+            let resource = files.iter().position(|it| it.name == process.file).unwrap_or(0);
+            added.push(Deployed {
+                key,
+                id: Name::clone(&id),
+                version: versions.max().unwrap_or(0) + 1,
+                tag: None,
+                resource: u32::try_from(resource).expect("there are fewer than 2^32 files"),
+                removed: false,
+            });
+            // It must be possible to tell when it starts.
+            start_triggers(&id, &process.plan, now)?;
+        }
+        if added.is_empty() && !decisions_changed {
+            let diagnostics = report.diagnostics;
+            return Ok(Deployment { number: None, definitions: unchanged, diagnostics });
+        }
+        let keys: Vec<u64> = added.iter().map(|it| it.key).collect();
+        let resources =
+            files.iter().map(|it| Resource { name: it.name.clone(), body: it.body.clone() });
+        common.store.deploy(&Stored {
+            number,
+            at: now.as_millis(),
+            resources: resources.collect(),
+            definitions: added,
+        })?;
+        self.reload()?;
+        let definitions = self.definitions();
+        let fresh = keys.iter().filter_map(|it| definitions.get(*it)).map(Arc::clone);
+        let all = unchanged.into_iter().chain(fresh).collect();
+        Ok(Deployment { number: Some(number), definitions: all, diagnostics: report.diagnostics })
+    }
+
+    /// Takes over what the store has.
+    fn reload(&self) -> Result<(), Error> {
+        let fresh = Arc::new(load(&*self.inner.common.store)?);
+        let mut definitions =
+            self.inner.definitions.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *definitions = Arc::clone(&fresh);
+        drop(definitions);
+        for queue in &self.inner.common.queues {
+            queue.tell(Input::Adopt(Arc::clone(&fresh)));
+        }
+        Ok(())
+    }
+
+    /// Removes a version of a definition that no instance needs, running or ended.
+    pub fn undeploy(&self, id: &str, version: u32) -> Result<(), Error> {
+        let _one_at_a_time =
+            self.inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let definitions = self.definitions();
+        let Some(definition) = definitions.versions(id).iter().find(|it| it.version == version)
+        else {
+            return Err(Error::no_such_definition(&format!("{id} version {version}")));
+        };
+        self.flush_now()?;
+        let users = self.inner.common.store.query(&Query {
+            table: Table::Instances,
+            filters: vec![Filter::Definition(id.into()), Filter::Version(version)],
+            descending: false,
+            after: None,
+            limit: 1,
+        })?;
+        if !users.rows.is_empty() {
+            let reason = format!("version {version} of {id} still has instances");
+            return Err(Error::InUse { reason });
+        }
+        self.inner.common.store.undeploy(&[definition.key])?;
+        self.reload()
+    }
+}
+
+/// Everything that a store has deployed.
+pub(super) fn load(store: &dyn Store) -> Result<Definitions, Error> {
+    let mut definitions = Definitions::default();
+    let mut decisions: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for deployment in store.deployments(0)? {
+        for file in deployment.resources.iter().filter(|it| is_decision(&it.name)) {
+            decisions.insert(file.name.clone(), file.body.clone());
+        }
+        let wanted: Vec<&Deployed> =
+            deployment.definitions.iter().filter(|it| !it.removed).collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let files: Vec<File> = deployment
+            .resources
+            .iter()
+            .map(|it| File { name: it.name.clone(), body: it.body.clone() })
+            .collect();
+        let known: BTreeMap<&str, &[u8]> =
+            decisions.iter().map(|(name, body)| (name.as_str(), body.as_slice())).collect();
+        let at = Timestamp::from_millis(deployment.at);
+        let report = read(&files, &known, at);
+        for deployed in wanted {
+            let Some(process) = report.processes.iter().find(|it| *it.id == *deployed.id) else {
+                return Err(Error::Refused {
+                    diagnostics: report
+                        .diagnostics
+                        .iter()
+                        .filter(|it| it.severity == Severity::Error)
+                        .map(|it| format!("deployment {}: {it}", deployment.number))
+                        .collect(),
+                });
+            };
+            definitions.insert(Definition {
+                key: deployed.key,
+                id: Name::clone(&deployed.id),
+                tag: deployed.tag.clone(),
+                version: deployed.version,
+                deployment: deployment.number,
+                plan: Arc::clone(&process.plan),
+                starts: start_triggers(&deployed.id, &process.plan, at)?,
+            });
+        }
+    }
+    Ok(definitions)
+}
+
+/// The latest decisions that were deployed, by the name of their file.
+fn decisions_of(before: &[Stored]) -> BTreeMap<&str, &[u8]> {
+    let files = before.iter().flat_map(|it| &it.resources).filter(|it| is_decision(&it.name));
+    files.map(|it| (it.name.as_str(), it.body.as_slice())).collect()
+}
+
+/// The file that a definition was deployed with.
+fn source(before: &[Stored], key: u64) -> Option<&Vec<u8>> {
+    before.iter().find_map(|deployment| {
+        let definition = deployment.definitions.iter().find(|it| it.key == key && !it.removed)?;
+        deployment.resources.get(definition.resource as usize).map(|it| &it.body)
+    })
+}
+
+fn is_decision(name: &str) -> bool {
+    std::path::Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("dmn"))
+}
+
+/// Reads files as processes, with the decisions among them and those that were there before.
+fn read(files: &[File], known: &BTreeMap<&str, &[u8]>, now: Timestamp) -> travertine_bpmn::Report {
+    let all = files.iter().map(|it| (it.name.as_str(), it.body.as_slice()));
+    let (given, processes): (Vec<_>, Vec<_>) = all.partition(|(name, _)| is_decision(name));
+    let mut decisions: BTreeMap<&str, &[u8]> = known.clone();
+    decisions.extend(given);
+    let decisions: Vec<(&str, &[u8])> = decisions.into_iter().collect();
+    let mut options = travertine_bpmn::Options { now, ..travertine_bpmn::Options::default() };
+    if decisions.is_empty() {
+        return travertine_bpmn::read(&processes, &options);
+    }
+    let decided = travertine_dmn::read(&decisions);
+    let rejected = decided.is_rejected();
+    let models = decided.definitions.into_iter().map(Arc::new).collect();
+    options.languages = options.languages.with(Arc::new(Decisions::new(models)));
+    let mut report = travertine_bpmn::read(&processes, &options);
+    report.diagnostics.splice(0..0, decided.diagnostics);
+    if rejected {
+        report.processes.clear();
+    }
+    report
+}

@@ -1,0 +1,88 @@
+//! What has happened to an instance, from its log.
+
+use std::sync::Arc;
+
+use travertine_kernel::{Instance, apply};
+use travertine_store::{
+    Seq, ShardId, Store,
+    codec::record::{Record, decode_records},
+};
+
+use super::Engine;
+use crate::{Definition, Definitions, Error, InstanceId, Timestamp};
+
+/// What has happened to an instance.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// The instance.
+    pub instance: InstanceId,
+    /// What it runs, or ran at the end.
+    pub definition: Arc<Definition>,
+    /// What has happened, oldest first.
+    pub steps: Vec<Step>,
+}
+
+/// What became true of an instance at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its place in the log.
+    pub seq: Seq,
+    /// When.
+    pub at: Timestamp,
+    /// The key of what the instance ran then.
+    pub definition: u64,
+    /// What.
+    pub records: Vec<Record>,
+}
+
+impl Engine {
+    /// What has happened to an instance. Of one that ended long ago only the end is known.
+    pub fn history(&self, instance: InstanceId) -> Result<History, Error> {
+        self.flush_now()?;
+        history(&**self.store(), &self.definitions(), instance)
+    }
+}
+
+pub(super) fn history(
+    store: &dyn Store,
+    definitions: &Definitions,
+    instance: InstanceId,
+) -> Result<History, Error> {
+    let row = store.instance(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
+    let shard = ShardId::of(instance.0, store.shards());
+    let mut steps = Vec::new();
+    let mut key = row.definition_key;
+    for entry in store.chain(shard, row.last, 0)? {
+        let records = decode_records(&entry.body)
+            .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
+        for record in &records {
+            if let Record::Created(created) = record {
+                key = created.definition;
+            } else if let Record::Migrated { definition } = record {
+                key = *definition;
+            }
+        }
+        let at = Timestamp::from_millis(entry.at);
+        steps.push(Step { seq: entry.seq, at, definition: key, records });
+    }
+    let definition = definitions
+        .get(row.definition_key)
+        .map(Arc::clone)
+        .ok_or_else(|| Error::no_such_definition(&row.definition))?;
+    Ok(History { instance, definition, steps })
+}
+
+impl History {
+    /// The instance as it was after the entry `seq`, or after the last one before it.
+    pub fn state_at(&self, seq: Seq) -> Instance {
+        let mut state = Instance::default();
+        for step in self.steps.iter().take_while(|it| it.seq <= seq) {
+            for record in &step.records {
+                if let Record::Happened(events) = record {
+                    events.iter().for_each(|it| apply(&mut state, it));
+                }
+            }
+        }
+        state
+    }
+}

@@ -1,0 +1,448 @@
+//! The engine: shards on threads, with a store behind them.
+//!
+//! Every call asks a shard for something and answers when that is durable. Answers are futures that
+//! any executor can wait for; [`Pending::wait`] waits for them without one.
+
+mod clock;
+mod deploy;
+mod history;
+mod metrics;
+mod operate;
+mod query;
+mod queue;
+mod retention;
+mod threads;
+mod verify;
+mod worker;
+
+use std::{
+    fmt,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    task::{Context, Poll},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::oneshot;
+use travertine_store::{MemoryStore, ShardId, SqliteStore, Store, sqlite};
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use deploy::{Deployment, File};
+pub use history::{History, Step};
+pub use metrics::Metrics;
+pub use operate::{Starting, Target};
+pub use query::Look;
+pub use retention::{Retention, Swept};
+pub use threads::Pace;
+pub use verify::{Difference, Verified};
+pub use worker::{Job, Outcome, Worker, Workers};
+
+use crate::{Board, Definitions, Error, InstanceId, Recovered, Settings, Shard};
+use metrics::add;
+use queue::{Queue, Refused};
+use threads::{Common, Input};
+
+/// How an engine is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many shards a new store gets. One that is there keeps its own.
+    pub shards: u16,
+    /// Whether to make a store where there is none.
+    pub create: bool,
+    /// How the shards behave.
+    pub settings: Settings,
+    /// When views are brought up to date.
+    pub pace: Pace,
+    /// How many requests may wait at a shard before more are refused.
+    pub requests_max: usize,
+    /// How long what has ended is kept.
+    pub retention: Retention,
+    /// Where the time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Who is told how far reading the store is.
+    pub progress: Option<Progress>,
+}
+
+/// Who is told how far reading the store is: the shard, entries read, entries in all.
+#[derive(Clone)]
+pub struct Progress(pub Arc<dyn Fn(ShardId, u64, u64) + Send + Sync>);
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Progress")
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        // A shard keeps a core busy and its writer half of another.
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let shards = u16::try_from(cores / 4).unwrap_or(16).clamp(1, 16);
+        Self {
+            shards,
+            create: true,
+            settings: Settings::default(),
+            pace: Pace::default(),
+            requests_max: 100_000,
+            retention: Retention::default(),
+            clock: Arc::new(SystemClock),
+            progress: None,
+        }
+    }
+}
+
+/// A durable workflow engine. Clones are the same engine.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    common: Arc<Common>,
+    definitions: RwLock<Arc<Definitions>>,
+    /// Held while something is deployed.
+    deploying: Mutex<()>,
+    next: AtomicU64,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    retention: Retention,
+    recovered: Opened,
+}
+
+/// What was found when an engine was opened.
+#[derive(Clone, Debug, Default)]
+pub struct Opened {
+    /// Shard by shard.
+    pub shards: Vec<Recovered>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// An answer that has not come yet.
+#[derive(Debug)]
+pub struct Pending<T>(State<T>);
+
+#[derive(Debug)]
+enum State<T> {
+    Waits(oneshot::Receiver<Result<T, Error>>, Arc<Common>),
+    Refused(Option<Error>),
+}
+
+impl<T> Pending<T> {
+    /// Waits for it, on a thread that may be blocked.
+    pub fn wait(self) -> Result<T, Error> {
+        match self.0 {
+            State::Waits(receiver, common) => {
+                receiver.blocking_recv().unwrap_or_else(|_| Err(gone(&common)))
+            }
+            State::Refused(error) => Err(error.unwrap_or_else(closed)),
+        }
+    }
+}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            State::Waits(receiver, common) => {
+                Pin::new(receiver).poll(cx).map(|it| it.unwrap_or_else(|_| Err(gone(common))))
+            }
+            State::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(closed))),
+        }
+    }
+}
+
+impl<T> Unpin for Pending<T> {}
+
+/// Why an answer never came.
+fn gone(common: &Common) -> Error {
+    common.fault.get().cloned().map_or_else(closed, |error| Error::Closed {
+        reason: format!("whether it was done is not known: {error}"),
+    })
+}
+
+fn closed() -> Error {
+    Error::Closed { reason: "it was shut down".to_owned() }
+}
+
+impl Engine {
+    /// Opens the store in a directory, or makes one there, and goes on with what it has.
+    pub fn open(dir: impl Into<std::path::PathBuf>) -> Result<Self, Error> {
+        Self::open_with(dir, Options::default())
+    }
+
+    /// The same, with options.
+    pub fn open_with(dir: impl Into<std::path::PathBuf>, options: Options) -> Result<Self, Error> {
+        let store_options = sqlite::Options {
+            shards: options.shards,
+            create: options.create,
+            ..sqlite::Options::default()
+        };
+        let store = SqliteStore::open(dir, &store_options)?;
+        Self::on(Arc::new(store), options)
+    }
+
+    /// An engine that keeps everything in memory, for trying out and for tests.
+    pub fn in_memory(options: Options) -> Result<Self, Error> {
+        Self::on(Arc::new(MemoryStore::new(options.shards)), options)
+    }
+
+    /// An engine on any store.
+    pub fn on(store: Arc<dyn Store>, options: Options) -> Result<Self, Error> {
+        let began = Instant::now();
+        let definitions = Arc::new(deploy::load(&*store)?);
+        let board = Arc::new(Board::default());
+        let count = usize::from(store.shards());
+        let common = Arc::new(Common {
+            store: Arc::clone(&store),
+            board: Arc::clone(&board),
+            clock: Arc::clone(&options.clock),
+            counters: metrics::Counters::default(),
+            queues: (0..count).map(|_| Queue::new(options.requests_max)).collect(),
+            pace: options.pace.clone(),
+            fault: OnceLock::new(),
+        });
+        let owner = format!("process {}", std::process::id());
+        let mut shards = Vec::new();
+        let mut found = Vec::new();
+        for id in (0..store.shards()).map(ShardId) {
+            let mut told = |done: u64, total: u64| {
+                if let Some(progress) = &options.progress {
+                    (progress.0)(id, done, total);
+                }
+            };
+            let (shard, recovered, mails) = Shard::recover(
+                Arc::clone(&store),
+                id,
+                &owner,
+                Arc::clone(&definitions),
+                Arc::clone(&board),
+                options.settings.clone(),
+                options.clock.now(),
+                &mut told,
+            )?;
+            for mail in mails {
+                common.queues[usize::from(id.0)].tell(Input::Mail(mail));
+            }
+            shards.push(shard);
+            found.push(recovered);
+        }
+        let recovered = Opened { shards: found, took: began.elapsed() };
+        let threads = start_threads(&common, shards)?;
+        tracing::info!(took = ?recovered.took, shards = count, "the engine is open");
+        Ok(Self {
+            inner: Arc::new(Inner {
+                common,
+                definitions: RwLock::new(definitions),
+                deploying: Mutex::new(()),
+                next: AtomicU64::new(0),
+                threads: Mutex::new(threads),
+                retention: options.retention,
+                recovered,
+            }),
+        })
+    }
+
+    /// What was found when it was opened.
+    pub fn opened(&self) -> &Opened {
+        &self.inner.recovered
+    }
+
+    /// What is deployed.
+    pub fn definitions(&self) -> Arc<Definitions> {
+        Arc::clone(&self.inner.definitions.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What it has counted since it was opened.
+    pub fn metrics(&self) -> Metrics {
+        let common = &self.inner.common;
+        let waiting = common.queues.iter().map(|it| it.len() as u64).sum();
+        let jobs = common.board.counts().iter().map(|(_, count)| *count as u64).sum();
+        Metrics { waiting, jobs, ..common.counters.read() }
+    }
+
+    /// Why it takes no more, if it does not.
+    pub fn fault(&self) -> Option<Error> {
+        self.inner.common.fault.get().cloned()
+    }
+
+    /// The store it runs on.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.common.store
+    }
+
+    /// The time, as the engine sees it.
+    pub fn now(&self) -> crate::Timestamp {
+        self.inner.common.clock.now()
+    }
+
+    /// Has shards look at the clock, after one that does not go by itself was set.
+    pub fn wake(&self) {
+        self.inner.common.queues.iter().for_each(|it| it.tell(Input::Wake));
+    }
+
+    /// Does everything that was asked, brings the views up to date and closes the store. Clones of the
+    /// engine can do no more after that.
+    pub fn shutdown(self) -> Result<(), Error> {
+        self.inner.stop();
+        self.fault().map_or(Ok(()), Err)
+    }
+
+    /// Asks a shard.
+    fn ask<T: Send + 'static>(
+        &self,
+        shard: ShardId,
+        act: impl FnOnce(&mut Shard) -> Result<T, Error> + Send + 'static,
+    ) -> Pending<T> {
+        self.ask_later(shard, move |shard, sender| {
+            shard.ask(act, move |answer| {
+                // Whoever asked may not wait any more.
+                let _: Result<(), Result<T, Error>> = sender.send(answer);
+            });
+        })
+    }
+
+    /// Asks a shard for something that it may answer later.
+    fn ask_later<T: Send + 'static>(
+        &self,
+        shard: ShardId,
+        act: impl FnOnce(&mut Shard, oneshot::Sender<Result<T, Error>>) + Send + 'static,
+    ) -> Pending<T> {
+        let common = &self.inner.common;
+        let (sender, receiver) = oneshot::channel();
+        let input = Input::Ask(Box::new(move |shard| act(shard, sender)));
+        match common.queues[usize::from(shard.0)].request(input) {
+            Ok(()) => {
+                add(&common.counters.requests, 1);
+                Pending(State::Waits(receiver, Arc::clone(common)))
+            }
+            Err(Refused::Full(waiting)) => {
+                add(&common.counters.refused, 1);
+                let reason = format!(
+                    "{waiting} requests wait at shard {shard} already; slow down and try again"
+                );
+                Pending(State::Refused(Some(Error::Busy { reason })))
+            }
+            Err(Refused::Closed(reason)) => Pending(State::Refused(Some(Error::Closed { reason }))),
+        }
+    }
+
+    fn shards(&self) -> u16 {
+        self.inner.common.store.shards()
+    }
+
+    fn shard_of(&self, instance: InstanceId) -> ShardId {
+        ShardId::of(instance.0, self.shards())
+    }
+
+    /// A shard for something that belongs nowhere yet.
+    fn any_shard(&self) -> ShardId {
+        let next = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        ShardId::of(next, self.shards())
+    }
+
+    /// The shard of everything that goes by a name.
+    fn keeper(&self, name: &str) -> ShardId {
+        crate::shard::keeper(name, self.shards())
+    }
+
+    /// Answers when the views have everything that was acknowledged before.
+    pub fn flush(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+        let waits: Vec<Pending<()>> = self.flushing();
+        async move {
+            for wait in waits {
+                wait.await?;
+            }
+            Ok(())
+        }
+    }
+
+    fn flush_now(&self) -> Result<(), Error> {
+        self.flushing().into_iter().try_for_each(Pending::wait)
+    }
+
+    fn flushing(&self) -> Vec<Pending<()>> {
+        let common = &self.inner.common;
+        let flush = |queue: &Queue<Input>| {
+            if let Some(error) = common.fault.get() {
+                return Pending(State::Refused(Some(error.clone())));
+            }
+            let (sender, receiver) = oneshot::channel();
+            queue.tell(Input::Flush(Box::new(move |outcome| {
+                let _: Result<(), Result<(), Error>> = sender.send(outcome);
+            })));
+            Pending(State::Waits(receiver, Arc::clone(common)))
+        };
+        common.queues.iter().map(flush).collect()
+    }
+}
+
+impl Inner {
+    fn stop(&self) {
+        for queue in &self.common.queues {
+            queue.refuse("it is shut down");
+            queue.tell(Input::Stop);
+        }
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            if thread.join().is_err() {
+                self.common.fail(&Error::Failed { reason: "a thread of the engine failed".into() });
+            }
+        }
+        for queue in &self.common.queues {
+            queue.close("it is shut down");
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn start_threads(common: &Arc<Common>, shards: Vec<Shard>) -> Result<Vec<JoinHandle<()>>, Error> {
+    let mut threads = Vec::new();
+    let spawn = |name: String, run: Box<dyn FnOnce() + Send>| {
+        thread::Builder::new().name(name).spawn(run).map_err(|error| Error::Failed {
+            reason: format!("a thread cannot be started: {error}"),
+        })
+    };
+    let (views, rows) = mpsc::sync_channel(4);
+    for shard in shards {
+        let id = shard.id();
+        let (writer, work) = mpsc::sync_channel(4);
+        let (one, other, views) = (Arc::clone(common), Arc::clone(common), views.clone());
+        threads.push(spawn(
+            format!("shard {id}"),
+            guarded(common, move || threads::decide(&one, shard, &writer)),
+        )?);
+        threads.push(spawn(
+            format!("writer {id}"),
+            guarded(common, move || threads::write(&other, id, &work, &views)),
+        )?);
+    }
+    let last = Arc::clone(common);
+    let store_rows = guarded(common, move || threads::store_rows(&last, &rows));
+    threads.push(spawn("views".into(), store_rows)?);
+    Ok(threads)
+}
+
+/// A thread that does not die in silence.
+fn guarded(common: &Arc<Common>, run: impl FnOnce() + Send + 'static) -> Box<dyn FnOnce() + Send> {
+    let common = Arc::clone(common);
+    Box::new(move || {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+            common.fail(&Error::Failed { reason: crate::shard::panic_text(&*panic) });
+        }
+    })
+}

@@ -1,0 +1,361 @@
+//! What can be asked of instances, jobs, tasks, timers and messages.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+
+use travertine_expr::{Name, Value};
+use travertine_kernel::{
+    Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, dry_run, why,
+};
+
+use super::{Engine, Pending, State};
+use crate::{
+    Activated, Address, At, Begin, Ended, Error, InstanceId, Lease, Message, Receipt, TaskChange,
+};
+
+/// Which version of a definition is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The latest.
+    Latest(Name),
+    /// This one.
+    Version(Name, u32),
+    /// The latest that its author calls so.
+    Tag(Name, Name),
+}
+
+impl From<&str> for Target {
+    fn from(id: &str) -> Self {
+        Self::Latest(id.into())
+    }
+}
+
+/// An instance that is about to be started. Awaiting it, or [`Starting::wait`], starts it.
+#[derive(Debug)]
+#[must_use = "nothing is started before it is awaited"]
+pub struct Starting<'a> {
+    engine: &'a Engine,
+    target: Target,
+    business_id: Option<Name>,
+    at: At,
+    variables: Assignments,
+}
+
+impl Starting<'_> {
+    /// What people call the instance. An instance of the same definition that they call so already is
+    /// not started again.
+    pub fn id(mut self, id: &str) -> Self {
+        self.business_id = Some(id.into());
+        self
+    }
+
+    /// A variable that it begins with.
+    pub fn variable(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Variables that it begins with.
+    pub fn variables(mut self, variables: Assignments) -> Self {
+        self.variables.extend(variables);
+        self
+    }
+
+    /// Begins at this element instead of the plain start; may be said again for several.
+    pub fn at(mut self, element: &str) -> Self {
+        let mut elements = if let At::Elements(elements) = self.at { elements } else { Vec::new() };
+        elements.push(element.into());
+        self.at = At::Elements(elements);
+        self
+    }
+
+    /// Starts it, on a thread that may be blocked.
+    pub fn wait(self) -> Result<InstanceId, Error> {
+        self.begin().wait().map(|(id, _)| id)
+    }
+
+    /// Starts it. Answers whether it was there already, too.
+    pub fn begin(self) -> Pending<(InstanceId, bool)> {
+        let definition = match self.engine.target(&self.target) {
+            Ok(key) => key,
+            Err(error) => return Pending(State::Refused(Some(error))),
+        };
+        // Whoever uses the same name must come to the same shard.
+        let shard = match &self.business_id {
+            Some(id) => self.engine.keeper(id),
+            None => self.engine.any_shard(),
+        };
+        let Self { business_id, at, variables, .. } = self;
+        let begin = Begin { definition, business_id, at, variables };
+        self.engine.ask(shard, move |shard| shard.start(begin))
+    }
+}
+
+impl<'a> IntoFuture for Starting<'a> {
+    type Output = Result<InstanceId, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let begun = self.begin();
+        Box::pin(async move { begun.await.map(|(id, _)| id) })
+    }
+}
+
+impl Engine {
+    /// Starts an instance: of the latest version where only an id is named.
+    pub fn start(&self, target: impl Into<Target>) -> Starting<'_> {
+        Starting {
+            engine: self,
+            target: target.into(),
+            business_id: None,
+            at: At::Start,
+            variables: Vec::new(),
+        }
+    }
+
+    pub(super) fn target(&self, target: &Target) -> Result<u64, Error> {
+        let definitions = self.definitions();
+        let (id, found) = match target {
+            Target::Latest(id) => (id, definitions.find(id)),
+            Target::Version(id, version) => {
+                (id, definitions.versions(id).iter().find(|it| it.version == *version))
+            }
+            Target::Tag(id, tag) => {
+                let mut newest_first = definitions.versions(id).iter().rev();
+                (id, newest_first.find(|it| it.tag.as_ref() == Some(tag)))
+            }
+        };
+        found.map(|it| it.key).ok_or_else(|| match target {
+            Target::Latest(_) => Error::no_such_definition(id),
+            Target::Version(_, version) => {
+                Error::no_such_definition(&format!("{id} version {version}"))
+            }
+            Target::Tag(_, tag) => Error::no_such_definition(&format!("{id} tagged {tag}")),
+        })
+    }
+
+    /// Answers when the instance has ended, and how.
+    pub fn result(&self, instance: InstanceId) -> Pending<Ended> {
+        self.ask_later(self.shard_of(instance), move |shard, sender| {
+            shard.watch(
+                instance,
+                Box::new(move |ended| {
+                    let _: Result<(), Result<Ended, Error>> = sender.send(ended);
+                }),
+            );
+        })
+    }
+
+    /// Tells an instance something, in the kernel's words.
+    pub fn command(&self, instance: InstanceId, command: Command) -> Pending<()> {
+        self.ask(self.shard_of(instance), move |shard| shard.command(instance, command))
+    }
+
+    /// Ends an instance and all that it has called.
+    pub fn cancel(&self, instance: InstanceId) -> Pending<()> {
+        self.command(instance, Command::Cancel)
+    }
+
+    /// Has an instance stand still until it is resumed. What comes meanwhile is kept for it.
+    pub fn suspend(&self, instance: InstanceId) -> Pending<()> {
+        self.ask(self.shard_of(instance), move |shard| shard.suspend(instance))
+    }
+
+    /// Lets a suspended instance go on.
+    pub fn resume(&self, instance: InstanceId) -> Pending<()> {
+        self.ask(self.shard_of(instance), move |shard| shard.resume(instance))
+    }
+
+    /// Lets an instance on which the engine failed be tried again.
+    pub fn release(&self, instance: InstanceId) -> Pending<()> {
+        self.ask(self.shard_of(instance), move |shard| shard.release_halted(instance))
+    }
+
+    /// Sets variables of the process, or in the layer of one of its tokens.
+    pub fn set_variables(
+        &self,
+        instance: InstanceId,
+        token: Option<TokenId>,
+        variables: Assignments,
+    ) -> Pending<()> {
+        self.command(instance, Command::Set { token, variables })
+    }
+
+    /// Takes tokens away and puts tokens elsewhere: all of it, or nothing.
+    pub fn modify(&self, instance: InstanceId, steps: Vec<Modification>) -> Pending<()> {
+        self.command(instance, Command::Modify { steps })
+    }
+
+    /// What would happen if an instance went on by another version of its definition.
+    pub fn try_migration(
+        &self,
+        instance: InstanceId,
+        to: impl Into<Target>,
+        mapping: Mapping,
+    ) -> Pending<Migration> {
+        let target = self.target(&to.into());
+        self.ask(self.shard_of(instance), move |shard| {
+            let new = shard.definition(target?)?;
+            let now = shard.now();
+            let live = shard.look(instance)?;
+            Ok(dry_run(&live.definition.plan, &new.plan, &live.state, now, &mapping))
+        })
+    }
+
+    /// Lets an instance go on by another version of its definition.
+    pub fn migrate(
+        &self,
+        instance: InstanceId,
+        to: impl Into<Target>,
+        mapping: Mapping,
+    ) -> Pending<()> {
+        let target = self.target(&to.into());
+        self.ask(self.shard_of(instance), move |shard| shard.migrate(instance, target?, &mapping))
+    }
+
+    /// Why an instance waits: a reason for each token that rests.
+    pub fn why(&self, instance: InstanceId) -> Pending<Vec<Reason>> {
+        self.ask(self.shard_of(instance), move |shard| {
+            let live = shard.look(instance)?;
+            Ok(why(&live.definition.plan, &live.state))
+        })
+    }
+
+    /// Tries again what ended in an incident: at one token, or everywhere in the instance. Says how many
+    /// incidents there were.
+    pub fn retry(&self, instance: InstanceId, token: Option<TokenId>) -> Pending<usize> {
+        self.ask(self.shard_of(instance), move |shard| match token {
+            Some(token) => shard.command(instance, Command::Retry { token }).map(|()| 1),
+            None => shard.retry_all(instance),
+        })
+    }
+
+    /// Gives jobs of a type to a worker, at most so many: the most pressing first, of those the oldest.
+    /// It has them for `lease` milliseconds, also after a restart. Only variables with these names are
+    /// handed out, or all where none is named.
+    pub async fn activate(
+        &self,
+        job_type: &str,
+        worker: &str,
+        most: usize,
+        lease: i64,
+        names: &[Name],
+    ) -> Result<Vec<Activated>, Error> {
+        let (job_type, worker): (Name, Name) = (job_type.into(), worker.into());
+        let mut given = Vec::new();
+        while given.len() < most {
+            let offers = self.inner.common.board.take(&job_type, most - given.len());
+            if offers.is_empty() {
+                break;
+            }
+            let until = self.now().after_millis(lease).as_millis();
+            let leases: Vec<_> = offers
+                .into_iter()
+                .map(|it| {
+                    let lease = Lease::Until { worker: Name::clone(&worker), until };
+                    let names = names.to_vec();
+                    self.ask(self.shard_of(it.job.instance), move |shard| {
+                        shard.lease(it.job, &lease, &names)
+                    })
+                })
+                .collect();
+            for lease in leases {
+                given.extend(lease.await?);
+            }
+        }
+        Ok(given)
+    }
+
+    /// A job, a user task or a decision is done.
+    pub fn complete(&self, what: Address, variables: Assignments) -> Pending<()> {
+        self.ask(self.shard_of(what.instance), move |shard| shard.complete(what, variables))
+    }
+
+    /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident where it
+    /// may not be tried again. Without `retries` one try less is left.
+    pub fn fail(
+        &self,
+        job: Address,
+        retries: Option<u32>,
+        backoff: i64,
+        message: &str,
+    ) -> Pending<()> {
+        let message = message.to_owned();
+        self.ask(self.shard_of(job.instance), move |shard| {
+            shard.fail(job, retries, backoff, message)
+        })
+    }
+
+    /// A job has raised an error for the model to catch.
+    pub fn throw_error(
+        &self,
+        job: Address,
+        code: &str,
+        message: &str,
+        variables: Assignments,
+    ) -> Pending<()> {
+        let (code, message) = (Some(code.into()), message.to_owned());
+        self.command(job.instance, Command::Raise { wait: job.wait, code, message, variables })
+    }
+
+    /// A job has raised an escalation, and may go on.
+    pub fn escalate(&self, job: Address, code: &str, variables: Assignments) -> Pending<()> {
+        let command = Command::Escalate { wait: job.wait, code: Some(code.into()), variables };
+        self.command(job.instance, command)
+    }
+
+    /// Changes how often a job may still fail.
+    pub fn set_retries(&self, job: Address, retries: u32) -> Pending<()> {
+        self.command(job.instance, Command::SetRetries { wait: job.wait, retries })
+    }
+
+    /// Lets a worker have its job for so many milliseconds from now.
+    pub fn extend(&self, job: Address, lease: i64) -> Pending<()> {
+        let until = self.now().after_millis(lease).as_millis();
+        self.ask(self.shard_of(job.instance), move |shard| shard.extend(job, until))
+    }
+
+    /// Someone takes a user task, and nobody else can.
+    pub fn claim(&self, task: Address, who: &str) -> Pending<()> {
+        let who = who.into();
+        self.ask(self.shard_of(task.instance), move |shard| shard.claim_task(task, &who))
+    }
+
+    /// Nobody has the user task any more.
+    pub fn unclaim(&self, task: Address) -> Pending<()> {
+        self.change_task(task, TaskChange { assignee: Some(None), ..TaskChange::default() })
+    }
+
+    /// Changes who does a user task, and until when.
+    pub fn change_task(&self, task: Address, change: TaskChange) -> Pending<()> {
+        self.ask(self.shard_of(task.instance), move |shard| shard.change_task(task, change))
+    }
+
+    /// Has a timer ring at another time, in milliseconds since 1970.
+    pub fn move_timer(&self, timer: Address, due: i64) -> Pending<()> {
+        self.ask(self.shard_of(timer.instance), move |shard| shard.move_timer(timer, due))
+    }
+
+    /// Has a timer ring now.
+    pub fn fire_timer(&self, timer: Address) -> Pending<()> {
+        self.ask(self.shard_of(timer.instance), move |shard| shard.fire_timer(timer))
+    }
+
+    /// Sends a message to one receiver: who has waited longest, else a start event, else whoever comes to
+    /// wait for it before it expires.
+    pub fn publish(&self, message: Message) -> Pending<Receipt> {
+        let keeper = self.keeper(&message.name);
+        self.ask(keeper, move |shard| shard.publish(message))
+    }
+
+    /// Sends a signal to all that wait for it now, and to the start events it triggers.
+    pub fn signal(&self, name: &str, variables: Assignments) -> Pending<()> {
+        let name = Name::from(name);
+        self.ask(self.keeper(&name), move |shard| shard.signal(&name, &variables))
+    }
+
+    /// Offers variables to the conditional start events. Answers with what they started.
+    pub fn evaluate_conditions(&self, variables: Assignments) -> Pending<Vec<InstanceId>> {
+        self.ask(self.any_shard(), move |shard| shard.evaluate_conditions(&variables))
+    }
+}

@@ -1,0 +1,110 @@
+//! What a shard is asked, in order, with a limit to how much may wait.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// A queue with one reader. Requests from outside are refused when too many wait; what the engine
+/// tells itself always gets in.
+#[derive(Debug)]
+pub(super) struct Queue<T> {
+    state: Mutex<State<T>>,
+    news: Condvar,
+    requests_max: usize,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    items: VecDeque<T>,
+    closed: Option<String>,
+}
+
+/// Why a queue took nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// So much waits.
+    Full(usize),
+    /// Nobody reads it any more.
+    Closed(String),
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new(requests_max: usize) -> Self {
+        let state = State { items: VecDeque::new(), closed: None };
+        Self { state: Mutex::new(state), news: Condvar::new(), requests_max }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for something.
+    pub(super) fn request(&self, item: T) -> Result<(), Refused> {
+        let mut state = self.state();
+        if let Some(reason) = &state.closed {
+            return Err(Refused::Closed(reason.clone()));
+        }
+        if state.items.len() >= self.requests_max {
+            return Err(Refused::Full(state.items.len()));
+        }
+        let was_empty = state.items.is_empty();
+        state.items.push_back(item);
+        drop(state);
+        if was_empty {
+            self.news.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Tells something. Nobody hears it where the queue is closed.
+    pub(super) fn tell(&self, item: T) {
+        let mut state = self.state();
+        state.items.push_back(item);
+        drop(state);
+        self.news.notify_one();
+    }
+
+    /// Takes what is there, in order; waits for it where there is nothing, but no longer than that.
+    pub(super) fn take(&self, taken: &mut VecDeque<T>, wait: Option<Duration>) {
+        let mut state = self.state();
+        if state.items.is_empty() && taken.is_empty() {
+            state = match wait {
+                None => self
+                    .news
+                    .wait_while(state, |it| it.items.is_empty())
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(wait) => {
+                    self.news
+                        .wait_timeout_while(state, wait, |it| it.items.is_empty())
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+        if taken.is_empty() {
+            std::mem::swap(taken, &mut state.items);
+        } else {
+            taken.append(&mut state.items);
+        }
+    }
+
+    /// Refuses everything from now on, and forgets what is there.
+    pub(super) fn close(&self, reason: &str) {
+        let mut state = self.state();
+        state.closed.get_or_insert_with(|| reason.to_owned());
+        let items = std::mem::take(&mut state.items);
+        drop(state);
+        drop(items);
+    }
+
+    /// Refuses requests from now on.
+    pub(super) fn refuse(&self, reason: &str) {
+        self.state().closed.get_or_insert_with(|| reason.to_owned());
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.state().items.len()
+    }
+}

@@ -1,0 +1,142 @@
+//! What has ended is kept for a while, then shortened, then forgotten.
+
+use std::time::Duration;
+
+use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
+
+use super::Engine;
+use crate::{Error, InstanceId};
+
+/// How long ended instances are kept. What was called is kept as long as what called it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// How long after its end the history of an instance is kept; then only how it began and ended, and
+    /// its variables. For good where nothing is said.
+    pub history: Option<Duration>,
+    /// How long after its end an instance is kept at all; for good where nothing is said.
+    pub ended: Option<Duration>,
+    /// How many ended instances are kept, the latest; all where nothing is said.
+    pub ended_max: Option<u64>,
+}
+
+/// What retention has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Instances whose history was shortened.
+    pub folded: u64,
+    /// Instances that were forgotten.
+    pub removed: u64,
+}
+
+const PAGE: u32 = 1_000;
+
+impl Engine {
+    /// Shortens and forgets what has ended long enough ago, as the engine was told when it was opened.
+    pub fn sweep(&self) -> Result<Swept, Error> {
+        self.sweep_with(&self.inner.retention)
+    }
+
+    /// The same, with other limits.
+    pub fn sweep_with(&self, retention: &Retention) -> Result<Swept, Error> {
+        self.flush_now()?;
+        let mut swept = Swept::default();
+        if let Some(age) = retention.ended {
+            swept.removed += self.each_ended(Some(self.before(age)), u64::MAX, false)?;
+        }
+        if let Some(most) = retention.ended_max {
+            swept.removed += self.each_ended(None, most, true)?;
+        }
+        if let Some(age) = retention.history {
+            swept.folded += self.fold_ended(self.before(age))?;
+        }
+        Ok(swept)
+    }
+
+    /// Forgets an instance that has ended.
+    pub fn delete(&self, instance: InstanceId) -> Result<(), Error> {
+        self.flush_now()?;
+        let row = self.store().instance(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
+        if row.ended.is_none() {
+            return Err(Error::InUse { reason: format!("instance {instance} has not ended") });
+        }
+        self.remove(&[(instance, row.last)])
+    }
+
+    fn before(&self, age: Duration) -> i64 {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        self.now().as_millis().saturating_sub(age)
+    }
+
+    /// Ended instances, a page at a time, handed to `each`.
+    fn ended(
+        &self,
+        before: Option<i64>,
+        mut each: impl FnMut(Vec<(InstanceId, u64)>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let states =
+            vec![InstanceState::Completed, InstanceState::Failed, InstanceState::Cancelled];
+        let mut filters = vec![Filter::State(states)];
+        filters.extend(before.map(|it| Filter::Ended(None, Some(it))));
+        let mut after = None;
+        loop {
+            let page = self.store().query(&Query {
+                table: Table::Instances,
+                filters: filters.clone(),
+                descending: true,
+                after: after.take(),
+                limit: PAGE,
+            })?;
+            let mut found = Vec::new();
+            for row in page.rows {
+                let Row::Instance(row) = row else { continue };
+                if row.root != row.id && self.runs(row.root)? {
+                    continue;
+                }
+                found.push((InstanceId(row.id), row.last));
+            }
+            each(found)?;
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn runs(&self, instance: u64) -> Result<bool, Error> {
+        Ok(self.store().instance(instance)?.is_some_and(|it| it.ended.is_none()))
+    }
+
+    fn each_ended(&self, before: Option<i64>, keep: u64, count: bool) -> Result<u64, Error> {
+        let (mut seen, mut removed) = (0, 0);
+        self.ended(before, |mut page| {
+            if count {
+                let spared = keep.saturating_sub(seen).min(page.len() as u64);
+                seen += page.len() as u64;
+                page.drain(..usize::try_from(spared).unwrap_or(usize::MAX));
+            }
+            removed += page.len() as u64;
+            self.remove(&page)
+        })?;
+        Ok(removed)
+    }
+
+    fn remove(&self, gone: &[(InstanceId, u64)]) -> Result<(), Error> {
+        for (instance, last) in gone.iter().copied() {
+            self.ask(self.shard_of(instance), move |shard| shard.retire(instance, last)).wait()?;
+        }
+        self.flush_now()
+    }
+
+    fn fold_ended(&self, before: i64) -> Result<u64, Error> {
+        let mut folded = 0;
+        self.ended(Some(before), |page| {
+            for (instance, last) in page {
+                let shard = self.shard_of(instance);
+                folded +=
+                    u64::from(self.ask(shard, move |shard| shard.fold(instance, last)).wait()?);
+            }
+            Ok(())
+        })?;
+        Ok(folded)
+    }
+}

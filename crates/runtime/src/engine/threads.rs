@@ -1,0 +1,320 @@
+//! The threads of an engine: for each shard one that decides and one that writes, and one for all
+//! that brings the views up to date.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, OnceLock,
+        mpsc::{Receiver, SyncSender},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use travertine_store::{Batch, Error as StoreError, Mail, Seq, ShardId, Store};
+
+use super::{
+    clock::Clock,
+    metrics::{Counters, add, raise},
+    queue::Queue,
+};
+use crate::{Board, Checkpoint, Definitions, Error, Sealed, Shard};
+
+/// How long writing waits for room in the store before it tries again.
+const FULL_PAUSE: Duration = Duration::from_millis(200);
+
+/// What a shard's thread is told.
+pub(super) enum Input {
+    /// Someone asks.
+    Ask(Box<dyn FnOnce(&mut Shard) + Send>),
+    /// Another shard asks.
+    Mail(Mail),
+    /// Something is deployed.
+    Adopt(Arc<Definitions>),
+    /// The rows up to here are stored.
+    Stored(Seq),
+    /// Someone wants the rows up to date.
+    Flush(Flushed),
+    /// The time may have changed.
+    Wake,
+    /// No more will come.
+    Stop,
+}
+
+/// Called when rows are up to date, or cannot be.
+pub(super) type Flushed = Box<dyn FnOnce(Result<(), Error>) + Send>;
+
+/// What the thread that writes is told.
+pub(super) enum Write {
+    Batch(Sealed),
+    /// Rows that may be stored once all batches before are.
+    Rows(Option<Checkpoint>, Vec<Flushed>),
+}
+
+/// What the thread that brings views up to date is told.
+pub(super) struct Rows {
+    shard: ShardId,
+    checkpoint: Option<Checkpoint>,
+    flushed: Vec<Flushed>,
+}
+
+/// What all threads of an engine share.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) board: Arc<Board>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) counters: Counters,
+    pub(super) queues: Vec<Queue<Input>>,
+    pub(super) pace: Pace,
+    /// Why the engine takes no more.
+    pub(super) fault: OnceLock<Error>,
+}
+
+/// When rows are brought up to date.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// After so many instances have changed.
+    pub changed: usize,
+    /// After so long, if anything has changed.
+    pub interval: Duration,
+    /// When so many have changed and rows are not stored yet, nothing more is taken on.
+    pub changed_max: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { changed: 4_096, interval: Duration::from_millis(500), changed_max: 200_000 }
+    }
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ask(_) => "Ask",
+            Self::Mail(_) => "Mail",
+            Self::Adopt(_) => "Adopt",
+            Self::Stored(_) => "Stored",
+            Self::Flush(_) => "Flush",
+            Self::Wake => "Wake",
+            Self::Stop => "Stop",
+        })
+    }
+}
+
+impl Common {
+    /// The engine cannot go on.
+    pub(super) fn fail(&self, error: &Error) {
+        if self.fault.set(error.clone()).is_ok() {
+            tracing::error!(%error, "the engine has failed");
+        }
+        for queue in &self.queues {
+            queue.close(&error.to_string());
+            queue.tell(Input::Stop);
+        }
+    }
+
+    fn queue(&self, shard: ShardId) -> &Queue<Input> {
+        &self.queues[usize::from(shard.0)]
+    }
+}
+
+/// Decides, until it is stopped.
+pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Write>) {
+    let queue = common.queue(shard.id());
+    let mut inputs = VecDeque::new();
+    let mut flushes = Vec::new();
+    let mut storing = false;
+    let mut stopping = false;
+    let mut last_rows = Instant::now();
+    loop {
+        let held_up = shard.changed() >= common.pace.changed_max && storing;
+        let wait = pause(common, &shard, last_rows);
+        if !stopping || held_up {
+            queue.take(&mut inputs, wait);
+        }
+        shard.tick(common.clock.now());
+        while let Some(input) = inputs.pop_front() {
+            match input {
+                Input::Ask(act) => act(&mut shard),
+                Input::Mail(mail) => {
+                    if let Err(error) = shard.receive(&mail) {
+                        common.fail(&error);
+                        return;
+                    }
+                }
+                Input::Adopt(definitions) => shard.adopt(definitions),
+                Input::Stored(upto) => {
+                    storing = false;
+                    shard.stored(upto);
+                }
+                Input::Flush(flushed) => flushes.push(flushed),
+                Input::Wake => {}
+                Input::Stop => stopping = true,
+            }
+            if shard.is_full() {
+                break;
+            }
+        }
+        shard.work();
+        if let Some(error) = shard.fault() {
+            common.fail(error);
+            return;
+        }
+        add(&common.counters.events, shard.take_events());
+        if let Some(sealed) = shard.seal()
+            && writer.send(Write::Batch(sealed)).is_err()
+        {
+            return;
+        }
+        let changed = shard.changed();
+        let due = changed > 0 && last_rows.elapsed() >= common.pace.interval;
+        let wanted = changed >= common.pace.changed || due || stopping;
+        if (wanted && !storing) || !flushes.is_empty() {
+            let checkpoint = shard.checkpoint();
+            let told = std::mem::take(&mut flushes);
+            last_rows = Instant::now();
+            if checkpoint.is_some() || !told.is_empty() {
+                storing = checkpoint.is_some() || storing;
+                raise(&common.counters.in_memory, 0);
+                common
+                    .counters
+                    .in_memory
+                    .store(shard.len() as u64, std::sync::atomic::Ordering::Relaxed);
+                if writer.send(Write::Rows(checkpoint, told)).is_err() {
+                    return;
+                }
+            }
+        }
+        if stopping && inputs.is_empty() && queue.len() == 0 && shard.changed() == 0 {
+            return;
+        }
+        if stopping {
+            // Whatever is under way comes to an end first.
+            queue.take(&mut inputs, Some(Duration::from_millis(1)));
+        }
+    }
+}
+
+/// How long the shard has nothing to do, if nobody asks.
+fn pause(common: &Common, shard: &Shard, last_rows: Instant) -> Option<Duration> {
+    if shard.is_busy() {
+        return Some(Duration::ZERO);
+    }
+    let rows =
+        (shard.changed() > 0).then(|| common.pace.interval.saturating_sub(last_rows.elapsed()));
+    let due = common.clock.runs().then(|| shard.next_due()).flatten().map(|due| {
+        let left = due.as_millis().saturating_sub(common.clock.now().as_millis());
+        Duration::from_millis(u64::try_from(left).unwrap_or(0))
+    });
+    rows.into_iter().chain(due).min()
+}
+
+/// Writes, until there is nothing more to write.
+pub(super) fn write(
+    common: &Common,
+    shard: ShardId,
+    work: &Receiver<Write>,
+    views: &SyncSender<Rows>,
+) {
+    while let Ok(first) = work.recv() {
+        let mut sealed = Vec::new();
+        let mut next = Some(first);
+        let mut rows = None;
+        while let Some(write) = next.take() {
+            match write {
+                Write::Batch(it) => {
+                    sealed.push(it);
+                    next = work.try_recv().ok();
+                }
+                Write::Rows(checkpoint, flushed) => {
+                    rows = Some(Rows { shard, checkpoint, flushed });
+                }
+            }
+        }
+        if !sealed.is_empty() && !commit(common, sealed) {
+            return;
+        }
+        if let Some(rows) = rows
+            && views.send(rows).is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Makes batches durable and lets out what waited for that. Says whether it could.
+fn commit(common: &Common, sealed: Vec<Sealed>) -> bool {
+    let (batches, releases): (Vec<Batch>, Vec<_>) =
+        sealed.into_iter().map(|it| (it.batch, it.releases)).unzip();
+    let writes = batches
+        .iter()
+        .any(|it| !it.entries.is_empty() || !it.sent.is_empty() || !it.taken.is_empty());
+    if writes {
+        let began = Instant::now();
+        loop {
+            match common.store.append(&batches) {
+                Ok(()) => break,
+                Err(StoreError::Full { reason }) if common.fault.get().is_none() => {
+                    tracing::warn!(%reason, "writing waits for room in the store");
+                    add(&common.counters.stalls, 1);
+                    thread::sleep(FULL_PAUSE);
+                }
+                Err(error) => {
+                    common.fail(&error.into());
+                    return false;
+                }
+            }
+        }
+        count(&common.counters, &batches, began.elapsed());
+    }
+    for (batch, releases) in batches.into_iter().zip(releases) {
+        for mail in (Sealed { batch, releases }).release(&common.board) {
+            common.queue(mail.to).tell(Input::Mail(mail));
+        }
+    }
+    true
+}
+
+fn count(counters: &Counters, batches: &[Batch], took: Duration) {
+    let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    let entries = batches.iter().map(|it| it.entries.len() as u64).sum();
+    let bytes = batches.iter().flat_map(|it| &it.entries).map(|it| it.body.len() as u64).sum();
+    add(&counters.batches, 1);
+    add(&counters.entries, entries);
+    add(&counters.written, entries);
+    add(&counters.bytes, bytes);
+    raise(&counters.batch_max, entries);
+    add(&counters.append_nanos, nanos);
+    raise(&counters.append_nanos_max, nanos);
+}
+
+/// Brings the views up to date, until there is nothing more.
+pub(super) fn store_rows(common: &Common, work: &Receiver<Rows>) {
+    let mut upto_before: Vec<Seq> = vec![0; common.queues.len()];
+    for Rows { shard, checkpoint, flushed } in work {
+        let mut outcome = Ok(());
+        if let Some(checkpoint) = checkpoint {
+            let began = Instant::now();
+            outcome = checkpoint.store(&*common.store).map_err(Error::from);
+            match &outcome {
+                Ok(()) => {
+                    let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    add(&common.counters.checkpoints, 1);
+                    add(&common.counters.rows, checkpoint.changes.len() as u64);
+                    add(&common.counters.checkpoint_nanos, nanos);
+                    let before = &mut upto_before[usize::from(shard.0)];
+                    if *before > 0 {
+                        add(&common.counters.stored, checkpoint.upto - *before);
+                    }
+                    *before = checkpoint.upto;
+                    common.queue(shard).tell(Input::Stored(checkpoint.upto));
+                }
+                Err(error) => common.fail(error),
+            }
+        }
+        for it in flushed {
+            it(outcome.clone());
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Whether the views say what the log says.
+
+use super::{Engine, Pending};
+use crate::Error;
+
+pub use crate::shard::{Difference, Verified};
+
+impl Engine {
+    /// Replays everything and compares it with the views. Each shard stands still meanwhile.
+    pub fn verify(&self) -> Result<Verified, Error> {
+        self.flush_now()?;
+        let shards = (0..self.shards()).map(travertine_store::ShardId);
+        let asked: Vec<Pending<Verified>> =
+            shards.map(|it| self.ask(it, |shard| shard.verify())).collect();
+        let mut all = Verified::default();
+        for pending in asked {
+            all.add(pending.wait()?);
+        }
+        Ok(all)
+    }
+}

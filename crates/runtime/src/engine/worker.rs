@@ -1,0 +1,239 @@
+//! Workers in the same process: async functions that do jobs.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, Semaphore},
+    task::{JoinHandle, JoinSet},
+};
+use travertine_expr::Name;
+use travertine_kernel::Assignments;
+
+use super::Engine;
+use crate::{Activated, Address, Error, Lease};
+
+/// A job that a worker has been given.
+pub type Job = Activated;
+
+/// What came of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It is done, and brings these variables.
+    Done(Assignments),
+    /// It has failed. It is tried again as often as the model says, then someone must look at it.
+    Failed {
+        /// What went wrong.
+        message: String,
+        /// How long to wait before the next try.
+        backoff: Duration,
+    },
+    /// It has raised an error for the model to catch.
+    Error {
+        /// The error's code.
+        code: String,
+        /// What it says to people.
+        message: String,
+        /// The variables it brings.
+        variables: Assignments,
+    },
+}
+
+impl From<Assignments> for Outcome {
+    fn from(variables: Assignments) -> Self {
+        Self::Done(variables)
+    }
+}
+
+impl<E: std::fmt::Display> From<Result<Assignments, E>> for Outcome {
+    fn from(result: Result<Assignments, E>) -> Self {
+        match result {
+            Ok(variables) => Self::Done(variables),
+            Err(error) => {
+                Self::Failed { message: error.to_string(), backoff: Duration::from_secs(1) }
+            }
+        }
+    }
+}
+
+type Work = Arc<dyn Fn(Job) -> Pin<Box<dyn Future<Output = Outcome> + Send>> + Send + Sync>;
+
+/// A worker that is about to be started.
+#[must_use = "a worker does nothing before it is started"]
+pub struct Worker {
+    engine: Engine,
+    job_type: Name,
+    names: Vec<Name>,
+    at_once: usize,
+    work: Work,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("job_type", &self.job_type).finish_non_exhaustive()
+    }
+}
+
+/// A worker at work. Dropping it lets what it has begun come to its end, and no more.
+#[derive(Debug)]
+pub struct Workers {
+    stop: Arc<Stop>,
+    task: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Stop {
+    asked: AtomicBool,
+    news: Notify,
+}
+
+impl Workers {
+    /// Lets it finish what it has begun.
+    pub async fn stop(mut self) {
+        self.ask();
+        if let Some(task) = self.task.take() {
+            // A worker whose task was ended by its executor has stopped, too.
+            let _: Result<(), tokio::task::JoinError> = task.await;
+        }
+    }
+
+    fn ask(&self) {
+        self.stop.asked.store(true, Ordering::SeqCst);
+        self.stop.news.notify_waiters();
+        self.stop.news.notify_one();
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.ask();
+    }
+}
+
+impl Engine {
+    /// A worker for jobs of a type, in this process.
+    pub fn worker<F, R>(
+        &self,
+        job_type: &str,
+        work: impl Fn(Job) -> F + Send + Sync + 'static,
+    ) -> Worker
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: Into<Outcome>,
+    {
+        let work: Work = Arc::new(move |job| {
+            let doing = work(job);
+            Box::pin(async move { doing.await.into() })
+        });
+        Worker {
+            engine: self.clone(),
+            job_type: job_type.into(),
+            names: Vec::new(),
+            at_once: 32,
+            work,
+        }
+    }
+}
+
+impl Worker {
+    /// How many jobs it does at once; 32 where nothing is said.
+    pub fn at_once(mut self, jobs: usize) -> Self {
+        self.at_once = jobs.max(1);
+        self
+    }
+
+    /// Which variables it wants to see; all where nothing is said.
+    pub fn variables(mut self, names: &[&str]) -> Self {
+        self.names = names.iter().map(|it| Name::from(*it)).collect();
+        self
+    }
+
+    /// Starts it, on the tokio runtime that the caller runs on.
+    pub fn start(self) -> Workers {
+        let stop = Arc::new(Stop::default());
+        let task = tokio::spawn(run(self, Arc::clone(&stop)));
+        Workers { stop, task: Some(task) }
+    }
+}
+
+async fn run(worker: Worker, stop: Arc<Stop>) {
+    let Worker { engine, job_type, names, at_once, work } = worker;
+    let places = Arc::new(Semaphore::new(at_once));
+    let board = Arc::clone(&engine.inner.common.board);
+    let news = board.news(&job_type);
+    let mut tasks = JoinSet::new();
+    while !stop.asked.load(Ordering::SeqCst) && engine.fault().is_none() {
+        while tasks.try_join_next().is_some() {}
+        let free = places.available_permits();
+        let offers = if free == 0 { Vec::new() } else { board.take(&job_type, free) };
+        if offers.is_empty() {
+            tokio::select! {
+                () = stop.news.notified() => {}
+                () = news.notified(), if free > 0 => {}
+                _ = tasks.join_next(), if !tasks.is_empty() => {}
+            }
+            continue;
+        }
+        for offer in offers {
+            let place = Arc::clone(&places).try_acquire_owned();
+            let Ok(place) = place else { break };
+            let (engine, work, names) = (engine.clone(), Arc::clone(&work), names.clone());
+            tasks.spawn(async move {
+                do_one(&engine, offer.job, &names, &work).await;
+                drop(place);
+            });
+        }
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
+    let shard = engine.shard_of(job.instance);
+    let names = names.to_vec();
+    let leased = engine.ask(shard, move |shard| shard.lease(job, &Lease::Process, &names)).await;
+    let given = match leased {
+        Ok(Some(given)) => given,
+        // It is gone, or the engine is.
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%job, %error, "a job could not be taken");
+            return;
+        }
+    };
+    let span = tracing::debug_span!("job", %job, job_type = %given.job_type);
+    // A panic must not take the job with it.
+    let doing = work(given);
+    let outcome = match tokio::spawn(tracing::Instrument::instrument(doing, span)).await {
+        Ok(outcome) => outcome,
+        Err(error) => Outcome::Failed {
+            message: format!("the worker failed: {error}"),
+            backoff: Duration::from_secs(1),
+        },
+    };
+    let told = match outcome {
+        Outcome::Done(variables) => engine.complete(job, variables).await,
+        Outcome::Failed { message, backoff } => {
+            let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
+            engine.fail(job, None, backoff, &message).await
+        }
+        Outcome::Error { code, message, variables } => {
+            engine.throw_error(job, &code, &message, variables).await
+        }
+    };
+    match told {
+        Ok(()) => {}
+        // It was withdrawn while it was done.
+        Err(Error::Rejected(_)) => {}
+        Err(error) => {
+            tracing::warn!(%job, %error, "the outcome of a job could not be told");
+            let _: Result<(), Error> = engine.ask(shard, move |shard| shard.put_back(job)).await;
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What users ask of an engine.
+
+use travertine_kernel::{Ending, WaitId};
+use travertine_runtime::{Address, Error, InstanceId, Message, Receipt};
+use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
+
+use crate::world::{World, file, vars};
+
+const ONE_TASK: &str = r#"<process id="p" isExecutable="true">
+    <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
+    <serviceTask id="t" tv:jobType="work"/><sequenceFlow id="f2" sourceRef="t" targetRef="e"/>
+    <endEvent id="e"/></process>"#;
+
+fn address(job: &travertine_store::view::JobRow) -> Address {
+    Address { instance: InstanceId(job.instance), wait: WaitId(job.wait) }
+}
+
+#[test]
+fn an_instance_survives_a_restart_and_goes_on() {
+    for shards in [1, 3] {
+        let mut world = World::new(shards);
+        world.deploy(ONE_TASK);
+        let id = world.engine().start("p").id("order-1").variable("x", 1).wait().expect("starts");
+        world.restart();
+        let again = world.engine().start("p").id("order-1").wait().expect("is recognised");
+        assert_eq!(again, id);
+        let jobs = world.jobs();
+        assert_eq!(jobs.len(), 1);
+        assert_eq!((jobs[0].instance, &*jobs[0].job_type), (id.0, "work"));
+        let result = world.engine().result(id);
+        world.engine().complete(address(&jobs[0]), vars(&[("y", 2.into())])).wait().expect("done");
+        let ended = result.wait().expect("it ends");
+        assert_eq!(ended.ending, Ending::Completed);
+        assert_eq!(ended.variables, vars(&[("x", 1.into()), ("y", 2.into())]));
+        world.check();
+        world.restart();
+        assert_eq!(world.jobs(), []);
+        assert_eq!(
+            world.engine().result(id).wait().expect("it has ended").ending,
+            Ending::Completed
+        );
+        world.check();
+    }
+}
+
+#[test]
+fn what_is_not_there_is_refused() {
+    let world = World::new(1);
+    world.deploy(ONE_TASK);
+    let nothing = world.engine().start("q").wait();
+    assert_eq!(nothing, Err(Error::NoSuchDefinition("q".into())));
+    let nobody = InstanceId(77);
+    assert_eq!(world.engine().cancel(nobody).wait(), Err(Error::NoSuchInstance(nobody)));
+    let id = world.engine().start("p").wait().expect("starts");
+    world.engine().cancel(id).wait().expect("it is cancelled");
+    assert!(matches!(world.engine().cancel(id).wait(), Err(Error::Rejected(_))));
+}
+
+#[test]
+fn the_same_files_are_recognised() {
+    let mut world = World::new(2);
+    world.deploy(ONE_TASK);
+    let again = world.engine().deploy(vec![file("model.bpmn", ONE_TASK)]).expect("is fine");
+    assert_eq!((again.number, again.definitions[0].version), (None, 1));
+    let changed = ONE_TASK.replace("work", "other");
+    let next = world.engine().deploy(vec![file("model.bpmn", &changed)]).expect("is fine");
+    assert_eq!((next.number, next.definitions[0].version), (Some(2), 2));
+    world.restart();
+    let versions = world.engine().definitions().versions("p").len();
+    assert_eq!(versions, 2);
+    world.engine().undeploy("p", 1).expect("nobody uses it");
+    world.restart();
+    assert_eq!(world.engine().definitions().versions("p").len(), 1);
+    let bad = world.engine().deploy(vec![file("bad.bpmn", "<process id='x'><oops/></process>")]);
+    assert!(matches!(bad, Err(Error::Refused { .. })), "{bad:?}");
+}
+
+#[test]
+fn a_timer_that_was_due_while_down_fires_once() {
+    let mut world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="c"/>
+        <intermediateCatchEvent id="c"><timerEventDefinition>
+          <timeDuration>PT1H</timeDuration></timerEventDefinition></intermediateCatchEvent>
+        <sequenceFlow id="f2" sourceRef="c" targetRef="e"/><endEvent id="e"/></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("starts");
+    assert_eq!(world.rows(Table::Timers, Vec::new()).len(), 1);
+    world.clock.set(world.engine().now().after_millis(7_200_000));
+    world.restart();
+    world.engine().result(id).wait().expect("the timer has fired");
+    assert_eq!(world.rows(Table::Timers, Vec::new()), []);
+    world.check();
+}
+
+#[test]
+fn messages_are_held_matched_and_recognised_across_shards() {
+    for shards in [1, 4] {
+        let mut world = World::new(shards);
+        world.deploy(
+            r#"<message id="m" name="paid"/><process id="p" isExecutable="true">
+            <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="r"/>
+            <receiveTask id="r" messageRef="m"/>
+            <sequenceFlow id="f2" sourceRef="r" targetRef="e"/><endEvent id="e"/></process>"#,
+        );
+        let engine = world.engine();
+        let early = Message { id: Some("1".into()), ..Message::new("paid") };
+        assert_eq!(engine.publish(early.clone()).wait(), Ok(Receipt::Held));
+        assert_eq!(engine.publish(early.clone()).wait(), Ok(Receipt::Known));
+        world.restart();
+        assert_eq!(world.engine().publish(early).wait(), Ok(Receipt::Known));
+        let ids: Vec<InstanceId> =
+            (0..6).map(|_| world.engine().start("p").wait().expect("starts")).collect();
+        world.engine().result(ids[0]).wait().expect("the held message was for the first");
+        world.flush();
+        assert_eq!(world.rows(Table::Subscriptions, Vec::new()).len(), 5);
+        world.restart();
+        for _ in 1..6 {
+            let receipt = world.engine().publish(Message::new("paid")).wait().expect("is sent");
+            assert!(matches!(receipt, Receipt::Received(_)), "{receipt:?}");
+        }
+        for id in ids {
+            world.engine().result(id).wait().expect("all have a message");
+        }
+        world.flush();
+        assert_eq!(world.rows(Table::Subscriptions, Vec::new()), []);
+        world.check();
+    }
+}
+
+#[test]
+fn called_instances_report_back_across_shards() {
+    let mut world = World::new(3);
+    world.deploy(&format!(
+        r#"{ONE_TASK}<process id="q" isExecutable="true"><startEvent id="s2"/>
+        <sequenceFlow id="g1" sourceRef="s2" targetRef="c"/>
+        <callActivity id="c" calledElement="p"><multiInstanceLoopCharacteristics>
+          <loopCardinality>5</loopCardinality></multiInstanceLoopCharacteristics></callActivity>
+        <sequenceFlow id="g2" sourceRef="c" targetRef="e2"/><endEvent id="e2"/></process>"#
+    ));
+    let parent = world.engine().start("q").wait().expect("starts");
+    let cancelled = world.engine().start("q").wait().expect("starts");
+    while world.jobs().len() < 10 {}
+    world.restart();
+    world.engine().cancel(cancelled).wait().expect("is cancelled");
+    while world.jobs().len() > 5 {}
+    for job in world.jobs() {
+        world.engine().complete(address(&job), Vec::new()).wait().expect("is done");
+        world.restart();
+    }
+    assert_eq!(world.engine().result(parent).wait().expect("ends").ending, Ending::Completed);
+    world.check();
+    let children = world.rows(Table::Instances, vec![Filter::Root(parent.0)]);
+    assert_eq!(children.len(), 6);
+}
+
+#[test]
+fn a_suspended_instance_hears_later_what_came_meanwhile() {
+    let mut world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="c"/>
+        <intermediateCatchEvent id="c"><timerEventDefinition>
+          <timeDuration>PT1M</timeDuration></timerEventDefinition></intermediateCatchEvent>
+        <sequenceFlow id="f2" sourceRef="c" targetRef="e"/><endEvent id="e"/></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("starts");
+    world.engine().suspend(id).wait().expect("stands still");
+    world.advance(120_000);
+    world.restart();
+    let rows = world.rows(Table::Instances, Vec::new());
+    assert!(matches!(&rows[..], [Row::Instance(it)] if it.state == InstanceState::Suspended));
+    world.engine().resume(id).wait().expect("goes on");
+    world.engine().result(id).wait().expect("the timer had fired");
+    world.check();
+}
+
+#[test]
+fn a_failed_job_is_offered_again_after_a_while_and_then_needs_someone() {
+    let mut world = World::new(1);
+    world.deploy(&ONE_TASK.replace(r#"tv:jobType="work""#, r#"tv:jobType="work" tv:retries="2""#));
+    let id = world.engine().start("p").wait().expect("starts");
+    let job = address(&world.jobs()[0]);
+    world.engine().fail(job, None, 5_000, "oops").wait().expect("is told");
+    world.restart();
+    let row = &world.jobs()[0];
+    assert_eq!((row.retries, row.state, row.until), (1, JobState::Available, Some(1_005_000)));
+    world.advance(5_000);
+    assert_eq!(world.jobs()[0].until, None);
+    world.engine().fail(job, None, 0, "oops again").wait().expect("is told");
+    let incidents = world.rows(Table::Incidents, Vec::new());
+    assert!(matches!(&incidents[..], [Row::Incident(it)] if &*it.message == "oops again"));
+    world.restart();
+    let reasons = world.engine().why(id).wait().expect("it can say why");
+    assert!(reasons.iter().any(|it| it.to_string().contains("oops again")), "{reasons:?}");
+    assert_eq!(world.engine().retry(id, None).wait(), Ok(1));
+    world.engine().complete(job, Vec::new()).wait().expect("is done");
+    world.engine().result(id).wait().expect("ends");
+    world.check();
+}
+
+#[test]
+fn two_engines_cannot_have_the_same_store() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let first = travertine_runtime::Engine::open(dir.path()).expect("opens");
+    let second = travertine_runtime::Engine::open(dir.path());
+    assert!(second.unwrap_err().to_string().contains("in use"));
+    first.shutdown().expect("shuts down");
+    travertine_runtime::Engine::open(dir.path()).expect("opens again");
+}
+
+#[test]
+fn workers_of_the_same_process_do_jobs() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
+    runtime.expect("threads can be started").block_on(async {
+        let world = World::new(2);
+        world.deploy(ONE_TASK);
+        let worker = world.engine().worker("work", |job| async move {
+            let x = job.variables.iter().find(|(name, _)| &**name == "x");
+            let x = x.and_then(|(_, value)| value.as_i64()).unwrap_or(0);
+            vars(&[("y", (x * 2).into())])
+        });
+        let worker = worker.start();
+        let mut ids = Vec::new();
+        for x in 0..50_i64 {
+            ids.push(world.engine().start("p").variable("x", x).await.expect("starts"));
+        }
+        for (x, id) in (0..50_i64).zip(ids) {
+            let ended = world.engine().result(id).await.expect("ends");
+            let y =
+                ended.variables.iter().find(|(name, _)| &**name == "y").map(|(_, it)| it.as_i64());
+            assert_eq!(y, Some(Some(x * 2)));
+        }
+        worker.stop().await;
+    });
+}
+
+#[test]
+fn ended_instances_are_shortened_and_then_forgotten() {
+    use std::time::Duration;
+    use travertine_runtime::engine::Retention;
+    let mut world = World::new(1);
+    world.deploy(ONE_TASK);
+    let id = world.engine().start("p").variable("x", 7).wait().expect("starts");
+    let job = address(&world.jobs()[0]);
+    world.engine().complete(job, Vec::new()).wait().expect("is done");
+    assert_eq!(world.engine().history(id).expect("has a history").steps.len(), 2);
+    world.advance(10_000);
+    let short = Retention { history: Some(Duration::from_secs(5)), ..Retention::default() };
+    assert_eq!(world.engine().sweep_with(&short).expect("sweeps").folded, 1);
+    world.restart();
+    assert_eq!(world.engine().history(id).expect("has an end").steps.len(), 1);
+    let ended = world.engine().result(id).wait().expect("has ended");
+    assert_eq!(ended.variables, vars(&[("x", 7.into())]));
+    world.check();
+    let gone = Retention { ended: Some(Duration::from_secs(5)), ..Retention::default() };
+    assert_eq!(world.engine().sweep_with(&gone).expect("sweeps").removed, 1);
+    assert!(matches!(world.engine().history(id), Err(Error::NoSuchInstance(_))));
+    world.restart();
+    assert!(matches!(world.engine().history(id), Err(Error::NoSuchInstance(_))));
+    world.check();
+}

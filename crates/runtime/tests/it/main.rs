@@ -1,0 +1,4 @@
+//! The engine on a real store.
+
+mod engine;
+mod world;

@@ -1,0 +1,91 @@
+//! An engine in a directory of its own, which can be shut down and opened again.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use travertine_expr::{Name, Value};
+use travertine_kernel::Assignments;
+use travertine_runtime::{
+    Engine, Timestamp,
+    engine::{File, ManualClock, Options},
+};
+use travertine_store::view::{Filter, JobRow, Query, Row, Table};
+
+pub(crate) struct World {
+    dir: TempDir,
+    pub(crate) clock: Arc<ManualClock>,
+    shards: u16,
+    engine: Option<Engine>,
+}
+
+impl World {
+    pub(crate) fn new(shards: u16) -> Self {
+        let dir = tempfile::tempdir().expect("there is room for a directory");
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000_000)));
+        let mut world = Self { dir, clock, shards, engine: None };
+        world.open();
+        world
+    }
+
+    fn open(&mut self) {
+        let options = Options {
+            shards: self.shards,
+            clock: Arc::clone(&self.clock) as Arc<_>,
+            ..Options::default()
+        };
+        let engine = Engine::open_with(self.dir.path().join("data"), options);
+        self.engine = Some(engine.expect("the store opens"));
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        self.engine.as_ref().expect("the engine is open")
+    }
+
+    /// Shuts the engine down and opens it again.
+    pub(crate) fn restart(&mut self) {
+        self.engine.take().expect("the engine is open").shutdown().expect("it shuts down");
+        self.open();
+    }
+
+    pub(crate) fn deploy(&self, process: &str) {
+        self.engine().deploy(vec![file("model.bpmn", process)]).expect("the model is deployed");
+    }
+
+    pub(crate) fn advance(&self, ms: i64) {
+        self.clock.set(self.engine().now().after_millis(ms));
+        self.engine().wake();
+        self.flush();
+        self.flush();
+    }
+
+    pub(crate) fn flush(&self) {
+        self.rows(Table::Instances, Vec::new());
+    }
+
+    pub(crate) fn rows(&self, table: Table, filters: Vec<Filter>) -> Vec<Row> {
+        let query = Query { table, filters, descending: false, after: None, limit: 1_000 };
+        self.engine().query_now(&query).expect("the question makes sense").rows
+    }
+
+    pub(crate) fn jobs(&self) -> Vec<JobRow> {
+        let rows = self.rows(Table::Jobs, Vec::new()).into_iter();
+        rows.filter_map(|it| if let Row::Job(job) = it { Some(job) } else { None }).collect()
+    }
+
+    pub(crate) fn check(&self) {
+        let verified = self.engine().verify().expect("the store can be read");
+        assert_eq!(verified.differences, []);
+    }
+}
+
+pub(crate) fn file(name: &str, process: &str) -> File {
+    let text = format!(
+        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+            xmlns:tv="urn:travertine:bpmn:1" targetNamespace="t">{process}</definitions>"#
+    );
+    File { name: name.to_owned(), body: text.into_bytes() }
+}
+
+pub(crate) fn vars(all: &[(&str, Value)]) -> Assignments {
+    all.iter().map(|(name, value)| (Name::from(*name), value.clone())).collect()
+}
