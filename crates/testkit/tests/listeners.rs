@@ -342,7 +342,7 @@ fn camunda_7_runs_scripts_and_expressions_and_has_workers_do_the_rest() {
            <userTask id="task" camunda:assignee="ada"><extensionElements>
              <camunda:executionListener event="end" expression="${execution.setVariable('b', a + 1)}"/>
              <camunda:executionListener event="start">
-               <camunda:script scriptFormat="javascript">_context.a = 1</camunda:script>
+               <camunda:script scriptFormat="javascript">execution.setVariable('a', 1)</camunda:script>
              </camunda:executionListener>
              <camunda:executionListener event="start" class="org.acme.Audit"/>
              <camunda:taskListener event="create" delegateExpression="${audit}"/>

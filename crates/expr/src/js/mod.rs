@@ -1,10 +1,10 @@
 //! JavaScript, in a sandbox.
 //!
-//! A script sees the variables as fields of `_context` and as bare names, and nothing of the world:
-//! no clock, no chance, no files, no timers. Each run gets a runtime of its own, so that nothing can
-//! leak from one to the next; that costs some 60 µs, and it is what makes the counts of steps and
-//! bytes the same every time. The source is kept as text: reading it again takes a few microseconds
-//! of those.
+//! A script sees the variables as fields of `_context`, as bare names, and through `execution`, as models
+//! made for Camunda 7 expect it. It sees nothing of the world: no clock, no chance, no files, no timers.
+//! Each run gets a runtime of its own, so that nothing can leak from one to the next; that costs some
+//! 60 µs, and it is what makes the counts of steps and bytes the same every time. The source is kept as
+//! text: reading it again takes a few microseconds of those.
 
 mod convert;
 mod sandbox;
@@ -37,6 +37,7 @@ impl Language for JavaScript {
         let is_direct = reads.is_some() && !words::are_inherited(source);
         let needs = Needs {
             all_names: !is_direct,
+            execution: words.iter().any(|it| &**it == "execution"),
             errors: !is_direct || words.iter().any(|it| &**it == "BpmnError"),
             lists: !is_direct || !words::need_no_guards(source),
         };
@@ -62,6 +63,8 @@ struct Script {
 struct Needs {
     /// It may ask for names that it does not spell.
     all_names: bool,
+    /// It may use `execution`.
+    execution: bool,
     /// It may throw a `BpmnError`.
     errors: bool,
     /// It may call methods of lists that do not count their steps.
@@ -69,7 +72,7 @@ struct Needs {
 }
 
 impl Needs {
-    const EVERYTHING: Self = Self { all_names: true, errors: true, lists: true };
+    const EVERYTHING: Self = Self { all_names: true, execution: true, errors: true, lists: true };
 }
 
 impl Evaluate for Script {

@@ -35,6 +35,7 @@ type Intrinsics = (
 
 const WORLD: &str = include_str!("prelude/world.js");
 const VARIABLES: &str = include_str!("prelude/variables.js");
+const EXECUTION: &str = include_str!("prelude/execution.js");
 const ERRORS: &str = include_str!("prelude/errors.js");
 const LISTS: &str = include_str!("prelude/lists.js");
 
@@ -328,7 +329,12 @@ impl<'js, 'h> Stage<'js, 'h> {
             let exists = Function::new(ctx.clone(), existing(Rc::clone(host)))?;
             let names = Function::new(ctx.clone(), naming(Rc::clone(host)))?;
             let made: Object<'js> = variables.call((load, exists, names))?;
-            show(ctx, made.get("context")?)?;
+            let context: Object<'js> = made.get("context")?;
+            if needs.execution {
+                let execution: Function<'js> = eval(ctx, EXECUTION, "prelude")?;
+                let () = execution.call((context.clone(),))?;
+            }
+            show(ctx, context)?;
             let (target, scope) = (made.get("target")?, made.get("scope")?);
             let settled = Some(made.get("settled")?);
             Self { ctx: ctx.clone(), host, run, target, scope, settled, bpmn_error }

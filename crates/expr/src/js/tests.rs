@@ -477,3 +477,30 @@ fn reads_are_known_where_names_are_spelled() {
         assert_eq!(reads(source), None, "{source}");
     }
 }
+
+#[test]
+fn scripts_reach_variables_through_execution() {
+    table(
+        value,
+        &[
+            ("execution.getVariable('amount') + 1", "121"),
+            ("execution.getVariable('nowhere')", "null"),
+            ("execution.hasVariable('it' + 'em')", "true"),
+            ("execution.hasVariable('nowhere')", "false"),
+        ],
+    );
+    table(
+        writes,
+        &[
+            ("execution.setVariable('x', amount)", "x=120"),
+            ("execution.setVariable('amount', execution.getVariable('amount') / 2)", "amount=60"),
+            ("execution.removeVariable('item')", "-item"),
+            ("execution.execute()", "TypeError: not a function (line 1)"),
+        ],
+    );
+    let program = JavaScript.compile(Kind::Expression, "execution.getVariable('a')").unwrap();
+    assert_eq!(program.reads(), None, "names are computed");
+    let own = Map::from_iter([(Name::from("execution"), Value::from(7_i64))]);
+    let program = JavaScript.compile(Kind::Expression, "execution + 1").unwrap();
+    assert_eq!(program.value(&own, &Limits::default()).unwrap(), Value::from(8_i64));
+}

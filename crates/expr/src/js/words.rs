@@ -22,8 +22,17 @@ pub(super) fn of(source: &str) -> Vec<Name> {
 /// Whether a script cannot reach a variable without spelling its name: `_context` is only followed by
 /// a point, and there is nothing by which a name could be computed.
 pub(super) fn are_all_it_reads(source: &str) -> bool {
-    const INDIRECT: [&str; 8] =
-        ["eval", "Function", "constructor", "globalThis", "this", "with", "arguments", "__proto__"];
+    const INDIRECT: [&str; 9] = [
+        "eval",
+        "Function",
+        "constructor",
+        "globalThis",
+        "this",
+        "with",
+        "arguments",
+        "__proto__",
+        "execution",
+    ];
     !source.contains('\\')
         && !has_any(source, &INDIRECT)
         && source.split("_context").skip(1).all(|it| it.starts_with('.'))
