@@ -69,19 +69,21 @@ fn name(caught: &Catches) -> String {
 fn twice(subject: Subject<'_, '_>, handlers: &[NodeId], place: &str) {
     let mut first: BTreeMap<Catches, NodeId> = BTreeMap::new();
     for &handler in handlers {
-        for caught in catches(subject, handler) {
-            let what = name(&caught);
-            let earlier = *first.entry(caught).or_insert(handler);
-            if earlier == handler {
-                continue;
-            }
+        let all = catches(subject, handler);
+        let taken: Vec<_> = all.iter().filter_map(|it| Some((name(it), *first.get(it)?))).collect();
+        let nothing_is_left = taken.len() == all.len();
+        for (what, earlier) in taken {
+            let never = if nothing_is_left { "anything" } else { "all it names" };
             let message = format!(
-                "{} never catches anything: {what} {place} goes to {} before it: {}",
+                "{} never catches {never}: {what} {place} goes to {} before it: {}",
                 subject.title(handler),
                 subject.title(earlier),
                 subject.path(&[earlier, handler])
             );
             subject.warn("TV0928", handler, message, "keep one of them, or give each a code");
+        }
+        for caught in all {
+            first.entry(caught).or_insert(handler);
         }
     }
 }

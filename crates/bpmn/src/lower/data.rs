@@ -17,6 +17,9 @@ use crate::{
     xml::{Node, Ns},
 };
 
+/// Nobody nests fields deeper than this.
+const PATH_MAX: usize = 32;
+
 impl<'a> Lowering<'a> {
     /// Gives a process or flow node the data that the model says it has.
     pub(super) fn data(&mut self, node: Node<'a>, place: NodeId) {
@@ -213,7 +216,7 @@ impl<'a> Lowering<'a> {
         let is_name = |it: &&str| {
             !it.is_empty() && !it.contains(|it: char| it.is_whitespace() || "()[]'\"".contains(it))
         };
-        if !path.iter().all(is_name) {
+        if path.len() > PATH_MAX || !path.iter().all(is_name) {
             let message = format!("'{}' is no place in {}", text.source, target.text().trim());
             let help = "write the name of the data, or the path of a field of it: order.total";
             self.error("TV0914", to, message, help);
