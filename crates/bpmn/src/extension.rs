@@ -107,6 +107,11 @@ pub(crate) const CAMUNDA7: &[Executed] = &[
     ("@camunda:errorMessageVariable", "error definitions", "takes the message"),
     ("@camunda:escalationCodeVariable", "escalation definitions", "takes the code"),
     ("@camunda:errorMessage", "errors", "what the error says"),
+    (
+        "camunda:failedJobRetryTimeCycle",
+        "what becomes a job",
+        "how often it may fail; workers say how long to wait",
+    ),
     ("camunda:inputOutput", "flow nodes", "input and output parameters"),
     ("camunda:inputParameter", "camunda:inputOutput", "a variable made on entry"),
     ("camunda:outputParameter", "camunda:inputOutput", "a variable written on exit"),
@@ -220,7 +225,10 @@ pub(crate) const IGNORED: &[(&str, &str)] = &[
     ("initiator", "give the variable along when you start an instance"),
     ("connector", "connectors are not called; use a worker"),
     ("field", "workers read headers and variables, not fields"),
-    ("failedJobRetryTimeCycle", "say how often by tv:retries"),
+    (
+        "failedJobRetryTimeCycle",
+        "only jobs can fail and be tried again; say how often by tv:retries",
+    ),
     ("formRefBinding", "the form is found by its name"),
     ("formRefVersion", "the form is found by its name"),
     ("variableMappingClass", "map variables by camunda:in and camunda:out"),

@@ -50,6 +50,23 @@ impl<'a> Lowering<'a> {
         None
     }
 
+    /// How often a job may fail: `R5/PT5M` is five times, and a list of durations once for each.
+    pub(super) fn camunda_retries(&self, node: Node<'a>) -> Option<Program> {
+        let cycle = node.extensions(NS, "failedJobRetryTimeCycle").next()?;
+        let text = Text::of(cycle);
+        let count = match text.source.strip_prefix('R').and_then(|it| it.split_once('/')) {
+            Some((count, _)) => count.parse().ok(),
+            None => i64::try_from(text.source.split(',').count()).ok(),
+        };
+        if text.is_marked() || count.is_none() {
+            let message =
+                format!("how often {} may fail is not known: {}", node.title(), text.source);
+            self.warn("TV0720", cycle, message, "write something like R3/PT5M, or use tv:retries");
+            return None;
+        }
+        count.map(|it| Program::constant(it.into()))
+    }
+
     /// Input or output parameters.
     pub(super) fn parameters(&self, node: Node<'a>, kind: &'a str) -> Vec<(Name, Program)> {
         let parameters = node.extensions(NS, "inputOutput").flat_map(|it| it.parts(kind));

@@ -139,7 +139,10 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn work_for(&self, node: Node<'a>, job_type: Program) -> Work {
-        let retries = Text::ext(node, &Ns::Travertine, "retries").map(|it| self.number(it));
+        let mut retries = Text::ext(node, &Ns::Travertine, "retries").map(|it| self.number(it));
+        if retries.is_none() && self.dialect == Dialect::Camunda7 {
+            retries = self.camunda_retries(node);
+        }
         let fields = self.keyed(node, "header", "key");
         Work { kind: WorkKind::Job, job_type, retries, fields }
     }

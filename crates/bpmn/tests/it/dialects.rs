@@ -181,3 +181,22 @@ fn a_call_bound_to_a_tag_names_it() {
     assert_eq!(bound.binding.as_deref(), Some("v1"));
     assert_eq!(errors(&call("")), ["TV0719"]);
 }
+
+#[test]
+fn camunda_7_says_how_often_a_job_may_fail() {
+    let job = |cycle: &str| {
+        camunda7(&around(&format!(
+            "<serviceTask id='n' camunda:type='external' camunda:topic='t'><extensionElements>\
+             <camunda:failedJobRetryTimeCycle>{cycle}</camunda:failedJobRetryTimeCycle>\
+             </extensionElements></serviceTask>"
+        )))
+    };
+    for (cycle, expected) in [("R5/PT5M", Some("5")), ("PT10M,PT17M,PT20M", Some("3"))] {
+        let Element::Work(work) = element(&job(cycle)) else { panic!() };
+        assert_eq!(work.retries.as_ref().map(Program::source), expected, "{cycle}");
+        assert!(report(&job(cycle)).diagnostics.is_empty());
+    }
+    let Element::Work(work) = element(&job("${often}")) else { panic!() };
+    assert!(work.retries.is_none());
+    assert_eq!(report(&job("${often}")).diagnostics[0].code, "TV0720");
+}

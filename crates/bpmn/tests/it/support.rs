@@ -141,6 +141,7 @@ const CAMUNDA7: &str = "
 <signal id='si'/>
 <process id='p' isExecutable='true' camunda:versionTag='v'>
   <serviceTask id='a' camunda:type='external' camunda:topic='t'><extensionElements>
+    <camunda:failedJobRetryTimeCycle>R5/PT5M</camunda:failedJobRetryTimeCycle>
     <camunda:inputOutput>
       <camunda:inputParameter name='i'><camunda:list><camunda:value>1</camunda:value>
       </camunda:list></camunda:inputParameter>
