@@ -278,11 +278,11 @@ impl Store for MemoryStore {
             let log = &mut inner.logs[usize::from(batch.claim.shard.0)];
             log.entries.extend(batch.entries.iter().map(|it| (it.seq, it.clone())));
             log.last = batch.entries.last().map_or(log.last, |it| it.seq);
-            for id in &batch.taken {
-                log.inbox.remove(id);
-            }
             for mail in &batch.sent {
                 inner.logs[usize::from(mail.to.0)].inbox.insert(mail.id, mail.clone());
+            }
+            for id in &batch.taken {
+                inner.logs[usize::from(batch.claim.shard.0)].inbox.remove(id);
             }
         }
         inner.folds.clear();

@@ -75,7 +75,8 @@ pub struct Batch {
     pub entries: Vec<Entry>,
     /// Mails that are now on their way.
     pub sent: Vec<Mail>,
-    /// Mails to this shard that need not be kept any more: what came of them is in the entries.
+    /// Mails to this shard that need not be kept any more: what came of them is in the entries. They may
+    /// be among those just sent.
     pub taken: Vec<MailId>,
 }
 

@@ -92,7 +92,7 @@ impl Conditions {
                 let place = self.place(number(*id));
                 // Those that were called are found by index.
                 self.all.push(format!(
-                    "{i}.id IN (SELECT id FROM instances WHERE root = {place} AND parent IS NOT NULL
+                    "{i}.id IN (SELECT id FROM instances WHERE root = {place} AND root <> id
                      UNION SELECT id FROM instances WHERE id = {place} AND root = {place})"
                 ));
             }

@@ -35,7 +35,7 @@ pub(super) fn schema() -> String {
          CREATE INDEX instances_by_business_id ON instances(business_id, id)
              WHERE business_id IS NOT NULL;
          CREATE INDEX instances_by_parent ON instances(parent, parent_wait) WHERE parent IS NOT NULL;
-         CREATE INDEX instances_by_root ON instances(root) WHERE parent IS NOT NULL;
+         CREATE INDEX instances_by_root ON instances(root) WHERE root <> id;
          CREATE INDEX instances_by_end ON instances(ended) WHERE ended IS NOT NULL;
          CREATE INDEX instances_with_incidents ON instances(id) WHERE incidents > 0;
          CREATE TABLE elements(instance INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL,

@@ -10,7 +10,7 @@ CREATE INDEX instances_open ON instances(id) WHERE state IN ('running', 'suspend
 CREATE INDEX instances_open_by_definition ON instances(definition, id) WHERE state IN ('running', 'suspended', 'halted');
 CREATE INDEX instances_by_business_id ON instances(business_id, id) WHERE business_id IS NOT NULL;
 CREATE INDEX instances_by_parent ON instances(parent, parent_wait) WHERE parent IS NOT NULL;
-CREATE INDEX instances_by_root ON instances(root) WHERE parent IS NOT NULL;
+CREATE INDEX instances_by_root ON instances(root) WHERE root <> id;
 CREATE INDEX instances_by_end ON instances(ended) WHERE ended IS NOT NULL;
 CREATE INDEX instances_with_incidents ON instances(id) WHERE incidents > 0;
 CREATE TABLE elements(instance INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, label TEXT, state TEXT NOT NULL, scope INTEGER, since INTEGER NOT NULL, PRIMARY KEY(instance, token)) WITHOUT ROWID;

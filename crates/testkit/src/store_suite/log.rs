@@ -253,6 +253,10 @@ fn mails(store: &dyn Store) {
     store.append(&[Batch { taken, ..batch(zero, vec![]) }]).unwrap();
     assert_eq!(store.inbox(ShardId(1)).unwrap(), waiting);
     assert_eq!(store.inbox(ShardId(0)).unwrap(), []);
+    // What is sent to oneself can be taken in the same batch.
+    let (sent, taken) = (vec![mail(0, 9, 0)], vec![mail(0, 9, 0).id]);
+    store.append(&[Batch { sent, taken, ..batch(zero, vec![]) }]).unwrap();
+    assert_eq!(store.inbox(ShardId(0)).unwrap(), []);
 }
 
 fn refused_mails(store: &dyn Store) {
