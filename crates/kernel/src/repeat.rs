@@ -305,7 +305,12 @@ impl<'a> Run<'a> {
                 Failure::new(FailureKind::Repeat, format!("variable {name} would be {why}"))
             })?;
             let layer = self.instance.token(host).layer;
-            self.write(layer, Arc::clone(name), Some(list));
+            let name = Arc::clone(name);
+            if node.data().is_some_and(|it| it.gives_list) {
+                self.give_data(layer, vec![(name, list)]);
+            } else {
+                self.write(layer, name, Some(list));
+            }
         }
         self.repeat_done(host, node)
     }

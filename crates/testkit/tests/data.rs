@@ -371,6 +371,23 @@ fn a_loop_runs_for_the_items_of_a_data_object() {
 }
 
 #[test]
+fn the_results_of_a_loop_go_to_the_scope_that_has_the_object() {
+    let mut it = started(&format!(
+        r#"<dataObject id="bills" isCollection="true"/>
+           <subProcess id="sub"><userTask id="t">{}{}
+             <multiInstanceLoopCharacteristics> <loopCardinality>1</loopCardinality>
+               <loopDataOutputRef>done</loopDataOutputRef> <outputDataItem id="bill"/>
+             </multiInstanceLoopCharacteristics></userTask></subProcess> <userTask id="after"/>
+           <path>sub after</path>"#,
+        io("", "done").replace("/>", r#" isCollection="true"/>"#),
+        output("done", "bills"),
+    ));
+    it.complete("t", r#"{"bill": "a"}"#);
+    assert_eq!(it.waiting(), ["after"]);
+    assert_eq!(it.variables(), r#"{"bills":["a"]}"#);
+}
+
+#[test]
 fn a_call_hands_over_what_its_inputs_say_and_takes_back_what_its_outputs_say() {
     let mut it = Scenario::process(&format!(
         r#"<dataObject id="order"/> <dataObject id="bill"/> <dataObject id="secret"/>

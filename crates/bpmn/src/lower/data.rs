@@ -32,12 +32,16 @@ impl<'a> Lowering<'a> {
             needs: self.needs(node),
             contents: self.contents(node),
             outputs: self.associated(node, "dataOutputAssociation"),
+            gives_list: node
+                .all("dataOutputAssociation")
+                .any(|association| feeds_loop(node, association)),
         };
         let nothing = inputs.is_empty()
             && data.own.is_empty()
             && data.needs.is_empty()
             && data.contents.is_empty()
-            && data.outputs.is_empty();
+            && data.outputs.is_empty()
+            && !data.gives_list;
         if !nothing {
             let extras = self.nodes[index(place)].extras_mut();
             extras.inputs.splice(0..0, inputs);

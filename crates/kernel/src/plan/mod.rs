@@ -136,6 +136,8 @@ pub struct Data {
     pub contents: Vec<Option<Name>>,
     /// Evaluated on exit. What is available is written to the nearest layer that has the name.
     pub outputs: Vec<(Name, Program)>,
+    /// Whether the list of results of a multi-instance activity is such an output too.
+    pub gives_list: bool,
 }
 
 impl Data {
