@@ -27,7 +27,7 @@ pub use id::{Address, InstanceId};
 pub use message::{Message, Receipt, correlates};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use shard::{
-    Activated, At, Begin, Checkpoint, Difference, Ended, Lease, Live, Recovered, Release, Sealed,
-    Seen, Settings, Shard, TaskChange, Trouble, Verified,
+    Activated, At, Begin, Checkpoint, Difference, Edit, Ended, Lease, Live, Opening, Recovered,
+    Release, Sealed, Seen, Settings, Shard, TaskChange, Trouble, Verified,
 };
 pub use travertine_expr::time::Timestamp;

@@ -39,12 +39,12 @@ const TRIES: usize = 10;
 impl Engine {
     /// Deploys files together: all of them, or none. What has not changed since it was last deployed
     /// keeps its version.
-    pub fn deploy(&self, files: Vec<File>) -> Result<Deployment, Error> {
+    pub fn deploy(&self, files: &[File]) -> Result<Deployment, Error> {
         let inner = &self.inner;
         let _one_at_a_time =
             inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for _ in 0..TRIES {
-            match self.try_deploy(&files) {
+            match self.try_deploy(files) {
                 Err(Error::Store(StoreError::Conflict { .. })) => self.reload()?,
                 other => return other,
             }
@@ -88,7 +88,7 @@ impl Engine {
                 key,
                 id: Name::clone(&id),
                 version: versions.max().unwrap_or(0) + 1,
-                tag: None,
+                tag: process.plan.version_tag.clone(),
                 resource: u32::try_from(resource).expect("there are fewer than 2^32 files"),
                 removed: false,
             });

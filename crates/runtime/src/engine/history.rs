@@ -79,7 +79,9 @@ impl History {
         for step in self.steps.iter().take_while(|it| it.seq <= seq) {
             for record in &step.records {
                 if let Record::Happened(events) = record {
-                    events.iter().for_each(|it| apply(&mut state, it));
+                    for event in events {
+                        apply(&mut state, event);
+                    }
                 }
             }
         }

@@ -44,7 +44,7 @@ pub use threads::Pace;
 pub use verify::{Difference, Verified};
 pub use worker::{Job, Outcome, Worker, Workers};
 
-use crate::{Board, Definitions, Error, InstanceId, Recovered, Settings, Shard};
+use crate::{Board, Definitions, Error, InstanceId, Opening, Recovered, Settings, Shard};
 use metrics::add;
 use queue::{Queue, Refused};
 use threads::{Common, Input};
@@ -187,22 +187,22 @@ impl Engine {
             ..sqlite::Options::default()
         };
         let store = SqliteStore::open(dir, &store_options)?;
-        Self::on(Arc::new(store), options)
+        Self::on(&(Arc::new(store) as Arc<dyn Store>), options)
     }
 
     /// An engine that keeps everything in memory, for trying out and for tests.
     pub fn in_memory(options: Options) -> Result<Self, Error> {
-        Self::on(Arc::new(MemoryStore::new(options.shards)), options)
+        Self::on(&(Arc::new(MemoryStore::new(options.shards)) as Arc<dyn Store>), options)
     }
 
     /// An engine on any store.
-    pub fn on(store: Arc<dyn Store>, options: Options) -> Result<Self, Error> {
+    pub fn on(store: &Arc<dyn Store>, options: Options) -> Result<Self, Error> {
         let began = Instant::now();
-        let definitions = Arc::new(deploy::load(&*store)?);
+        let definitions = Arc::new(deploy::load(&**store)?);
         let board = Arc::new(Board::default());
         let count = usize::from(store.shards());
         let common = Arc::new(Common {
-            store: Arc::clone(&store),
+            store: Arc::clone(store),
             board: Arc::clone(&board),
             clock: Arc::clone(&options.clock),
             counters: metrics::Counters::default(),
@@ -219,16 +219,15 @@ impl Engine {
                     (progress.0)(id, done, total);
                 }
             };
-            let (shard, recovered, mails) = Shard::recover(
-                Arc::clone(&store),
-                id,
-                &owner,
-                Arc::clone(&definitions),
-                Arc::clone(&board),
-                options.settings.clone(),
-                options.clock.now(),
-                &mut told,
-            )?;
+            let opening = Opening {
+                store: Arc::clone(store),
+                owner: &owner,
+                definitions: Arc::clone(&definitions),
+                board: Arc::clone(&board),
+                settings: options.settings.clone(),
+                now: options.clock.now(),
+            };
+            let (shard, recovered, mails) = Shard::recover(id, opening, &mut told)?;
             for mail in mails {
                 common.queues[usize::from(id.0)].tell(Input::Mail(mail));
             }

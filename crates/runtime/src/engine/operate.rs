@@ -10,7 +10,8 @@ use travertine_kernel::{
 
 use super::{Engine, Pending, State};
 use crate::{
-    Activated, Address, At, Begin, Ended, Error, InstanceId, Lease, Message, Receipt, TaskChange,
+    Activated, Address, At, Begin, Edit, Ended, Error, InstanceId, Lease, Message, Receipt,
+    TaskChange,
 };
 
 /// Which version of a definition is meant.
@@ -255,7 +256,7 @@ impl Engine {
                     let lease = Lease::Until { worker: Name::clone(&worker), until };
                     let names = names.to_vec();
                     self.ask(self.shard_of(it.job.instance), move |shard| {
-                        shard.lease(it.job, &lease, &names)
+                        Ok(shard.lease(it.job, &lease, &names))
                     })
                 })
                 .collect();
@@ -323,7 +324,7 @@ impl Engine {
 
     /// Nobody has the user task any more.
     pub fn unclaim(&self, task: Address) -> Pending<()> {
-        self.change_task(task, TaskChange { assignee: Some(None), ..TaskChange::default() })
+        self.change_task(task, TaskChange { assignee: Edit::Remove, ..TaskChange::default() })
     }
 
     /// Changes who does a user task, and until when.
@@ -345,17 +346,20 @@ impl Engine {
     /// wait for it before it expires.
     pub fn publish(&self, message: Message) -> Pending<Receipt> {
         let keeper = self.keeper(&message.name);
-        self.ask(keeper, move |shard| shard.publish(message))
+        self.ask(keeper, move |shard| Ok(shard.publish(message)))
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.
     pub fn signal(&self, name: &str, variables: Assignments) -> Pending<()> {
         let name = Name::from(name);
-        self.ask(self.keeper(&name), move |shard| shard.signal(&name, &variables))
+        self.ask(self.keeper(&name), move |shard| {
+            shard.signal(&name, &variables);
+            Ok(())
+        })
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.
     pub fn evaluate_conditions(&self, variables: Assignments) -> Pending<Vec<InstanceId>> {
-        self.ask(self.any_shard(), move |shard| shard.evaluate_conditions(&variables))
+        self.ask(self.any_shard(), move |shard| Ok(shard.evaluate_conditions(&variables)))
     }
 }

@@ -47,7 +47,7 @@ impl Engine {
                 row,
                 tree: tree(&live.definition.plan, &live.state),
                 reasons: travertine_kernel::why(&live.definition.plan, &live.state),
-                variables: live.variables().map(|(n, v)| (n.clone(), v.clone())).collect(),
+                variables: live.result(),
             })
         })
     }

@@ -122,7 +122,11 @@ impl Engine {
 
     fn remove(&self, gone: &[(InstanceId, u64)]) -> Result<(), Error> {
         for (instance, last) in gone.iter().copied() {
-            self.ask(self.shard_of(instance), move |shard| shard.retire(instance, last)).wait()?;
+            self.ask(self.shard_of(instance), move |shard| {
+                shard.retire(instance, last);
+                Ok(())
+            })
+            .wait()?;
         }
         self.flush_now()
     }

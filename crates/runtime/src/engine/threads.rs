@@ -143,7 +143,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
                         return;
                     }
                 }
-                Input::Adopt(definitions) => shard.adopt(definitions),
+                Input::Adopt(definitions) => shard.adopt(&definitions),
                 Input::Stored(upto) => {
                     storing = false;
                     shard.stored(upto);

@@ -11,7 +11,7 @@ impl Engine {
         self.flush_now()?;
         let shards = (0..self.shards()).map(travertine_store::ShardId);
         let asked: Vec<Pending<Verified>> =
-            shards.map(|it| self.ask(it, |shard| shard.verify())).collect();
+            shards.map(|it| self.ask(it, crate::Shard::verify)).collect();
         let mut all = Verified::default();
         for pending in asked {
             all.add(pending.wait()?);

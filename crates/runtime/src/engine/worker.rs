@@ -197,7 +197,8 @@ async fn run(worker: Worker, stop: Arc<Stop>) {
 async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
     let shard = engine.shard_of(job.instance);
     let names = names.to_vec();
-    let leased = engine.ask(shard, move |shard| shard.lease(job, &Lease::Process, &names)).await;
+    let leased =
+        engine.ask(shard, move |shard| Ok(shard.lease(job, &Lease::Process, &names))).await;
     let given = match leased {
         Ok(Some(given)) => given,
         // It is gone, or the engine is.
@@ -228,9 +229,8 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
         }
     };
     match told {
-        Ok(()) => {}
-        // It was withdrawn while it was done.
-        Err(Error::Rejected(_)) => {}
+        // It may have been withdrawn while it was done.
+        Ok(()) | Err(Error::Rejected(_)) => {}
         Err(error) => {
             tracing::warn!(%job, %error, "the outcome of a job could not be told");
             let _: Result<(), Error> = engine.ask(shard, move |shard| shard.put_back(job)).await;

@@ -14,8 +14,8 @@ use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, Tok
 use travertine_store::{MemoryStore, ShardId, Store};
 
 use crate::{
-    Address, At, Begin, Board, Definition, Definitions, Error, InstanceId, Live, Message, Receipt,
-    Seen, Settings, Shard, Timestamp,
+    Address, At, Begin, Board, Definition, Definitions, Error, InstanceId, Live, Message, Opening,
+    Receipt, Seen, Settings, Shard, Timestamp,
 };
 
 /// How many events one request may cause, where nobody says otherwise.
@@ -101,7 +101,7 @@ impl Sandbox {
     /// messages, signals, times and conditions.
     pub fn deploy(&mut self, all: &[(Name, Arc<Plan>)]) -> Result<Vec<Arc<Definition>>, Error> {
         let added = self.definitions.add(all, self.now())?;
-        self.shard.adopt(Arc::new(self.definitions.clone()));
+        self.shard.adopt(&Arc::new(self.definitions.clone()));
         self.settle()?;
         Ok(added)
     }
@@ -178,12 +178,15 @@ impl Sandbox {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
     /// comes to wait for it before it expires.
     pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
-        self.ask(|shard| shard.publish(message))
+        self.ask(|shard| Ok(shard.publish(message)))
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.
     pub fn signal(&mut self, name: &str, variables: &Assignments) -> Result<(), Error> {
-        self.ask(|shard| shard.signal(&name.into(), variables))
+        self.ask(|shard| {
+            shard.signal(&name.into(), variables);
+            Ok(())
+        })
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.
@@ -191,7 +194,7 @@ impl Sandbox {
         &mut self,
         variables: &Assignments,
     ) -> Result<Vec<InstanceId>, Error> {
-        self.ask(|shard| shard.evaluate_conditions(variables))
+        self.ask(|shard| Ok(shard.evaluate_conditions(variables)))
     }
 
     /// Moves the clock to `to`. What falls due on the way happens in its order, each at its time.
@@ -299,16 +302,15 @@ fn open(
     definitions: &Definitions,
     now: Timestamp,
 ) -> Result<Shard, Error> {
-    let (mut shard, _, mails) = Shard::recover(
-        Arc::clone(store) as Arc<dyn Store>,
-        ShardId(0),
-        "sandbox",
-        Arc::new(definitions.clone()),
-        Arc::new(Board::default()),
-        Settings { turns_max: u32::MAX, ..Settings::default() },
+    let opening = Opening {
+        store: Arc::clone(store) as Arc<dyn Store>,
+        owner: "sandbox",
+        definitions: Arc::new(definitions.clone()),
+        board: Arc::new(Board::default()),
+        settings: Settings { turns_max: u32::MAX, ..Settings::default() },
         now,
-        &mut |_, _| {},
-    )?;
+    };
+    let (mut shard, _, mails) = Shard::recover(ShardId(0), opening, &mut |_, _| {})?;
     mails.iter().try_for_each(|it| shard.receive(it))?;
     Ok(shard)
 }

@@ -1,6 +1,6 @@
 //! The rows of what has changed, for people and for the next start.
 
-use travertine_expr::{Map, Name, Value};
+use travertine_expr::{Map, Name, Value, time::Timestamp};
 use travertine_kernel::{
     Assignments, Ending, LayerId, Phase, ROOT, Role, State, TokenId, WaitFor, WaitId,
 };
@@ -135,7 +135,9 @@ impl Shard {
                 .map(|(start, variables)| Noted { start: *start, variables: variables.clone() })
                 .collect(),
             timers: self.timers.values().cloned().collect(),
-            known: known.map(|((name, id), until)| (name.clone(), id.clone(), *until)).collect(),
+            known: known
+                .map(|((name, id), until)| (Name::clone(name), Name::clone(id), *until))
+                .collect(),
             unfinished: self.unfinished.iter().copied().collect(),
         }
     }
@@ -212,7 +214,7 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
         let found = live.state.layers.get(&layer).map(|it| it.variables.get(&name));
         match found {
             Some(Some(value)) => {
-                changes.push(Change::Put(variable_row(live.id.0, layer, name, value)))
+                changes.push(Change::Put(variable_row(live.id.0, layer, name, value)));
             }
             Some(None) if had(layer.0) => {
                 let key = Key { instance: live.id.0, number: layer.0, name };
@@ -262,11 +264,6 @@ pub(super) fn instance_row(live: &Live) -> InstanceRow {
         (Phase::New | Phase::Running, _) => (InstanceState::Running, None),
     };
     let ended = live.has_ended() && live.halted.is_none();
-    let result = || {
-        let variables = live.state.variables().into_iter().flatten();
-        let variables: Assignments = variables.map(|(n, v)| (n.clone(), v.clone())).collect();
-        json(&variables)
-    };
     InstanceRow {
         id: live.id.0,
         business_id: live.created.business_id.clone(),
@@ -274,13 +271,13 @@ pub(super) fn instance_row(live: &Live) -> InstanceRow {
         definition: Name::clone(&live.definition.id),
         version: live.definition.version,
         state,
-        started: live.state.started.map_or(live.at, |it| it.as_millis()),
+        started: live.state.started.map_or(live.at, Timestamp::as_millis),
         ended: ended.then_some(live.at),
         parent: live.created.caller,
         root: live.root(),
         incidents: u32::try_from(live.state.incidents.len()).unwrap_or(u32::MAX),
         reason,
-        result: ended.then(result),
+        result: ended.then(|| json(&live.result())),
         last: live.last,
     }
 }
@@ -373,7 +370,8 @@ fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
         WaitFor::Work(job) => {
             let fields = TaskFields::of(live, wait);
             let list = |names: &[Name]| {
-                let items: Vec<Value> = names.iter().map(|it| Value::String(it.clone())).collect();
+                let items: Vec<Value> =
+                    names.iter().map(|it| Value::String(Name::clone(it))).collect();
                 Name::from(Value::from(items).to_json())
             };
             Some(Row::Task(TaskRow {

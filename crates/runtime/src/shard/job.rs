@@ -2,7 +2,7 @@
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Command, TokenId, View, WaitId, plan::WorkKind};
-use travertine_store::codec::record::{Record, TaskChange};
+use travertine_store::codec::record::{Edit, Record, TaskChange};
 
 use super::{Release, Shard, alarm::Alarm, live::Live};
 use crate::{Address, Error, Timestamp};
@@ -53,21 +53,14 @@ pub struct Activated {
 impl Shard {
     /// Gives a job to a worker; `None` where nobody may have it now. Only the variables with these
     /// names are handed out, or all where none is named.
-    pub fn lease(
-        &mut self,
-        job: Address,
-        lease: &Lease,
-        names: &[Name],
-    ) -> Result<Option<Activated>, Error> {
+    pub fn lease(&mut self, job: Address, lease: &Lease, names: &[Name]) -> Option<Activated> {
         let (id, wait) = (job.instance.0, job.wait);
-        let Ok(live) = self.live(id) else { return Ok(None) };
-        if live.offer(wait).is_none() {
-            return Ok(None);
-        }
+        let live = self.live(id).ok()?;
+        live.offer(wait)?;
         let until = match lease {
             Lease::Until { worker, until } => {
                 let worker = Name::clone(worker);
-                self.learn(id, vec![Record::Leased { wait: wait.0, worker, until: *until }]);
+                self.learn(id, &[Record::Leased { wait: wait.0, worker, until: *until }]);
                 let until = Timestamp::from_millis(*until);
                 self.alarms.set(until, Alarm::Job(id, wait.0));
                 Some(until)
@@ -75,7 +68,7 @@ impl Shard {
             Lease::Process => None,
         };
         let live = &self.lives[&id];
-        Ok(Some(activated(live, wait, names, until)))
+        Some(activated(live, wait, names, until))
     }
 
     /// Puts a job up again that a worker of this process does not do after all.
@@ -92,7 +85,7 @@ impl Shard {
         let Some((worker, _)) = live.work.get(&wait).and_then(|it| it.lease.clone()) else {
             return Err(Error::NotLeased(job));
         };
-        self.learn(id, vec![Record::Leased { wait: wait.0, worker, until }]);
+        self.learn(id, &[Record::Leased { wait: wait.0, worker, until }]);
         self.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
         Ok(())
     }
@@ -109,7 +102,7 @@ impl Shard {
         let (id, wait) = (job.instance.0, job.wait);
         let live = self.ready(id)?;
         let left = live.job(wait).map(|it| it.retries);
-        let retries = retries.unwrap_or(left.unwrap_or(1).saturating_sub(1));
+        let retries = retries.unwrap_or_else(|| left.unwrap_or(1).saturating_sub(1));
         let pause = retries > 0 && backoff > 0;
         let until = self.now.after_millis(backoff);
         let paused = Record::Paused { wait: wait.0, until: until.as_millis() };
@@ -131,14 +124,14 @@ impl Shard {
         if let Some(other) = fields.assignee.filter(|it| it != who) {
             return Err(Error::Claimed { task, by: other });
         }
-        let change = TaskChange { assignee: Some(Some(Name::clone(who))), ..Default::default() };
+        let change = TaskChange { assignee: Edit::Set(Name::clone(who)), ..TaskChange::default() };
         self.change_task(task, change)
     }
 
     /// Changes who does a user task, and until when.
     pub fn change_task(&mut self, task: Address, change: TaskChange) -> Result<(), Error> {
         self.work_of(task, WorkKind::User)?;
-        self.learn(task.instance.0, vec![Record::TaskChanged { wait: task.wait.0, change }]);
+        self.learn(task.instance.0, &[Record::TaskChanged { wait: task.wait.0, change }]);
         Ok(())
     }
 
@@ -167,13 +160,11 @@ impl Shard {
 
     /// A lease or a pause is over.
     pub(super) fn job_again(&mut self, id: u64, wait: WaitId) {
-        let until = self.now.as_millis();
         let Ok(live) = self.live(id) else { return };
         if !live.work.contains_key(&wait) {
             return;
         }
-        let _ = until;
-        self.learn(id, vec![Record::Paused { wait: wait.0, until: 0 }]);
+        self.learn(id, &[Record::Paused { wait: wait.0, until: 0 }]);
         self.offer(id, wait);
     }
 }
@@ -225,15 +216,15 @@ impl TaskFields {
         let field = |name: &str| super::live::field(job, name);
         let text = |name: &str| field(name).and_then(Value::as_str).map(Name::from);
         Self {
-            assignee: change.assignee.unwrap_or_else(|| text("assignee")),
+            assignee: change.assignee.apply(|| text("assignee")),
             candidate_users: change
                 .candidate_users
                 .unwrap_or_else(|| texts(field("candidateUsers"))),
             candidate_groups: change
                 .candidate_groups
                 .unwrap_or_else(|| texts(field("candidateGroups"))),
-            due: change.due.unwrap_or_else(|| date(field("dueDate"), work.since)),
-            follow_up: change.follow_up.unwrap_or_else(|| date(field("followUpDate"), work.since)),
+            due: change.due.apply(|| date(field("dueDate"), work.since)),
+            follow_up: change.follow_up.apply(|| date(field("followUpDate"), work.since)),
             priority: change.priority.unwrap_or(work.priority),
             form: text("form"),
         }

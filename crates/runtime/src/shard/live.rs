@@ -7,8 +7,8 @@ use std::{
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
-    Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Role, TokenId, Wait, WaitFor,
-    WaitId, apply, plan::WorkKind,
+    Assignments, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Role, TokenId, Wait,
+    WaitFor, WaitId, apply, plan::WorkKind,
 };
 use travertine_store::{
     Seq, ShardId,
@@ -172,6 +172,11 @@ impl Live {
     /// The process's own variables. They stay after the end.
     pub fn variables(&self) -> impl Iterator<Item = (&Name, &Value)> {
         self.state.variables().into_iter().flatten()
+    }
+
+    /// The same, to be handed on.
+    pub fn result(&self) -> Assignments {
+        self.variables().map(|(name, value)| (Name::clone(name), value.clone())).collect()
     }
 
     /// Whether it has ended.
@@ -347,7 +352,7 @@ impl Live {
             Record::TaskChanged { wait, change } => {
                 self.touched.waits.entry(WaitId(*wait)).or_default();
                 if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
-                    work.change.get_or_insert_default().merge(change);
+                    work.change.get_or_insert_default().merge(change.clone());
                 }
             }
             Record::TimerMoved { wait, due } => {
@@ -427,7 +432,7 @@ impl Live {
             let since = since.get(&wait.0).copied().unwrap_or(0);
             live.note_wait(wait, it.token, &it.on, since);
         }
-        for (layer, it) in live.state.layers.iter() {
+        for (layer, it) in &live.state.layers {
             live.named = live.named.max(layer.0);
             if it.owner.0 != layer.0 {
                 live.opened.entry(it.owner).or_default().push(*layer);

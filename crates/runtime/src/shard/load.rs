@@ -9,7 +9,10 @@ use travertine_store::{
     view::InstanceRow,
 };
 
-use super::{Shard, live::Live};
+use super::{
+    Shard,
+    live::{Live, Touched},
+};
 use crate::{Definition, Definitions, Error, InstanceId, Timestamp};
 
 impl Shard {
@@ -74,7 +77,7 @@ impl Shard {
                 }
             }
         }
-        live.touched = Default::default();
+        live.touched = Touched::default();
         // Whatever it has names for may have rows.
         live.rowed = live.named;
         Ok(live)

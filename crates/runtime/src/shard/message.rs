@@ -8,32 +8,36 @@ use travertine_store::{
 };
 
 use super::{Shard, alarm::Alarm};
-use crate::{Address, Error, Receipt, StartOn, Timestamp};
+use crate::{Address, Receipt, StartOn, Timestamp};
 
 impl Shard {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
     /// comes to wait for it before it expires. Only the shard that keeps its name may be asked.
-    pub fn publish(&mut self, mut message: Message) -> Result<Receipt, Error> {
+    pub fn publish(&mut self, mut message: Message) -> Receipt {
         self.definitions.correlate(&mut message);
         let now = self.now.as_millis();
         if let Some(id) = &message.id {
             let key = (Name::clone(&message.name), Name::clone(id));
             if self.known.get(&key).is_some_and(|until| now < *until) {
-                return Ok(Receipt::Known);
+                return Receipt::Known;
             }
             let held_for = message.ttl.unwrap_or(i64::MAX);
             let until = now.saturating_add(held_for.max(self.settings.known_for));
-            self.write(&[Record::Known { name: key.0.clone(), id: key.1.clone(), until }]);
+            self.write(&[Record::Known {
+                name: Name::clone(&key.0),
+                id: Name::clone(&key.1),
+                until,
+            }]);
             self.known.insert(key, until);
         }
-        Ok(self.route(message, None))
+        let expires = self.expiry(&message);
+        self.route(message, expires)
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers. Only the
     /// shard that keeps its name may be asked.
-    pub fn signal(&mut self, name: &Name, variables: &Assignments) -> Result<(), Error> {
+    pub fn signal(&mut self, name: &Name, variables: &Assignments) {
         self.broadcast(name, variables, None);
-        Ok(())
     }
 
     /// The messages that are held, oldest first.
@@ -41,11 +45,15 @@ impl Shard {
         self.held.iter()
     }
 
+    /// When a new message is dropped; for good where nothing is said.
+    pub(super) fn expiry(&self, message: &Message) -> Option<i64> {
+        message.ttl.map(|ttl| self.now.as_millis().saturating_add(ttl))
+    }
+
     /// Finds the one receiver of a message. `expires` is when it is dropped, for one that was on
     /// its way before.
-    pub(super) fn route(&mut self, message: Message, expires: Option<Option<i64>>) -> Receipt {
+    pub(super) fn route(&mut self, message: Message, expires: Option<i64>) -> Receipt {
         let now = self.now.as_millis();
-        let expires = expires.unwrap_or_else(|| message.ttl.map(|ttl| now.saturating_add(ttl)));
         if let Some(to) = self.waiting.find(&message) {
             self.forget(to);
             self.send(self.shard_of(to.0), Letter::Deliver { to, message, expires });

@@ -38,9 +38,9 @@ use travertine_store::{
 pub use checkpoint::Checkpoint;
 pub use job::{Activated, Lease};
 pub use live::{Live, Trouble};
-pub use recover::Recovered;
+pub use recover::{Opening, Recovered};
 pub use start::{At, Begin};
-pub use travertine_store::codec::record::TaskChange;
+pub use travertine_store::codec::record::{Edit, TaskChange};
 pub(crate) use turn::panic_text;
 pub use verify::{Difference, Verified};
 
@@ -426,7 +426,7 @@ impl Shard {
     /// Writes what has become true of the shard itself.
     fn write(&mut self, records: &[Record]) {
         let mut body = Vec::new();
-        if let Err(error) = encode_records(&records.to_vec(), &mut body) {
+        if let Err(error) = encode_records(records, &mut body) {
             tracing::error!(%error, "a record cannot be stored and is lost");
             return;
         }
@@ -459,7 +459,8 @@ impl Shard {
             }
             Letter::Subscribe(subscription) => self.subscribe_remote(subscription),
             Letter::Unsubscribe { instance, wait } => self.unsubscribe_remote((instance, wait)),
-            Letter::Publish { message, expires } => {
+            Letter::Publish { message, again, expires } => {
+                let expires = if again { expires } else { self.expiry(&message) };
                 self.route(message, expires);
             }
             Letter::Deliver { to, message, expires } => self.deliver(to, message, expires),

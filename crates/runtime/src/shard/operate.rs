@@ -12,7 +12,7 @@ use travertine_store::{
 };
 
 use super::{Ended, Release, Shard, Watcher, live::Live};
-use crate::{Address, Definition, Error, InstanceId};
+use crate::{Address, Definition, Error, InstanceId, Timestamp};
 
 impl Shard {
     /// An instance that can be told something.
@@ -52,7 +52,7 @@ impl Shard {
         for offer in offers {
             self.release(Release::Withdraw(offer));
         }
-        self.learn(id, vec![Record::Suspended]);
+        self.learn(id, &[Record::Suspended]);
         Ok(())
     }
 
@@ -63,7 +63,7 @@ impl Shard {
         if !live.suspended {
             return Err(Error::NotSuspended(instance));
         }
-        self.learn(id, vec![Record::Resumed]);
+        self.learn(id, &[Record::Resumed]);
         self.awake(id);
         Ok(())
     }
@@ -82,7 +82,7 @@ impl Shard {
         }
         self.lives.remove(&id);
         self.live(id)?;
-        self.learn(id, vec![Record::Released]);
+        self.learn(id, &[Record::Released]);
         self.awake(id);
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Shard {
     pub fn move_timer(&mut self, timer: Address, due: i64) -> Result<(), Error> {
         let (id, wait) = (timer.instance.0, timer.wait);
         self.timer_of(timer)?;
-        self.learn(id, vec![Record::TimerMoved { wait: wait.0, due }]);
+        self.learn(id, &[Record::TimerMoved { wait: wait.0, due }]);
         self.set_timer(id, wait, due);
         Ok(())
     }
@@ -159,9 +159,7 @@ pub(super) fn ended(live: &Live) -> Option<Ended> {
         Phase::Ended(ending) => ending.clone(),
         Phase::New | Phase::Running => return None,
     };
-    let variables = live.state.variables().into_iter().flatten();
-    let variables = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
-    Some(Ended { ending, variables })
+    Some(Ended { ending, variables: live.result() })
 }
 
 impl Shard {
@@ -201,13 +199,12 @@ impl Shard {
     }
 
     /// Forgets an instance that has ended.
-    pub fn retire(&mut self, instance: InstanceId, last: Seq) -> Result<(), Error> {
+    pub fn retire(&mut self, instance: InstanceId, last: Seq) {
         self.lives.remove(&instance.0);
         self.rows.push(Change::Remove(instance.0));
         self.folds.push(Fold { last, entry: None });
         // The rows must be written although no entry is.
         self.checkpointed = 0;
-        Ok(())
     }
 
     /// Keeps of an instance that has ended only how it began and ended. Says whether there was more.
@@ -220,13 +217,13 @@ impl Shard {
         let Some(ended) = ended(live) else { return Ok(false) };
         let folded = Folded {
             created: Created { definition: live.definition.key, ..live.created.clone() },
-            started: live.state.started.map_or(live.at, |it| it.as_millis()),
+            started: live.state.started.map_or(live.at, Timestamp::as_millis),
             ending: ended.ending,
             variables: ended.variables,
         };
         let at = live.at;
         let mut body = Vec::new();
-        encode_records(&vec![Record::Folded(Box::new(folded))], &mut body)
+        encode_records(&[Record::Folded(Box::new(folded))], &mut body)
             .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
         let entry = Entry { seq: last, instance: instance.0, previous: 0, at, body };
         self.lives.remove(&instance.0);

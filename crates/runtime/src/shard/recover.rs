@@ -28,6 +28,23 @@ use crate::{
 /// How many entries are read at once.
 const PAGE: usize = 4_096;
 
+/// What a shard is opened with.
+#[derive(Clone, Debug)]
+pub struct Opening<'a> {
+    /// Where it is kept.
+    pub store: Arc<dyn Store>,
+    /// Who opens it.
+    pub owner: &'a str,
+    /// What is deployed.
+    pub definitions: Arc<Definitions>,
+    /// Where jobs are put up.
+    pub board: Arc<Board>,
+    /// How it behaves.
+    pub settings: Settings,
+    /// The time.
+    pub now: Timestamp,
+}
+
 /// What was found when a shard was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
@@ -50,15 +67,11 @@ pub struct Recovered {
 impl Shard {
     /// Claims a shard and reads it. `progress` is told how many entries of how many have been read.
     pub fn recover(
-        store: Arc<dyn Store>,
         id: ShardId,
-        owner: &str,
-        definitions: Arc<Definitions>,
-        board: Arc<Board>,
-        settings: Settings,
-        now: Timestamp,
+        opening: Opening<'_>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(Self, Recovered, Vec<Mail>), Error> {
+        let Opening { store, owner, definitions, board, settings, now } = opening;
         let claim = store.claim(id, owner)?;
         let (upto, state) = store.checkpointed(id)?;
         let state = if state.is_empty() {
@@ -135,7 +148,7 @@ impl Shard {
         found.messages = shard.held.iter().count() as u64;
         let mails = shard.store.inbox(id)?;
         found.mails = mails.len() as u64;
-        shard.adopt(definitions);
+        shard.adopt(&definitions);
         Ok((shard, found, mails))
     }
 
@@ -219,7 +232,9 @@ impl Shard {
         // Times are those of then, but the clock of this process may be behind.
         self.tick(Timestamp::from_millis(entry.at));
         if entry.instance == 0 {
-            records.into_iter().for_each(|it| self.read_own(it));
+            for record in records {
+                self.read_own(record);
+            }
             return Ok(());
         }
         let id = entry.instance;
@@ -302,17 +317,19 @@ impl Shard {
             }
             Record::TimerMoved { wait, due } => self.set_timer(id, WaitId(*wait), *due),
             Record::Deferred(Letter::Deliver { to, .. } | Letter::Signal { to, .. }) => {
-                if self.waiting.get(*to).is_some() {
-                    self.forget(*to);
-                }
+                self.forget_silently(*to);
             }
             Record::Suspended | Record::Halted(_) => {
                 let waits: Vec<WaitId> = self.lives[&id].work.keys().copied().collect();
-                waits.into_iter().for_each(|wait| self.withdraw(id, wait));
+                for wait in waits {
+                    self.withdraw(id, wait);
+                }
             }
             Record::Resumed | Record::Released => {
                 let waits: Vec<WaitId> = self.lives[&id].work.keys().copied().collect();
-                waits.into_iter().for_each(|wait| self.offer(id, wait));
+                for wait in waits {
+                    self.offer(id, wait);
+                }
             }
             _ => {}
         }
@@ -350,9 +367,7 @@ impl Shard {
             }
             Record::Subscribed(subscription) => self.remember(subscription),
             Record::Unsubscribed { instance, wait } => {
-                if self.waiting.get((instance, wait)).is_some() {
-                    self.forget_silently((instance, wait));
-                }
+                self.forget_silently((instance, wait));
             }
             Record::Noted { start, variables } => {
                 self.noted.insert(start, variables);

@@ -69,10 +69,7 @@ impl Shard {
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.
-    pub fn evaluate_conditions(
-        &mut self,
-        variables: &Assignments,
-    ) -> Result<Vec<InstanceId>, Error> {
+    pub fn evaluate_conditions(&mut self, variables: &Assignments) -> Vec<InstanceId> {
         let offered: Map = variables.iter().cloned().collect();
         let holds = |definition: &Definition, on: &StartOn| match on {
             StartOn::Condition(when) => {
@@ -81,13 +78,13 @@ impl Shard {
             }
             StartOn::Message(_) | StartOn::Signal(_) | StartOn::Timer(_) => false,
         };
-        Ok(self.trigger_starts(holds, variables))
+        self.trigger_starts(holds, variables)
     }
 
     /// Takes over what is deployed now. Only the latest version of a definition is started by
     /// messages, signals, times and conditions.
-    pub fn adopt(&mut self, definitions: Arc<Definitions>) {
-        self.definitions = Arc::clone(&definitions);
+    pub fn adopt(&mut self, definitions: &Arc<Definitions>) {
+        self.definitions = Arc::clone(definitions);
         let is_latest = |key: u64| {
             let definition = definitions.get(key);
             definition.is_some_and(|it| definitions.find(&it.id).is_some_and(|it| it.key == key))

@@ -6,9 +6,9 @@ use std::{
     sync::Arc,
 };
 
+use travertine_expr::Name;
 use travertine_kernel::{
-    Assignments, Command, Effect, Event, Phase, Post, Rejection, Turn, WaitFor, WaitId, effects,
-    handle,
+    Command, Effect, Event, Phase, Post, Rejection, Turn, WaitFor, WaitId, effects, handle,
 };
 use travertine_store::codec::record::{Created, Letter, Message, Record, encode_records};
 
@@ -64,7 +64,9 @@ impl Shard {
         let live = self.lives.get_mut(&id).expect("it has just taken a turn");
         live.note(now.as_millis(), &turn.events);
         self.events += turn.events.len() as u64 + 1;
-        more.iter().for_each(|it| live.learn(it));
+        for record in &more {
+            live.learn(record);
+        }
         let wanted = effects(&turn.events);
         if let (Some(hook), Some(command)) = (&mut self.hook, command) {
             hook(Seen { now, live, command, events: &turn.events, effects: &wanted });
@@ -79,7 +81,7 @@ impl Shard {
             records.push(Record::Happened(turn.events));
         }
         records.extend(more);
-        if !records.is_empty() && !self.tell(id, records) {
+        if !records.is_empty() && !self.tell(id, &records) {
             return;
         }
         for effect in wanted {
@@ -103,9 +105,9 @@ impl Shard {
 
     /// Writes what has become true of an instance. Says whether that was possible; otherwise the
     /// instance is halted.
-    pub(super) fn tell(&mut self, id: u64, records: Vec<Record>) -> bool {
+    pub(super) fn tell(&mut self, id: u64, records: &[Record]) -> bool {
         let mut body = Vec::with_capacity(256);
-        if let Err(error) = encode_records(&records, &mut body) {
+        if let Err(error) = encode_records(records, &mut body) {
             self.halt(id, format!("what has happened cannot be stored: {error}"));
             return false;
         }
@@ -120,9 +122,11 @@ impl Shard {
     }
 
     /// Takes note of records that do not come from the kernel, and writes them.
-    pub(super) fn learn(&mut self, id: u64, records: Vec<Record>) {
+    pub(super) fn learn(&mut self, id: u64, records: &[Record]) {
         let live = self.lives.get_mut(&id).expect("whoever learns of an instance has seen it");
-        records.iter().for_each(|it| live.learn(it));
+        for record in records {
+            live.learn(record);
+        }
         self.tell(id, records);
     }
 
@@ -146,7 +150,7 @@ impl Shard {
         for offer in offers {
             self.release(Release::Withdraw(offer));
         }
-        self.tell(id, vec![Record::Halted(reason.clone())]);
+        self.tell(id, &[Record::Halted(reason.clone())]);
         Error::Halted { instance: name, reason }
     }
 
@@ -165,7 +169,7 @@ impl Shard {
                 Err(_) => return false,
             }
         }
-        self.learn(id, vec![Record::Deferred(letter.clone())]);
+        self.learn(id, &[Record::Deferred(letter.clone())]);
         true
     }
 
@@ -176,7 +180,7 @@ impl Shard {
         if letters.is_empty() {
             return;
         }
-        self.tell(id, vec![Record::Recalled]);
+        self.tell(id, &[Record::Recalled]);
         self.letters.extend(letters);
     }
 
@@ -195,13 +199,7 @@ impl Shard {
     fn finish(&mut self, id: u64) {
         let live = self.lives.get_mut(&id).expect("it has just ended");
         let Phase::Ended(ending) = live.state.phase.clone() else { return };
-        let variables: Assignments = live
-            .state
-            .variables()
-            .into_iter()
-            .flatten()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let variables = live.result();
         let (caller, deferred) = (live.created.caller, std::mem::take(&mut live.deferred));
         for letter in deferred {
             self.give_back(letter);
@@ -220,7 +218,7 @@ impl Shard {
     pub(super) fn give_back(&mut self, letter: Letter) {
         if let Letter::Deliver { message, expires, .. } = letter {
             let keeper = self.keeper(&message.name);
-            self.send(keeper, Letter::Publish { message, expires: Some(expires) });
+            self.send(keeper, Letter::Publish { message, again: true, expires });
         }
     }
 
@@ -288,17 +286,17 @@ impl Shard {
         let (to, letter) = match what {
             Post::Message { name, correlation, payload } => {
                 let message = Message {
-                    name: name.clone(),
+                    name: Name::clone(name),
                     correlation: correlation.clone(),
                     variables: payload.clone(),
                     id: None,
                     ttl: None,
                 };
-                (self.keeper(name), Letter::Publish { message, expires: None })
+                (self.keeper(name), Letter::Publish { message, again: false, expires: None })
             }
             // The sender has told its own tokens already.
             Post::Signal { name, payload } => {
-                let (name, variables) = (name.clone(), payload.clone());
+                let (name, variables) = (Name::clone(name), payload.clone());
                 (self.keeper(&name), Letter::Broadcast { name, variables, from: Some(id) })
             }
             Post::Escalation { code, variables } => {

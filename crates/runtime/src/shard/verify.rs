@@ -77,7 +77,7 @@ impl Shard {
             let Some(end) = entries.last().map(|it| it.seq) else { break };
             for entry in entries {
                 found.entries += 1;
-                self.verify_entry(&entry, &mut last, &mut found);
+                verify_entry(&entry, &mut last, &mut found);
             }
             after = end;
         }
@@ -86,20 +86,6 @@ impl Shard {
             self.verify_instance(instance, last, &mut found)?;
         }
         Ok(found)
-    }
-
-    fn verify_entry(&self, entry: &Entry, last: &mut BTreeMap<u64, Seq>, found: &mut Verified) {
-        if let Err(error) = decode_records(&entry.body) {
-            found.differs(entry.instance, format!("entry {} cannot be read: {error}", entry.seq));
-        }
-        if entry.instance == 0 {
-            return;
-        }
-        let before = last.insert(entry.instance, entry.seq).unwrap_or(0);
-        if before != entry.previous {
-            let what = format!("entry {} follows {before}, not {}", entry.seq, entry.previous);
-            found.differs(entry.instance, what);
-        }
     }
 
     fn verify_instance(&mut self, id: u64, last: Seq, found: &mut Verified) -> Result<(), Error> {
@@ -202,5 +188,19 @@ fn receiver(letter: &Letter) -> Option<(u64, u64)> {
         Some(*to)
     } else {
         None
+    }
+}
+
+fn verify_entry(entry: &Entry, last: &mut BTreeMap<u64, Seq>, found: &mut Verified) {
+    if let Err(error) = decode_records(&entry.body) {
+        found.differs(entry.instance, format!("entry {} cannot be read: {error}", entry.seq));
+    }
+    if entry.instance == 0 {
+        return;
+    }
+    let before = last.insert(entry.instance, entry.seq).unwrap_or(0);
+    if before != entry.previous {
+        let what = format!("entry {} follows {before}, not {}", entry.seq, entry.previous);
+        found.differs(entry.instance, what);
     }
 }

@@ -60,10 +60,10 @@ fn what_is_not_there_is_refused() {
 fn the_same_files_are_recognised() {
     let mut world = World::new(2);
     world.deploy(ONE_TASK);
-    let again = world.engine().deploy(vec![file("model.bpmn", ONE_TASK)]).expect("is fine");
+    let again = world.engine().deploy(&[file("model.bpmn", ONE_TASK)]).expect("is fine");
     assert_eq!((again.number, again.definitions[0].version), (None, 1));
     let changed = ONE_TASK.replace("work", "other");
-    let next = world.engine().deploy(vec![file("model.bpmn", &changed)]).expect("is fine");
+    let next = world.engine().deploy(&[file("model.bpmn", &changed)]).expect("is fine");
     assert_eq!((next.number, next.definitions[0].version), (Some(2), 2));
     world.restart();
     let versions = world.engine().definitions().versions("p").len();
@@ -71,7 +71,7 @@ fn the_same_files_are_recognised() {
     world.engine().undeploy("p", 1).expect("nobody uses it");
     world.restart();
     assert_eq!(world.engine().definitions().versions("p").len(), 1);
-    let bad = world.engine().deploy(vec![file("bad.bpmn", "<process id='x'><oops/></process>")]);
+    let bad = world.engine().deploy(&[file("bad.bpmn", "<process id='x'><oops/></process>")]);
     assert!(matches!(bad, Err(Error::Refused { .. })), "{bad:?}");
 }
 

@@ -48,7 +48,7 @@ impl World {
     }
 
     pub(crate) fn deploy(&self, process: &str) {
-        self.engine().deploy(vec![file("model.bpmn", process)]).expect("the model is deployed");
+        self.engine().deploy(&[file("model.bpmn", process)]).expect("the model is deployed");
     }
 
     pub(crate) fn advance(&self, ms: i64) {

@@ -124,19 +124,48 @@ pub struct Created {
     pub depth: u32,
 }
 
+/// A change of something that need not be there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Edit<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It is gone.
+    Remove,
+    /// It is this.
+    Set(T),
+}
+
+impl<T> Edit<T> {
+    /// What is there after the change, where `old` was there before.
+    pub fn apply(self, old: impl FnOnce() -> Option<T>) -> Option<T> {
+        match self {
+            Self::Keep => old(),
+            Self::Remove => None,
+            Self::Set(new) => Some(new),
+        }
+    }
+
+    fn merge(&mut self, newer: Self) {
+        if !matches!(newer, Self::Keep) {
+            *self = newer;
+        }
+    }
+}
+
 /// What someone has changed of a user task. `None` leaves it as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskChange {
-    /// Who does it; nobody where that is `Some(None)`.
-    pub assignee: Option<Option<Name>>,
+    /// Who does it.
+    pub assignee: Edit<Name>,
     /// Who may do it.
     pub candidate_users: Option<Vec<Name>>,
     /// Which groups may do it.
     pub candidate_groups: Option<Vec<Name>>,
     /// By when.
-    pub due: Option<Option<i64>>,
+    pub due: Edit<i64>,
     /// When to look again.
-    pub follow_up: Option<Option<i64>>,
+    pub follow_up: Edit<i64>,
     /// Greater comes first.
     pub priority: Option<i64>,
 }
@@ -279,7 +308,7 @@ pub enum Letter {
         #[serde(with = "v1::values")]
         variables: Assignments,
         /// What raised it waits to hear this, once the caller knows.
-        confirm: Box<Letter>,
+        confirm: Box<Self>,
     },
     /// Something that an instance sent has arrived.
     Delivered {
@@ -301,8 +330,10 @@ pub enum Letter {
     Publish {
         /// The message.
         message: Message,
-        /// When it is dropped, for one that a receiver did not want after all.
-        expires: Option<Option<i64>>,
+        /// Whether a receiver has had it before and did not want it after all.
+        again: bool,
+        /// When it is dropped, for such a one; for good where nothing is said.
+        expires: Option<i64>,
     },
     /// A message is there for a wait.
     Deliver {
@@ -419,26 +450,20 @@ impl Message {
 
 impl TaskChange {
     /// Takes over what `newer` changes.
-    pub fn merge(&mut self, newer: &Self) {
-        let Self { assignee, candidate_users, candidate_groups, due, follow_up, priority } = newer;
-        fn take<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
-            if new.is_some() {
-                old.clone_from(new);
-            }
-        }
-        take(&mut self.assignee, assignee);
-        take(&mut self.candidate_users, candidate_users);
-        take(&mut self.candidate_groups, candidate_groups);
-        take(&mut self.due, due);
-        take(&mut self.follow_up, follow_up);
-        take(&mut self.priority, priority);
+    pub fn merge(&mut self, newer: Self) {
+        self.assignee.merge(newer.assignee);
+        self.candidate_users = newer.candidate_users.or_else(|| self.candidate_users.take());
+        self.candidate_groups = newer.candidate_groups.or_else(|| self.candidate_groups.take());
+        self.due.merge(newer.due);
+        self.follow_up.merge(newer.follow_up);
+        self.priority = newer.priority.or(self.priority);
     }
 }
 
 macro_rules! stored {
-    ($(#[$doc:meta])* $encode:ident, $decode:ident, $type:ty) => {
+    ($(#[$doc:meta])* $encode:ident, $given:ty, $decode:ident, $type:ty) => {
         $(#[$doc])*
-        pub fn $encode(it: &$type, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+        pub fn $encode(it: $given, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
             v1::encode_part(it, bytes)
         }
 
@@ -451,25 +476,25 @@ macro_rules! stored {
 
 stored!(
     /// Appends what an entry tells.
-    encode_records, decode_records, Vec<Record>
+    encode_records, &[Record], decode_records, Vec<Record>
 );
 stored!(
     /// Appends what a mail says.
-    encode_letter, decode_letter, Letter
+    encode_letter, &Letter, decode_letter, Letter
 );
 stored!(
     /// Appends what a shard knows.
-    encode_shard, decode_shard, ShardState
+    encode_shard, &ShardState, decode_shard, ShardState
 );
 stored!(
     /// Appends a held message.
-    encode_held, decode_held, Held
+    encode_held, &Held, decode_held, Held
 );
 stored!(
     /// Appends a subscription.
-    encode_subscription, decode_subscription, Subscription
+    encode_subscription, &Subscription, decode_subscription, Subscription
 );
 stored!(
     /// Appends a snapshot.
-    encode_snapshot, decode_snapshot, Snapshot
+    encode_snapshot, &Snapshot, decode_snapshot, Snapshot
 );

@@ -202,7 +202,7 @@ impl World<'_> {
         while let Some(caller) = root.caller().and_then(|it| self.sandbox.instance(it.instance)) {
             root = caller;
         }
-        let key = record.business_id().or(root.business_id());
+        let key = record.business_id().or_else(|| root.business_id());
         let has = |(name, value): (&travertine_expr::Name, &Value)| {
             record.variables().any(|(it, known)| it == name && known == value)
         };

@@ -51,7 +51,7 @@ impl<'a> World<'a> {
         sandbox.limit_events(EVENTS_MAX);
         let noted = Arc::clone(&journal);
         sandbox.observe(move |turned| {
-            noted.lock().expect("nobody fails while looking on").note(turned)
+            noted.lock().expect("nobody fails while looking on").note(turned);
         });
         Self {
             suite,

@@ -37,7 +37,7 @@ pub(super) fn encode(
     events.iter().try_for_each(|it| write(&Event::of(it), bytes))
 }
 
-fn write(part: &impl Serialize, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+fn write(part: &(impl Serialize + ?Sized), bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
     // A vector takes all bytes and every sequence knows its length; only values have a limit.
     postcard::serialize_with_flavor(part, Buffer(bytes)).map_err(|_| EncodeError::TooDeep)
 }

@@ -7,7 +7,7 @@ use crate::codec::error::{DecodeError, EncodeError, Flaw};
 
 /// Appends the version and then `it`. Where that is not possible nothing is appended.
 pub(in crate::codec) fn encode_part(
-    it: &impl Serialize,
+    it: &(impl Serialize + ?Sized),
     bytes: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     let start = bytes.len();
@@ -35,15 +35,21 @@ pub(in crate::codec) fn decode_part<T: DeserializeOwned>(bytes: &[u8]) -> Result
 
 /// A module for `#[serde(with)]`: the kernel's type as the type of this version says.
 macro_rules! part {
-    ($name:ident, $plain:ty, $stored:ty, |$it:ident| $of:expr, |$other:ident| $lift:expr) => {
+    (
+        $(#[$lint:meta])?
+        $name:ident,
+        $borrowed:ty,
+        $plain:ty,
+        $stored:ty,
+        |$it:ident| $of:expr,
+        |$other:ident| $lift:expr
+    ) => {
         pub(in crate::codec) mod $name {
             use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-            #[allow(unused_imports, reason = "not every part needs all of them")]
-            use crate::codec::v1::{event, failure, value, wait};
-
+            $(#[$lint])?
             pub(in crate::codec) fn serialize<S: Serializer>(
-                $it: &$plain,
+                $it: $borrowed,
                 serializer: S,
             ) -> Result<S::Ok, S::Error> {
                 $of.serialize(serializer)
@@ -62,32 +68,42 @@ macro_rules! part {
 
 part!(
     events,
+    &[travertine_kernel::Event],
     Vec<travertine_kernel::Event>,
-    Vec<event::Event<'de>>,
-    |it| it.iter().map(event::Event::of).collect::<Vec<_>>(),
+    Vec<crate::codec::v1::event::Event<'de>>,
+    |it| it.iter().map(crate::codec::v1::event::Event::of).collect::<Vec<_>>(),
     |it| it.into_iter().map(|it| it.lift().ok()).collect()
 );
 part!(
     values,
+    &[(travertine_expr::Name, travertine_expr::Value)],
     travertine_kernel::Assignments,
-    value::Assignments<'de>,
-    |it| value::Assignments::of(it),
+    crate::codec::v1::value::Assignments<'de>,
+    |it| crate::codec::v1::value::Assignments::of(it),
     |it| it.lift().ok()
 );
 part!(
     ending,
+    &travertine_kernel::Ending,
     travertine_kernel::Ending,
-    failure::Ending<'de>,
-    |it| failure::Ending::of(it),
+    crate::codec::v1::failure::Ending<'de>,
+    |it| crate::codec::v1::failure::Ending::of(it),
     |it| Some(it.lift())
 );
-part!(catches, travertine_kernel::Catches, wait::Catches<'de>, |it| wait::Catches::of(it), |it| {
-    Some(it.lift())
-});
 part!(
+    catches,
+    &travertine_kernel::Catches,
+    travertine_kernel::Catches,
+    crate::codec::v1::wait::Catches<'de>,
+    |it| crate::codec::v1::wait::Catches::of(it),
+    |it| Some(it.lift())
+);
+part!(
+    #[expect(clippy::ref_option, reason = "this is how serde hands it over")]
     repeat,
+    &Option<travertine_expr::time::Repeat>,
     Option<travertine_expr::time::Repeat>,
-    Option<wait::Repeat<'de>>,
-    |it| it.as_ref().map(wait::Repeat::of),
-    |it| it.map(wait::Repeat::lift).transpose().ok()
+    Option<crate::codec::v1::wait::Repeat<'de>>,
+    |it| it.as_ref().map(crate::codec::v1::wait::Repeat::of),
+    |it| it.map(crate::codec::v1::wait::Repeat::lift).transpose().ok()
 );
