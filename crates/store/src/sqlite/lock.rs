@@ -12,7 +12,7 @@ use crate::Error;
 /// Holds the store for this process, until it is dropped or the process ends.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -35,6 +35,14 @@ impl Lock {
         file.set_len(0).map_err(failed)?;
         file.rewind().map_err(failed)?;
         writeln!(file, "{}", std::process::id()).map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is just being started has a copy of the file for a moment.
+        // Where it cannot be unlocked, that moment is waited for by whoever opens the store next.
+        let _ = self.file.unlock();
     }
 }
