@@ -38,6 +38,11 @@ pub(super) fn write(place: &str, error: &rusqlite::Error) -> Error {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             Error::Corrupt { place: place.to_owned(), reason: error.to_string() }
         }
+        // These never came to be written.
+        Some(ErrorCode::TooBig) => Error::Failed { reason },
+        None if matches!(error, rusqlite::Error::ToSqlConversionFailure(_)) => {
+            Error::Failed { reason }
+        }
         _ => Error::Poisoned { reason },
     }
 }

@@ -242,21 +242,28 @@ impl Log {
         own.expect("every group has a result")
     }
 
-    /// Commits what it can of the groups in one transaction.
+    /// Commits what it can of the groups.
     fn commit(&self, groups: &[&[Batch]]) -> Vec<Result<(), Error>> {
-        let connection = self.writer.lock();
-        let finished = self
-            .poison
-            .check()
-            .and_then(|()| self.wal.finish(&connection).map_err(|error| self.failed(&error)));
-        if let Err(error) = finished {
-            return groups.iter().map(|_| Err(error.clone())).collect();
+        match self.commit_together(groups) {
+            Ok(results) => results,
+            // One that finds no room, or cannot be written at all, does not stand in the way of others.
+            Err(error) if groups.len() > 1 && !matches!(error, Error::Poisoned { .. }) => {
+                groups.iter().flat_map(|it| self.commit(&[*it])).collect()
+            }
+            Err(error) => groups.iter().map(|_| Err(error.clone())).collect(),
         }
+    }
+
+    /// Commits the groups in one transaction, without those that are refused.
+    fn commit_together(&self, groups: &[&[Batch]]) -> Result<Vec<Result<(), Error>>, Error> {
+        let connection = self.writer.lock();
+        self.poison.check()?;
+        self.wal.finish(&connection).map_err(|error| self.failed(&error))?;
         crash_point("append.begin");
         let mut results = Vec::with_capacity(groups.len());
         let mut ends = self.ends().clone();
         let points = ("append.inserted", "append.committed");
-        let committed = self.writer.transact(&connection, points, |it| {
+        self.writer.transact(&connection, points, |it| {
             for group in groups {
                 let mut after = ends.clone();
                 // First everything that can be refused, so that nothing has to be taken back.
@@ -281,15 +288,10 @@ impl Log {
                 }
             }
             Ok(())
-        });
-        match committed {
-            Ok(()) => {
-                *self.ends() = ends;
-                self.wal.committed();
-                results
-            }
-            Err(error) => groups.iter().map(|_| Err(error.clone())).collect(),
-        }
+        })?;
+        *self.ends() = ends;
+        self.wal.committed();
+        Ok(results)
     }
 
     fn insert(&self, connection: &Connection, batch: &Batch) -> rusqlite::Result<()> {

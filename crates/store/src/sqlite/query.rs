@@ -156,3 +156,54 @@ fn text(it: &str) -> Value {
 fn number(it: u64) -> Value {
     Value::Integer(i64::try_from(it).unwrap_or(i64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, params_from_iter};
+    use travertine_expr::Name;
+
+    use super::*;
+    use crate::sqlite::rows;
+
+    /// How SQLite goes about a question.
+    fn plan(table: Table, filters: Vec<Filter>) -> String {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(&rows::schema()).unwrap();
+        let sql = of(&Query { table, filters, descending: true, after: None, limit: 10 });
+        let text = format!("EXPLAIN QUERY PLAN {}", sql.text);
+        let mut statement = connection.prepare(&text).unwrap();
+        let steps = statement.query_map(params_from_iter(sql.values), |row| row.get(3)).unwrap();
+        steps.collect::<Result<Vec<String>, _>>().unwrap().join("; ")
+    }
+
+    #[test]
+    fn questions_about_few_rows_are_answered_by_index() {
+        use Table::{Elements, Instances, Jobs, Messages, Subscriptions, Tasks, Timers};
+        let a = || Name::from("a");
+        let running = || Filter::State(vec![InstanceState::Running]);
+        for (table, filters, index) in [
+            (Instances, vec![running()], "instances_open"),
+            (Instances, vec![running(), Filter::Definition(a())], "instances_open_by_definition"),
+            (Instances, vec![Filter::BusinessId(a())], "instances_by_business_id"),
+            (Instances, vec![Filter::Parent(4)], "instances_by_parent"),
+            (Instances, vec![Filter::Root(4)], "instances_by_root"),
+            (Instances, vec![Filter::Ended(Some(1), Some(2))], "instances_by_end"),
+            (Instances, vec![Filter::HasIncidents(true)], "instances_with_incidents"),
+            (Instances, vec![Filter::Variable(a(), a())], "variables_by_value"),
+            (Instances, vec![running(), Filter::Variable(a(), a())], "variables_by_value"),
+            (Jobs, vec![Filter::Variable(a(), a())], "variables_by_value"),
+            (Jobs, vec![Filter::BusinessId(a())], "instances_by_business_id"),
+            (Jobs, vec![Filter::JobType(a())], "jobs_by_type"),
+            (Elements, vec![Filter::Element(a())], "elements_by_element"),
+            (Tasks, vec![Filter::Assignee(a())], "tasks_by_assignee"),
+            (Tasks, vec![Filter::Unassigned], "tasks_by_assignee"),
+            (Tasks, vec![Filter::Due(None, Some(1))], "tasks_by_due"),
+            (Timers, vec![Filter::Due(Some(0), Some(1))], "timers_by_due"),
+            (Subscriptions, vec![Filter::Named(a())], "subscriptions_by_name"),
+            (Messages, vec![Filter::Named(a())], "messages_by_name"),
+        ] {
+            let steps = plan(table, filters.clone());
+            assert!(steps.contains(index), "{table} by {filters:?}: {steps}");
+        }
+    }
+}

@@ -122,6 +122,17 @@ fn a_log_of_limited_size_is_full_and_takes_more_when_something_goes() {
 }
 
 #[test]
+fn what_no_column_can_hold_is_refused_and_does_no_harm() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let claim = store.claim(ShardId(0), "a").unwrap();
+    let refused = store.append(&[batch(claim, vec![entry(1, 4, 0), entry(2, u64::MAX, 0)])]);
+    assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
+    store.append(&[batch(claim, vec![entry(1, 4, 0)])]).unwrap();
+    assert_eq!(store.entries(ShardId(0), 0, 9).unwrap(), [entry(1, 4, 0)]);
+}
+
+#[test]
 fn what_is_no_store_of_ours_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |dir: &Path, create| {
