@@ -31,7 +31,7 @@ pub enum Error {
         reason: String,
     },
     /// Writing has failed in a way after which nothing this store says about durability can be
-    /// believed. It must be opened again.
+    /// believed. It must be opened again. What was being written then may or may not be there.
     Poisoned {
         /// What the system said then.
         reason: String,

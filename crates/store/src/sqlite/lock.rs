@@ -42,7 +42,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // Closing is not enough: a process that is just being started has a copy of the file for a moment.
-        // Where it cannot be unlocked, that moment is waited for by whoever opens the store next.
+        // Where unlocking fails, the lock goes with the last copy.
         let _ = self.file.unlock();
     }
 }
