@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 
 use travertine_expr::Name;
 use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, TokenId};
-use travertine_store::{MemoryStore, ShardId, Store};
+use travertine_store::{MemoryStore, ShardId, Store, view::Table};
 
 use crate::{
     Address, At, Begin, Board, Definition, Definitions, Error, InstanceId, Live, Message, Opening,
@@ -24,7 +24,8 @@ const EVENTS_MAX: u64 = 10_000_000;
 /// A world in memory, with a clock that moves only when told.
 #[derive(Debug)]
 pub struct Sandbox {
-    store: Arc<MemoryStore>,
+    store: Arc<dyn Store>,
+    settings: Settings,
     definitions: Definitions,
     shard: Shard,
     events_max: u64,
@@ -78,10 +79,16 @@ impl<'a> Start<'a> {
 impl Sandbox {
     /// An empty world at that time.
     pub fn new(now: Timestamp) -> Self {
-        let store = Arc::new(MemoryStore::new(1));
+        let settings = Settings { turns_max: u32::MAX, ..Settings::default() };
+        let world = Self::on(Arc::new(MemoryStore::new(1)), settings, now);
+        world.expect("a new store in memory can be read")
+    }
+
+    /// An empty world at that time, on an empty store with one shard.
+    pub fn on(store: Arc<dyn Store>, settings: Settings, now: Timestamp) -> Result<Self, Error> {
         let definitions = Definitions::default();
-        let shard = open(&store, &definitions, now).expect("a new store in memory can be read");
-        Self { store, definitions, shard, events_max: EVENTS_MAX }
+        let shard = open(&store, &definitions, &settings, now)?;
+        Ok(Self { store, settings, definitions, shard, events_max: EVENTS_MAX })
     }
 
     /// Sets how many events one request may cause before it is given up as one that never rests.
@@ -215,12 +222,32 @@ impl Sandbox {
         self.advance(self.now().after_millis(ms))
     }
 
-    /// Forgets everything and reads it again, as after a crash. Nobody looks on any more.
+    /// Forgets everything and reads it again, as after a crash.
     pub fn restart(&mut self) -> Result<(), Error> {
         let hook = self.shard.take_hook();
-        self.shard = open(&self.store, &self.definitions, self.now())?;
+        self.shard = open(&self.store, &self.definitions, &self.settings, self.now())?;
         self.shard.set_hook(hook);
+        self.load_all()?;
         self.settle()
+    }
+
+    /// Brings the views up to date. A restart after that reads them instead of the log.
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        if let Some(checkpoint) = self.shard.checkpoint() {
+            checkpoint.store(&*self.store)?;
+            self.shard.stored(checkpoint.upto);
+        }
+        self.load_all()
+    }
+
+    /// Has all instances in memory, where people look for them.
+    fn load_all(&mut self) -> Result<(), Error> {
+        let mut stored = Vec::new();
+        self.store.scan(self.shard.id(), Table::Instances, &mut |row| {
+            stored.push(InstanceId(row.key().instance));
+            Ok(())
+        })?;
+        stored.into_iter().try_for_each(|id| self.shard.look(id).map(drop))
     }
 
     /// The time.
@@ -298,16 +325,17 @@ impl Sandbox {
 }
 
 fn open(
-    store: &Arc<MemoryStore>,
+    store: &Arc<dyn Store>,
     definitions: &Definitions,
+    settings: &Settings,
     now: Timestamp,
 ) -> Result<Shard, Error> {
     let opening = Opening {
-        store: Arc::clone(store) as Arc<dyn Store>,
+        store: Arc::clone(store),
         owner: "sandbox",
         definitions: Arc::new(definitions.clone()),
         board: Arc::new(Board::default()),
-        settings: Settings { turns_max: u32::MAX, ..Settings::default() },
+        settings: settings.clone(),
         now,
     };
     let (mut shard, _, mails) = Shard::recover(ShardId(0), opening, &mut |_, _| {})?;

@@ -1,11 +1,11 @@
 //! Runs conformance cases: `cases [--feature F] [--skip-feature F] [--only ID] [--engine-specific]
-//! [--trace] [--list] FILE…`
+//! [--restart FROM] [--trace] [--list] FILE…`
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is what it is for")]
 
 use std::{path::PathBuf, process::ExitCode};
 
-use travertine_testkit::cases::{Choice, Suite, Summary};
+use travertine_testkit::cases::{Choice, Restarts, Suite, Summary};
 
 const USAGE: &str = "usage: cases [OPTION]… FILE…
 
@@ -13,6 +13,8 @@ const USAGE: &str = "usage: cases [OPTION]… FILE…
   --skip-feature F   run no cases mainly about F; may be given again
   --only ID          run only cases whose id contains ID; may be given again
   --engine-specific  run those too that expect what the standard leaves open
+  --restart FROM     restart between any two steps, and read everything from the `log`, from
+                     `views` with snapshots, or from views and `chains` of entries
   --trace            print everything that happened in cases that fail
   --list             print the ids of the cases instead of running them";
 
@@ -72,6 +74,14 @@ fn parse(mut given: impl Iterator<Item = String>) -> Result<Arguments, String> {
             "--skip-feature" => arguments.choice.skipped_features.push(value()?),
             "--only" => arguments.choice.only.push(value()?),
             "--engine-specific" => arguments.choice.engine_specific = true,
+            "--restart" => {
+                arguments.choice.restarts = match value()?.as_str() {
+                    "log" => Restarts::Log,
+                    "views" => Restarts::Views,
+                    "chains" => Restarts::Chains,
+                    other => return Err(format!("nothing to restart from: {other}")),
+                }
+            }
             "--trace" => arguments.trace = true,
             "--list" => arguments.list = true,
             option if option.starts_with('-') => return Err(format!("no such option: {option}")),

@@ -9,12 +9,14 @@ mod format;
 mod journal;
 mod language;
 mod model;
+mod restarts;
 mod summary;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use format::{Case, LoadError, Suite};
+pub use restarts::Restarts;
 pub use summary::{Choice, Summary, Tally};
 
 use world::World;
@@ -46,12 +48,13 @@ pub struct Failure {
 /// What a case needs that a virtual clock and one thread cannot give.
 const WALL_CLOCK: &str = "wallclock-script-sleep";
 
-/// Runs a case in a world of its own. A panic is a failure of that case, not of the run.
-pub fn run(suite: &Suite, case: &Case) -> Verdict {
+/// Runs a case in a world of its own, which is restarted between steps if so asked. A panic is a failure
+/// of that case, not of the run.
+pub fn run(suite: &Suite, case: &Case, restarts: &Restarts) -> Verdict {
     if case.needs.iter().any(|it| it == WALL_CLOCK) {
         return Verdict::Skipped("its scripts sleep by the wall clock");
     }
-    match catch_unwind(AssertUnwindSafe(|| World::new(suite, case).run())) {
+    match catch_unwind(AssertUnwindSafe(|| World::new(suite, case, restarts).run(restarts))) {
         Ok(Ok(())) => Verdict::Passed,
         Ok(Err(failure)) => Verdict::Failed(failure),
         Err(panic) => {

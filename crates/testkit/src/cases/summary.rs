@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::{Case, Suite, Verdict, run};
+use super::{Case, Restarts, Suite, Verdict, run};
 
 /// Which cases to run.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Choice {
     pub only: Vec<String>,
     /// Those too that expect what the standard leaves open.
     pub engine_specific: bool,
+    /// Whether the world is restarted between any two steps.
+    pub restarts: Restarts,
 }
 
 /// What came of the cases.
@@ -53,7 +55,7 @@ impl Summary {
             let verdict = if case.engine_specific && !choice.engine_specific {
                 Verdict::Skipped("it expects what the standard leaves open")
             } else {
-                run(suite, case)
+                run(suite, case, &choice.restarts)
             };
             let tally = self.features.entry(case.feature.clone()).or_default();
             match verdict {

@@ -12,13 +12,12 @@ use travertine_kernel::{Assignments, Role, Token, WaitFor, plan::Element};
 use travertine_runtime::{InstanceId, Live, Sandbox};
 
 use super::{
-    Failure,
+    Failure, Restarts,
     format::{Case, Expectation, Step, Suite},
     journal::Journal,
     language::{self, Written},
     model,
 };
-use crate::clock::DAWN;
 
 /// A case that causes more events than this in one step never rests.
 const EVENTS_MAX: u64 = 1_000_000;
@@ -45,9 +44,9 @@ pub(super) struct Difference {
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(suite: &'a Suite, case: &'a Case) -> Self {
+    pub(super) fn new(suite: &'a Suite, case: &'a Case, restarts: &Restarts) -> Self {
         let journal = Arc::new(Mutex::new(Journal::default()));
-        let mut sandbox = Sandbox::new(DAWN);
+        let mut sandbox = restarts.sandbox(&case.id);
         sandbox.limit_events(EVENTS_MAX);
         let noted = Arc::clone(&journal);
         sandbox.observe(move |turned| {
@@ -64,7 +63,7 @@ impl<'a> World<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Result<(), Failure> {
+    pub(super) fn run(mut self, restarts: &Restarts) -> Result<(), Failure> {
         if let Err(reasons) = self.deploy() {
             let wanted = self.case.steps.iter().any(|step| {
                 let Step::Expect { expectation, .. } = step else { return false };
@@ -75,6 +74,11 @@ impl<'a> World<'a> {
             return if wanted { Ok(()) } else { Err(self.failure(0, difference)) };
         }
         for (position, step) in self.case.steps.iter().enumerate() {
+            if let Err(error) = restarts.restart(&mut self.sandbox) {
+                let difference =
+                    Difference { expected: "a restart".to_owned(), found: error.to_string() };
+                return Err(self.failure(position, difference));
+            }
             self.step(step).map_err(|difference| self.failure(position + 1, difference))?;
         }
         match self.refusal.take() {
