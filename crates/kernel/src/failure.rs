@@ -293,17 +293,12 @@ impl<'a> Run<'a> {
         ends
     }
 
-    /// What a called process says of itself while it runs is mapped as at its end.
+    /// What a called process says of itself before its end is mapped as at its end. What it has not
+    /// made yet cannot be mapped and is not missed: the error or escalation is what counts.
     pub(crate) fn hear_from_child(&mut self, token: TokenId, variables: Assignments) {
-        if let Err(failure) = self.take_from_child(token, variables) {
-            self.fail(token, failure, Cue::Offer);
-        }
-    }
-
-    fn take_from_child(&mut self, token: TokenId, variables: Assignments) -> Result<(), Failure> {
         let node = self.node_of(token);
         self.take_child_results(token, variables);
-        self.hand_over(token, node)
+        let _: Result<(), Failure> = self.hand_over(token, node);
     }
 
     /// The escalations that make a handler end what raised them.

@@ -1,6 +1,6 @@
 //! Elements of BPMN that the requirements do not name, each as the standard says.
 
-use travertine_kernel::{Catches, Command, State, WaitFor};
+use travertine_kernel::{Catches, Command, Event, State, WaitFor};
 use travertine_testkit::Scenario;
 
 /// The flows that join two branches of a fork at `join`, with a task in each.
@@ -362,6 +362,22 @@ fn a_call_whose_error_nobody_caught_is_made_again_when_it_is_retried() {
     assert_ne!(first, second, "another instance is asked for");
     it.complete("call", r#"{"done": true}"#);
     assert!(it.is_completed());
+}
+
+#[test]
+fn an_error_of_what_was_called_is_caught_though_it_made_nothing_to_map() {
+    let mut it = Scenario::definitions(
+        r#"<process id="p" isExecutable="true"> <startEvent id="start"/>
+             <callActivity id="call" calledElement="other"><extensionElements>
+               <tv:output target="parcel">number</tv:output></extensionElements></callActivity>
+             <boundaryEvent id="failed" attachedToRef="call"><errorEventDefinition/></boundaryEvent>
+             <userTask id="repair"/> <endEvent id="end"/>
+             <path>start call end</path> <path>failed repair end</path></process>"#,
+    );
+    it.start("{}");
+    it.raise("call", "E");
+    assert_eq!(it.waiting(), ["repair"]);
+    assert!(!it.events.iter().any(|it| matches!(it, Event::IncidentRaised { .. })));
 }
 
 #[test]
