@@ -5,6 +5,7 @@ pub mod cases;
 pub mod clock;
 pub mod faulty;
 pub mod oracle;
+pub mod page;
 pub mod store_suite;
 pub mod tck;
 
