@@ -52,7 +52,7 @@ pub fn write(name: &str, text: &str) -> Result<Page, String> {
                 }
                 let drawn = travertine_draw::draw(
                     "model.bpmn",
-                    xml.as_bytes(),
+                    named(&xml).as_bytes(),
                     &travertine_draw::Options::default(),
                 );
                 let drawn = drawn.map_err(|error| format!("{picture}: {error}"))?;
@@ -72,6 +72,22 @@ pub fn write(name: &str, text: &str) -> Result<Page, String> {
         page.text = page.text + &written + "\n```\n";
     }
     Ok(page)
+}
+
+/// The model with events and gateways named as runs call them, so that the picture shows it.
+fn named(xml: &str) -> String {
+    let mut parts = xml.split('<');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (kind, rest) = part.split_once(" id=\"").unwrap_or((part, ""));
+        let id = rest.split('"').next().unwrap_or_default();
+        if kind.ends_with("Event") || kind.ends_with("Gateway") {
+            out = format!("{out}<{kind} name=\"{id}\" id=\"{rest}");
+        } else {
+            out = format!("{out}<{part}");
+        }
+    }
+    out
 }
 
 fn with_decisions(xml: &str) -> Result<Options, String> {
