@@ -1,0 +1,390 @@
+//! What the durable engine does against the disk itself, in one run.
+//!
+//! `cargo run --release -p travertine-benches --bin engine [DIR] [PART]…`, where DIR is on the disk to be
+//! measured and PART is one of `throughput`, `parked`, `jobs`, `latency`, `recovery`; all where none is
+//! named. `TRAVERTINE_BENCH_SCALE=0.01` makes everything smaller, to try it out.
+
+use std::{
+    collections::VecDeque,
+    env,
+    error::Error as StdError,
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use travertine_kernel::WaitId;
+use travertine_runtime::{
+    Address, Engine, InstanceId,
+    engine::{File, Metrics, Options, Pending},
+};
+use travertine_store::{Batch, Entry, ShardId, SqliteStore, Store, sqlite};
+
+type Outcome<T = ()> = Result<T, Box<dyn StdError>>;
+
+/// How many requests are on their way at a time.
+const FLIGHT: usize = 8_192;
+
+fn main() -> Outcome {
+    let mut args = env::args().skip(1).peekable();
+    let parts = ["throughput", "parked", "jobs", "latency", "recovery"];
+    let dir = args.next_if(|it| !parts.contains(&it.as_str()));
+    let dir = dir.map_or_else(env::temp_dir, PathBuf::from);
+    let dir = dir.join(format!("travertine-bench-{}", std::process::id()));
+    let wanted: Vec<String> = args.collect();
+    fs::create_dir_all(&dir)?;
+    let measured = measure(&dir, |part| wanted.is_empty() || wanted.iter().any(|it| it == part));
+    fs::remove_dir_all(&dir)?;
+    measured
+}
+
+fn scaled(count: usize) -> usize {
+    let scale: f64 =
+        env::var("TRAVERTINE_BENCH_SCALE").ok().and_then(|it| it.parse().ok()).unwrap_or(1.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a number of things to do, which need not be exact"
+    )]
+    let count = (count as f64 * scale) as usize;
+    count.max(100)
+}
+
+fn measure(dir: &Path, wanted: impl Fn(&str) -> bool) -> Outcome {
+    if wanted("throughput") {
+        throughput(dir)?;
+    }
+    if wanted("parked") {
+        parked(dir)?;
+    }
+    if wanted("jobs") {
+        jobs(dir)?;
+    }
+    if wanted("latency") {
+        latency(dir)?;
+    }
+    if wanted("recovery") {
+        recovery(dir)?;
+    }
+    Ok(())
+}
+
+fn say(line: &str) {
+    // Nobody is left to tell when standard output is gone.
+    drop(writeln!(io::stdout(), "{line}"));
+}
+
+/// One task, and a process with as many at once as its variable `n` says.
+const MODEL: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+    xmlns:tv="urn:travertine:bpmn:1" targetNamespace="bench">
+  <process id="one" isExecutable="true">
+    <startEvent id="start"/><sequenceFlow id="in" sourceRef="start" targetRef="task"/>
+    <serviceTask id="task" tv:jobType="work"/>
+    <sequenceFlow id="out" sourceRef="task" targetRef="end"/><endEvent id="end"/>
+  </process>
+  <process id="many" isExecutable="true">
+    <startEvent id="start2"/><sequenceFlow id="in2" sourceRef="start2" targetRef="tasks"/>
+    <serviceTask id="tasks" tv:jobType="work"><multiInstanceLoopCharacteristics>
+      <loopCardinality>n</loopCardinality></multiInstanceLoopCharacteristics></serviceTask>
+    <sequenceFlow id="out2" sourceRef="tasks" targetRef="end2"/><endEvent id="end2"/>
+  </process></definitions>"#;
+
+fn open(dir: &Path) -> Outcome<Engine> {
+    let options = Options { shards: 1, ..Options::default() };
+    let engine = Engine::open_with(dir, options)?;
+    engine.deploy(&[File { name: "bench.bpmn".into(), body: MODEL.into() }])?;
+    Ok(engine)
+}
+
+/// Asks for things, so many at a time, and hands on the answers in order.
+fn flood<T>(
+    count: usize,
+    mut ask: impl FnMut(usize) -> Pending<T>,
+    mut answer: impl FnMut(usize, T) -> Outcome,
+) -> Outcome {
+    let mut flight: VecDeque<Pending<T>> = VecDeque::new();
+    let mut answered = 0;
+    for at in 0..count {
+        if flight.len() >= FLIGHT {
+            let first = flight.pop_front().expect("something is on its way");
+            answer(answered, first.wait()?)?;
+            answered += 1;
+        }
+        flight.push_back(ask(at));
+    }
+    for pending in flight {
+        answer(answered, pending.wait()?)?;
+        answered += 1;
+    }
+    Ok(())
+}
+
+/// Starts instances.
+fn start(engine: &Engine, count: usize) -> Outcome<Vec<InstanceId>> {
+    let mut ids = Vec::with_capacity(count);
+    flood(
+        count,
+        |_| engine.start("one").begin(),
+        |_, (id, _)| {
+            ids.push(id);
+            Ok(())
+        },
+    )?;
+    Ok(ids)
+}
+
+/// The wait of the only task of an instance of `one`.
+fn job_of(engine: &Engine) -> Outcome<WaitId> {
+    let id = engine.start("one").wait()?;
+    let reasons = engine.look(id).wait()?;
+    let token = reasons.reasons.first().ok_or("the instance waits")?.token;
+    let _ = token;
+    let state = engine.history(id)?.state_at(u64::MAX);
+    let wait = state.waits.keys().next().copied().ok_or("the instance waits")?;
+    engine.cancel(id).wait()?;
+    Ok(wait)
+}
+
+/// Starts instances and completes their task, all at once; commands a second.
+fn load(engine: &Engine, wait: WaitId, count: usize) -> Outcome<f64> {
+    let began = Instant::now();
+    let mut done: VecDeque<Pending<()>> = VecDeque::new();
+    flood(
+        count,
+        |_| engine.start("one").begin(),
+        |_, (instance, _)| {
+            done.push_back(engine.complete(Address { instance, wait }, Vec::new()));
+            if done.len() > FLIGHT {
+                done.pop_front().expect("something is on its way").wait()?;
+            }
+            Ok(())
+        },
+    )?;
+    for pending in done {
+        pending.wait()?;
+    }
+    Ok(rate(2 * count, began.elapsed()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate need not be exact")]
+fn rate(count: usize, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64()
+}
+
+/// Appends as many entries of the same size, by as many at a time, as the engine did.
+fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
+    let store =
+        SqliteStore::open(dir, &sqlite::Options { shards: 1, ..sqlite::Options::default() })?;
+    let claim = store.claim(ShardId(0), "bench")?;
+    let size = usize::try_from(bytes / entries.max(1))?;
+    let k = entries.div_ceil(batches.max(1));
+    let began = Instant::now();
+    let mut seq = 0;
+    while seq < entries {
+        let now = k.min(entries - seq);
+        let batch: Vec<Entry> = (1..=now)
+            .map(|it| Entry {
+                seq: seq + it,
+                instance: seq + it,
+                previous: 0,
+                at: 0,
+                body: vec![7; size],
+            })
+            .collect();
+        seq += now;
+        store.append(&[Batch { claim, entries: batch, sent: Vec::new(), taken: Vec::new() }])?;
+    }
+    Ok(rate(usize::try_from(entries)?, began.elapsed()))
+}
+
+fn throughput(dir: &Path) -> Outcome {
+    let count = scaled(200_000);
+    say(&format!("\nthroughput: {count} instances of one task, started and completed"));
+    let mut ratios = Vec::new();
+    for round in 0..3 {
+        let engine = open(&dir.join(format!("throughput-{round}")))?;
+        let wait = job_of(&engine)?;
+        let before = engine.metrics();
+        let commands = load(&engine, wait, count)?;
+        let Metrics { entries, bytes, batches, .. } = engine.metrics();
+        let (entries, bytes, batches) =
+            (entries - before.entries, bytes - before.bytes, batches - before.batches);
+        let metrics = engine.metrics();
+        engine.shutdown()?;
+        let raw = raw(&dir.join(format!("raw-{round}")), entries, bytes, batches)?;
+        say(&format!(
+            "  engine {commands:>9.0} commands/s   raw log {raw:>9.0} entries/s   ratio {:.2}   \
+             ({} bytes an entry, {} a batch, views {} behind at the end)",
+            commands / raw,
+            bytes / entries.max(1),
+            entries / batches.max(1),
+            metrics.view_lag,
+        ));
+        ratios.push(commands / raw);
+    }
+    say(&format!("  median ratio {:.2} (at least 0.7 is wanted)", median(ratios)));
+    Ok(())
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+fn parked(dir: &Path) -> Outcome {
+    let (few, many) = (scaled(1_000), scaled(1_000_000));
+    let count = scaled(100_000);
+    say(&format!("\nparked: the same load with {few} and with {many} instances waiting"));
+    let small = open(&dir.join("parked-few"))?;
+    let large = open(&dir.join("parked-many"))?;
+    let wait = job_of(&small)?;
+    start(&small, few)?;
+    let before = resident();
+    start(&large, many)?;
+    large.query_now(&travertine_store::view::Query {
+        table: travertine_store::view::Table::Messages,
+        filters: Vec::new(),
+        descending: false,
+        after: None,
+        limit: 1,
+    })?;
+    let each = resident().saturating_sub(before) / u64::try_from(many)?;
+    let mut ratios = Vec::new();
+    for _ in 0..5 {
+        let a = load(&small, wait, count)?;
+        let b = load(&large, wait, count)?;
+        say(&format!("  {few}: {a:>9.0}/s   {many}: {b:>9.0}/s   ratio {:.2}", b / a));
+        ratios.push(b / a);
+    }
+    say(&format!("  median ratio {:.2} (at least 0.9 is wanted)", median(ratios)));
+    say(&format!("  memory: {each} bytes for each parked instance (under 1024 is wanted)"));
+    small.shutdown()?;
+    large.shutdown()?;
+    Ok(())
+}
+
+/// The memory that this process has, in bytes.
+fn resident() -> u64 {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = pages.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
+    pages * 4096
+}
+
+fn jobs(dir: &Path) -> Outcome {
+    let count = scaled(100_000);
+    say(&format!("\njobs: one instance with {count} jobs, and {count} instances with one"));
+    let engine = open(&dir.join("jobs"))?;
+    let wait = job_of(&engine)?;
+    let ids = start(&engine, count)?;
+    let began = Instant::now();
+    flood(
+        count,
+        |at| engine.complete(Address { instance: ids[at], wait }, Vec::new()),
+        |_, ()| Ok(()),
+    )?;
+    let singles = rate(count, began.elapsed());
+    let began = Instant::now();
+    let id = engine.start("many").variable("n", i64::try_from(count)?).wait()?;
+    let waits: Vec<WaitId> = loop {
+        let state = engine.history(id)?.state_at(u64::MAX);
+        if state.waits.len() == count {
+            break state.waits.keys().copied().collect();
+        }
+    };
+    say(&format!("  opened in {:.1} s", began.elapsed().as_secs_f64()));
+    let began = Instant::now();
+    flood(
+        count,
+        |at| engine.complete(Address { instance: id, wait: waits[at] }, Vec::new()),
+        |_, ()| Ok(()),
+    )?;
+    let one = rate(count, began.elapsed());
+    engine.result(id).wait()?;
+    say(&format!(
+        "  {count} instances: {singles:>9.0} jobs/s   one instance: {one:>9.0} jobs/s   ratio {:.2} (at least 0.5 is wanted)",
+        one / singles
+    ));
+    engine.shutdown()?;
+    Ok(())
+}
+
+fn latency(dir: &Path) -> Outcome {
+    let count = scaled(2_000);
+    say(&format!("\nlatency: {count} commands, one at a time, against one sync of the disk each"));
+    let engine = open(&dir.join("latency"))?;
+    let store = SqliteStore::open(dir.join("latency-raw"), &sqlite::Options::default())?;
+    let claim = store.claim(ShardId(0), "bench")?;
+    let mut file = fs::File::create(dir.join("latency-file"))?;
+    let (mut commands, mut syncs, mut appends) = (Vec::new(), Vec::new(), Vec::new());
+    for seq in 1..=count as u64 {
+        let began = Instant::now();
+        engine.start("one").wait()?;
+        commands.push(began.elapsed());
+        let began = Instant::now();
+        file.write_all(&[7; 4096])?;
+        file.sync_data()?;
+        syncs.push(began.elapsed());
+        let began = Instant::now();
+        let entry = Entry { seq, instance: seq, previous: 0, at: 0, body: vec![7; 300] };
+        store.append(&[Batch {
+            claim,
+            entries: vec![entry],
+            sent: Vec::new(),
+            taken: Vec::new(),
+        }])?;
+        appends.push(began.elapsed());
+    }
+    let at = |all: &mut Vec<Duration>, share: usize| {
+        all.sort();
+        all[(all.len() * share / 100).min(all.len() - 1)].as_secs_f64() * 1000.0
+    };
+    for share in [50, 99] {
+        let (command, sync, append) =
+            (at(&mut commands, share), at(&mut syncs, share), at(&mut appends, share));
+        say(&format!(
+            "  p{share}: command {command:.2} ms   sync of a file {sync:.2} ms   append to the log {append:.2} ms   \
+             ratio to a sync {:.2}{}",
+            command / sync,
+            if share == 99 { " (at most 2 is wanted)" } else { "" },
+        ));
+    }
+    engine.shutdown()?;
+    Ok(())
+}
+
+fn recovery(dir: &Path) -> Outcome {
+    let many = scaled(1_000_000);
+    say(&format!("\nrecovery: {many} instances that wait"));
+    let place = dir.join("recovery");
+    let engine = open(&place)?;
+    start(&engine, many)?;
+    engine.shutdown()?;
+    let before = resident();
+    let began = Instant::now();
+    let engine = Engine::open_with(&place, Options { shards: 1, ..Options::default() })?;
+    let took = began.elapsed();
+    let memory = resident().saturating_sub(before);
+    let found = &engine.opened().shards[0];
+    say(&format!(
+        "  from the views: {:.1} s, {} jobs found, {} bytes of memory for each instance",
+        took.as_secs_f64(),
+        found.jobs,
+        memory / u64::try_from(many)?,
+    ));
+    let store = Arc::clone(engine.store());
+    engine.shutdown()?;
+    store.forget_views()?;
+    drop(store);
+    let began = Instant::now();
+    let engine = Engine::open_with(&place, Options { shards: 1, ..Options::default() })?;
+    say(&format!(
+        "  from the log alone: {:.1} s, {} entries read",
+        began.elapsed().as_secs_f64(),
+        engine.opened().shards[0].entries,
+    ));
+    engine.shutdown()?;
+    Ok(())
+}
