@@ -123,7 +123,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             it.state = State::Completed;
             let around = it.scope.expect("the process is never compensated");
             let event = matches!(
-                instance.scopes.get(token),
+                instance.scopes.get(token).map(|it| &**it),
                 Some(Scope { kind: ScopeKind::EventSubProcess, .. })
             );
             let around = instance.scope_mut(around);
@@ -193,7 +193,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             if let (ScopeKind::EventSubProcess, Some(around)) = (&**kind, parent) {
                 instance.scope_mut(around).events += 1;
             }
-            instance.scopes.insert(*scope, opened);
+            instance.scopes.insert(*scope, Box::new(opened));
             instance.bound.remove(scope);
         }
         Event::ScopeFailing { scope, cause } => {

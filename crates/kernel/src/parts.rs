@@ -396,7 +396,7 @@ impl Instance {
             let host = self.tokens.get(&id);
             let host = host.ok_or(Unsound { rule: "a scope has a host", name: id.0 })?;
             let (scope, at_joins) = part.empty(host.scope);
-            self.scopes.insert(id, scope);
+            self.scopes.insert(id, Box::new(scope));
             joins.push((id, at_joins));
         }
         Ok(joins)

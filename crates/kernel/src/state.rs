@@ -37,7 +37,7 @@ pub struct Instance {
     /// Its tokens, oldest first.
     pub tokens: Table<TokenId, Token>,
     /// Its scopes, by host.
-    pub scopes: BTreeMap<TokenId, Scope>,
+    pub scopes: BTreeMap<TokenId, Box<Scope>>,
     /// Its variables.
     pub layers: Table<LayerId, Layer>,
     /// What its tokens wait for.

@@ -75,14 +75,14 @@ impl<K: Key, V> Table<K, V> {
     }
 
     /// Adds a value under a name that comes after all others.
-    pub(crate) fn insert(&mut self, key: K, value: V) {
+    pub fn insert(&mut self, key: K, value: V) {
         assert!(self.keys.last().is_none_or(|last| *last < key), "names ascend: {key:?}");
         self.keys.push(key);
         self.values.push(Some(value));
     }
 
     /// Takes the value of that name out.
-    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+    pub fn remove(&mut self, key: &K) -> Option<V> {
         let position = self.position(*key)?;
         let value = self.values[position].take()?;
         self.gaps += 1;

@@ -73,7 +73,7 @@ fn branch(plan: &Plan, instance: &Instance, id: TokenId) -> Branch {
         state: token.state,
         role: token.role,
         hosts: scope.map(|it| it.kind.word()),
-        progress: scope.and_then(progress),
+        progress: scope.and_then(|it| progress(it)),
         inside: inside.map(|it| branch(plan, instance, *it)).collect(),
     }
 }

@@ -84,7 +84,7 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { changed: 4_096, interval: Duration::from_millis(500), changed_max: 200_000 }
+        Self { changed: 32_768, interval: Duration::from_millis(500), changed_max: 200_000 }
     }
 }
 

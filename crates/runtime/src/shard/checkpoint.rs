@@ -1,5 +1,7 @@
 //! The rows of what has changed, for people and for the next start.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use travertine_expr::{Map, Name, Value, time::Timestamp};
 use travertine_kernel::{
     Assignments, Ending, LayerId, Phase, ROOT, Role, State, TokenId, WaitFor, WaitId,
@@ -187,7 +189,7 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
     }
     let had = |number: u64| number <= live.rowed;
     changes.push(Change::Put(Row::Instance(row)));
-    for (token, since) in touched.tokens {
+    for (token, since) in touched.tokens.into_iter().collect::<BTreeMap<_, _>>() {
         match element_row(live, token, since) {
             Some(row) => changes.push(Change::Put(Row::Element(row))),
             None if had(token.0) => {
@@ -196,7 +198,7 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
             None => {}
         }
     }
-    for (wait, closed) in touched.waits {
+    for (wait, closed) in touched.waits.into_iter().collect::<BTreeMap<_, _>>() {
         match (wait_row(live, wait), closed) {
             (Some(row), _) => changes.push(Change::Put(row)),
             (None, Some(table)) if had(wait.0) => {
@@ -205,12 +207,12 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
             (None, _) => {}
         }
     }
-    for layer in touched.gone_layers {
+    for layer in touched.gone_layers.into_iter().collect::<BTreeSet<_>>() {
         if had(layer.0) && !live.state.layers.contains_key(&layer) {
             changes.push(Change::DeleteLayer(live.id.0, layer.0));
         }
     }
-    for (layer, name) in touched.variables {
+    for (layer, name) in touched.variables.into_iter().collect::<BTreeSet<_>>() {
         let found = live.state.layers.get(&layer).map(|it| it.variables.get(&name));
         match found {
             Some(Some(value)) => {
@@ -223,7 +225,7 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
             _ => {}
         }
     }
-    for token in touched.incidents {
+    for token in touched.incidents.into_iter().collect::<BTreeSet<_>>() {
         match incident_row(live, token) {
             Some(row) => changes.push(Change::Put(row)),
             None if had(token.0) => {

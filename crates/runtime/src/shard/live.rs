@@ -1,20 +1,17 @@
 //! An instance in memory, and what is known of it outside the kernel.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
-    Assignments, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Role, TokenId, Wait,
-    WaitFor, WaitId, apply, plan::WorkKind,
+    Assignments, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Role, Table, TokenId,
+    Wait, WaitFor, WaitId, apply, plan::WorkKind,
 };
 use travertine_store::{
     Seq, ShardId,
     codec::record::{Created, Letter, Record, Snapshot, TaskChange},
     codec::{DecodeError, EncodeError, decode_instance, encode_instance},
-    view::Table,
+    view,
 };
 
 use crate::{Address, Definition, InstanceId, board::Offer};
@@ -37,7 +34,7 @@ pub struct Live {
     /// What it will be told as soon as it can hear it.
     pub(super) deferred: Vec<Letter>,
     /// Its waits for work.
-    pub(super) work: BTreeMap<WaitId, Work>,
+    pub(super) work: Table<WaitId, Work>,
     /// Timers that someone has moved.
     pub(super) moved: BTreeMap<WaitId, i64>,
     /// The last entry about it.
@@ -93,17 +90,17 @@ pub(super) struct Work {
     pub(super) change: Option<Box<TaskChange>>,
 }
 
-/// What has changed since rows were written.
+/// What has changed since rows were written, as it came: most instances end before anyone asks.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     /// Whether anything has.
     pub(super) any: bool,
-    pub(super) tokens: BTreeMap<TokenId, i64>,
+    pub(super) tokens: Vec<(TokenId, i64)>,
     /// With the table that the row of a closed wait may be in.
-    pub(super) waits: BTreeMap<WaitId, Option<Table>>,
-    pub(super) gone_layers: BTreeSet<LayerId>,
-    pub(super) variables: BTreeSet<(LayerId, Name)>,
-    pub(super) incidents: BTreeSet<TokenId>,
+    pub(super) waits: Vec<(WaitId, Option<view::Table>)>,
+    pub(super) gone_layers: Vec<LayerId>,
+    pub(super) variables: Vec<(LayerId, Name)>,
+    pub(super) incidents: Vec<TokenId>,
 }
 
 impl Live {
@@ -116,7 +113,7 @@ impl Live {
             suspended: false,
             halted: None,
             deferred: Vec::new(),
-            work: BTreeMap::new(),
+            work: Table::default(),
             moved: BTreeMap::new(),
             last: 0,
             snapshot: 0,
@@ -237,7 +234,7 @@ impl Live {
             match event {
                 Event::TokenCreated { token, layer, .. } => {
                     self.name_given(token.0);
-                    self.touched.tokens.insert(*token, at);
+                    self.touched.tokens.push((*token, at));
                     if let Reads::Own(_) = layer {
                         let id = LayerId(token.0);
                         let owner = self.state.layers.get(&id).map(|it| it.owner);
@@ -252,11 +249,11 @@ impl Live {
                 | Event::TokenPromoted { token }
                 | Event::TokenRetired { token }
                 | Event::TokenRecalled { token, .. } => {
-                    self.touched.tokens.insert(*token, at);
+                    self.touched.tokens.push((*token, at));
                 }
                 Event::TokenGone { token, .. } => {
-                    self.touched.tokens.insert(*token, at);
-                    self.touched.gone_layers.insert(LayerId(token.0));
+                    self.touched.tokens.push((*token, at));
+                    self.touched.gone_layers.push(LayerId(token.0));
                     self.touched
                         .gone_layers
                         .extend(self.opened.remove(token).into_iter().flatten());
@@ -270,15 +267,15 @@ impl Live {
                     self.touched.gone_layers.extend(closed);
                 }
                 Event::VariableSet { layer, name, .. } | Event::VariableRemoved { layer, name } => {
-                    self.touched.variables.insert((*layer, Name::clone(name)));
+                    self.touched.variables.push((*layer, Name::clone(name)));
                 }
                 Event::WaitOpened { wait, token, on, .. } => {
                     self.name_given(wait.0);
-                    self.touched.waits.insert(*wait, None);
+                    self.touched.waits.push((*wait, None));
                     self.note_wait(*wait, *token, on, at);
                 }
                 Event::RetriesSet { wait, .. } => {
-                    self.touched.waits.entry(*wait).or_default();
+                    self.touched.waits.push((*wait, None));
                     if let Some(work) = self.work.get_mut(wait) {
                         work.lease = None;
                         work.paused = 0;
@@ -286,16 +283,16 @@ impl Live {
                 }
                 Event::WaitClosed { wait } => {
                     let table = match self.work.get(wait).map(|it| it.kind) {
-                        Some(WorkKind::Job) => Table::Jobs,
-                        Some(WorkKind::User) => Table::Tasks,
-                        None => Table::Timers,
+                        Some(WorkKind::Job) => view::Table::Jobs,
+                        Some(WorkKind::User) => view::Table::Tasks,
+                        None => view::Table::Timers,
                     };
-                    self.touched.waits.insert(*wait, Some(table));
+                    self.touched.waits.push((*wait, Some(table)));
                     self.moved.remove(wait);
                 }
                 Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } => {
-                    self.touched.incidents.insert(*token);
-                    self.touched.tokens.insert(*token, at);
+                    self.touched.incidents.push(*token);
+                    self.touched.tokens.push((*token, at));
                 }
                 // These change nothing that has a row.
                 _ => {}
@@ -337,26 +334,26 @@ impl Live {
             Record::Deferred(letter) => self.deferred.push(letter.clone()),
             Record::Recalled => self.deferred.clear(),
             Record::Leased { wait, worker, until } => {
-                self.touched.waits.entry(WaitId(*wait)).or_default();
+                self.touched.waits.push((WaitId(*wait), None));
                 if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
                     work.lease = Some((Name::clone(worker), *until));
                 }
             }
             Record::Paused { wait, until } => {
-                self.touched.waits.entry(WaitId(*wait)).or_default();
+                self.touched.waits.push((WaitId(*wait), None));
                 if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
                     work.lease = None;
                     work.paused = *until;
                 }
             }
             Record::TaskChanged { wait, change } => {
-                self.touched.waits.entry(WaitId(*wait)).or_default();
+                self.touched.waits.push((WaitId(*wait), None));
                 if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
                     work.change.get_or_insert_default().merge(change.clone());
                 }
             }
             Record::TimerMoved { wait, due } => {
-                self.touched.waits.entry(WaitId(*wait)).or_default();
+                self.touched.waits.push((WaitId(*wait), None));
                 self.moved.insert(WaitId(*wait), *due);
             }
             // The definition itself is found by whoever has them all.

@@ -26,7 +26,7 @@ impl Shard {
                 self.fault = Some(error.clone());
             }
             let live = loaded?;
-            self.lives.insert(id, live);
+            self.lives.insert(id, Box::new(live));
             self.order.push_back(id);
         }
         let live = self.lives.get_mut(&id).expect("it is in memory now");
@@ -41,14 +41,14 @@ impl Shard {
 
     /// The instances in memory, by number.
     pub fn in_memory(&self) -> Vec<&Live> {
-        let mut lives: Vec<&Live> = self.lives.values().collect();
+        let mut lives: Vec<&Live> = self.lives.values().map(|it| &**it).collect();
         lives.sort_by_key(|it| it.id);
         lives
     }
 
     /// The instance of that number, if it is in memory.
     pub fn in_memory_at(&self, id: InstanceId) -> Option<&Live> {
-        self.lives.get(&id.0)
+        self.lives.get(&id.0).map(|it| &**it)
     }
 
     pub(super) fn load(&self, id: u64) -> Result<Live, Error> {

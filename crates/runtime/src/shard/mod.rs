@@ -95,7 +95,7 @@ pub struct Shard {
     settings: Settings,
     now: Timestamp,
     /// Instances in memory.
-    lives: HashMap<u64, Live>,
+    lives: HashMap<u64, Box<Live>>,
     /// The same, in the order in which they are considered for being forgotten.
     order: VecDeque<u64>,
     /// Those that have changed since rows were written.

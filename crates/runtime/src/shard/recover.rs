@@ -271,7 +271,7 @@ impl Shard {
         if let Some(name) = &created.business_id {
             self.named.insert((Name::clone(&definition.id), Name::clone(name)), id);
         }
-        self.lives.insert(id, Live::new(id, created.clone(), definition));
+        self.lives.insert(id, Box::new(Live::new(id, created.clone(), definition)));
         self.order.push_back(id);
         Ok(())
     }

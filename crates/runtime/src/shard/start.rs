@@ -247,7 +247,7 @@ impl Shard {
         };
         let id = self.id().instance(self.counts.instances + 1, self.shards);
         let live = Live::new(id, created.clone(), definition);
-        self.lives.insert(id, live);
+        self.lives.insert(id, Box::new(live));
         let made = self.turn_first(id, start, created);
         if made.is_err() {
             self.lives.remove(&id);

@@ -1,6 +1,6 @@
 //! Rows of the views as rows of tables that people can read.
 
-use rusqlite::{Statement, params, types::FromSqlError};
+use rusqlite::{Statement, types::FromSqlError};
 
 use crate::{
     ShardId,
@@ -175,103 +175,120 @@ pub(super) fn of_shard(table: Table) -> &'static str {
     }
 }
 
-/// Writes a row by a statement with a parameter for each column.
-pub(super) fn put(statement: &mut Statement<'_>, row: &Row) -> rusqlite::Result<usize> {
+/// Binds values to the places after `after`, and answers with the last of these.
+macro_rules! bind {
+    ($statement:expr, $after:expr, [$($value:expr),* $(,)?]) => {{
+        let mut place = $after;
+        $(
+            place += 1;
+            $statement.raw_bind_parameter(place, &$value)?;
+        )*
+        Ok(place)
+    }};
+}
+
+/// Binds the columns of a row to the places after `after`, and answers with the last of these.
+pub(super) fn bind(
+    statement: &mut Statement<'_>,
+    after: usize,
+    row: &Row,
+) -> rusqlite::Result<usize> {
     match row {
-        Row::Instance(it) => statement.execute(params![
-            it.id,
-            it.business_id,
-            it.definition_key,
-            it.definition,
-            it.version,
-            instance_state(it.state),
-            it.started,
-            it.ended,
-            it.parent.map(|(id, _)| id),
-            it.parent.map(|(_, wait)| wait),
-            it.root,
-            it.incidents,
-            it.last,
-            it.reason,
-            it.result,
-        ]),
-        Row::Element(it) => statement.execute(params![
-            it.instance,
-            it.token,
-            it.element,
-            it.label,
-            it.state,
-            it.scope,
-            it.since,
-        ]),
-        Row::Variable(it) => statement.execute(params![it.instance, it.layer, it.name, it.value]),
-        Row::Job(it) => statement.execute(params![
-            it.instance,
-            it.wait,
-            it.token,
-            it.element,
-            it.job_type,
-            job_state(it.state),
-            it.retries,
-            it.priority,
-            it.until,
-            it.worker,
-            it.headers,
-            it.created,
-        ]),
-        Row::Task(it) => statement.execute(params![
-            it.instance,
-            it.wait,
-            it.token,
-            it.element,
-            it.label,
-            it.assignee,
-            it.candidate_users,
-            it.candidate_groups,
-            it.due,
-            it.follow_up,
-            it.priority,
-            it.form,
-            it.fields,
-            it.created,
-        ]),
-        Row::Timer(it) => statement.execute(params![
-            it.instance,
-            it.wait,
-            it.definition,
-            it.element,
-            it.due,
-            it.body,
-        ]),
-        Row::Subscription(it) => statement.execute(params![
-            it.instance,
-            it.wait,
-            it.keeper.0,
-            kind(it.kind),
-            it.name,
-            it.element,
-            it.correlation,
-            it.body,
-            it.created,
-        ]),
-        Row::Incident(it) => statement.execute(params![
-            it.instance,
-            it.token,
-            it.element,
-            it.kind,
-            it.code,
-            it.message,
-            it.since,
-        ]),
-        Row::Message(it) => statement.execute(params![
-            it.id,
-            it.name,
-            it.message_id,
-            it.correlation,
-            it.body,
-            it.published,
-            it.expires,
-        ]),
+        Row::Instance(it) => bind!(
+            statement,
+            after,
+            [
+                it.id,
+                it.business_id,
+                it.definition_key,
+                it.definition,
+                it.version,
+                instance_state(it.state),
+                it.started,
+                it.ended,
+                it.parent.map(|(id, _)| id),
+                it.parent.map(|(_, wait)| wait),
+                it.root,
+                it.incidents,
+                it.last,
+                it.reason,
+                it.result,
+            ]
+        ),
+        Row::Element(it) => bind!(
+            statement,
+            after,
+            [it.instance, it.token, it.element, it.label, it.state, it.scope, it.since,]
+        ),
+        Row::Variable(it) => bind!(statement, after, [it.instance, it.layer, it.name, it.value]),
+        Row::Job(it) => bind!(
+            statement,
+            after,
+            [
+                it.instance,
+                it.wait,
+                it.token,
+                it.element,
+                it.job_type,
+                job_state(it.state),
+                it.retries,
+                it.priority,
+                it.until,
+                it.worker,
+                it.headers,
+                it.created,
+            ]
+        ),
+        Row::Task(it) => bind!(
+            statement,
+            after,
+            [
+                it.instance,
+                it.wait,
+                it.token,
+                it.element,
+                it.label,
+                it.assignee,
+                it.candidate_users,
+                it.candidate_groups,
+                it.due,
+                it.follow_up,
+                it.priority,
+                it.form,
+                it.fields,
+                it.created,
+            ]
+        ),
+        Row::Timer(it) => bind!(
+            statement,
+            after,
+            [it.instance, it.wait, it.definition, it.element, it.due, it.body,]
+        ),
+        Row::Subscription(it) => bind!(
+            statement,
+            after,
+            [
+                it.instance,
+                it.wait,
+                it.keeper.0,
+                kind(it.kind),
+                it.name,
+                it.element,
+                it.correlation,
+                it.body,
+                it.created,
+            ]
+        ),
+        Row::Incident(it) => bind!(
+            statement,
+            after,
+            [it.instance, it.token, it.element, it.kind, it.code, it.message, it.since,]
+        ),
+        Row::Message(it) => bind!(
+            statement,
+            after,
+            [it.id, it.name, it.message_id, it.correlation, it.body, it.published, it.expires,]
+        ),
     }
 }
 

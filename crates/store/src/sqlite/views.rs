@@ -19,8 +19,19 @@ use crate::{
 pub(super) struct Views {
     writer: Writer,
     pub(super) db: Database,
-    put: Vec<(Table, String)>,
+    put: Vec<Put>,
 }
+
+/// How rows of a table are put.
+#[derive(Debug)]
+struct Put {
+    table: Table,
+    one: String,
+    many: String,
+}
+
+/// How many rows are put with one statement.
+const AT_ONCE: usize = 32;
 
 const TABLES: [Table; 9] = [
     Table::Instances,
@@ -69,9 +80,10 @@ impl Views {
             .into_iter()
             .map(|table| {
                 let names = rows::columns(table);
-                let places: Vec<String> = (1..=names.len()).map(|it| format!("?{it}")).collect();
-                let (names, places) = (names.join(", "), places.join(", "));
-                (table, format!("INSERT OR REPLACE INTO {table}({names}) VALUES({places})"))
+                let row = format!("({})", vec!["?"; names.len()].join(", "));
+                let head = format!("INSERT OR REPLACE INTO {table}({}) VALUES", names.join(", "));
+                let many = format!("{head}{}", vec![row.as_str(); AT_ONCE].join(", "));
+                Put { table, one: format!("{head}{row}"), many }
             })
             .collect();
         Self { writer: Writer::new(connection, db.place(), poison), db, put }
@@ -90,9 +102,11 @@ impl Views {
     ) -> Result<(), Error> {
         self.writer.write(("checkpoint.changed", "checkpoint.committed"), |it| {
             let all = || {
+                // No row is both put and deleted, so these may change places.
                 for change in changes {
                     self.change(it, change)?;
                 }
+                self.put_all(it, changes)?;
                 it.prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES(?1, ?2, ?3)")?
                     .execute(params![shard.0, upto, state])
             };
@@ -100,14 +114,39 @@ impl Views {
         })
     }
 
+    /// Puts rows, many of a table with one statement: most of what a statement costs comes once.
+    fn put_all(&self, connection: &Connection, changes: &[Change]) -> rusqlite::Result<()> {
+        for put in &self.put {
+            let rows: Vec<&Row> = changes
+                .iter()
+                .filter_map(|it| if let Change::Put(row) = it { Some(row) } else { None })
+                .filter(|it| it.table() == put.table)
+                .collect();
+            let (many, rest) = rows.as_chunks::<AT_ONCE>();
+            if !many.is_empty() {
+                let mut statement = connection.prepare_cached(&put.many)?;
+                for rows in many {
+                    let mut bound = 0;
+                    for row in rows {
+                        bound = rows::bind(&mut statement, bound, row)?;
+                    }
+                    statement.raw_execute()?;
+                }
+            }
+            if !rest.is_empty() {
+                let mut statement = connection.prepare_cached(&put.one)?;
+                for row in rest {
+                    rows::bind(&mut statement, 0, row)?;
+                    statement.raw_execute()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn change(&self, connection: &Connection, change: &Change) -> rusqlite::Result<()> {
         match change {
-            Change::Put(row) => {
-                let table = row.table();
-                let (_, sql) =
-                    self.put.iter().find(|(it, _)| *it == table).expect("every table has one");
-                rows::put(&mut *connection.prepare_cached(sql)?, row)?;
-            }
+            Change::Put(_) => {}
             Change::Delete(table, key) => {
                 let names = rows::key_columns(*table).iter().enumerate();
                 let terms: Vec<String> =

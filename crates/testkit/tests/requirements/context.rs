@@ -88,7 +88,7 @@ fn example() -> Scenario {
 fn hosted<'a>(it: &'a Scenario, node: &str) -> (TokenId, &'a Scope) {
     let mut all = it.tokens_at(node).into_iter().filter_map(|id| {
         let scope = it.instance.scopes.get(&id)?;
-        Some((id, scope))
+        Some((id, &**scope))
     });
     let first = all.next().unwrap_or_else(|| panic!("nothing at {node} hosts: {}", it.tree()));
     assert!(all.next().is_none(), "one scope at {node}");
@@ -128,7 +128,7 @@ fn kinds(it: &Scenario) -> Vec<&'static str> {
         ScopeKind::Each(_) => "batch",
         _ => "other",
     };
-    let mut kinds: Vec<_> = it.instance.scopes.values().map(name).collect();
+    let mut kinds: Vec<_> = it.instance.scopes.values().map(|it| name(it)).collect();
     kinds.sort_unstable();
     kinds
 }
@@ -710,7 +710,7 @@ fn a_batch_is_cut_into_slices_of_which_only_so_many_run_at_a_time() {
         let ended = it.events.iter().filter(|it| matches!(it, Event::RunEnded { .. }));
         assert_eq!(ended.count(), slices as usize, "{case}");
         replayed(&it, |_, event, after| {
-            for each in after.scopes.values().filter_map(batch_of) {
+            for each in after.scopes.values().filter_map(|it| batch_of(it)) {
                 assert!(each.begun - each.completed <= parallel, "{case}, after {event:?}");
             }
         });

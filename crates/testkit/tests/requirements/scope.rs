@@ -85,7 +85,12 @@ fn three_levels(beside_outer: &str) -> Scenario {
 
 fn scopes<'a>(it: &'a Scenario, node: &str) -> Vec<(TokenId, &'a Scope)> {
     let node = it.plan.find(node).expect("there is such a node");
-    it.instance.scopes.iter().filter(|(_, it)| it.node == node).map(|(id, it)| (*id, it)).collect()
+    it.instance
+        .scopes
+        .iter()
+        .filter(|(_, it)| it.node == node)
+        .map(|(id, it)| (*id, &**it))
+        .collect()
 }
 
 fn scope<'a>(it: &'a Scenario, node: &str) -> (TokenId, &'a Scope) {
