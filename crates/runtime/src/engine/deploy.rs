@@ -76,7 +76,9 @@ impl Engine {
             let id = Name::from(process.id.as_str());
             let body = files.iter().find(|it| it.name == process.file).map(|it| &it.body);
             let latest = definitions.find(&id);
-            let same = latest.filter(|it| !decisions_changed && source(&before, it.key) == body);
+            let same = latest.filter(|it| {
+                !decisions_changed && source(&before, it.key).map(|it| &it.body) == body
+            });
             if let Some(same) = same {
                 unchanged.push(Arc::clone(same));
                 continue;
@@ -126,6 +128,14 @@ impl Engine {
             queue.tell(Input::Adopt(Arc::clone(&fresh)));
         }
         Ok(())
+    }
+
+    /// The file that a definition was deployed with, by the definition's key.
+    pub fn file_of(&self, definition: u64) -> Result<File, Error> {
+        let deployments = self.inner.common.store.deployments(0)?;
+        let found = source(&deployments, definition);
+        let found = found.map(|it| File { name: it.name.clone(), body: it.body.clone() });
+        found.ok_or_else(|| Error::no_such_definition(&format!("key {definition}")))
     }
 
     /// Removes a version of a definition that no instance needs, running or ended.
@@ -208,10 +218,10 @@ fn decisions_of(before: &[Stored]) -> BTreeMap<&str, &[u8]> {
 }
 
 /// The file that a definition was deployed with.
-fn source(before: &[Stored], key: u64) -> Option<&Vec<u8>> {
+fn source(before: &[Stored], key: u64) -> Option<&Resource> {
     before.iter().find_map(|deployment| {
         let definition = deployment.definitions.iter().find(|it| it.key == key && !it.removed)?;
-        deployment.resources.get(definition.resource as usize).map(|it| &it.body)
+        deployment.resources.get(definition.resource as usize)
     })
 }
 

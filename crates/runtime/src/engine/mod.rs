@@ -11,6 +11,7 @@ mod operate;
 mod query;
 mod queue;
 mod retention;
+mod settle;
 mod threads;
 mod verify;
 mod worker;
@@ -44,7 +45,7 @@ pub use threads::Pace;
 pub use verify::{Difference, Verified};
 pub use worker::{Job, Outcome, Worker, Workers};
 
-use crate::{Board, Definitions, Error, InstanceId, Opening, Recovered, Settings, Shard};
+use crate::{Board, Definitions, Error, InstanceId, Opening, Recovered, Seen, Settings, Shard};
 use metrics::add;
 use queue::{Queue, Refused};
 use threads::{Common, Input};
@@ -68,6 +69,19 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Who is told how far reading the store is.
     pub progress: Option<Progress>,
+    /// Who looks on while instances do something.
+    pub observer: Option<Observer>,
+}
+
+/// Who looks on while instances do something: called on the shard's own thread after each accepted
+/// command, before that is durable.
+#[derive(Clone)]
+pub struct Observer(pub Arc<dyn Fn(Seen<'_>) + Send + Sync>);
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
 }
 
 /// Who is told how far reading the store is: the shard, entries read, entries in all.
@@ -94,6 +108,7 @@ impl Default for Options {
             retention: Retention::default(),
             clock: Arc::new(SystemClock),
             progress: None,
+            observer: None,
         }
     }
 }
@@ -227,7 +242,10 @@ impl Engine {
                 settings: options.settings.clone(),
                 now: options.clock.now(),
             };
-            let (shard, recovered, mails) = Shard::recover(id, opening, &mut told)?;
+            let (mut shard, recovered, mails) = Shard::recover(id, opening, &mut told)?;
+            if let Some(Observer(look)) = options.observer.clone() {
+                shard.observe(move |seen| look(seen));
+            }
             for mail in mails {
                 common.queues[usize::from(id.0)].tell(Input::Mail(mail));
             }
@@ -364,7 +382,8 @@ impl Engine {
         }
     }
 
-    fn flush_now(&self) -> Result<(), Error> {
+    /// The same, on a thread that may be blocked.
+    pub fn flush_now(&self) -> Result<(), Error> {
         self.flushing().into_iter().try_for_each(Pending::wait)
     }
 

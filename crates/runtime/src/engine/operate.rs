@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
-    Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, dry_run, why,
+    Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, dry_run,
 };
 
 use super::{Engine, Pending, State};
@@ -216,10 +216,7 @@ impl Engine {
 
     /// Why an instance waits: a reason for each token that rests.
     pub fn why(&self, instance: InstanceId) -> Pending<Vec<Reason>> {
-        self.ask(self.shard_of(instance), move |shard| {
-            let live = shard.look(instance)?;
-            Ok(why(&live.definition.plan, &live.state))
-        })
+        self.ask(self.shard_of(instance), move |shard| Ok(shard.look(instance)?.reasons()))
     }
 
     /// Tries again what ended in an incident: at one token, or everywhere in the instance. Says how many

@@ -1,12 +1,12 @@
 //! Questions about what there is.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use travertine_kernel::{Branch, tree};
 use travertine_store::view::{InstanceRow, Page, Query};
 
 use super::{Engine, Pending};
-use crate::{Error, InstanceId};
+use crate::{Definition, Error, InstanceId};
 
 /// An instance in full.
 #[derive(Clone, Debug)]
@@ -19,13 +19,17 @@ pub struct Look {
     pub reasons: Vec<travertine_kernel::Reason>,
     /// The process's own variables.
     pub variables: travertine_kernel::Assignments,
+    /// What it runs.
+    pub definition: Arc<Definition>,
+    /// The kernel's state.
+    pub state: travertine_kernel::Instance,
 }
 
 impl Engine {
     /// Rows that match. They show everything that was acknowledged before the question.
     pub fn query(&self, query: Query) -> impl Future<Output = Result<Page, Error>> + Send + use<> {
         let flushed = self.flush();
-        let store = std::sync::Arc::clone(self.store());
+        let store = Arc::clone(self.store());
         async move {
             flushed.await?;
             Ok(store.query(&query)?)
@@ -46,8 +50,10 @@ impl Engine {
             Ok(Look {
                 row,
                 tree: tree(&live.definition.plan, &live.state),
-                reasons: travertine_kernel::why(&live.definition.plan, &live.state),
+                reasons: live.reasons(),
                 variables: live.result(),
+                definition: Arc::clone(&live.definition),
+                state: live.state.clone(),
             })
         })
     }

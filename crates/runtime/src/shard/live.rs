@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
-    Assignments, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Role, Table, TokenId,
-    Wait, WaitFor, WaitId, apply, plan::WorkKind,
+    Assignments, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Reason, Role, Table,
+    TokenId, Wait, WaitFor, WaitId, Why, apply, plan::WorkKind, why,
 };
 use travertine_store::{
     Seq, ShardId,
@@ -14,7 +14,7 @@ use travertine_store::{
     view,
 };
 
-use crate::{Address, Definition, InstanceId, board::Offer};
+use crate::{Address, Definition, InstanceId, Timestamp, board::Offer};
 
 /// An instance in memory.
 #[derive(Debug)]
@@ -134,6 +134,19 @@ impl Live {
     /// The call that it answers, where it was called.
     pub fn caller(&self) -> Option<Address> {
         self.created.caller.map(Address::new)
+    }
+
+    /// Why its tokens rest. Timers that someone has moved are due when that one said.
+    pub fn reasons(&self) -> Vec<Reason> {
+        let mut reasons = why(&self.definition.plan, &self.state);
+        for reason in &mut reasons {
+            if let Why::Timer { wait, due, .. } = &mut reason.why
+                && let Some(moved) = self.moved.get(wait)
+            {
+                *due = Timestamp::from_millis(*moved);
+            }
+        }
+        reasons
     }
 
     /// Whether it was started by a call of another instance.

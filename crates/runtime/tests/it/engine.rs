@@ -261,3 +261,40 @@ fn ended_instances_are_shortened_and_then_forgotten() {
     assert!(matches!(world.engine().history(id), Err(Error::NoSuchInstance(_))));
     world.check();
 }
+
+#[test]
+fn a_call_on_another_shard_is_over_when_the_engine_rests() {
+    const CALL: &str = r#"<process id="outer" isExecutable="true">
+        <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="c"/>
+        <callActivity id="c" calledElement="inner"/><sequenceFlow id="f2" sourceRef="c" targetRef="e"/>
+        <endEvent id="e"/></process>
+      <process id="inner" isExecutable="true">
+        <startEvent id="is"/><sequenceFlow id="if1" sourceRef="is" targetRef="ie"/>
+        <endEvent id="ie"/></process>"#;
+    let world = World::new(3);
+    world.deploy(CALL);
+    let ids: Vec<_> =
+        (0..6).map(|_| world.engine().start("outer").wait().expect("starts")).collect();
+    assert!(world.engine().settle(std::time::Duration::from_mins(1)).expect("it can be asked"));
+    for id in ids {
+        let look = world.engine().look(id).wait().expect("it is there");
+        assert_eq!(look.row.state, InstanceState::Completed);
+        let file = world.engine().file_of(look.definition.key).expect("it was deployed");
+        assert_eq!(file.name, "model.bpmn");
+    }
+}
+
+#[test]
+fn someone_can_look_on() {
+    use std::sync::{Arc, Mutex};
+    use travertine_runtime::engine::{Engine, Observer, Options};
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    let look = Observer(Arc::new(move |it| noted.lock().expect("fine").push(it.live.id)));
+    let options = Options { observer: Some(look), ..Options::default() };
+    let engine = Engine::in_memory(options).expect("it opens");
+    engine.deploy(&[file("model.bpmn", ONE_TASK)]).expect("it is deployed");
+    let id = engine.start("p").wait().expect("starts");
+    engine.cancel(id).wait().expect("is cancelled");
+    assert_eq!(*seen.lock().expect("fine"), [id, id]);
+}
