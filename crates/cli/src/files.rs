@@ -69,6 +69,20 @@ impl Models {
         report
     }
 
+    /// A model that comes from elsewhere.
+    pub(crate) fn of(name: String, bytes: Vec<u8>) -> Self {
+        Self { all: vec![(name, bytes)] }
+    }
+
+    /// The files, to be deployed.
+    pub(crate) fn files(&self) -> Vec<travertine_runtime::engine::File> {
+        let file = |(name, body): &(String, Vec<u8>)| travertine_runtime::engine::File {
+            name: name.clone(),
+            body: body.clone(),
+        };
+        self.all.iter().map(file).collect()
+    }
+
     /// The name and the content of the first of them.
     pub(crate) fn first(&self) -> (&str, &[u8]) {
         let (name, bytes) = self.all.first().expect("there is always a file");

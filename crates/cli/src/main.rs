@@ -1,5 +1,5 @@
-//! The binary `travertine`: checks BPMN models, runs and draws them, evaluates expressions and makes
-//! decisions.
+//! The binary `travertine`: checks BPMN models, runs and draws them, keeps them on a store, evaluates
+//! expressions and makes decisions.
 //!
 //! `args` says what can be asked, a module for each command does it, `status` says how it went. All
 //! that people see goes through a `Screen`.
@@ -18,10 +18,12 @@ mod files;
 mod json;
 mod paint;
 mod pairs;
+mod places;
 mod prompt;
 mod run;
 mod screen;
 mod status;
+mod store;
 
 use std::process::ExitCode;
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Command::Draw(draw) => draw::draw(draw, &out, &err),
         Command::Eval(eval) => eval::eval(eval, &out, &err),
         Command::Decide(decide) => decide::decide(decide, &out, &err),
+        Command::Store(command) => store::run(command, &out, &err),
     };
     let status = done.unwrap_or_else(|error| {
         err.line(format!("{} {error:#}", err.paint.red("error:")));

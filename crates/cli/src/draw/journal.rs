@@ -6,8 +6,8 @@ use std::{
 };
 
 use travertine_draw::Marks;
-use travertine_kernel::{Event, FlowId, NodeId, Plan, ROOT, Role, TokenId};
-use travertine_runtime::{InstanceId, Sandbox, Turned};
+use travertine_kernel::{Event, FlowId, Instance, NodeId, Plan, ROOT, Role, TokenId};
+use travertine_runtime::InstanceId;
 
 /// Looks on while instances run. Shared by whoever looks on and whoever wants to know.
 #[derive(Clone, Debug, Default)]
@@ -28,18 +28,20 @@ struct Seen {
 }
 
 impl Journal {
-    pub(super) fn note(&self, turned: Turned<'_>) {
+    pub(super) fn note(&self, instance: InstanceId, plan: &Plan, events: &[Event]) {
         let noted = &mut *self.0.lock().expect("nobody fails while looking on");
-        for event in turned.events {
-            noted.note(turned.instance, &turned.definition.plan, event);
+        for event in events {
+            noted.note(instance, plan, event);
         }
     }
 
     /// What was noted, and where tokens are now.
-    pub(super) fn marks(&self, sandbox: &Sandbox) -> Marks {
+    pub(super) fn marks<'a>(
+        &self,
+        instances: impl Iterator<Item = (&'a Plan, &'a Instance)>,
+    ) -> Marks {
         let mut marks = self.0.lock().expect("nobody fails while looking on").marks.clone();
-        for record in sandbox.instances() {
-            let (plan, state) = (record.plan(), &record.state);
+        for (plan, state) in instances {
             for (id, token) in &state.tokens {
                 // Whoever hosts others is where they are; whoever stands beside waits only in case.
                 let flows = match token.role {
@@ -51,8 +53,8 @@ impl Journal {
                     marks.nodes.entry(name).or_default().tokens += 1;
                 }
             }
-            for trouble in record.troubles() {
-                if let Some(token) = state.tokens.get(&trouble.token) {
+            for token in state.incidents.keys() {
+                if let Some(token) = state.tokens.get(token) {
                     let name = plan.node(token.node).name.to_string();
                     marks.nodes.entry(name).or_default().incidents += 1;
                 }

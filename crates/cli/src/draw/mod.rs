@@ -1,6 +1,6 @@
 //! `travertine draw`: a model as a picture, with what an instance of it has done.
 //!
-//! The picture is the drawing crate's; here an instance is run for it, `journal` notes what it does,
+//! The picture is the drawing crate's; here an instance is run or looked up for it, `journal` notes what it does,
 //! and the result goes where it was asked for.
 
 mod journal;
@@ -12,26 +12,35 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use travertine_draw::{Error, Marks, Options, Picture};
+use travertine_store::codec::record::Record;
 
 use crate::{
-    args, clock, diagnostic,
+    args,
+    args::words::Whose,
+    clock, diagnostic,
     files::Models,
     run::{self, World},
     screen::Screen,
     status::Status,
+    store::{Desk, Store},
 };
 use journal::Journal;
 
 /// Draws the first of the files.
 pub(crate) fn draw(args: &args::Draw, out: &Screen, err: &Screen) -> Result<Status> {
     let format = Format::of(args.output.as_deref())?;
-    let models = Models::read(&args.files)?;
-    let marks = match marks(args, &models, out, err)? {
-        Run::Not => None,
-        Run::Done(marks) => Some(marks),
-        Run::Rejected => return Ok(Status::Rejected),
+    let (models, process, marks) = if let Some(instance) = &args.instance {
+        kept(instance, &args.place, out, err)?
+    } else {
+        let models = Models::read(&args.files)?;
+        let marks = match marks(args, &models, out, err)? {
+            Run::Not => None,
+            Run::Done(marks) => Some(marks),
+            Run::Rejected => return Ok(Status::Rejected),
+        };
+        (models, args.process.clone(), marks)
     };
-    let options = Options { process: args.process.clone(), anew: args.layout, marks };
+    let options = Options { process, anew: args.layout, marks };
     let (file, bytes) = models.first();
     let picture = match travertine_draw::draw(file, bytes, &options) {
         Ok(picture) => picture,
@@ -88,6 +97,39 @@ fn write(path: &PathBuf, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// The model of an instance in a store, its process, and what the instance has done.
+fn kept(
+    instance: &Whose,
+    place: &args::store::Place,
+    out: &Screen,
+    err: &Screen,
+) -> Result<(Models, Option<String>, Option<Marks>)> {
+    let mut found = None;
+    Desk::at(place, Store::Known, false, out, err, |desk| {
+        desk.settle()?;
+        let instance = desk.instance(instance)?;
+        let look = desk.look(instance)?;
+        let history = desk.ok(desk.engine.history(instance))?;
+        let definitions = desk.engine.definitions();
+        let journal = Journal::default();
+        for step in &history.steps {
+            // Of what it did by another version only that has a place here which has the same id.
+            let definition = definitions.get(step.definition).unwrap_or(&look.definition);
+            for record in &step.records {
+                if let Record::Happened(events) = record {
+                    journal.note(instance, &definition.plan, events);
+                }
+            }
+        }
+        let file = desk.ok(desk.engine.file_of(look.definition.key))?;
+        let marks = journal.marks([(&*look.definition.plan, &look.state)].into_iter());
+        let process = look.definition.id.to_string();
+        found = Some((Models::of(file.name, file.body), Some(process), Some(marks)));
+        Ok(Status::Done)
+    })?;
+    found.context("the instance could not be read")
+}
+
 /// What came of running an instance for the picture.
 enum Run {
     /// Nobody asked for one.
@@ -108,7 +150,10 @@ fn marks(args: &args::Draw, models: &Models, out: &Screen, err: &Screen) -> Resu
     let journal = Journal::default();
     let notes = journal.clone();
     let now = args.start.now.unwrap_or_else(clock::now);
-    let mut world = World::observed(now, move |turned| notes.note(turned));
+    let mut world = World::observed(now, move |it| {
+        notes.note(it.instance, &it.definition.plan, it.events);
+    });
     run::begin(&args.start, args.process.as_deref(), &report, &mut world, out)?;
-    Ok(Run::Done(journal.marks(world.sandbox())))
+    let instances = world.instances().map(|it| (it.plan(), it.state));
+    Ok(Run::Done(journal.marks(instances)))
 }

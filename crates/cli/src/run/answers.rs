@@ -9,6 +9,7 @@ use travertine_kernel::{Assignments, WaitFor};
 use travertine_runtime::{Address, Message};
 
 use super::{
+    notes::Notes,
     pending::{Kind, Pending, What},
     world::World,
 };
@@ -62,11 +63,33 @@ impl Answers {
 
     /// Gives them, one after the other, each when all before it is carried through.
     pub(crate) fn give(&self, world: &mut World, out: &Screen) -> Result<()> {
-        for (position, (item, answer)) in self.all.iter().enumerate() {
+        self.give_noted(world, out, None)
+    }
+
+    /// The same; what `notes` has as given is not given again.
+    pub(crate) fn give_noted(
+        &self,
+        world: &mut World,
+        out: &Screen,
+        notes: Option<&Notes>,
+    ) -> Result<()> {
+        if self.all.is_empty() {
+            return Ok(());
+        }
+        let given = notes.map_or(0, |it| it.given(&self.file, world));
+        for (position, (item, answer)) in self.all.iter().enumerate().skip(given) {
             if world.restless().is_some() || out.is_closed() {
                 return Ok(());
             }
-            answer.give(world).with_context(|| heading(&self.file, position, item))?;
+            let mut name = None;
+            if let Some(notes) = notes {
+                notes.giving(&self.file, position, world)?;
+                name = Some(Name::from(format!("answer {position} to {}", world.main().id)));
+            }
+            answer.give(world, name).with_context(|| heading(&self.file, position, item))?;
+            if let Some(notes) = notes {
+                notes.gave(&self.file, position, world)?;
+            }
         }
         Ok(())
     }
@@ -127,7 +150,8 @@ impl Answer {
         }
     }
 
-    fn give(&self, world: &mut World) -> Result<()> {
+    /// `name` is what a message is called, so that the same is not sent twice.
+    fn give(&self, world: &mut World, name: Option<Name>) -> Result<()> {
         match self {
             Self::Complete { at, vars } => {
                 let to = at.wait(world, "be completed", |_| true)?;
@@ -157,7 +181,8 @@ impl Answer {
                 Ok(world.act(|it| it.complete(to, message.variables.clone()))?)
             }
             Self::Message { at: None, message } => {
-                Ok(world.act(|it| it.publish(message.clone()).map(drop))?)
+                let message = Message { id: name, ..message.clone() };
+                Ok(world.act(|it| it.publish(message).map(drop))?)
             }
             Self::Signal { name, vars } => Ok(world.act(|it| it.signal(name, vars))?),
             Self::Advance(text) => advance(world, text),
@@ -176,10 +201,10 @@ impl Answer {
 /// Lets time pass: a duration, or until the next timer for `next`.
 pub(crate) fn advance(world: &mut World, text: &str) -> Result<()> {
     let to = if text == "next" {
-        let Some(due) = world.sandbox().next_due() else { bail!("no timer is set") };
+        let Some(due) = world.next_due() else { bail!("no timer is set") };
         due
     } else {
-        clock::after(world.sandbox().now(), text)?
+        clock::after(world.now(), text)?
     };
     Ok(world.act(|it| it.advance(to))?)
 }
@@ -191,7 +216,7 @@ pub(crate) fn tries_left(pending: &Pending) -> u32 {
             WaitFor::Work(job) => job.retries.saturating_sub(1),
             _ => 0,
         },
-        What::Incident(_) | What::Stuck(_) | What::Condition(_) | What::Tokens => 0,
+        What::Incident(_) | What::Condition(_) | What::Tokens => 0,
     }
 }
 
@@ -215,7 +240,7 @@ impl At {
                 bail!("none of what waits at {element} sees {}", pairs::show(&self.sees))
             }
             (Some(it), true) => {
-                bail!("{element} cannot {what}: it {}", it.why(world.sandbox().now()))
+                bail!("{element} cannot {what}: it {}", it.why(world.now()))
             }
             (None, _) if all.is_empty() => bail!("nothing waits at {element}; the run has ended"),
             (None, _) => {

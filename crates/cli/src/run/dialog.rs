@@ -2,13 +2,13 @@
 
 use anyhow::{Result, bail};
 use travertine_kernel::{Assignments, TokenId, WaitFor, WaitId, tree};
-use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, Sandbox};
+use travertine_runtime::{Address, Error, InstanceId, Message, Receipt};
 
 use super::{
     answers,
     pending::{Kind, Pending, What},
     request::{HELP, Request},
-    world::World,
+    world::{Stage, World},
 };
 use crate::{
     pairs,
@@ -72,12 +72,10 @@ impl Dialog<'_> {
         if self.shown.replace(key(pending)) == Some(key(pending)) {
             return;
         }
-        let (paint, now) = (self.out.paint, self.world.sandbox().now());
+        let (paint, now) = (self.out.paint, self.world.now());
         let kind = match pending.what {
             What::Incident(_) => paint.red(pending.kind()),
-            What::Stuck(_) | What::Wait(..) | What::Condition(_) | What::Tokens => {
-                paint.cyan(pending.kind())
-            }
+            What::Wait(..) | What::Condition(_) | What::Tokens => paint.cyan(pending.kind()),
         };
         self.out.gap();
         self.out.line(format!("{kind} {}", paint.bold(pending.title())));
@@ -93,7 +91,7 @@ impl Dialog<'_> {
             0 => String::new(),
             others => format!(" · list ({others} more)"),
         };
-        self.out.line(paint.dim(format!("  {} · help{more}", hint(pending))));
+        self.out.line(paint.dim(format!("  {} · help{more}", hint(pending, self.world.is_kept()))));
     }
 
     fn serve(&mut self, pending: &Pending, request: Request) {
@@ -145,7 +143,7 @@ impl Dialog<'_> {
             What::Condition(text) if vars.is_empty() => {
                 bail!("set variables so that {text} holds, such as name=value")
             }
-            What::Incident(_) | What::Condition(_) | What::Stuck(_) | What::Tokens => {
+            What::Incident(_) | What::Condition(_) | What::Tokens => {
                 self.act(|it| it.set_variables(pending.instance, Some(pending.token), vars))
             }
         }
@@ -155,7 +153,7 @@ impl Dialog<'_> {
         match on {
             WaitFor::Timer { due, .. } if vars.is_empty() => {
                 self.act(|it| it.advance(*due))?;
-                self.say(&format!("it is {due}"));
+                self.tell_time();
                 Ok(())
             }
             WaitFor::Signal { name } => self.act(|it| it.signal(name, &vars)),
@@ -171,7 +169,7 @@ impl Dialog<'_> {
         }
     }
 
-    fn act(&mut self, what: impl FnOnce(&mut Sandbox) -> Result<(), Error>) -> Result<()> {
+    fn act(&mut self, what: impl FnOnce(&mut Stage) -> Result<(), Error>) -> Result<()> {
         Ok(self.world.act(what)?)
     }
 
@@ -179,7 +177,7 @@ impl Dialog<'_> {
     fn work(
         &mut self,
         pending: &Pending,
-        what: impl FnOnce(&mut Sandbox, Address) -> Result<(), Error>,
+        what: impl FnOnce(&mut Stage, Address) -> Result<(), Error>,
     ) -> Result<()> {
         match pending.address() {
             Some(to) if pending.is_work() => self.act(|it| what(it, to)),
@@ -189,7 +187,7 @@ impl Dialog<'_> {
 
     fn pass(&mut self, span: &str) -> Result<()> {
         answers::advance(self.world, span)?;
-        self.say(&format!("it is {}", self.world.sandbox().now()));
+        self.tell_time();
         Ok(())
     }
 
@@ -226,7 +224,7 @@ impl Dialog<'_> {
     }
 
     fn list(&mut self) {
-        let now = self.world.sandbox().now();
+        let now = self.world.now();
         let mut all = self.world.pending();
         let more = all.len().saturating_sub(LINES_MAX);
         all.truncate(LINES_MAX);
@@ -259,10 +257,17 @@ impl Dialog<'_> {
     }
 
     fn tree(&self) {
-        for record in self.world.sandbox().instances() {
-            if let Some(tree) = tree(record.plan(), &record.state) {
+        for record in self.world.instances() {
+            if let Some(tree) = tree(record.plan(), record.state) {
                 self.out.line(tree.to_string().trim_end());
             }
+        }
+    }
+
+    /// Time that is real passes by itself.
+    fn tell_time(&self) {
+        if !self.world.is_kept() {
+            self.say(&format!("it is {}", self.world.now()));
         }
     }
 
@@ -276,10 +281,11 @@ fn key(pending: &Pending) -> Key {
 }
 
 /// What Enter does.
-fn hint(pending: &Pending) -> &'static str {
+fn hint(pending: &Pending, kept: bool) -> &'static str {
     match pending.kind() {
         Kind::Incident => "name=value sets variables · retry",
         Kind::Condition => "name=value sets variables",
+        Kind::Timer if kept => "Enter has it ring now",
         Kind::Timer => "Enter lets time pass until then",
         Kind::Message => "Enter or name=value lets the message come",
         Kind::Signal => "Enter or name=value sends the signal",

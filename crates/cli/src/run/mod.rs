@@ -1,29 +1,49 @@
-//! `travertine run`: an instance in memory, from its start to where it ends or waits.
+//! `travertine run`: an instance in memory or in a store, from its start to where it ends or waits.
 //!
-//! `choice` finds what to start, `world` holds it, `watch` shows what happens. `answers` and `dialog`
+//! `choice` finds what to start, `world` holds it, or `kept` where it is in a store, and `watch` shows
+//! what happens. `answers` and `dialog`
 //! say what to do about `pending`, and `outcome` tells how it ended.
 
 mod answers;
 mod choice;
 mod dialog;
+mod kept;
+mod notes;
 mod outcome;
 mod pending;
+mod record;
 mod request;
 mod watch;
 mod world;
 
-use std::io::{self, IsTerminal as _};
+use std::{
+    io::{self, IsTerminal as _},
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use anyhow::{Result, anyhow, bail};
 use travertine_bpmn::{Report, Severity};
 use travertine_expr::Name;
 use travertine_kernel::Assignments;
+use travertine_runtime::{Engine, Error, InstanceId, Seen, Timestamp, Turned, engine::Observer};
+use travertine_store::view::{Filter, InstanceRow, InstanceState, Query, Row, Table};
 
 use crate::{
-    args, clock, diagnostic, files, files::Models, json, pairs, prompt::Prompt, screen::Screen,
+    args, clock, diagnostic, files,
+    files::Models,
+    json, pairs,
+    prompt::Prompt,
+    screen::Screen,
     status::Status,
+    store,
+    store::{SHARDS, Store},
 };
 use answers::Answers;
+use kept::Kept;
+use notes::Notes;
+pub(crate) use watch::line;
 use watch::{Shown, Watch};
 pub(crate) use world::World;
 
@@ -38,15 +58,97 @@ pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status
     warn(&report, args.json, err);
     let watch = Watch::new(shown(args), args.json, out.clone());
     let record = watch.record();
-    let mut world = World::new(args.start.now.unwrap_or_else(clock::now), watch);
-    begin(&args.start, args.process.as_deref(), &report, &mut world, out)?;
+    let mut world = if let Some(data) = &args.data {
+        goes_on(args, data, &models, &report, watch, out, err)?
+    } else {
+        let mut world = World::new(args.start.now.unwrap_or_else(clock::now), watch);
+        begin(&args.start, args.process.as_deref(), &report, &mut world, out)?;
+        world
+    };
     let left = if asks(args) { dialog::talk(&mut world, &mut Prompt::new()?, out)? } else { None };
     if args.json {
         out.line(json::pretty(&outcome::data(&world, &report, record.take())));
     } else {
         outcome::text(&world, out);
     }
-    Ok(left.unwrap_or_else(|| outcome::status(&world)))
+    let status = left.unwrap_or_else(|| outcome::status(&world));
+    if let (Some(data), false, false) = (&args.data, world.is_over(), args.json) {
+        let data = data.display();
+        err.line(err.paint.dim(format!("it is kept in {data}; the same command goes on with it")));
+    }
+    world.close()?;
+    Ok(status)
+}
+
+/// An instance in a store: the one that runs there, or a new one. Answers that it has had are not given
+/// again.
+fn goes_on(
+    args: &args::Run,
+    data: &Path,
+    models: &Models,
+    report: &Report,
+    watch: Watch,
+    out: &Screen,
+    err: &Screen,
+) -> Result<World> {
+    let process = choice::process(report, args.process.as_deref())?;
+    let start = choice::start(process, args.start.event.as_deref())?;
+    let variables = variables(&args.start)?;
+    let answers = args.start.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
+    let explain = |error: &Error| anyhow!(store::explain(error, data, None));
+    let observer = watch.is_needed().then(|| observer(watch));
+    let engine = store::open(data, Store::New(SHARDS), observer)?;
+    engine.deploy(&models.files()).map_err(|it| explain(&it))?;
+    engine.settle(Duration::from_secs(30)).map_err(|it| explain(&it))?;
+    let known = if args.new { None } else { open_instance(&engine, &process.id)? };
+    let main = if let Some(row) = known {
+        let since = Timestamp::from_millis(row.started);
+        if !args.json {
+            let what = format!("goes on with {} {}, started {since}", row.definition, row.id);
+            err.line(err.paint.dim(format!("{what}; --new starts another")));
+        }
+        InstanceId(row.id)
+    } else {
+        let mut starting = engine.start(process.id.as_str()).variables(variables);
+        if let Some(event) = start {
+            starting = starting.at(event);
+        }
+        starting.wait().map_err(|it| explain(&it))?
+    };
+    let definitions = report.processes.iter().map(|it| Name::from(it.id.as_str())).collect();
+    let mut world = World::kept(Kept::new(engine, main, definitions).map_err(|it| explain(&it))?);
+    answers.give_noted(&mut world, out, Some(&Notes::in_store(data)))?;
+    Ok(world)
+}
+
+fn observer(watch: Watch) -> Observer {
+    let watch = Mutex::new(watch);
+    Observer(Arc::new(move |seen| {
+        let Seen { now, live, command, events, effects } = seen;
+        let (instance, definition, state) = (live.id, &*live.definition, &live.state);
+        let turned = Turned { now, instance, definition, command, events, effects, state };
+        watch.lock().expect("nobody fails while looking on").see(turned);
+    }))
+}
+
+/// The latest instance of a process that has not ended and that nobody has called.
+fn open_instance(engine: &Engine, process: &str) -> Result<Option<InstanceRow>> {
+    use InstanceState::{Halted, Running, Suspended};
+    let page = engine.query_now(&Query {
+        table: Table::Instances,
+        filters: vec![
+            Filter::Definition(process.into()),
+            Filter::State(vec![Running, Suspended, Halted]),
+            Filter::TopLevel,
+        ],
+        descending: true,
+        after: None,
+        limit: 1,
+    })?;
+    Ok(page.rows.into_iter().find_map(|it| match it {
+        Row::Instance(it) => Some(it),
+        _ => None,
+    }))
 }
 
 /// Starts what the arguments ask for and gives the answers they name.

@@ -3,10 +3,10 @@
 use travertine_bpmn::Report;
 use travertine_expr::{Name, Value};
 use travertine_kernel::{Ending, Phase, tree};
-use travertine_runtime::Live;
 
 use super::{
     pending::{self, Pending, What},
+    record::Record,
     world::World,
 };
 use crate::{diagnostic, json, paint::Paint, screen::Screen, status::Status};
@@ -26,12 +26,12 @@ enum Outcome {
 }
 
 impl Outcome {
-    fn of(record: &Live, world: &World) -> Self {
+    fn of(record: Record<'_>, world: &World) -> Self {
         match record.phase() {
             Phase::Ended(Ending::Completed) => Self::Completed,
             Phase::Ended(Ending::Failed(_)) => Self::Failed,
             Phase::Ended(Ending::Cancelled) => Self::Cancelled,
-            Phase::New | Phase::Running if !record.troubles().is_empty() => Self::Incident,
+            Phase::New | Phase::Running if record.is_troubled() => Self::Incident,
             Phase::New | Phase::Running if world.restless().is_some() => Self::Restless,
             Phase::New | Phase::Running => Self::Waiting,
         }
@@ -61,7 +61,7 @@ impl Outcome {
 
 /// The worst of what became of the instances.
 pub(crate) fn status(world: &World) -> Status {
-    let called_too = world.sandbox().instances().map(|it| (it, Outcome::of(it, world)));
+    let called_too = world.instances().map(|it| (it, Outcome::of(it, world)));
     let all: Vec<Outcome> = called_too
         // How a called instance ends is its caller's business.
         .filter(|(it, outcome)| {
@@ -85,7 +85,7 @@ pub(crate) fn status(world: &World) -> Status {
 pub(crate) fn text(world: &World, out: &Screen) {
     let paint = out.paint;
     let main = world.main().id;
-    for record in world.sandbox().instances() {
+    for record in world.instances() {
         let ended_call = record.is_called() && !record.state.is_running();
         if !ended_call {
             out.gap();
@@ -95,13 +95,13 @@ pub(crate) fn text(world: &World, out: &Screen) {
             out.line(json::pretty(&json::variables(record.variables())));
         }
     }
-    for message in world.sandbox().held() {
+    for message in world.held() {
         out.gap();
-        out.line(format!("{} message {}: nobody received it", paint.yellow("held"), message.name));
+        out.line(format!("{} message {}: nobody received it", paint.yellow("held"), message));
     }
 }
 
-fn instance(record: &Live, world: &World, out: &Screen) {
+fn instance(record: Record<'_>, world: &World, out: &Screen) {
     let paint = out.paint;
     let outcome = Outcome::of(record, world);
     let id = format!("{} {}", record.definition.id, record.id);
@@ -110,6 +110,10 @@ fn instance(record: &Live, world: &World, out: &Screen) {
         let code = failure.code.as_ref().map_or_else(String::new, |it| format!(" (error {it})"));
         out.line(format!("  {}{code}", failure.message));
     }
+    if let Some(reason) = record.halted {
+        out.line(format!("  the engine has given it up: {reason}"));
+        out.line(format!("  way out: `travertine resolve {}` has it tried again", record.id));
+    }
     if let (Outcome::Restless, Some(events)) = (outcome, world.restless()) {
         out.line(format!("  it has not come to rest after {events} events"));
         out.line("  way out: look for a loop that never ends; --trace shows where it goes round");
@@ -117,7 +121,7 @@ fn instance(record: &Live, world: &World, out: &Screen) {
     }
     let mut all = pending::of(record);
     all.sort_by_key(Pending::kind);
-    let now = world.sandbox().now();
+    let now = world.now();
     let mut same: Vec<(String, &Pending, usize)> = Vec::new();
     for it in &all {
         let line = format!("{}: {}", paint.bold(it.title()), it.why(now));
@@ -128,7 +132,7 @@ fn instance(record: &Live, world: &World, out: &Screen) {
     }
     for (line, it, count) in same.iter().take(LINES_MAX) {
         let kind = match it.what {
-            What::Incident(_) | What::Stuck(_) => paint.red(it.kind()),
+            What::Incident(_) => paint.red(it.kind()),
             What::Wait(..) | What::Condition(_) | What::Tokens => paint.cyan(it.kind()),
         };
         let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
@@ -145,16 +149,15 @@ fn instance(record: &Live, world: &World, out: &Screen) {
 /// All of it as data. `docs/cli.md` promises the names of the fields.
 pub(crate) fn data(world: &World, report: &Report, trace: Vec<Value>) -> Value {
     let main = world.main();
-    let sandbox = world.sandbox();
     json::object([
         ("outcome", Outcome::of(main, world).word().into()),
         ("exit_status", u32::from(status(world).code()).into()),
         ("process", Name::clone(&main.definition.id).into()),
         ("instance", json::key(main.id.0)),
-        ("time", sandbox.now().to_string().into()),
+        ("time", world.now().to_string().into()),
         ("variables", json::variables(main.variables())),
-        ("instances", sandbox.instances().map(|it| instance_data(it, world)).collect()),
-        ("held_messages", sandbox.held().map(|it| Value::from(Name::clone(&it.name))).collect()),
+        ("instances", world.instances().map(|it| instance_data(it, world)).collect()),
+        ("held_messages", world.held().into_iter().map(Value::from).collect()),
         ("diagnostics", report.diagnostics.iter().map(diagnostic::data).collect()),
         ("trace", trace.into()),
     ])
@@ -169,7 +172,7 @@ pub(crate) fn rejected(report: &Report) -> Value {
     ])
 }
 
-fn instance_data(record: &Live, world: &World) -> Value {
+fn instance_data(record: Record<'_>, world: &World) -> Value {
     let failure = match record.phase() {
         Phase::Ended(Ending::Failed(failure)) => Some(json::object([
             ("code", failure.code.clone().into()),
@@ -177,15 +180,15 @@ fn instance_data(record: &Live, world: &World) -> Value {
         ])),
         Phase::New | Phase::Running | Phase::Ended(Ending::Completed | Ending::Cancelled) => None,
     };
-    let now = world.sandbox().now();
+    let now = world.now();
     let pending = pending::of(record);
     let data = |it: &Pending| it.data(now, &world.visible(it));
-    let is_trouble = |it: &&Pending| matches!(it.what, What::Incident(_) | What::Stuck(_));
-    let tree = tree(record.plan(), &record.state).map(|it| it.to_string()).unwrap_or_default();
+    let is_trouble = |it: &&Pending| matches!(it.what, What::Incident(_));
+    let tree = tree(record.plan(), record.state).map(|it| it.to_string()).unwrap_or_default();
     json::object([
         ("instance", json::key(record.id.0)),
         ("process", Name::clone(&record.definition.id).into()),
-        ("caller", record.caller().map(|it| json::key(it.instance.0)).into()),
+        ("caller", record.caller.map(|it| json::key(it.instance.0)).into()),
         ("outcome", Outcome::of(record, world).word().into()),
         ("failure", failure.into()),
         ("variables", json::variables(record.variables())),

@@ -8,8 +8,9 @@ use travertine_kernel::{
     address,
     plan::{Element, Trigger, WorkKind},
 };
-use travertine_runtime::{Address, InstanceId, Live, Timestamp};
+use travertine_runtime::{Address, InstanceId, Timestamp};
 
+use super::record::Record;
 use crate::{clock, json, pairs};
 
 /// A token that goes on only when something happens.
@@ -35,8 +36,6 @@ pub(crate) struct Pending {
 pub(crate) enum What {
     /// Someone must see to an incident.
     Incident(Failure),
-    /// Something must be deployed that is called.
-    Stuck(String),
     /// What a wait is for.
     Wait(WaitId, Arc<WaitFor>),
     /// A condition must become true.
@@ -82,18 +81,15 @@ impl fmt::Display for Kind {
 }
 
 /// Everything that an instance waits for.
-pub(crate) fn of(record: &Live) -> Vec<Pending> {
+pub(crate) fn of(record: Record<'_>) -> Vec<Pending> {
     let state = &record.state;
-    if !state.is_running() {
+    if !state.is_running() || record.halted.is_some() {
         return Vec::new();
     }
     let mut all = Vec::new();
-    for trouble in record.troubles() {
-        let what = match state.incidents.get(&trouble.token) {
-            Some(incident) => What::Incident(incident.failure.clone()),
-            None => What::Stuck(trouble.message),
-        };
-        all.extend(pending(record, trouble.token, what));
+    for (token, incident) in &state.incidents {
+        let what = What::Incident(incident.failure.clone());
+        all.extend(pending(record, *token, what));
     }
     for (id, wait) in &state.waits {
         if !state.incidents.contains_key(&wait.token) {
@@ -114,7 +110,7 @@ pub(crate) fn of(record: &Live) -> Vec<Pending> {
     all
 }
 
-fn waits_for(record: &Live, id: WaitId, wait: &Wait) -> Option<What> {
+fn waits_for(record: Record<'_>, id: WaitId, wait: &Wait) -> Option<What> {
     match &*wait.on {
         // The called instance is listed itself, and delivering is nobody's work.
         WaitFor::Child { .. } | WaitFor::Delivery(_) => None,
@@ -147,7 +143,7 @@ fn condition(plan: &Plan, node: NodeId, slot: Slot) -> String {
     }
 }
 
-fn pending(record: &Live, token: TokenId, what: What) -> Option<Pending> {
+fn pending(record: Record<'_>, token: TokenId, what: What) -> Option<Pending> {
     let it = record.state.tokens.get(&token)?;
     let node = record.plan().node(it.node);
     let (run, beside) = match it.role {
@@ -163,7 +159,7 @@ fn pending(record: &Live, token: TokenId, what: What) -> Option<Pending> {
         token,
         element: Name::clone(&node.name),
         label: node.label.clone(),
-        place: address(record.plan(), &record.state, &record.definition.id, token),
+        place: address(record.plan(), record.state, &record.definition.id, token),
         run,
         beside,
         what,
@@ -175,7 +171,7 @@ impl Pending {
     pub(crate) fn address(&self) -> Option<Address> {
         match self.what {
             What::Wait(wait, _) => Some(Address { instance: self.instance, wait }),
-            What::Incident(_) | What::Stuck(_) | What::Condition(_) | What::Tokens => None,
+            What::Incident(_) | What::Condition(_) | What::Tokens => None,
         }
     }
 
@@ -183,7 +179,7 @@ impl Pending {
     pub(crate) fn is_askable(&self) -> bool {
         match &self.what {
             What::Incident(_) | What::Wait(..) | What::Condition(_) => true,
-            What::Stuck(_) | What::Tokens => false,
+            What::Tokens => false,
         }
     }
 
@@ -195,7 +191,6 @@ impl Pending {
     pub(crate) fn kind(&self) -> Kind {
         match &self.what {
             What::Incident(_) => Kind::Incident,
-            What::Stuck(_) => Kind::Call,
             What::Condition(_) => Kind::Condition,
             What::Tokens => Kind::Tokens,
             What::Wait(_, on) => match &**on {
@@ -226,7 +221,6 @@ impl Pending {
     pub(crate) fn why(&self, now: Timestamp) -> String {
         let text = match &self.what {
             What::Incident(failure) => failure.message.clone(),
-            What::Stuck(reason) => format!("cannot call: {reason}"),
             What::Condition(text) => format!("waits until {text} holds"),
             What::Tokens => "waits for other tokens".to_owned(),
             What::Wait(_, on) => waits(on, now),
@@ -241,7 +235,6 @@ impl Pending {
     pub(crate) fn way_out(&self) -> Option<&'static str> {
         match &self.what {
             What::Incident(failure) => Some(way_out(failure)),
-            What::Stuck(_) => Some("give the file that holds it too, and run again"),
             What::Tokens => Some("let the other branches arrive, or correct the join"),
             What::Wait(..) | What::Condition(_) => None,
         }
@@ -264,9 +257,7 @@ impl Pending {
                 | WaitFor::Choice
                 | WaitFor::Data { .. } => (None, &[][..]),
             },
-            What::Incident(_) | What::Stuck(_) | What::Condition(_) | What::Tokens => {
-                (None, &[][..])
-            }
+            What::Incident(_) | What::Condition(_) | What::Tokens => (None, &[][..]),
         };
         let due = self.due().map(|it| it.to_string());
         json::object([
@@ -294,7 +285,7 @@ impl Pending {
                 WaitFor::Timer { due, .. } => Some(*due),
                 _ => None,
             },
-            What::Incident(_) | What::Stuck(_) | What::Condition(_) | What::Tokens => None,
+            What::Incident(_) | What::Condition(_) | What::Tokens => None,
         }
     }
 }

@@ -5,17 +5,28 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use travertine_bpmn::Process;
 use travertine_expr::Name;
-use travertine_kernel::Assignments;
-use travertine_runtime::{Error, InstanceId, Live, Sandbox, Start, Timestamp, Turned};
+use travertine_kernel::{Assignments, TokenId};
+use travertine_runtime::{
+    Address, Error, InstanceId, Message, Receipt, Sandbox, Start, Timestamp, Turned,
+};
 
-use super::{pending, pending::Pending, watch::Watch};
+use super::{kept::Kept, pending, pending::Pending, record::Record, watch::Watch};
 
 /// The world of one run.
 #[derive(Debug)]
 pub(crate) struct World {
-    sandbox: Sandbox,
+    stage: Stage,
     main: InstanceId,
     restless: Option<u64>,
+}
+
+/// Where instances are.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// In memory, at a time that passes when someone says so.
+    Memory(Box<Sandbox>),
+    /// In a store, now.
+    Store(Box<Kept>),
 }
 
 impl World {
@@ -24,20 +35,38 @@ impl World {
         if watch.is_needed() {
             return Self::observed(now, move |turned| watch.see(turned));
         }
-        Self { sandbox: Sandbox::new(now), main: InstanceId(0), restless: None }
+        Self::of(Sandbox::new(now))
     }
 
     /// Such a world, in which someone looks on.
     pub(crate) fn observed(now: Timestamp, look: impl FnMut(Turned<'_>) + Send + 'static) -> Self {
         let mut sandbox = Sandbox::new(now);
         sandbox.observe(look);
-        Self { sandbox, main: InstanceId(0), restless: None }
+        Self::of(sandbox)
+    }
+
+    fn of(sandbox: Sandbox) -> Self {
+        Self { stage: Stage::Memory(Box::new(sandbox)), main: InstanceId(0), restless: None }
+    }
+
+    /// The world of an instance in a store.
+    pub(crate) fn kept(kept: Kept) -> Self {
+        let main = kept.main();
+        Self { stage: Stage::Store(Box::new(kept)), main, restless: None }
+    }
+
+    /// Closes the store, where there is one.
+    pub(crate) fn close(self) -> Result<(), Error> {
+        match self.stage {
+            Stage::Memory(_) => Ok(()),
+            Stage::Store(kept) => kept.close(),
+        }
     }
 
     pub(crate) fn deploy(&mut self, processes: &[Process]) -> Result<()> {
         let all: Vec<_> =
             processes.iter().map(|it| (Name::from(it.id.as_str()), Arc::clone(&it.plan))).collect();
-        self.act(|sandbox| sandbox.deploy(&all).map(drop)).map_err(|it| anyhow!(it))
+        self.act(|stage| stage.sandbox().deploy(&all).map(drop)).map_err(|it| anyhow!(it))
     }
 
     /// Starts the instance that was asked for.
@@ -48,10 +77,9 @@ impl World {
         variables: Assignments,
     ) -> Result<()> {
         let start = Start { at, ..Start::of(process).with(variables) };
-        self.act(|sandbox| sandbox.start(start).map(drop)).map_err(|it| anyhow!(it))?;
+        self.act(|stage| stage.sandbox().start(start).map(drop)).map_err(|it| anyhow!(it))?;
         // Whatever it has called or triggered came after it.
-        let mut instances = self.sandbox.instances();
-        let main = instances.find(|it| &*it.definition.id == process && !it.is_called());
+        let main = self.instances().find(|it| &*it.definition.id == process && !it.is_called());
         self.main = main.expect("it has just been started").id;
         Ok(())
     }
@@ -60,9 +88,9 @@ impl World {
     /// and nothing more can be done here.
     pub(crate) fn act(
         &mut self,
-        what: impl FnOnce(&mut Sandbox) -> Result<(), Error>,
+        what: impl FnOnce(&mut Stage) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        match what(&mut self.sandbox) {
+        match what(&mut self.stage) {
             Err(Error::Restless { events }) => {
                 self.restless = Some(events);
                 Ok(())
@@ -76,30 +104,174 @@ impl World {
         self.restless
     }
 
-    pub(crate) fn sandbox(&self) -> &Sandbox {
-        &self.sandbox
+    /// Whether what happens is kept, at a time that is real.
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self.stage, Stage::Store(_))
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Timestamp {
+        match &self.stage {
+            Stage::Memory(sandbox) => sandbox.now(),
+            Stage::Store(kept) => kept.now(),
+        }
+    }
+
+    /// When the next timer is due.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        match &self.stage {
+            Stage::Memory(sandbox) => sandbox.next_due(),
+            Stage::Store(kept) => kept.next_due(),
+        }
+    }
+
+    /// All instances of the run, oldest first.
+    pub(crate) fn instances(&self) -> Box<dyn Iterator<Item = Record<'_>> + '_> {
+        match &self.stage {
+            Stage::Memory(sandbox) => Box::new(sandbox.instances().map(Record::of)),
+            Stage::Store(kept) => Box::new(kept.instances()),
+        }
+    }
+
+    /// The names of the messages that are held.
+    pub(crate) fn held(&self) -> Vec<Name> {
+        match &self.stage {
+            Stage::Memory(sandbox) => sandbox.held().map(|it| Name::clone(&it.name)).collect(),
+            Stage::Store(kept) => kept.held().to_vec(),
+        }
     }
 
     /// The instance that was asked for.
-    pub(crate) fn main(&self) -> &Live {
-        self.sandbox.instance(self.main).expect("instances are kept")
+    pub(crate) fn main(&self) -> Record<'_> {
+        self.instances().find(|it| it.id == self.main).expect("instances are kept")
+    }
+
+    /// Something that is different after each change of an instance.
+    pub(crate) fn mark(&self) -> String {
+        match &self.stage {
+            Stage::Memory(_) => String::new(),
+            Stage::Store(kept) => kept.mark(),
+        }
     }
 
     /// Whether nothing more can happen in it.
     pub(crate) fn is_over(&self) -> bool {
-        self.restless.is_some() || self.sandbox.instances().all(|it| !it.state.is_running())
+        self.restless.is_some() || self.instances().all(|it| !it.state.is_running())
     }
 
     /// Everything that waits, the most pressing first.
     pub(crate) fn pending(&self) -> Vec<Pending> {
-        let mut all: Vec<Pending> = self.sandbox.instances().flat_map(pending::of).collect();
+        let mut all: Vec<Pending> = self.instances().flat_map(pending::of).collect();
         all.sort_by_key(Pending::kind);
         all
     }
 
     /// The variables that a token sees.
     pub(crate) fn visible(&self, pending: &Pending) -> Assignments {
-        let Some(record) = self.sandbox.instance(pending.instance) else { return Vec::new() };
-        travertine_kernel::View::new(record.plan(), &record.state, pending.token).all()
+        let found = self.instances().find(|it| it.id == pending.instance);
+        let Some(record) = found else { return Vec::new() };
+        travertine_kernel::View::new(record.plan(), record.state, pending.token).all()
+    }
+}
+
+impl Stage {
+    fn sandbox(&mut self) -> &mut Sandbox {
+        match self {
+            Self::Memory(sandbox) => sandbox,
+            Self::Store(_) => unreachable!("instances of a store are started there"),
+        }
+    }
+
+    pub(crate) fn complete(&mut self, to: Address, variables: Assignments) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.complete(to, variables),
+            Self::Store(it) => it.act(|engine| engine.complete(to, variables).wait()),
+        }
+    }
+
+    pub(crate) fn raise(
+        &mut self,
+        to: Address,
+        code: &str,
+        message: &str,
+        variables: Assignments,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.raise(to, code, message, variables),
+            Self::Store(it) => {
+                it.act(|engine| engine.throw_error(to, code, message, variables).wait())
+            }
+        }
+    }
+
+    pub(crate) fn escalate(
+        &mut self,
+        to: Address,
+        code: &str,
+        variables: Assignments,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.escalate(to, code, variables),
+            Self::Store(it) => it.act(|engine| engine.escalate(to, code, variables).wait()),
+        }
+    }
+
+    pub(crate) fn fail(&mut self, to: Address, retries: u32, message: &str) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.fail(to, retries, message),
+            Self::Store(it) => it.act(|engine| engine.fail(to, Some(retries), 0, message).wait()),
+        }
+    }
+
+    pub(crate) fn set_variables(
+        &mut self,
+        instance: InstanceId,
+        token: Option<TokenId>,
+        variables: Assignments,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.set_variables(instance, token, variables),
+            Self::Store(it) => {
+                it.act(|engine| engine.set_variables(instance, token, variables).wait())
+            }
+        }
+    }
+
+    pub(crate) fn retry(&mut self, instance: InstanceId, token: TokenId) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.retry(instance, token),
+            Self::Store(it) => {
+                it.act(|engine| engine.retry(instance, Some(token)).wait().map(drop))
+            }
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, instance: InstanceId) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.cancel(instance),
+            Self::Store(it) => it.act(|engine| engine.cancel(instance).wait()),
+        }
+    }
+
+    pub(crate) fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
+        match self {
+            Self::Memory(it) => it.publish(message),
+            Self::Store(it) => it.act(|engine| engine.publish(message).wait()),
+        }
+    }
+
+    pub(crate) fn signal(&mut self, name: &str, variables: &Assignments) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.signal(name, variables),
+            Self::Store(it) => it.act(|engine| engine.signal(name, variables.clone()).wait()),
+        }
+    }
+
+    /// Lets time pass. In a store, where it passes by itself, what would be due by then happens now.
+    pub(crate) fn advance(&mut self, to: Timestamp) -> Result<(), Error> {
+        match self {
+            Self::Memory(it) => it.advance(to),
+            Self::Store(it) => it.ring(to),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use expect_test::{ExpectFile, expect_file};
 
-use super::travertine;
+use super::{travertine, travertine_at};
 
 #[test]
 fn what_the_command_line_is_said_to_print_is_printed() {
@@ -14,6 +14,58 @@ fn what_the_command_line_is_said_to_print_is_printed() {
 fn what_the_guide_to_decisions_shows_is_printed() {
     let document = include_str!("../../../../docs/decisions.md");
     check(document, &expect_file!["../../../../docs/decisions.md"]);
+}
+
+/// The commands of a page about a store are given one after the other, on one store.
+#[test]
+fn what_the_guide_to_stores_shows_is_printed() {
+    let document = include_str!("../../../../docs/store.md");
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data").display().to_string();
+    let mut written = String::new();
+    let mut rest = document;
+    while let Some((before, block)) = rest.split_once("```console\n") {
+        let (shown, after) = block.split_once("```\n").unwrap();
+        written.extend([before, "```console\n"]);
+        for call in shown.lines().filter(|it| it.starts_with("$ ")) {
+            let args = words(call.strip_prefix("$ travertine ").unwrap());
+            let args: Vec<&str> = args
+                .iter()
+                .map(|it| if it == "travertine-data" { data.as_str() } else { it.as_str() })
+                .collect();
+            let called = travertine_at(&args, &data);
+            let printed = format!("{}{}", called.out, called.err).replace(&data, "travertine-data");
+            written.extend([call, "\n", &without_times(&printed)]);
+        }
+        written += "```\n";
+        rest = after;
+    }
+    written += rest;
+    expect_file!["../../../../docs/store.md"].assert_eq(&written);
+}
+
+/// The text with the same time everywhere.
+fn without_times(text: &str) -> String {
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('T') {
+        let (before, after) = rest.split_at(at);
+        let is_date = before.len() >= 10
+            && before.is_char_boundary(before.len() - 10)
+            && before[before.len() - 10..].chars().all(|it| it.is_ascii_digit() || it == '-');
+        let time = after[1..].find(|it: char| !(it.is_ascii_digit() || it == ':' || it == '.'));
+        match time {
+            Some(end) if is_date && after[1 + end..].starts_with('Z') => {
+                written.extend([&before[..before.len() - 10], "2026-01-05T09:00:00Z"]);
+                rest = &after[end + 2..];
+            }
+            _ => {
+                written.extend([before, "T"]);
+                rest = &after[1..];
+            }
+        }
+    }
+    written + rest
 }
 
 fn check(document: &str, expected: &ExpectFile) {

@@ -7,13 +7,15 @@ mod decide;
 mod docs;
 mod draw;
 mod eval;
+mod kept;
 mod run;
+mod store;
 
 use std::{
     fs,
     io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use travertine_expr::Value;
@@ -37,9 +39,18 @@ fn travertine(args: &[&str]) -> Called {
     travertine_with(args, "")
 }
 
+/// Calls the binary on the store in this directory.
+fn travertine_at(args: &[&str], data: &str) -> Called {
+    let mut command = command(args);
+    finish(command.env("TRAVERTINE_DATA", data).spawn().unwrap(), "")
+}
+
 /// Calls the binary in the root of the repository, with this on its standard input.
 fn travertine_with(args: &[&str], input: &str) -> Called {
-    let mut child = command(args).spawn().unwrap();
+    finish(command(args).spawn().unwrap(), input)
+}
+
+fn finish(mut child: Child, input: &str) -> Called {
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     Called {
@@ -55,6 +66,7 @@ fn command(args: &[&str]) -> Command {
         .args(args)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .env_remove("NO_COLOR")
+        .env_remove("TRAVERTINE_DATA")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -103,6 +115,9 @@ fn the_version_and_the_help_are_there() {
         &["run", "--help"],
         &["eval", "--help"],
         &["decide", "--help"],
+        &["start", "--help"],
+        &["timers", "--help"],
+        &["migrate", "--help"],
     ] {
         let called = travertine(args);
         assert_eq!(called.status, 0);

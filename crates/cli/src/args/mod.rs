@@ -1,5 +1,8 @@
 //! What can be asked of `travertine`, and the help for it.
 
+pub(crate) mod store;
+pub(crate) mod words;
+
 use std::path::PathBuf;
 
 use clap::{ColorChoice, Parser, Subcommand};
@@ -8,7 +11,7 @@ use travertine_runtime::Timestamp;
 
 use crate::{clock, pairs};
 
-/// Checks and runs BPMN 2.0 models, evaluates expressions and makes DMN decisions
+/// Runs BPMN 2.0 models, durably or to try them out; evaluates expressions, makes DMN decisions
 #[derive(Debug, Parser)]
 #[command(
     name = "travertine",
@@ -22,7 +25,15 @@ Examples:
   travertine draw order.bpmn -o order.svg      a picture of it
   travertine eval 'sum([1, 2, 3])'             what an expression gives
   travertine decide dish.dmn --var guests=8    what a decision gives, and by which rules
-  travertine help run                          all about running"
+
+On a store, in the directory that --data or TRAVERTINE_DATA names:
+  travertine deploy order.bpmn                 make it known
+  travertine start order --id ORD-7            start an instance
+  travertine show 1                            where it is, and what it waits for
+  travertine complete 1-3 --var ok=true        go on
+  travertine work                              keep it running, so that timers ring
+
+  travertine help COMMAND                      all about one of them"
 )]
 pub(crate) struct Args {
     /// When to use colours; `NO_COLOR` is respected
@@ -40,6 +51,8 @@ pub(crate) enum Command {
     Draw(Draw),
     Eval(Eval),
     Decide(Decide),
+    #[command(flatten)]
+    Store(store::Command),
 }
 
 /// Say what becomes of every element of a model
@@ -77,7 +90,8 @@ pub(crate) struct Check {
 /// Deploys the files together, starts an instance and drives it until nothing is left that could go
 /// on by itself. Time is virtual: it passes only when you say so. What then waits is answered from
 /// --answers, or asked for at a terminal; otherwise it is printed and the run ends. Nothing is
-/// stored.
+/// stored, unless --data says where: then time is real, a killed run loses nothing, and the same
+/// command goes on with the instance that it finds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status:
@@ -92,7 +106,8 @@ Examples:
   travertine run hello.bpmn --var name=Ann
   travertine run order.bpmn --var 'items=[\"pen\",\"ink\"]' --trace
   travertine run order.bpmn --vars order.json --answers order.answers.json --json
-  travertine run shop.bpmn --process order --tree")]
+  travertine run shop.bpmn --process order --tree
+  travertine run order.bpmn --data orders      keep it, and go on with it")]
 pub(crate) struct Run {
     /// The models
     #[arg(required = true, value_name = "FILE")]
@@ -120,6 +135,14 @@ pub(crate) struct Run {
     /// Ask nothing, even at a terminal
     #[arg(long)]
     pub(crate) until_idle: bool,
+
+    /// Keep everything in the store in this directory, and go on with what runs there
+    #[arg(long, value_name = "DIR", conflicts_with = "now")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Start another instance, whatever runs in the store
+    #[arg(long, requires = "data")]
+    pub(crate) new: bool,
 }
 
 // How an instance begins. No doc comment: it would become the help text of the commands that have it.
@@ -159,7 +182,8 @@ impl Start {
 /// Where the model has diagram data, things are where its modeler put them; otherwise they are laid
 /// out from left to right. With --run, or anything to run with, an instance is run in memory as
 /// `travertine run` does, and the picture shows its tokens, how often each element was entered, the
-/// flows it took, and incidents.
+/// flows it took, and incidents. With --instance the picture shows that of an instance in a store, and
+/// the model is the one that it was deployed with.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status:
@@ -171,10 +195,11 @@ Examples:
   travertine draw order.bpmn > order.svg
   travertine draw order.bpmn -o order.png
   travertine draw order.bpmn --answers order.answers.json -o order.svg
-  travertine draw shop.bpmn --process order --layout -o order.svg")]
+  travertine draw shop.bpmn --process order --layout -o order.svg
+  travertine draw --instance 12 -o 12.svg")]
 pub(crate) struct Draw {
     /// The model; further files are only deployed with it when it is run
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "instance", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
     /// Where to: a file that ends in .svg or .png; otherwise SVG goes to standard output
@@ -192,6 +217,13 @@ pub(crate) struct Draw {
     /// Run an instance and show what it does
     #[arg(long)]
     pub(crate) run: bool,
+
+    /// Show this instance of a store
+    #[arg(long, value_name = "INSTANCE", conflicts_with_all = ["files", "run", "process", "Start"])]
+    pub(crate) instance: Option<words::Whose>,
+
+    #[command(flatten)]
+    pub(crate) place: store::Place,
 
     #[command(flatten)]
     pub(crate) start: Start,

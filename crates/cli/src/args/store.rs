@@ -1,0 +1,845 @@
+//! What can be asked of a store.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use travertine_expr::{Name, Value};
+use travertine_runtime::{Address, Timestamp};
+use travertine_store::view::{Cursor, InstanceState, JobState};
+
+use super::{words, words::Whose};
+use crate::{clock, pairs, store::SHARDS};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Deploy(Deploy),
+    Definitions(Definitions),
+    Undeploy(Undeploy),
+    Start(StartInstance),
+    Instances(Instances),
+    Show(Show),
+    History(History),
+    Jobs(Jobs),
+    Tasks(Tasks),
+    Complete(Complete),
+    Fail(Fail),
+    Claim(Claim),
+    Unclaim(Unclaim),
+    Message(Message),
+    Messages(Messages),
+    Signal(Signal),
+    Set(Set),
+    Timers(Timers),
+    Incidents(Incidents),
+    Resolve(Resolve),
+    Suspend(Suspend),
+    Resume(Resume),
+    Cancel(Cancel),
+    Modify(Modify),
+    Migrate(Migrate),
+    Delete(Delete),
+    Work(Work),
+    Stats(Stats),
+    Compact(Compact),
+    Verify(Verify),
+    Backup(Backup),
+}
+
+// Which store. No doc comments on these: they would become the help text of the commands.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Place {
+    /// The directory of the store
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "TRAVERTINE_DATA",
+        hide_env_values = true,
+        default_value = "travertine-data",
+        display_order = 90
+    )]
+    pub(crate) data: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Shared {
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    /// Give everything as one JSON document
+    #[arg(long, display_order = 91)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Paging {
+    /// How many at most
+    #[arg(long, value_name = "COUNT", default_value = "50", value_parser = clap::value_parser!(u32).range(1..), display_order = 80)]
+    pub(crate) limit: u32,
+
+    /// Go on after this one: what the page before gives as its end
+    #[arg(long, value_name = "CURSOR", value_parser = words::cursor, display_order = 81)]
+    pub(crate) after: Option<Cursor>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Variables {
+    /// A variable: JSON where the value is JSON, otherwise text
+    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
+    pub(crate) vars: Vec<(Name, Value)>,
+
+    /// A JSON object of variables: as it is, or in a file; `-` is standard input
+    #[arg(long = "vars", value_name = "JSON|FILE")]
+    pub(crate) object: Option<String>,
+}
+
+/// Deploy models to a store
+///
+/// All files together, or none. Makes the store where there is none. What has not changed since it was
+/// last deployed keeps its version.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  deployed, or all of it was before
+  1  a file is rejected; the report says why
+  2  anything else is wrong
+
+Examples:
+  travertine deploy order.bpmn
+  travertine deploy order.bpmn routing.dmn --data /var/lib/orders")]
+pub(crate) struct Deploy {
+    /// The models
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// How many cores may work on instances at once, for a store that is made; it keeps that number
+    #[arg(long, value_name = "COUNT", default_value_t = SHARDS)]
+    pub(crate) shards: u16,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List what is deployed
+#[derive(Debug, clap::Args)]
+pub(crate) struct Definitions {
+    /// Only this one, with all its versions
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Remove a version of a definition that has no instances
+#[derive(Debug, clap::Args)]
+#[command(disable_version_flag = true)]
+pub(crate) struct Undeploy {
+    /// The definition
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+
+    /// Its version
+    #[arg(value_name = "VERSION")]
+    pub(crate) version: u32,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Start an instance
+///
+/// Of the latest version, unless another is named. With --id it is started once: an instance of the
+/// same definition that people call so already is found instead.
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "\
+Exit status, with --wait:
+  0  it has completed
+  3  it waits for someone else: a person, a worker, a message
+  4  it has an incident
+  5  it failed or was cancelled
+Without --wait: 0 where it is started, 2 where it cannot be.
+
+Examples:
+  travertine start order --id ORD-7 --var amount=250
+  travertine start order --version 3 --vars order.json
+  travertine start order --at pack --vars '{\"shelf\": \"B7\"}'
+  travertine start report --wait --json"
+)]
+pub(crate) struct StartInstance {
+    /// The definition
+    #[arg(value_name = "DEFINITION")]
+    pub(crate) definition: String,
+
+    /// Its version, instead of the latest
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) version: Option<u32>,
+
+    /// The version that its author calls so
+    #[arg(long, value_name = "TAG", conflicts_with = "version")]
+    pub(crate) tag: Option<String>,
+
+    /// What people call the instance
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    /// Begin at this element instead of the plain start; may be given again
+    #[arg(long, value_name = "ELEMENT")]
+    pub(crate) at: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) variables: Variables,
+
+    /// Wait until it ends, or goes on only when someone else does something
+    #[arg(long)]
+    pub(crate) wait: bool,
+
+    /// Wait no longer than this, such as 30s or PT1H
+    #[arg(long, value_name = "TIME", value_parser = words::span, requires = "wait")]
+    pub(crate) timeout: Option<std::time::Duration>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List instances, the latest first
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_version_flag = true,
+    after_help = "\
+Examples:
+  travertine instances
+  travertine instances --definition order --state running,halted
+  travertine instances --var customer=4711 --json
+  travertine instances --incidents --limit 200"
+)]
+pub(crate) struct Instances {
+    /// Of this definition
+    #[arg(long, value_name = "ID")]
+    pub(crate) definition: Option<String>,
+
+    /// Of this version
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) version: Option<u32>,
+
+    /// In one of these states: running, suspended, halted, completed, failed, cancelled
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = words::state)]
+    pub(crate) state: Vec<InstanceState>,
+
+    /// That people call so
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    /// That run and have this variable
+    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
+    pub(crate) vars: Vec<(Name, Value)>,
+
+    /// That have incidents
+    #[arg(long)]
+    pub(crate) incidents: bool,
+
+    /// That this instance has called
+    #[arg(long, value_name = "INSTANCE")]
+    pub(crate) caller: Option<Whose>,
+
+    /// That nobody has called
+    #[arg(long, conflicts_with = "caller")]
+    pub(crate) top: bool,
+
+    /// That began at this time or after it
+    #[arg(long, value_name = "TIME", value_parser = clock::date)]
+    pub(crate) since: Option<Timestamp>,
+
+    /// The oldest first
+    #[arg(long)]
+    pub(crate) oldest: bool,
+
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Show an instance: where it is, what it has, and why it waits
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine show 12
+  travertine show 12 --json | jq '.waits'")]
+pub(crate) struct Show {
+    /// The instance: its number, or what people call it
+    #[arg(value_name = "INSTANCE")]
+    pub(crate) instance: Whose,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Show what has happened to an instance
+///
+/// Each entry of its log with its number and its time, and the events in it. --at shows the instance as
+/// it was after an entry.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine history 12
+  travertine history 12 --at 40
+  travertine history 12 --json | jq '.steps[].events[].event'")]
+pub(crate) struct History {
+    /// The instance: its number, or what people call it
+    #[arg(value_name = "INSTANCE")]
+    pub(crate) instance: Whose,
+
+    /// Show how it was after this entry
+    #[arg(long, value_name = "ENTRY")]
+    pub(crate) at: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List the work that waits for workers
+#[derive(Debug, clap::Args)]
+pub(crate) struct Jobs {
+    /// Of this instance
+    #[arg(long, value_name = "INSTANCE")]
+    pub(crate) instance: Option<Whose>,
+
+    /// Of instances of this definition
+    #[arg(long, value_name = "ID")]
+    pub(crate) definition: Option<String>,
+
+    /// Of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) job_type: Option<String>,
+
+    /// In this state: available, leased, failed
+    #[arg(long, value_name = "STATE", value_parser = words::job_state)]
+    pub(crate) state: Option<JobState>,
+
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List the work that waits for people
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tasks {
+    /// Of this instance
+    #[arg(long, value_name = "INSTANCE")]
+    pub(crate) instance: Option<Whose>,
+
+    /// Of instances of this definition
+    #[arg(long, value_name = "ID")]
+    pub(crate) definition: Option<String>,
+
+    /// That this person does
+    #[arg(long, value_name = "WHO")]
+    pub(crate) assignee: Option<String>,
+
+    /// That nobody does yet
+    #[arg(long, conflicts_with = "assignee")]
+    pub(crate) unassigned: bool,
+
+    /// That this person may do
+    #[arg(long, value_name = "WHO")]
+    pub(crate) user: Option<String>,
+
+    /// That this group may do
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Complete a job, a user task or a decision
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine complete 12-7 --var approved=true
+  travertine complete 12                       where only one thing waits in instance 12")]
+pub(crate) struct Complete {
+    /// What is done, such as 12-7; or an instance in which only one thing can be
+    #[arg(value_name = "JOB")]
+    pub(crate) work: words::Work,
+
+    #[command(flatten)]
+    pub(crate) variables: Variables,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Say that a job has failed
+///
+/// One try less is left, unless --retries says how many. Without tries it becomes an incident. With
+/// --error the job raises an error for the model to catch, with --escalate an escalation.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine fail 12-7 --message 'the printer is out of paper' --backoff PT5M
+  travertine fail 12-7 --error no-stock --var left=0")]
+pub(crate) struct Fail {
+    /// What has failed, such as 12-7; or an instance in which only one thing can
+    #[arg(value_name = "JOB")]
+    pub(crate) work: words::Work,
+
+    /// What went wrong
+    #[arg(short, long, value_name = "TEXT", default_value = "")]
+    pub(crate) message: String,
+
+    /// How often it may still be tried
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) retries: Option<u32>,
+
+    /// How long to wait before the next try, such as 30s or PT5M
+    #[arg(long, value_name = "TIME", value_parser = words::span)]
+    pub(crate) backoff: Option<std::time::Duration>,
+
+    /// The code of an error for the model to catch
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["retries", "backoff"])]
+    pub(crate) error: Option<String>,
+
+    /// The code of an escalation for the model to catch
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["retries", "backoff", "error"])]
+    pub(crate) escalate: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) variables: Variables,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Take a user task, so that nobody else can
+#[derive(Debug, clap::Args)]
+pub(crate) struct Claim {
+    /// The task, such as 12-7
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Address,
+
+    /// Who does it
+    #[arg(value_name = "WHO")]
+    pub(crate) who: String,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Give a user task back
+#[derive(Debug, clap::Args)]
+pub(crate) struct Unclaim {
+    /// The task, such as 12-7
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Address,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Send a message to one receiver
+///
+/// To whoever has waited longest, else to a start event, else it is held for whoever comes to wait for
+/// it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine message paid --key ORD-7 --var amount=250
+  travertine message paid --correlate order=7 --id pay-99 --ttl 1h")]
+pub(crate) struct Message {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// The correlation key, for models with one
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+
+    /// A property that must agree with the receiver
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pairs::pair)]
+    pub(crate) correlate: Vec<(Name, Value)>,
+
+    /// What its sender calls it: the same is not delivered twice
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+
+    /// How long it is held where nobody waits for it: for good, or such as 1h; 0s for not at all
+    #[arg(long, value_name = "TIME", value_parser = words::span)]
+    pub(crate) ttl: Option<std::time::Duration>,
+
+    #[command(flatten)]
+    pub(crate) variables: Variables,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List the messages that are held because nobody has waited for them yet
+#[derive(Debug, clap::Args)]
+pub(crate) struct Messages {
+    /// Of this name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Send a signal to everyone who waits for it
+#[derive(Debug, clap::Args)]
+pub(crate) struct Signal {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) variables: Variables,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Set variables of an instance
+#[derive(Debug, clap::Args)]
+pub(crate) struct Set {
+    /// The instance: its number, or what people call it
+    #[arg(value_name = "INSTANCE")]
+    pub(crate) instance: Whose,
+
+    /// Where this token sees them, instead of in the process
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) token: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) variables: Variables,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List, move and fire timers
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  travertine timers --before 2026-02-01T00:00:00Z
+  travertine timers move 12-7 2026-02-01T09:00:00Z
+  travertine timers move 12-7 PT2H             two hours from now
+  travertine timers fire 12-7"
+)]
+pub(crate) struct Timers {
+    #[command(subcommand)]
+    pub(crate) act: Option<TimerAct>,
+
+    #[command(flatten)]
+    pub(crate) list: TimerList,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TimerAct {
+    /// List timers
+    List(TimerList),
+    /// Have a timer ring at another time
+    Move {
+        /// The timer, such as 12-7
+        #[arg(value_name = "TIMER")]
+        timer: Address,
+
+        /// When: a point in time, or a time from now such as PT2H
+        #[arg(value_name = "TIME")]
+        to: String,
+
+        #[command(flatten)]
+        shared: Shared,
+    },
+    /// Have a timer ring now
+    Fire {
+        /// The timer, such as 12-7
+        #[arg(value_name = "TIMER")]
+        timer: Address,
+
+        #[command(flatten)]
+        shared: Shared,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TimerList {
+    /// Of this instance
+    #[arg(long, value_name = "INSTANCE")]
+    pub(crate) instance: Option<Whose>,
+
+    /// Of this definition
+    #[arg(long, value_name = "ID")]
+    pub(crate) definition: Option<String>,
+
+    /// Due before this time
+    #[arg(long, value_name = "TIME", value_parser = clock::date)]
+    pub(crate) before: Option<Timestamp>,
+
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List what someone must look at
+#[derive(Debug, clap::Args)]
+pub(crate) struct Incidents {
+    /// Of this instance
+    #[arg(long, value_name = "INSTANCE")]
+    pub(crate) instance: Option<Whose>,
+
+    /// Of instances of this definition
+    #[arg(long, value_name = "ID")]
+    pub(crate) definition: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Try again what ended in an incident
+///
+/// In an instance, at one of its tokens, or everywhere. An instance on which the engine itself has
+/// failed is let go on, too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  tried again; nothing is wrong any more
+  2  it cannot be tried
+  4  an incident is there again, or still
+
+Examples:
+  travertine resolve 12 --var stock=5
+  travertine resolve 12 --token 3
+  travertine resolve --all --definition order")]
+pub(crate) struct Resolve {
+    /// The instance: its number, or what people call it
+    #[arg(value_name = "INSTANCE", required_unless_present = "all")]
+    pub(crate) instance: Option<Whose>,
+
+    /// Only at this token
+    #[arg(long, value_name = "TOKEN", requires = "instance")]
+    pub(crate) token: Option<u64>,
+
+    /// In all instances
+    #[arg(long, conflicts_with = "instance")]
+    pub(crate) all: bool,
+
+    /// In all instances of this definition
+    #[arg(long, value_name = "ID", requires = "all")]
+    pub(crate) definition: Option<String>,
+
+    /// Set this variable of the instance first
+    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair, requires = "instance")]
+    pub(crate) vars: Vec<(Name, Value)>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Have instances stand still until they are resumed
+#[derive(Debug, clap::Args)]
+pub(crate) struct Suspend {
+    #[command(flatten)]
+    pub(crate) several: Several,
+}
+
+/// Let suspended instances go on
+#[derive(Debug, clap::Args)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    pub(crate) several: Several,
+}
+
+/// End instances, and all that they have called
+#[derive(Debug, clap::Args)]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub(crate) several: Several,
+}
+
+/// Forget instances that have ended
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    pub(crate) several: Several,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Several {
+    /// The instances: their numbers, or what people call them
+    #[arg(required = true, value_name = "INSTANCE")]
+    pub(crate) instances: Vec<Whose>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Take tokens of an instance away, put tokens elsewhere
+///
+/// All of it happens at once, or nothing does. docs/operations.md says what it means.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine modify 12 --move approve:pay
+  travertine modify 12 --withdraw remind --add pack
+  travertine modify 12 --withdraw 7             token 7")]
+pub(crate) struct Modify {
+    /// The instance: its number, or what people call it
+    #[arg(value_name = "INSTANCE")]
+    pub(crate) instance: Whose,
+
+    /// Move the tokens at an element, or one token by its number, before another element
+    #[arg(long = "move", value_name = "FROM:TO", value_parser = words::both)]
+    pub(crate) moves: Vec<(String, String)>,
+
+    /// Put a token before an element
+    #[arg(long, value_name = "ELEMENT")]
+    pub(crate) add: Vec<String>,
+
+    /// Take the tokens at an element away, or one token by its number
+    #[arg(long, value_name = "ELEMENT|TOKEN")]
+    pub(crate) withdraw: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Let an instance go on by another version of its definition
+///
+/// docs/operations.md says what becomes of what is there.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  migrated, or it can be
+  1  it cannot be migrated; nothing has changed
+  2  anything else is wrong
+
+Examples:
+  travertine migrate 12 --to 3 --dry-run
+  travertine migrate 12 --to 3 --map approve=approve-twice")]
+pub(crate) struct Migrate {
+    /// The instance: its number, or what people call it
+    #[arg(value_name = "INSTANCE")]
+    pub(crate) instance: Whose,
+
+    /// The version
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: u32,
+
+    /// Another definition, whose version it is
+    #[arg(long, value_name = "ID")]
+    pub(crate) definition: Option<String>,
+
+    /// What an element becomes
+    #[arg(long = "map", value_name = "OLD=NEW", value_parser = words::mapping)]
+    pub(crate) map: Vec<(Name, Name)>,
+
+    /// Only say what would become of each token
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Keep the engine running: timers ring, instances go on
+///
+/// In the foreground, with a line for each thing that happens, until Ctrl-C. The other commands run the
+/// engine only as long as they take, so that timers ring late. Nobody else can open the store meanwhile,
+/// except for `travertine backup`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine work
+  travertine work --until-idle                 only what is due now")]
+pub(crate) struct Work {
+    /// End when nothing can go on by itself any more
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+
+    /// Say nothing about what happens
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Count what is in a store
+#[derive(Debug, clap::Args)]
+pub(crate) struct Stats {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Shorten and forget what has ended, and give its room back
+///
+/// Without limits nothing is forgotten, and only room that is free already is given back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine compact --history 30d --ended 90d
+  travertine compact --keep 100000")]
+pub(crate) struct Compact {
+    /// Shorten the history of what ended longer ago, to how it began and ended and its variables
+    #[arg(long, value_name = "TIME", value_parser = words::span)]
+    pub(crate) history: Option<std::time::Duration>,
+
+    /// Forget what ended longer ago
+    #[arg(long, value_name = "TIME", value_parser = words::span)]
+    pub(crate) ended: Option<std::time::Duration>,
+
+    /// Of what has ended, keep only the latest so many
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) keep: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Replay everything and compare it with what queries see
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  everything agrees
+  1  something differs
+  2  the store cannot be read")]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Copy a store to a new directory, also while another process has it open
+///
+/// The copy is what the store was at one moment, and opens like it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine backup /backups/orders-2026-01-05
+  travertine stats --data /backups/orders-2026-01-05")]
+pub(crate) struct Backup {
+    /// Where to: a directory that is new or empty
+    #[arg(value_name = "DIR")]
+    pub(crate) to: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}

@@ -1,0 +1,364 @@
+//! Commands that ask something of instances, jobs, tasks, timers and messages.
+
+use anyhow::{Result, bail};
+use travertine_bpmn::CORRELATION_KEY;
+use travertine_expr::{Name, Value};
+use travertine_kernel::TokenId;
+use travertine_runtime::{Address, Error, InstanceId, Message, Receipt};
+use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
+
+use super::{Desk, grid, rows, show, start};
+use crate::{
+    args::{
+        store as args, words,
+        words::{Whose, Work},
+    },
+    clock, json,
+    status::Status,
+};
+
+/// Says how it stands with an instance after something was done.
+pub(crate) fn tell(instance: InstanceId, desk: &Desk<'_>) -> Result<()> {
+    desk.settle()?;
+    let look = desk.look(instance)?;
+    desk.tell(
+        || rows::instance(&look.row),
+        |out| {
+            let title = format!("{} {instance}", look.row.definition);
+            let state = rows::state_painted(look.row.state, out.paint);
+            out.line(format!("{}, {state}", out.paint.bold(title)));
+            if let Some(reason) = &look.row.reason {
+                out.line(format!("  {}", out.paint.red(reason)));
+            }
+            show::reasons(&look, desk);
+        },
+    );
+    Ok(())
+}
+
+/// The work that is meant.
+fn meant(work: &Work, desk: &Desk<'_>) -> Result<Address> {
+    let instance = match work {
+        Work::At(address) => return Ok(*address),
+        Work::Only(whose) => desk.instance(whose)?,
+    };
+    let look = desk.look(instance)?;
+    let mut all = Vec::new();
+    for it in &look.reasons {
+        if let Some(wait) = show::completable(&it.why) {
+            all.push((Address { instance, wait }, it));
+        }
+    }
+    match &all[..] {
+        [(only, _)] => Ok(*only),
+        [] => bail!(
+            "nothing in instance {instance} waits to be completed; `travertine show {instance}` \
+             says what it waits for"
+        ),
+        _ => {
+            let all: Vec<String> =
+                all.iter().map(|(at, it)| format!("{at} ({})", it.element)).collect();
+            bail!("several things wait in instance {instance}; say which one: {}", all.join(", "))
+        }
+    }
+}
+
+pub(crate) fn complete(args: &args::Complete, desk: &Desk<'_>) -> Result<Status> {
+    let work = meant(&args.work, desk)?;
+    let variables = start::variables(&args.variables)?;
+    desk.ok(desk.engine.complete(work, variables).wait())?;
+    tell(work.instance, desk)?;
+    Ok(Status::Done)
+}
+
+pub(crate) fn fail(args: &args::Fail, desk: &Desk<'_>) -> Result<Status> {
+    let work = meant(&args.work, desk)?;
+    let variables = start::variables(&args.variables)?;
+    let failed = match (&args.error, &args.escalate) {
+        (Some(code), _) => desk.engine.throw_error(work, code, &args.message, variables).wait(),
+        (None, Some(code)) => desk.engine.escalate(work, code, variables).wait(),
+        (None, None) => {
+            if !variables.is_empty() {
+                bail!("a job that fails brings no variables; --error and --escalate do");
+            }
+            let backoff = args.backoff.unwrap_or_default().as_millis();
+            let backoff = i64::try_from(backoff).unwrap_or(i64::MAX);
+            desk.engine.fail(work, args.retries, backoff, &args.message).wait()
+        }
+    };
+    desk.ok(failed)?;
+    tell(work.instance, desk)?;
+    Ok(Status::Done)
+}
+
+pub(crate) fn claim(args: &args::Claim, desk: &Desk<'_>) -> Result<Status> {
+    desk.ok(desk.engine.claim(args.task, &args.who).wait())?;
+    task(args.task, desk)
+}
+
+pub(crate) fn unclaim(args: &args::Unclaim, desk: &Desk<'_>) -> Result<Status> {
+    desk.ok(desk.engine.unclaim(args.task).wait())?;
+    task(args.task, desk)
+}
+
+fn task(task: Address, desk: &Desk<'_>) -> Result<Status> {
+    let page = desk.query(&Query {
+        table: Table::Tasks,
+        filters: vec![Filter::Instance(task.instance.0)],
+        descending: false,
+        after: None,
+        limit: 10_000,
+    })?;
+    let found = page.rows.iter().find_map(|it| match it {
+        Row::Task(it) if it.wait == task.wait.0 => Some(it),
+        _ => None,
+    });
+    let Some(row) = found else { bail!("task {task} is not there any more") };
+    desk.tell(
+        || rows::task(row),
+        |out| {
+            let who = match &row.assignee {
+                Some(who) => format!("{who} does it"),
+                None => "nobody does it".to_owned(),
+            };
+            out.line(format!("{} {}: {who}", out.paint.bold(task), row.element));
+        },
+    );
+    Ok(Status::Done)
+}
+
+pub(crate) fn message(args: &args::Message, desk: &Desk<'_>) -> Result<Status> {
+    let mut message = Message::new(&args.name);
+    message.correlation.clone_from(&args.correlate);
+    if let Some(key) = &args.key {
+        message.correlation.push((CORRELATION_KEY.into(), key.as_str().into()));
+    }
+    message.variables = start::variables(&args.variables)?;
+    message.id = args.id.as_deref().map(Name::from);
+    message.ttl = args.ttl.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+    let receipt = desk.ok(desk.engine.publish(message).wait())?;
+    desk.settle()?;
+    let (word, text, instance) = match receipt {
+        Receipt::Received(at) => {
+            ("received", format!("received by {at}"), Some(json::key(at.instance.0)))
+        }
+        Receipt::Started(id) => {
+            ("started", format!("started instance {id}"), Some(json::key(id.0)))
+        }
+        Receipt::Noted => ("noted", "noted; its start event needs others as well".to_owned(), None),
+        Receipt::Held => ("held", "held: nobody waits for it yet".to_owned(), None),
+        Receipt::Dropped => {
+            ("dropped", "dropped: nobody waits for it, and it is not to be held".to_owned(), None)
+        }
+        Receipt::Known => ("known", "known: it has come before, and counts once".to_owned(), None),
+    };
+    desk.tell(
+        || {
+            json::object([
+                ("message", args.name.as_str().into()),
+                ("outcome", word.into()),
+                ("instance", instance.into()),
+            ])
+        },
+        |out| out.line(format!("message {} {text}", out.paint.bold(&args.name))),
+    );
+    Ok(Status::Done)
+}
+
+pub(crate) fn signal(args: &args::Signal, desk: &Desk<'_>) -> Result<Status> {
+    let variables = start::variables(&args.variables)?;
+    desk.ok(desk.engine.signal(&args.name, variables).wait())?;
+    desk.settle()?;
+    desk.tell(
+        || json::object([("signal", args.name.as_str().into()), ("outcome", "sent".into())]),
+        |out| out.line(format!("signal {} sent", out.paint.bold(&args.name))),
+    );
+    Ok(Status::Done)
+}
+
+pub(crate) fn set(args: &args::Set, desk: &Desk<'_>) -> Result<Status> {
+    let variables = start::variables(&args.variables)?;
+    if variables.is_empty() {
+        bail!("there is nothing to set; write --var NAME=VALUE");
+    }
+    let (instance, token) = (desk.instance(&args.instance)?, args.token.map(TokenId));
+    desk.ok(desk.engine.set_variables(instance, token, variables).wait())?;
+    tell(instance, desk)?;
+    Ok(Status::Done)
+}
+
+pub(crate) fn move_timer(timer: Address, to: &str, desk: &Desk<'_>) -> Result<Status> {
+    start_timer(timer)?;
+    let due = match (clock::date(to), words::span(to)) {
+        (Ok(due), _) => due,
+        (Err(_), Ok(span)) => {
+            desk.now().after_millis(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))
+        }
+        (Err(_), Err(_)) => bail!(
+            "neither a point in time nor a time from now: {to}; write it like \
+             2026-02-01T09:00:00Z or PT2H"
+        ),
+    };
+    desk.ok(desk.engine.move_timer(timer, due.as_millis()).wait())?;
+    desk.settle()?;
+    let due = due.to_string();
+    desk.tell(
+        || json::object([("timer", timer.to_string().into()), ("due", due.as_str().into())]),
+        |out| out.line(format!("timer {} rings at {due}", out.paint.bold(timer))),
+    );
+    Ok(Status::Done)
+}
+
+pub(crate) fn fire_timer(timer: Address, desk: &Desk<'_>) -> Result<Status> {
+    start_timer(timer)?;
+    desk.ok(desk.engine.fire_timer(timer).wait())?;
+    tell(timer.instance, desk)?;
+    Ok(Status::Done)
+}
+
+fn start_timer(timer: Address) -> Result<()> {
+    if timer.instance.0 == 0 {
+        bail!("timer {timer} starts instances; `travertine start` does that at any time");
+    }
+    Ok(())
+}
+
+pub(crate) fn resolve(args: &args::Resolve, desk: &Desk<'_>) -> Result<Status> {
+    desk.settle()?;
+    let only = desk.instance_of(args.instance.as_ref())?;
+    let instances = match only {
+        Some(instance) => vec![instance],
+        None => troubled(args.definition.as_deref(), desk)?,
+    };
+    let mut retried = 0;
+    let mut left = Vec::new();
+    for instance in &instances {
+        if !args.vars.is_empty() {
+            desk.ok(desk.engine.set_variables(*instance, None, args.vars.clone()).wait())?;
+        }
+        if desk.look(*instance)?.row.state == InstanceState::Halted {
+            desk.ok(desk.engine.flush_now())?;
+            desk.ok(desk.engine.release(*instance).wait())?;
+            retried += 1;
+            continue;
+        }
+        let done = desk.engine.retry(*instance, args.token.map(TokenId)).wait();
+        match done {
+            Ok(count) => retried += count,
+            // Those that stand still for another reason do not keep the others.
+            Err(Error::Suspended(_)) if args.all => {}
+            other => retried += desk.ok(other)?,
+        }
+    }
+    desk.settle()?;
+    for instance in instances {
+        let look = desk.look(instance)?;
+        if look.row.incidents > 0 || look.row.state == InstanceState::Halted {
+            left.push(look);
+        }
+    }
+    if let (0, Some(instance)) = (retried, only) {
+        bail!("instance {instance} has no incident");
+    }
+    desk.tell(
+        || {
+            let still: Value = left.iter().map(|it| json::key(it.row.id)).collect();
+            json::object([("retried", (retried as u64).into()), ("still", still)])
+        },
+        |out| {
+            out.line(format!("{} tried again", grid::count(retried as u64, "incident")));
+            for look in &left {
+                out.line(format!("{} has one again", out.paint.bold(look.row.id)));
+                show::reasons(look, desk);
+            }
+        },
+    );
+    Ok(if left.is_empty() { Status::Done } else { Status::Incident })
+}
+
+/// The instances that have incidents, or are halted.
+fn troubled(definition: Option<&str>, desk: &Desk<'_>) -> Result<Vec<InstanceId>> {
+    let mut found = Vec::new();
+    let kinds = [Filter::HasIncidents(true), Filter::State(vec![InstanceState::Halted])];
+    for kind in kinds {
+        let mut filters = vec![kind];
+        filters.extend(definition.map(|it| Filter::Definition(it.into())));
+        let mut after = None;
+        loop {
+            let query = Query {
+                table: Table::Instances,
+                filters: filters.clone(),
+                descending: false,
+                after: after.take(),
+                limit: 1_000,
+            };
+            let page = desk.query(&query)?;
+            for row in page.rows {
+                let Row::Instance(it) = row else { continue };
+                if it.ended.is_none() && !found.contains(&InstanceId(it.id)) {
+                    found.push(InstanceId(it.id));
+                }
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Does the same with each of several instances, and tells how it stands with each.
+pub(crate) fn each(
+    instances: &[Whose],
+    desk: &Desk<'_>,
+    act: impl Fn(InstanceId) -> Result<(), Error>,
+) -> Result<Status> {
+    let instances = all(instances, desk)?;
+    for instance in &instances {
+        desk.ok(act(*instance))?;
+    }
+    desk.settle()?;
+    let mut looks = Vec::new();
+    for instance in instances {
+        looks.push(desk.look(instance)?);
+    }
+    desk.tell(
+        || {
+            let all: Value = looks.iter().map(|it| rows::instance(&it.row)).collect();
+            json::object([("instances", all)])
+        },
+        |out| {
+            for it in &looks {
+                let title = out.paint.bold(format!("{} {}", it.row.definition, it.row.id));
+                out.line(format!("{title}, {}", rows::state_painted(it.row.state, out.paint)));
+            }
+        },
+    );
+    Ok(Status::Done)
+}
+
+/// The instances that are meant, all of which must be there.
+fn all(instances: &[Whose], desk: &Desk<'_>) -> Result<Vec<InstanceId>> {
+    instances.iter().map(|it| desk.instance(it)).collect()
+}
+
+pub(crate) fn delete(instances: &[Whose], desk: &Desk<'_>) -> Result<Status> {
+    let instances = all(instances, desk)?;
+    for instance in &instances {
+        match desk.engine.delete(*instance) {
+            Err(Error::InUse { reason }) => {
+                bail!("{reason}; `travertine cancel {instance}` ends it")
+            }
+            other => desk.ok(other)?,
+        }
+    }
+    desk.tell(
+        || {
+            let all: Value = instances.iter().map(|it| json::key(it.0)).collect();
+            json::object([("deleted", all)])
+        },
+        |out| instances.iter().for_each(|it| out.line(format!("deleted {}", out.paint.bold(it)))),
+    );
+    Ok(Status::Done)
+}

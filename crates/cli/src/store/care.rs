@@ -1,0 +1,262 @@
+//! `travertine stats`, `compact`, `verify` and `backup`.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow};
+use travertine_expr::{Name, Value};
+use travertine_runtime::engine::{Metrics, Retention};
+use travertine_store::{
+    sqlite,
+    view::{Filter, InstanceState, Query, Row, Table},
+};
+
+use super::{Desk, desk, grid, grid::Cell, grid::Tone};
+use crate::{
+    args::{store as args, words},
+    json,
+    screen::Screen,
+    status::Status,
+};
+
+/// How many rows are counted at once.
+const PAGE: u32 = 10_000;
+
+const STATES: [InstanceState; 6] = [
+    InstanceState::Running,
+    InstanceState::Suspended,
+    InstanceState::Halted,
+    InstanceState::Completed,
+    InstanceState::Failed,
+    InstanceState::Cancelled,
+];
+
+/// How many instances of a version are in each state.
+type Counts = BTreeMap<(Name, u32), [u64; 6]>;
+
+pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
+    desk.settle()?;
+    let mut counts = Counts::new();
+    for it in desk.engine.definitions().all() {
+        counts.insert((Name::clone(&it.id), it.version), [0; 6]);
+    }
+    each(Table::Instances, desk, &mut |row| {
+        let Row::Instance(it) = row else { return };
+        let place = STATES.iter().position(|state| *state == it.state).unwrap_or_default();
+        counts.entry((it.definition, it.version)).or_default()[place] += 1;
+    })?;
+    let mut others = Vec::new();
+    for (field, table) in [
+        ("jobs", Table::Jobs),
+        ("tasks", Table::Tasks),
+        ("timers", Table::Timers),
+        ("subscriptions", Table::Subscriptions),
+        ("incidents", Table::Incidents),
+        ("messages", Table::Messages),
+    ] {
+        let mut count = 0_u64;
+        each(table, desk, &mut |_| count += 1)?;
+        others.push((field, count));
+    }
+    let (used, free) = desk.ok(desk.engine.store().size().map_err(Into::into))?;
+    let metrics = desk.engine.metrics();
+    desk.tell(
+        || {
+            let total = |place: usize| counts.values().map(|it| it[place]).sum::<u64>();
+            let states = STATES.iter().enumerate();
+            let instances: Value =
+                states.map(|(n, it)| (words::of_state(*it).into(), total(n).into())).collect();
+            let definitions = counts.iter().map(|((id, version), all)| {
+                let states = STATES.iter().zip(all);
+                json::object([
+                    ("definition", Name::clone(id).into()),
+                    ("version", (*version).into()),
+                    (
+                        "instances",
+                        states
+                            .map(|(it, count)| (words::of_state(*it).into(), (*count).into()))
+                            .collect(),
+                    ),
+                ])
+            });
+            json::object([
+                ("instances", instances),
+                ("definitions", definitions.collect()),
+                (
+                    "waiting",
+                    others.iter().map(|(it, count)| ((*it).into(), (*count).into())).collect(),
+                ),
+                (
+                    "store",
+                    json::object([
+                        ("directory", desk.data.display().to_string().into()),
+                        ("shards", u32::from(desk.engine.store().shards()).into()),
+                        ("bytes", used.into()),
+                        ("bytes_free", free.into()),
+                    ]),
+                ),
+                ("metrics", metrics_data(&metrics)),
+            ])
+        },
+        |out| {
+            let shards = desk.engine.store().shards();
+            let shards = grid::count(shards.into(), "shard");
+            let room = format!("{} of them free", bytes(free));
+            out.line(format!("{}: {}, {room}, {shards}", desk.data.display(), bytes(used)));
+            let took = desk.engine.opened().took.as_millis();
+            let read: u64 = desk.engine.opened().shards.iter().map(|it| it.entries).sum();
+            out.line(format!("opened in {took} ms, {read} entries replayed"));
+            let others: Vec<String> = others
+                .iter()
+                .map(|(field, count)| grid::count(*count, field.trim_end_matches('s')))
+                .collect();
+            out.line(others.join(", "));
+            if counts.is_empty() {
+                out.line("nothing is deployed");
+                return;
+            }
+            out.line("");
+            let heads: Vec<&str> =
+                ["definition", "version"].into_iter().chain(STATES.map(words::of_state)).collect();
+            let rows = counts.iter().map(|((id, version), all)| {
+                let first = [Cell::new(id.to_string(), Tone::Strong), version.to_string().into()];
+                let counts = all.iter().map(|it| Cell::from(it.to_string()));
+                first.into_iter().chain(counts).collect()
+            });
+            grid::print(&heads, rows.collect(), out);
+        },
+    );
+    Ok(Status::Done)
+}
+
+fn each(table: Table, desk: &Desk<'_>, see: &mut dyn FnMut(Row)) -> Result<()> {
+    let mut after = None;
+    loop {
+        let filters: Vec<Filter> = Vec::new();
+        let page = desk.query(&Query {
+            table,
+            filters,
+            descending: false,
+            after: after.take(),
+            limit: PAGE,
+        })?;
+        page.rows.into_iter().for_each(&mut *see);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+fn metrics_data(it: &Metrics) -> Value {
+    json::object([
+        ("requests", it.requests.into()),
+        ("refused", it.refused.into()),
+        ("events", it.events.into()),
+        ("batches", it.batches.into()),
+        ("entries", it.entries.into()),
+        ("bytes", it.bytes.into()),
+        ("batch_max", it.batch_max.into()),
+        ("append_nanos", it.append_nanos.into()),
+        ("append_nanos_max", it.append_nanos_max.into()),
+        ("checkpoints", it.checkpoints.into()),
+        ("rows", it.rows.into()),
+        ("checkpoint_nanos", it.checkpoint_nanos.into()),
+        ("view_lag", it.view_lag.into()),
+        ("stalls", it.stalls.into()),
+        ("waiting", it.waiting.into()),
+        ("in_memory", it.in_memory.into()),
+        ("jobs", it.jobs.into()),
+    ])
+}
+
+/// A size for people.
+fn bytes(count: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    for (unit, size) in UNITS {
+        if count >= size {
+            let tenths = count / (size / 10).max(1);
+            return format!("{}.{} {unit}", tenths / 10, tenths % 10);
+        }
+    }
+    format!("{count} bytes")
+}
+
+pub(crate) fn compact(args: &args::Compact, desk: &Desk<'_>) -> Result<Status> {
+    let size = || -> Result<u64> { Ok(desk.ok(desk.engine.store().size().map_err(Into::into))?.0) };
+    desk.settle()?;
+    desk.ok(desk.engine.flush_now())?;
+    let before = size()?;
+    let retention = Retention { history: args.history, ended: args.ended, ended_max: args.keep };
+    let swept = desk.ok(desk.engine.sweep_with(&retention))?;
+    desk.ok(desk.engine.flush_now())?;
+    desk.ok(desk.engine.store().compact().map_err(Into::into))?;
+    let after = size()?;
+    desk.tell(
+        || {
+            json::object([
+                ("shortened", swept.folded.into()),
+                ("forgotten", swept.removed.into()),
+                ("bytes_before", before.into()),
+                ("bytes", after.into()),
+            ])
+        },
+        |out| {
+            let (folded, removed) = (swept.folded, swept.removed);
+            let folded = grid::count(folded, "instance");
+            out.line(format!("{folded} shortened, {removed} forgotten"));
+            out.line(format!("{} before, {} now", bytes(before), bytes(after)));
+        },
+    );
+    Ok(Status::Done)
+}
+
+pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {
+    desk.settle()?;
+    let verified = desk.ok(desk.engine.verify())?;
+    let agrees = verified.differences.is_empty();
+    desk.tell(
+        || {
+            let differences = verified.differences.iter().map(|it| {
+                json::object([
+                    ("instance", json::key(it.instance.0)),
+                    ("difference", it.what.as_str().into()),
+                ])
+            });
+            json::object([
+                ("agrees", agrees.into()),
+                ("entries", verified.entries.into()),
+                ("instances", verified.instances.into()),
+                ("rows", verified.rows.into()),
+                ("differences", differences.collect()),
+            ])
+        },
+        |out| {
+            verified.differences.iter().for_each(|it| out.line(it));
+            let word = match verified.differences.len() {
+                0 => out.paint.green("everything agrees"),
+                many => out.paint.red(grid::count(many as u64, "difference")),
+            };
+            let entries = verified.entries;
+            let instances = grid::count(verified.instances, "instance");
+            let rows = grid::count(verified.rows, "row");
+            out.line(format!(
+                "{word}: {entries} entries replayed, {instances} and {rows} compared"
+            ));
+        },
+    );
+    Ok(if agrees { Status::Done } else { Status::Rejected })
+}
+
+pub(crate) fn backup(args: &args::Backup, out: &Screen) -> Result<Status> {
+    let data = &args.shared.place.data;
+    sqlite::backup(data, &args.to)
+        .map_err(|error| anyhow!(desk::explain(&error.into(), data, None)))?;
+    let (from, to) = (data.display().to_string(), args.to.display().to_string());
+    if args.shared.json {
+        let data = json::object([("from", from.into()), ("to", to.into())]);
+        out.line(json::pretty(&data));
+    } else {
+        out.line(format!("copied {from} to {}", out.paint.bold(to)));
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,250 @@
+//! An open store at which someone asks for something, and the way out of what can go wrong.
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, anyhow, bail};
+use travertine_expr::{Name, Value};
+use travertine_kernel::Rejection;
+use travertine_runtime::{
+    Engine, Error, InstanceId, Timestamp,
+    engine::{Look, Observer, Options, Progress},
+};
+use travertine_store::{
+    self as store,
+    view::{Filter, Page, Query, Table},
+};
+
+use crate::{
+    args::{store::Place, words::Whose},
+    json,
+    screen::Screen,
+    status::Status,
+};
+
+/// How long a command waits for what it has caused.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// How long reading a store may take before people want to know.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// An open store at which someone asks for something.
+pub(crate) struct Desk<'a> {
+    pub(crate) engine: Engine,
+    pub(crate) data: &'a Path,
+    pub(crate) json: bool,
+    pub(crate) out: &'a Screen,
+    pub(crate) err: &'a Screen,
+}
+
+/// Whether a store must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    Known,
+    /// Where it is not, one with so many shards is made.
+    New(u16),
+}
+
+/// How many shards a store gets where nobody says: one, so that instances have small numbers.
+pub(crate) const SHARDS: u16 = 1;
+
+impl<'a> Desk<'a> {
+    /// Opens a store for something and closes it again.
+    pub(crate) fn at(
+        place: &'a Place,
+        store: Store,
+        json: bool,
+        out: &'a Screen,
+        err: &'a Screen,
+        act: impl FnOnce(&Self) -> Result<Status>,
+    ) -> Result<Status> {
+        let engine = open(&place.data, store, None)?;
+        let desk = Self { engine, data: &place.data, json, out, err };
+        let done = act(&desk);
+        let closed = desk.engine.clone().shutdown();
+        let status = done?;
+        desk.ok(closed)?;
+        Ok(status)
+    }
+
+    /// What came of something, or why it did not and what to do about it.
+    pub(crate) fn ok<T>(&self, outcome: Result<T, Error>) -> Result<T> {
+        outcome.map_err(|error| anyhow!(explain(&error, self.data, Some(&self.engine))))
+    }
+
+    pub(crate) fn query(&self, query: &Query) -> Result<Page> {
+        self.ok(self.engine.query_now(query))
+    }
+
+    pub(crate) fn look(&self, instance: InstanceId) -> Result<Look> {
+        self.ok(self.engine.look(instance).wait())
+    }
+
+    /// The instance that someone means.
+    pub(crate) fn instance(&self, whose: &Whose) -> Result<InstanceId> {
+        let name = match whose {
+            Whose::Number(id) => return Ok(*id),
+            Whose::Called(name) => name,
+        };
+        let page = self.query(&Query {
+            table: Table::Instances,
+            filters: vec![Filter::BusinessId(Name::clone(name))],
+            descending: true,
+            after: None,
+            limit: 10,
+        })?;
+        match &page.rows[..] {
+            [only] => Ok(InstanceId(only.key().instance)),
+            [] => bail!(
+                "no instance has the number or the id {name}; `travertine instances` lists them"
+            ),
+            several => {
+                let all: Vec<String> =
+                    several.iter().map(|it| it.key().instance.to_string()).collect();
+                bail!("several instances are called {name}; say which one: {}", all.join(", "))
+            }
+        }
+    }
+
+    /// The instance that someone means, where one does.
+    pub(crate) fn instance_of(&self, whose: Option<&Whose>) -> Result<Option<InstanceId>> {
+        whose.map(|it| self.instance(it)).transpose()
+    }
+
+    /// Waits for what a command has caused, as long as people do.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.ok(self.engine.settle(SETTLE)).map(drop)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.engine.now()
+    }
+
+    /// Says the same as data or to people.
+    pub(crate) fn tell(&self, data: impl FnOnce() -> Value, text: impl FnOnce(&Screen)) {
+        if self.json {
+            self.out.line(json::pretty(&data()));
+        } else {
+            text(self.out);
+        }
+    }
+}
+
+/// Opens a store. People at a terminal are told how far that is, where it takes long.
+pub(crate) fn open(data: &Path, store: Store, observer: Option<Observer>) -> Result<Engine> {
+    let line = io::stderr().is_terminal().then(|| Arc::new(Mutex::new(Line::new())));
+    let shown = line.clone();
+    let progress = shown.map(|line| {
+        Progress(Arc::new(move |shard, done, total| {
+            line.lock().expect("nobody fails while showing").show(shard, done, total);
+        }))
+    });
+    let (create, shards) = match store {
+        Store::Known => (false, SHARDS),
+        Store::New(shards) => (true, shards),
+    };
+    let options = Options { shards, create, progress, observer, ..Options::default() };
+    let opened = Engine::open_with(data, options);
+    if let Some(line) = line {
+        line.lock().expect("nobody fails while showing").clear();
+    }
+    opened.map_err(|error| anyhow!(explain(&error, data, None)))
+}
+
+/// A line at a terminal that says how far something is.
+struct Line {
+    began: Instant,
+    last: Option<Instant>,
+}
+
+impl Line {
+    fn new() -> Self {
+        Self { began: Instant::now(), last: None }
+    }
+
+    fn show(&mut self, shard: store::ShardId, done: u64, total: u64) {
+        let now = Instant::now();
+        let is_due = self.last.unwrap_or(self.began) + PATIENCE <= now;
+        if is_due && total > 0 {
+            self.last = Some(now);
+            let percent = done.saturating_mul(100) / total;
+            write(&format!(
+                "\r\x1b[Kreading the store: shard {shard}, {done} of {total} entries, {percent} %"
+            ));
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.last.take().is_some() {
+            write("\r\x1b[K");
+        }
+    }
+}
+
+fn write(text: &str) {
+    let mut err = io::stderr();
+    // Nobody is told of a terminal that went away.
+    let _: io::Result<()> = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+/// What went wrong, and the way out.
+pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> String {
+    let data = data.display();
+    match error {
+        Error::Store(store::Error::InUse { .. }) => format!(
+            "{error}; end that first (Ctrl-C ends `travertine work`), or look at a copy that \
+             `travertine backup` makes"
+        ),
+        Error::Store(store::Error::Foreign { reason, .. }) if reason == "there is no store" => {
+            format!(
+                "there is no store in {data}; `travertine deploy FILE --data {data}` makes one, \
+                 --data or TRAVERTINE_DATA names another"
+            )
+        }
+        Error::NoSuchDefinition(_) => {
+            let all: Vec<String> = engine.map(Engine::definitions).map_or_else(Vec::new, |it| {
+                it.latest().map(|it| format!("{} (version {})", it.id, it.version)).collect()
+            });
+            if all.is_empty() {
+                format!("{error}; nothing is deployed, `travertine deploy FILE` does that")
+            } else {
+                format!("{error}; there is {}", all.join(", "))
+            }
+        }
+        Error::NoSuchInstance(_) => format!("{error}; `travertine instances` lists them"),
+        Error::Rejected(Rejection::NoSuchWait(_)) => {
+            format!("{error}; `travertine show INSTANCE` lists what waits")
+        }
+        Error::Rejected(Rejection::Ended) => {
+            format!("{error}; `travertine show INSTANCE` says how")
+        }
+        Error::Rejected(Rejection::NoSuchStart) => format!(
+            "{error}; --at ELEMENT says where to begin, `travertine message` or `signal` triggers \
+             its start events"
+        ),
+        Error::Halted { instance, .. } => {
+            format!("{error}; `travertine resolve {instance}` has it tried again")
+        }
+        Error::Suspended(instance) => {
+            format!(
+                "instance {instance} is suspended; `travertine resume {instance}` lets it go on"
+            )
+        }
+        Error::Claimed { task, .. } => {
+            format!("{error}; `travertine unclaim {task}` takes it away")
+        }
+        Error::InUse { .. } => {
+            format!(
+                "{error}; `travertine instances` lists them, `travertine delete` forgets ended ones"
+            )
+        }
+        Error::Damaged { .. } | Error::Store(store::Error::Corrupt { .. }) => {
+            format!("{error}; `travertine verify --data {data}` looks at all of it")
+        }
+        _ => error.to_string(),
+    }
+}

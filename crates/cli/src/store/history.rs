@@ -1,0 +1,245 @@
+//! `travertine history`: what has happened to an instance, and how it was at any point.
+
+use anyhow::{Result, bail};
+use travertine_expr::{Name, Value};
+use travertine_kernel::{Assignments, Ending, tree, why};
+use travertine_runtime::{
+    Definition, Definitions, Error, InstanceId, Timestamp,
+    engine::{self, Step},
+    trace,
+};
+use travertine_store::codec::record::{Edit, Letter, Record, TaskChange};
+
+use super::{Desk, show};
+use crate::{args::store as args, json, places::Places, run::line, status::Status};
+
+pub(crate) fn history(args: &args::History, desk: &Desk<'_>) -> Result<Status> {
+    desk.settle()?;
+    let history = desk.ok(desk.engine.history(desk.instance(&args.instance)?))?;
+    if let Some(seq) = args.at {
+        return state_at(&history, seq, desk);
+    }
+    events(&history, desk);
+    Ok(Status::Done)
+}
+
+/// Something that happened, in words, with the element it is about.
+pub(crate) struct Happened {
+    pub(crate) text: String,
+    pub(crate) element: Option<travertine_kernel::NodeId>,
+}
+
+/// What each step of a history tells, in order.
+pub(crate) fn story<'a>(
+    history: &'a engine::History,
+    definitions: &'a Definitions,
+) -> Vec<(&'a Step, &'a Definition, Vec<Happened>)> {
+    let mut places = Places::default();
+    let mut all = Vec::new();
+    for step in &history.steps {
+        let definition = definitions.get(step.definition).unwrap_or(&history.definition);
+        let mut told = Vec::new();
+        for record in &step.records {
+            tell(history.instance, definition, record, &mut places, &mut told);
+        }
+        all.push((step, &**definition, told));
+    }
+    all
+}
+
+fn tell(
+    instance: InstanceId,
+    definition: &Definition,
+    record: &Record,
+    places: &mut Places,
+    told: &mut Vec<Happened>,
+) {
+    let at = |wait: &u64| places.of_wait(instance, travertine_kernel::WaitId(*wait));
+    let time = |millis: &i64| Timestamp::from_millis(*millis);
+    let (text, element) = match record {
+        Record::Happened(events) => {
+            for event in events {
+                places.follow(instance, event);
+                let text = trace::of_event(&definition.plan, event);
+                told.push(Happened { text, element: places.of_event(instance, event) });
+                places.forget(instance, event);
+            }
+            return;
+        }
+        Record::Created(created) => {
+            let name = created.business_id.as_ref().map(|it| format!(" \"{it}\""));
+            let caller = created.caller.map(|(id, wait)| format!(", called by {id}-{wait}"));
+            let (name, caller) = (name.unwrap_or_default(), caller.unwrap_or_default());
+            (format!("made{name}: {} version {}{caller}", definition.id, definition.version), None)
+        }
+        Record::Suspended => ("suspended".to_owned(), None),
+        Record::Resumed => ("resumed".to_owned(), None),
+        Record::Halted(reason) => (format!("halted: {reason}"), None),
+        Record::Released => ("released, to be tried again".to_owned(), None),
+        Record::Deferred(letter) => (format!("kept for later: {}", of_letter(letter)), None),
+        Record::Recalled => ("told what was kept for later".to_owned(), None),
+        Record::Leased { wait, worker, until } => {
+            (format!("wait {wait} leased to {worker} until {}", time(until)), at(wait))
+        }
+        Record::Paused { wait, until } => {
+            (format!("wait {wait} offered again from {}", time(until)), at(wait))
+        }
+        Record::TaskChanged { wait, change } => {
+            (format!("task {wait} changed: {}", of_change(change)), at(wait))
+        }
+        Record::TimerMoved { wait, due } => {
+            (format!("timer {wait} moved to {}", time(due)), at(wait))
+        }
+        Record::Migrated { .. } => {
+            (format!("migrated to {} version {}", definition.id, definition.version), None)
+        }
+        Record::Folded(folded) => {
+            let how = match &folded.ending {
+                Ending::Completed => "completed".to_owned(),
+                Ending::Failed(failure) => format!("failed: {failure}"),
+                Ending::Cancelled => "cancelled".to_owned(),
+            };
+            let started = time(&folded.started);
+            (format!("{how}, started {started}; what happened between is not kept"), None)
+        }
+        // These are about shards, not about instances.
+        Record::Held(_)
+        | Record::Gone { .. }
+        | Record::Known { .. }
+        | Record::Subscribed(_)
+        | Record::Unsubscribed { .. }
+        | Record::Noted { .. }
+        | Record::Unnoted { .. }
+        | Record::StartTimer(_) => return,
+    };
+    told.push(Happened { text, element });
+}
+
+fn of_letter(letter: &Letter) -> &'static str {
+    match letter {
+        Letter::Deliver { .. } => "a message",
+        Letter::Signal { .. } => "a signal",
+        _ => "news from another instance",
+    }
+}
+
+fn of_change(change: &TaskChange) -> String {
+    let TaskChange { assignee, candidate_users, candidate_groups, due, follow_up, priority } =
+        change;
+    let time = |it: &i64| Timestamp::from_millis(*it).to_string();
+    let names = |all: &Vec<Name>| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let parts = [
+        edited(assignee, ToString::to_string).map(|it| format!("assignee {it}")),
+        candidate_users.as_ref().map(|it| format!("candidates {}", names(it))),
+        candidate_groups.as_ref().map(|it| format!("groups {}", names(it))),
+        edited(due, time).map(|it| format!("due {it}")),
+        edited(follow_up, time).map(|it| format!("follow-up {it}")),
+        priority.as_ref().map(|it| format!("priority {it}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What something is after a change, where there is one.
+fn edited<T>(edit: &Edit<T>, show: impl Fn(&T) -> String) -> Option<String> {
+    match edit {
+        Edit::Keep => None,
+        Edit::Remove => Some("none".to_owned()),
+        Edit::Set(it) => Some(show(it)),
+    }
+}
+
+fn events(history: &engine::History, desk: &Desk<'_>) {
+    let definitions = desk.engine.definitions();
+    let story = story(history, &definitions);
+    desk.tell(
+        || {
+            let steps = story.iter().map(|(step, definition, told)| {
+                let events: Value = told
+                    .iter()
+                    .map(|it| {
+                        let element = it.element.map(|it| definition.plan.node(it));
+                        let element = element.map(|it| Name::clone(&it.name));
+                        json::object([
+                            ("event", it.text.as_str().into()),
+                            ("element", element.into()),
+                        ])
+                    })
+                    .collect();
+                json::object([
+                    ("entry", json::key(step.seq)),
+                    ("time", step.at.to_string().into()),
+                    ("definition", Name::clone(&definition.id).into()),
+                    ("version", definition.version.into()),
+                    ("events", events),
+                ])
+            });
+            json::object([
+                ("instance", json::key(history.instance.0)),
+                ("definition", Name::clone(&history.definition.id).into()),
+                ("version", history.definition.version.into()),
+                ("steps", steps.collect()),
+            ])
+        },
+        |out| {
+            for (step, definition, told) in &story {
+                let head = format!("#{}", step.seq);
+                out.line(format!("{}  {}", out.paint.bold(head), out.paint.dim(step.at)));
+                for it in told {
+                    out.line(line(&definition.plan, &it.text, it.element, out));
+                }
+            }
+        },
+    );
+}
+
+/// How the instance was after an entry.
+fn state_at(history: &engine::History, seq: u64, desk: &Desk<'_>) -> Result<Status> {
+    let step = history.steps.iter().rfind(|it| it.seq <= seq);
+    let (Some(step), Some(first)) = (step, history.steps.first()) else {
+        let first = history.steps.first().map(|it| it.seq).unwrap_or_default();
+        bail!("instance {} begins with entry {first}, after {seq}", history.instance);
+    };
+    if first.records.iter().any(|it| matches!(it, Record::Folded(_))) {
+        bail!(
+            "what happened to instance {} is not kept any more; `travertine show {0}` says how it \
+             ended",
+            history.instance
+        );
+    }
+    let definitions = desk.engine.definitions();
+    let definition = desk.ok(definitions
+        .get(step.definition)
+        .ok_or_else(|| Error::NoSuchDefinition(Name::clone(&history.definition.id))))?;
+    let state = history.state_at(seq);
+    let plan = &definition.plan;
+    let variables: Assignments = state
+        .variables()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (Name::clone(name), value.clone()))
+        .collect();
+    let (branch, reasons) = (tree(plan, &state), why(plan, &state));
+    desk.tell(
+        || {
+            json::object([
+                ("instance", json::key(history.instance.0)),
+                ("entry", json::key(step.seq)),
+                ("time", step.at.to_string().into()),
+                ("definition", Name::clone(&definition.id).into()),
+                ("version", definition.version.into()),
+                ("variables", variables.iter().cloned().collect()),
+                ("tree", show::tree(branch.as_ref())),
+                ("waits", reasons.iter().map(|it| show::past(history.instance, it)).collect()),
+            ])
+        },
+        |out| {
+            let title = format!("{} {} after entry {}", definition.id, history.instance, step.seq);
+            out.line(format!("{}, {}", out.paint.bold(title), step.at));
+            show::state(branch.as_ref(), &variables, out);
+            for it in &reasons {
+                out.line(format!("  {it}"));
+            }
+        },
+    );
+    Ok(Status::Done)
+}

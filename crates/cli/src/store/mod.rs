@@ -1,0 +1,84 @@
+//! The commands on a store: each opens it, does one thing, and closes it again.
+//!
+//! `desk` opens it and knows the way out of what can go wrong; `rows` says what rows look like, for
+//! people in a `grid` and as data. What is left is one function for each command.
+
+mod act;
+mod care;
+mod deploy;
+mod desk;
+mod grid;
+mod history;
+mod list;
+mod migrate;
+mod modify;
+mod rows;
+mod show;
+mod start;
+mod work;
+
+use anyhow::Result;
+
+use crate::{
+    args::store::{Command, Shared, TimerAct},
+    screen::Screen,
+    status::Status,
+};
+pub(crate) use desk::{Desk, SHARDS, Store, explain, open};
+
+/// Does what a command on a store asks for.
+pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Status> {
+    let at = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
+        Desk::at(&shared.place, Store::Known, shared.json, out, err, act)
+    };
+    match command {
+        Command::Deploy(it) => deploy::deploy(it, out, err),
+        Command::Definitions(it) => at(&it.shared, &|desk| deploy::definitions(it, desk)),
+        Command::Undeploy(it) => at(&it.shared, &|desk| deploy::undeploy(it, desk)),
+        Command::Start(it) => at(&it.shared, &|desk| start::start(it, desk)),
+        Command::Instances(it) => at(&it.shared, &|desk| list::instances(it, desk)),
+        Command::Show(it) => at(&it.shared, &|desk| show::show(desk.instance(&it.instance)?, desk)),
+        Command::History(it) => at(&it.shared, &|desk| history::history(it, desk)),
+        Command::Jobs(it) => at(&it.shared, &|desk| list::jobs(it, desk)),
+        Command::Tasks(it) => at(&it.shared, &|desk| list::tasks(it, desk)),
+        Command::Complete(it) => at(&it.shared, &|desk| act::complete(it, desk)),
+        Command::Fail(it) => at(&it.shared, &|desk| act::fail(it, desk)),
+        Command::Claim(it) => at(&it.shared, &|desk| act::claim(it, desk)),
+        Command::Unclaim(it) => at(&it.shared, &|desk| act::unclaim(it, desk)),
+        Command::Message(it) => at(&it.shared, &|desk| act::message(it, desk)),
+        Command::Messages(it) => at(&it.shared, &|desk| list::messages(it, desk)),
+        Command::Signal(it) => at(&it.shared, &|desk| act::signal(it, desk)),
+        Command::Set(it) => at(&it.shared, &|desk| act::set(it, desk)),
+        Command::Timers(it) => match &it.act {
+            None => at(&it.list.shared, &|desk| list::timers(&it.list, desk)),
+            Some(TimerAct::List(list)) => at(&list.shared, &|desk| list::timers(list, desk)),
+            Some(TimerAct::Move { timer, to, shared }) => {
+                at(shared, &|desk| act::move_timer(*timer, to, desk))
+            }
+            Some(TimerAct::Fire { timer, shared }) => {
+                at(shared, &|desk| act::fire_timer(*timer, desk))
+            }
+        },
+        Command::Incidents(it) => at(&it.shared, &|desk| list::incidents(it, desk)),
+        Command::Resolve(it) => at(&it.shared, &|desk| act::resolve(it, desk)),
+        Command::Suspend(it) => at(&it.several.shared, &|desk| {
+            act::each(&it.several.instances, desk, |id| desk.engine.suspend(id).wait())
+        }),
+        Command::Resume(it) => at(&it.several.shared, &|desk| {
+            act::each(&it.several.instances, desk, |id| desk.engine.resume(id).wait())
+        }),
+        Command::Cancel(it) => at(&it.several.shared, &|desk| {
+            act::each(&it.several.instances, desk, |id| desk.engine.cancel(id).wait())
+        }),
+        Command::Delete(it) => {
+            at(&it.several.shared, &|desk| act::delete(&it.several.instances, desk))
+        }
+        Command::Modify(it) => at(&it.shared, &|desk| modify::modify(it, desk)),
+        Command::Migrate(it) => at(&it.shared, &|desk| migrate::migrate(it, desk)),
+        Command::Work(it) => work::work(it, out, err),
+        Command::Stats(it) => at(&it.shared, &care::stats),
+        Command::Compact(it) => at(&it.shared, &|desk| care::compact(it, desk)),
+        Command::Verify(it) => at(&it.shared, &care::verify),
+        Command::Backup(it) => care::backup(it, out),
+    }
+}

@@ -1,0 +1,244 @@
+//! `travertine show`: an instance, where it is, and why it waits.
+
+use anyhow::Result;
+use travertine_expr::{Name, Value};
+use travertine_kernel::{Assignments, Branch, Reason, WaitId, Why, plan::WorkKind};
+use travertine_runtime::{InstanceId, engine::Look};
+use travertine_store::view::{Filter, Query, Row, Table};
+
+use super::{Desk, rows};
+use crate::{json, screen::Screen, status::Status};
+
+/// The most rows of each kind that are shown of one instance.
+const ROWS_MAX: u32 = 1_000;
+
+/// How many lines people read about what waits.
+const LINES_MAX: usize = 40;
+
+pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
+    desk.settle()?;
+    let look = desk.look(instance)?;
+    let about = |table, filter| -> Result<Vec<Row>> {
+        let query =
+            Query { table, filters: vec![filter], descending: false, after: None, limit: ROWS_MAX };
+        Ok(desk.query(&query)?.rows)
+    };
+    let of = Filter::Instance(instance.0);
+    let jobs = about(Table::Jobs, of.clone())?;
+    let tasks = about(Table::Tasks, of.clone())?;
+    let timers = about(Table::Timers, of.clone())?;
+    let incidents = about(Table::Incidents, of)?;
+    let called = about(Table::Instances, Filter::Parent(instance.0))?;
+    let list = |rows: &[Row]| -> Value { rows.iter().map(rows::data).collect() };
+    desk.tell(
+        || {
+            let row = rows::instance(&look.row);
+            let mut fields = row.as_map().cloned().unwrap_or_default();
+            fields.shift_remove("result");
+            let more = [
+                ("incidents", list(&incidents)),
+                ("variables", look.variables.iter().cloned().collect()),
+                ("tree", tree(look.tree.as_ref())),
+                ("waits", look.reasons.iter().map(|it| reason(instance, it)).collect()),
+                ("jobs", list(&jobs)),
+                ("tasks", list(&tasks)),
+                ("timers", list(&timers)),
+                ("called", list(&called)),
+            ];
+            for (name, value) in more {
+                fields.insert(name.into(), value);
+            }
+            fields.into()
+        },
+        |out| {
+            heading(&look, out);
+            state(look.tree.as_ref(), &look.variables, out);
+            reasons(&look, desk);
+            for row in &called {
+                let Row::Instance(it) = row else { continue };
+                let state = rows::state_painted(it.state, out.paint);
+                out.line(format!("  called {} {}, {state}", it.definition, it.id));
+            }
+        },
+    );
+    Ok(Status::Done)
+}
+
+fn heading(look: &Look, out: &Screen) {
+    let row = &look.row;
+    let title = out.paint.bold(format!("{} {}", row.definition, row.id));
+    let id = row.business_id.as_ref().map(|it| format!(" \"{it}\"")).unwrap_or_default();
+    out.line(format!("{title}{id}, {}", rows::state_painted(row.state, out.paint)));
+    let ended = row.ended.map(|it| format!(", ended {}", rows::at(it))).unwrap_or_default();
+    let version = row.version;
+    out.line(format!("  version {version}, started {}{ended}", rows::at(row.started)));
+    if let Some((caller, wait)) = row.parent {
+        out.line(format!("  called by {}", rows::address(caller, wait)));
+    }
+    if let Some(reason) = &row.reason {
+        out.line(format!("  {}", out.paint.red(reason)));
+    }
+}
+
+/// Where tokens are, and the variables of the process.
+pub(crate) fn state(tree: Option<&Branch>, variables: &Assignments, out: &Screen) {
+    if let Some(tree) = tree {
+        for line in tree.to_string().lines() {
+            out.line(format!("  {}", out.paint.cyan(line)));
+        }
+    }
+    out.line(json::pretty(&variables.iter().cloned().collect()));
+}
+
+/// The tree of tokens as data.
+pub(crate) fn tree(branch: Option<&Branch>) -> Value {
+    branch.map_or(Value::Null, |it| {
+        json::object([
+            ("token", json::key(it.token.0)),
+            ("element", Name::clone(&it.node).into()),
+            ("state", it.state.to_string().into()),
+            ("scope", it.hosts.into()),
+            ("progress", it.progress.clone().into()),
+            ("inside", it.inside.iter().map(|it| tree(Some(it))).collect()),
+        ])
+    })
+}
+
+/// Why tokens rest, with the commands that help.
+pub(crate) fn reasons(look: &Look, desk: &Desk<'_>) {
+    let out = desk.out;
+    let instance = InstanceId(look.row.id);
+    // That a scope waits for what is inside shows in the tree.
+    let telling = |it: &&Reason| !matches!(it.why, Why::Inside { .. } | Why::Undo | Why::Inner);
+    let all: Vec<&Reason> = look.reasons.iter().filter(telling).collect();
+    for it in all.iter().take(LINES_MAX) {
+        let text = it.to_string();
+        let text = if matches!(it.why, Why::Incident { .. }) { out.paint.red(text) } else { text };
+        let whose = wait(&it.why).map(|wait| format!("{} ", rows::address(instance.0, wait.0)));
+        out.line(format!("  {}{text}", out.paint.bold(whose.unwrap_or_default())));
+        if let Some(help) = help(instance, it) {
+            out.line(format!("    {}", out.paint.dim(help)));
+        }
+    }
+    if all.len() > LINES_MAX {
+        out.line(format!("  and {} more; --json shows them all", all.len() - LINES_MAX));
+    }
+}
+
+/// Why a token rests, as data.
+fn reason(instance: InstanceId, it: &Reason) -> Value {
+    data(instance, it, help(instance, it))
+}
+
+/// Why a token rested, as data. Nothing helps any more.
+pub(crate) fn past(instance: InstanceId, it: &Reason) -> Value {
+    data(instance, it, None)
+}
+
+fn data(instance: InstanceId, it: &Reason, help: Option<String>) -> Value {
+    let wait = wait(&it.why).map(|wait| rows::address(instance.0, wait.0));
+    json::object([
+        ("token", json::key(it.token.0)),
+        ("element", Name::clone(&it.element).into()),
+        ("label", it.label.clone().into()),
+        ("kind", kind(&it.why).into()),
+        ("wait", wait.into()),
+        ("why", it.why.to_string().into()),
+        ("way_out", help.into()),
+    ])
+}
+
+/// What would help.
+fn help(instance: InstanceId, it: &Reason) -> Option<String> {
+    let at = |wait: &WaitId| rows::address(instance.0, wait.0);
+    match &it.why {
+        Why::Incident { .. } => {
+            Some(format!("travertine resolve {instance} --token {}", it.token.0))
+        }
+        Why::Work { wait, .. } | Why::Gate { wait, .. } | Why::Choice { wait } => {
+            Some(format!("travertine complete {}", at(wait)))
+        }
+        Why::Timer { wait, .. } => Some(format!("travertine timers fire {}", at(wait))),
+        Why::Message { name, .. } => Some(format!("travertine message {name}")),
+        Why::Signal { name, .. } => Some(format!("travertine signal {name}")),
+        Why::Condition { .. } | Why::Data { .. } => {
+            Some(format!("travertine set {instance} --var NAME=VALUE"))
+        }
+        Why::Delivery { .. }
+        | Why::Child { .. }
+        | Why::Join { .. }
+        | Why::Others { .. }
+        | Why::Activation { .. }
+        | Why::Gather { .. }
+        | Why::Branches { .. }
+        | Why::Performer { .. }
+        | Why::Inside { .. }
+        | Why::Race
+        | Why::Inner
+        | Why::Undo
+        | Why::Next
+        | Why::Unknown => None,
+    }
+}
+
+fn wait(why: &Why) -> Option<WaitId> {
+    match why {
+        Why::Work { wait, .. }
+        | Why::Timer { wait, .. }
+        | Why::Message { wait, .. }
+        | Why::Signal { wait, .. }
+        | Why::Condition { wait, .. }
+        | Why::Data { wait, .. }
+        | Why::Delivery { wait, .. }
+        | Why::Child { wait, .. }
+        | Why::Gate { wait, .. }
+        | Why::Choice { wait } => Some(*wait),
+        Why::Incident { .. }
+        | Why::Join { .. }
+        | Why::Others { .. }
+        | Why::Activation { .. }
+        | Why::Gather { .. }
+        | Why::Branches { .. }
+        | Why::Performer { .. }
+        | Why::Inside { .. }
+        | Why::Race
+        | Why::Inner
+        | Why::Undo
+        | Why::Next
+        | Why::Unknown => None,
+    }
+}
+
+/// Whether someone outside can complete it.
+pub(crate) fn completable(why: &Why) -> Option<WaitId> {
+    match why {
+        Why::Work { wait, .. } | Why::Gate { wait, .. } | Why::Choice { wait } => Some(*wait),
+        _ => None,
+    }
+}
+
+fn kind(why: &Why) -> &'static str {
+    match why {
+        Why::Incident { .. } => "incident",
+        Why::Work { kind: WorkKind::User, .. } => "user_task",
+        Why::Work { kind: WorkKind::Job, .. } => "job",
+        Why::Timer { .. } => "timer",
+        Why::Message { .. } => "message",
+        Why::Signal { .. } => "signal",
+        Why::Condition { .. } => "condition",
+        Why::Data { .. } => "data",
+        Why::Delivery { .. } => "delivery",
+        Why::Child { .. } => "call",
+        Why::Gate { .. } => "gate",
+        Why::Choice { .. } => "decision",
+        Why::Join { .. } | Why::Others { .. } | Why::Activation { .. } | Why::Gather { .. } => {
+            "join"
+        }
+        Why::Branches { .. } => "branches",
+        Why::Performer { .. } => "performer",
+        Why::Inside { .. } | Why::Inner => "scope",
+        Why::Race => "events",
+        Why::Undo => "compensation",
+        Why::Next | Why::Unknown => "tokens",
+    }
+}

@@ -1,0 +1,102 @@
+//! `travertine work`: the engine in the foreground, with a line for each thing that happens.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use travertine_kernel::{Ending, Event};
+use travertine_runtime::{Engine, Seen, engine::Observer, trace};
+
+use super::{Store, desk, grid, open};
+use crate::{args::store as args, screen::Screen, status::Status};
+
+/// How often to see whether the engine still works.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(crate) fn work(args: &args::Work, out: &Screen, err: &Screen) -> Result<Status> {
+    let (stop, stopped) = mpsc::channel();
+    ctrlc::set_handler(move || {
+        // Whoever hears it may be gone.
+        let _: Result<(), mpsc::SendError<()>> = stop.send(());
+    })
+    .context("Ctrl-C cannot be heard")?;
+    let screen = out.clone();
+    let observer = (!args.quiet).then(|| Observer(Arc::new(move |seen| show(seen, &screen))));
+    let data = &args.place.data;
+    let engine = open(data, Store::Known, observer)?;
+    greet(&engine, args, err);
+    let done = drive(&engine, args.until_idle, &stopped, out);
+    let closed = engine.clone().shutdown();
+    done.and(closed).map_err(|error| anyhow!(desk::explain(&error, data, Some(&engine))))?;
+    Ok(Status::Done)
+}
+
+fn greet(engine: &Engine, args: &args::Work, err: &Screen) {
+    let found = &engine.opened().shards;
+    let sum =
+        |count: fn(&travertine_runtime::Recovered) -> u64| found.iter().map(count).sum::<u64>();
+    let (jobs, timers) = (sum(|it| it.jobs), sum(|it| it.timers));
+    let end = if args.until_idle { "" } else { "; Ctrl-C ends it" };
+    let data = args.place.data.display();
+    let (jobs, timers) = (grid::count(jobs, "job"), grid::count(timers, "timer"));
+    err.line(err.paint.dim(format!("working on {data}: {jobs}, {timers}{end}")));
+}
+
+/// Lets the engine do its work until someone stops it, or nothing is left to do.
+fn drive(
+    engine: &Engine,
+    until_idle: bool,
+    stopped: &mpsc::Receiver<()>,
+    out: &Screen,
+) -> Result<(), travertine_runtime::Error> {
+    loop {
+        if until_idle && engine.settle(LOOK)? {
+            return Ok(());
+        }
+        let pause = if until_idle { Duration::ZERO } else { LOOK };
+        match stopped.recv_timeout(pause) {
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        if let Some(fault) = engine.fault() {
+            return Err(fault);
+        }
+        if out.is_closed() {
+            return Ok(());
+        }
+    }
+}
+
+/// A line for what has happened to an instance at once.
+fn show(seen: Seen<'_>, out: &Screen) {
+    let plan = &seen.live.definition.plan;
+    let mut way = Vec::new();
+    let mut rest = Vec::new();
+    for event in seen.events {
+        match event {
+            Event::TokenMoved { to, .. } => way.push(plan.node(*to).name.to_string()),
+            Event::WaitOpened { on, .. } => rest.push(format!("waits for {}", trace::of_wait(on))),
+            Event::IncidentRaised { incident, .. } => {
+                rest.push(out.paint.red(format!("incident: {}", incident.failure)));
+            }
+            Event::Finished { ending } => rest.push(match ending {
+                Ending::Completed => out.paint.green("completed"),
+                Ending::Failed(failure) => out.paint.red(format!("failed: {failure}")),
+                Ending::Cancelled => out.paint.red("cancelled"),
+            }),
+            _ => {}
+        }
+    }
+    let mut parts = Vec::new();
+    if !way.is_empty() {
+        parts.push(format!("to {}", way.join(", ")));
+    }
+    parts.append(&mut rest);
+    if parts.is_empty() {
+        parts.push(trace::of_command(plan, seen.command));
+    }
+    let title = out.paint.bold(format!("{} {}", seen.live.definition.id, seen.live.id));
+    out.line(format!("{}  {title}  {}", out.paint.dim(seen.now), parts.join("; ")));
+}

@@ -1,0 +1,85 @@
+//! `travertine run --data`: runs that survive being killed.
+
+use std::io::{BufRead as _, BufReader};
+
+use super::{Called, command, file, process, store::Store, travertine};
+
+/// Collects what each answer brings, so that an answer that is lost or comes twice shows.
+const COLLECTS: &str = r#"<userTask id="it">
+    <multiInstanceLoopCharacteristics isSequential="true" tv:outputCollection="seen" tv:outputElement="${n}">
+      <loopCardinality>40</loopCardinality>
+    </multiInstanceLoopCharacteristics>
+  </userTask>"#;
+
+fn variables(called: &Called) -> String {
+    called.json().field("variables").unwrap().to_json()
+}
+
+#[test]
+fn a_killed_run_goes_on_and_gives_each_answer_once() {
+    let store = Store::empty();
+    let model = file("kept-collects.bpmn", &process(COLLECTS));
+    let answers: Vec<String> =
+        (0..40).map(|n| format!(r#"{{"complete": "it", "vars": {{"n": {n}}}}}"#)).collect();
+    let answers = file("kept-collects.answers.json", &format!("[{}]", answers.join(",")));
+    let data = store.data();
+    let args = ["run", &model, "--data", &data, "--answers", &answers];
+    // The line after which it is killed, each time a few answers further.
+    for lines in [1, 3, 2, 5, 4] {
+        let mut child = command(&[&args[..], &["--tree"]].concat()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let seen = out.filter(|it| it.starts_with("> complete")).take(lines).count();
+        assert_eq!(seen, lines);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let ended = travertine(&[&args[..], &["--json"]].concat());
+    assert_eq!(ended.status, 0, "{}{}", ended.out, ended.err);
+    let expected: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+    let seen = ended.json().field("variables").unwrap().field("seen").unwrap().to_json();
+    assert_eq!(seen, format!("[{}]", expected.join(",")));
+    assert_eq!(ended.json().field("instance"), Some(&"1".into()));
+    let verified = travertine(&["verify", "--data", &data]);
+    assert_eq!(verified.status, 0, "{}{}", verified.out, verified.err);
+}
+
+#[test]
+fn a_run_on_a_store_gives_what_one_in_memory_does() {
+    for (name, var) in [
+        ("order", "x=1"),
+        ("batch", "numbers=[1,2,3,4,5]"),
+        ("reviews", r#"items=["a","b","c"]"#),
+        ("hello", "name=Ann"),
+    ] {
+        let (model, answers) =
+            (format!("examples/{name}.bpmn"), format!("examples/{name}.answers.json"));
+        let args = ["run", &model, "--answers", &answers, "--var", var, "--json"];
+        let store = Store::empty();
+        let kept = travertine(&[&args[..], &["--data", &store.data()]].concat());
+        assert_eq!(kept.status, 0, "{}{}", kept.out, kept.err);
+        assert_eq!(variables(&kept), variables(&travertine(&args)));
+    }
+}
+
+#[test]
+fn what_waits_stays_and_is_gone_on_with() {
+    let store = Store::empty();
+    let data = store.data();
+    let args = ["run", "examples/hello.bpmn", "--data", &data, "--var", "name=Ann"];
+    let first = travertine(&args);
+    assert_eq!(first.status, 3);
+    assert!(first.out.starts_with("waiting hello 1\n"), "{}", first.out);
+    assert!(first.err.contains("the same command goes on with it"), "{}", first.err);
+    let second = travertine(&args);
+    assert_eq!(second.status, 3);
+    assert!(second.err.contains("goes on with hello 1"), "{}", second.err);
+    let another = travertine(&[&args[..], &["--new"]].concat());
+    assert!(another.out.contains("waiting hello 2\n"), "{}", another.out);
+    let answers = ["--answers", "examples/hello.answers.json"];
+    let ended = travertine(&[&args[..], &answers].concat());
+    assert!(ended.out.contains("completed hello 2\n"), "{}", ended.out);
+    let last = travertine(&[&args[..], &answers].concat());
+    assert!(last.out.contains("completed hello 1\n"), "{}", last.out);
+    let fresh = travertine(&args);
+    assert!(fresh.out.contains("waiting hello 3\n"), "{}", fresh.out);
+}

@@ -1,0 +1,538 @@
+//! The commands on a store.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::Path,
+};
+
+use tempfile::TempDir;
+use travertine_expr::Value;
+
+use super::{Called, command, file, model, process, travertine_with};
+
+/// A directory with a store in it, and commands on that.
+pub(crate) struct Store {
+    dir: TempDir,
+}
+
+impl Store {
+    pub(crate) fn empty() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// With these models deployed.
+    pub(crate) fn with(models: &[&str]) -> Self {
+        let store = Self::empty();
+        store.deploy(models);
+        store
+    }
+
+    pub(crate) fn data(&self) -> String {
+        self.dir.path().join("data").display().to_string()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    fn deploy(&self, models: &[&str]) {
+        let called = self.call(&[&["deploy"][..], models].concat());
+        assert_eq!(called.status, 0, "{}{}", called.out, called.err);
+    }
+
+    fn call(&self, args: &[&str]) -> Called {
+        travertine_with(&[args, &["--data", &self.data()]].concat(), "")
+    }
+
+    /// The document that a command gives that goes well.
+    fn json(&self, args: &[&str]) -> Value {
+        let called = self.call(&[args, &["--json"]].concat());
+        assert_eq!(called.status, 0, "{args:?}: {}{}", called.out, called.err);
+        called.json()
+    }
+
+    /// What a command prints that goes well.
+    fn text(&self, args: &[&str]) -> String {
+        let called = self.call(args);
+        assert_eq!(called.status, 0, "{args:?}: {}{}", called.out, called.err);
+        called.out
+    }
+
+    /// What a command says that is refused.
+    fn refusal(&self, args: &[&str]) -> String {
+        let called = self.call(args);
+        assert_eq!((called.status, &*called.out), (2, ""), "{args:?}");
+        called.err
+    }
+
+    /// The wait of an instance at an element.
+    fn wait(&self, instance: &str, element: &str) -> String {
+        let shown = self.json(&["show", instance]);
+        let waits = shown.field("waits").unwrap().as_list().unwrap().to_vec();
+        let found = waits.iter().find(|it| it.field("element") == Some(&element.into()));
+        let found = found.unwrap_or_else(|| panic!("nothing waits at {element}: {waits:?}"));
+        found.field("wait").unwrap().as_str().unwrap().to_owned()
+    }
+
+    fn state(&self, instance: &str) -> String {
+        text(&self.json(&["show", instance]), "state")
+    }
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value.field(field).unwrap().as_str().unwrap_or_else(|| panic!("{field}: {value}")).to_owned()
+}
+
+fn list(value: &Value, field: &str) -> Vec<Value> {
+    value.field(field).unwrap().as_list().unwrap().to_vec()
+}
+
+fn fields(values: &[Value], field: &str) -> Vec<String> {
+    values.iter().map(|it| text(it, field)).collect()
+}
+
+#[test]
+fn an_order_goes_its_way_command_by_command() {
+    let store = Store::with(&["examples/order.bpmn"]);
+    let started = store.json(&["start", "order", "--id", "ORD-7", "--var", "amount=250"]);
+    let order = text(&started, "instance");
+    assert_eq!(text(&started, "state"), "running");
+    let again = store.json(&["start", "order", "--id", "ORD-7"]);
+    assert_eq!(
+        (text(&again, "instance"), again.field("known")),
+        (order.clone(), Some(&true.into()))
+    );
+
+    let jobs = list(&store.json(&["jobs"]), "jobs");
+    assert_eq!(fields(&jobs, "element"), ["reserve"]);
+    let job = text(&jobs[0], "job");
+    let done = store.text(&["complete", &job, "--var", "shelf=B7"]);
+    assert!(done.starts_with(&format!("order {order}, running\n")), "{done}");
+
+    let timers = list(&store.json(&["timers"]), "timers");
+    assert_eq!(fields(&timers, "element"), ["slow"]);
+    store.text(&["timers", "fire", &text(&timers[0], "timer")]);
+    let charge = store.wait(&order, "charge");
+    store.text(&["fail", &charge, "--error", "card-refused", "--message", "limit exceeded"]);
+    // Only the reservation is left to be undone.
+    store.text(&["complete", &order]);
+
+    let shown = store.json(&["show", "ORD-7"]);
+    assert_eq!(text(&shown, "state"), "completed");
+    assert_eq!(text(&shown, "instance"), order);
+    let variables = shown.field("variables").unwrap().to_json();
+    assert_eq!(variables, r#"{"amount":250,"reminded":true,"shelf":"B7"}"#);
+    assert_eq!(
+        store.text(&["verify"]).lines().next().unwrap().split(':').next(),
+        Some("everything agrees")
+    );
+}
+
+#[test]
+fn a_store_is_made_by_deploying_and_otherwise_must_be_there() {
+    let store = Store::empty();
+    let refusal = store.refusal(&["instances"]);
+    assert!(refusal.contains("there is no store in"), "{refusal}");
+    assert!(refusal.contains("travertine deploy FILE"), "{refusal}");
+    assert!(!Path::new(&store.data()).exists());
+
+    let called = store.call(&["deploy", "examples/hello.bpmn"]);
+    assert_eq!((called.status, &*called.out), (0, "deployed hello version 1\n"), "{}", called.err);
+    let again = store.call(&["deploy", "examples/hello.bpmn"]);
+    assert_eq!((again.status, &*again.out), (0, "unchanged hello version 1\n"));
+
+    let bad = process("<task id=\"it\"><multiInstanceLoopCharacteristics/></task>");
+    let bad = file("store-bad.bpmn", &bad);
+    let called = store.call(&["deploy", &bad]);
+    assert_eq!((called.status, &*called.out), (1, ""));
+    assert!(called.err.contains("error TV0601") && called.err.contains("help:"), "{}", called.err);
+    let listed = store.json(&["definitions"]);
+    assert_eq!(fields(&list(&listed, "definitions"), "definition"), ["hello"]);
+    assert_eq!(store.call(&["undeploy", "hello", "1"]).status, 0);
+    assert_eq!(store.text(&["definitions"]), "no definitions\n");
+}
+
+#[test]
+fn what_is_empty_says_so() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    for (command, expected) in [
+        (&["instances"][..], "no instances\n"),
+        (&["instances", "--state", "failed"], "no such instances\n"),
+        (&["jobs"], "no jobs\n"),
+        (&["tasks", "--unassigned"], "no such tasks\n"),
+        (&["timers"], "no timers\n"),
+        (&["incidents"], "no incidents\n"),
+        (&["messages"], "no messages\n"),
+    ] {
+        assert_eq!(store.text(command), expected);
+    }
+    let none = store.json(&["jobs"]);
+    assert_eq!(none.to_json(), r#"{"jobs":[],"next":null}"#);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_the_way_out() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let id = text(&store.json(&["start", "hello", "--var", "name=Ann"]), "instance");
+    for (command, expected) in [
+        (&["start", "bye"][..], "no such definition: bye; there is hello (version 1)"),
+        (&["start", "hello", "--at", "nowhere"], "no such element in hello: nowhere"),
+        (&["show", "77"], "no such instance: 77; `travertine instances` lists them"),
+        (&["show", "ORD-9"], "no instance has the number or the id ORD-9"),
+        (&["complete", "77"], "no such instance: 77"),
+        (&["complete", "1-99"], "`travertine show INSTANCE` lists what waits"),
+        (&["modify", "1"], "--move, --add and --withdraw say what"),
+        (&["modify", "1", "--move", "read:nowhere"], "no such element in hello: nowhere"),
+        (&["migrate", "1", "--to", "9"], "no such definition: hello version 9"),
+        (&["resolve", "1"], "instance 1 has no incident"),
+        (&["resume", "1"], "instance 1 is not suspended"),
+        (&["delete", "1"], "`travertine cancel 1` ends it"),
+        (&["undeploy", "hello", "1"], "version 1 of hello still has instances"),
+        (&["set", "1"], "write --var NAME=VALUE"),
+        (&["timers", "move", "1-3", "soon"], "write it like"),
+        (&["history", "1", "--at", "0"], "begins with entry"),
+        (&["instances", "--state", "asleep"], "no such state: asleep"),
+    ] {
+        assert_eq!(id, "1");
+        let refusal = store.refusal(command);
+        assert!(refusal.contains(expected), "{command:?}: {refusal}");
+    }
+}
+
+#[test]
+fn lists_come_in_pages() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    for name in ["Ann", "Bob", "Cid"] {
+        store.text(&["start", "hello", "--var", &format!("name={name}"), "--id", name]);
+    }
+    let first = store.json(&["instances", "--limit", "2"]);
+    assert_eq!(fields(&list(&first, "instances"), "business_id"), ["Cid", "Bob"]);
+    let next = text(&first, "next");
+    let second = store.json(&["instances", "--limit", "2", "--after", &next]);
+    assert_eq!(fields(&list(&second, "instances"), "business_id"), ["Ann"]);
+    assert_eq!(second.field("next"), Some(&Value::Null));
+    let shown = store.text(&["instances", "--limit", "2"]);
+    assert!(shown.contains(&format!("there are more: --after {next}")), "{shown}");
+    let bob = store.json(&["instances", "--var", "name=Bob"]);
+    assert_eq!(fields(&list(&bob, "instances"), "business_id"), ["Bob"]);
+    let oldest = store.json(&["instances", "--oldest", "--limit", "1"]);
+    assert_eq!(fields(&list(&oldest, "instances"), "business_id"), ["Ann"]);
+}
+
+#[test]
+fn calls_between_shards_are_over_before_a_command_is() {
+    let calls = model(
+        r#"<process id="outer" isExecutable="true">
+             <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="c"/>
+             <callActivity id="c" calledElement="inner"/><sequenceFlow id="f2" sourceRef="c" targetRef="e"/>
+             <endEvent id="e"/>
+           </process>
+           <process id="inner" isExecutable="true">
+             <startEvent id="is"/><sequenceFlow id="g1" sourceRef="is" targetRef="t"/>
+             <userTask id="t"/><sequenceFlow id="g2" sourceRef="t" targetRef="ie"/>
+             <endEvent id="ie"/>
+           </process>"#,
+    );
+    let store = Store::empty();
+    store.text(&["deploy", &file("store-calls.bpmn", &calls), "--shards", "3"]);
+    for id in ["a", "b", "c", "d"] {
+        store.text(&["start", "outer", "--id", id]);
+    }
+    let stats = store.json(&["stats"]);
+    assert_eq!(stats.field("store").unwrap().field("shards"), Some(&3.into()));
+    let tasks = list(&store.json(&["tasks"]), "tasks");
+    assert_eq!(tasks.len(), 4);
+    for task in fields(&tasks, "task") {
+        store.text(&["complete", &task]);
+    }
+    for id in ["a", "b", "c", "d"] {
+        let shown = store.json(&["show", id]);
+        assert_eq!(text(&shown, "state"), "completed");
+        assert_eq!(fields(&list(&shown, "called"), "state"), ["completed"]);
+    }
+    assert_eq!(store.call(&["verify"]).status, 0);
+}
+
+#[test]
+fn tables_are_aligned() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann", "--id", "a"]);
+    store.text(&["start", "hello", "--var", "name=Bob", "--id", "another one"]);
+    let table = store.text(&["instances"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 3, "{table}");
+    let column = lines[0].find("STATE").unwrap();
+    assert!(lines[1..].iter().all(|it| it[column..].starts_with("running")), "{table}");
+    assert!(!table.contains('\u{1b}'), "{table}");
+    // Nobody has called them, and nothing is wrong with them.
+    assert!(!lines[0].contains("CALLER") && !lines[0].contains("INCIDENTS"), "{table}");
+}
+
+#[test]
+fn a_task_is_claimed_by_one() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    let tasks = list(&store.json(&["tasks", "--unassigned"]), "tasks");
+    let task = text(&tasks[0], "task");
+    assert_eq!(store.text(&["claim", &task, "ann"]), format!("{task} read: ann does it\n"));
+    let refusal = store.refusal(&["claim", &task, "bob"]);
+    assert!(refusal.contains(&format!("`travertine unclaim {task}`")), "{refusal}");
+    assert_eq!(list(&store.json(&["tasks", "--assignee", "ann"]), "tasks").len(), 1);
+    store.text(&["unclaim", &task]);
+    store.text(&["claim", &task, "bob"]);
+    store.text(&["complete", &task, "--vars", r#"{"liked": true}"#]);
+    assert_eq!(store.state("1"), "completed");
+}
+
+#[test]
+fn history_tells_what_happened_and_how_it_was() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    store.text(&["complete", "1", "--var", "liked=false"]);
+    let told = store.json(&["history", "1"]);
+    let steps = list(&told, "steps");
+    let events: Vec<String> =
+        steps.iter().flat_map(|it| fields(&list(it, "events"), "event")).collect();
+    assert_eq!(events.first().unwrap(), "made: hello version 1");
+    assert_eq!(events.last().unwrap(), "finished");
+    let first = text(&steps[0], "entry");
+    let then = store.json(&["history", "1", "--at", &first]);
+    assert_eq!(
+        then.field("variables").unwrap().to_json(),
+        r#"{"greeting":"Hello, Ann!","name":"Ann"}"#
+    );
+    assert_eq!(fields(&list(&then, "waits"), "kind"), ["scope", "user_task"]);
+    let printed = store.text(&["history", "1"]);
+    assert!(printed.lines().any(|it| it.contains("read \"Read the greeting\"")), "{printed}");
+}
+
+#[test]
+fn messages_and_signals_find_who_waits() {
+    let waits = model(
+        r#"<message id="m" name="paid"/><signal id="s" name="open"/>
+           <process id="p" isExecutable="true">
+             <startEvent id="start"/><sequenceFlow id="f1" sourceRef="start" targetRef="first"/>
+             <intermediateCatchEvent id="first"><messageEventDefinition messageRef="m"/></intermediateCatchEvent>
+             <sequenceFlow id="f2" sourceRef="first" targetRef="second"/>
+             <intermediateCatchEvent id="second"><signalEventDefinition signalRef="s"/></intermediateCatchEvent>
+             <sequenceFlow id="f3" sourceRef="second" targetRef="end"/><endEvent id="end"/>
+           </process>"#,
+    );
+    let store = Store::with(&[&file("store-messages.bpmn", &waits)]);
+    let held = store.json(&["message", "paid", "--id", "m-1", "--var", "a=1"]);
+    assert_eq!(text(&held, "outcome"), "held");
+    assert_eq!(text(&store.json(&["message", "paid", "--id", "m-1"]), "outcome"), "known");
+    assert_eq!(list(&store.json(&["messages"]), "messages").len(), 1);
+    let dropped = store.json(&["message", "paid", "--ttl", "0s"]);
+    assert_eq!(text(&dropped, "outcome"), "dropped");
+    store.text(&["start", "p"]);
+    assert_eq!(list(&store.json(&["messages"]), "messages").len(), 0);
+    let shown = store.text(&["show", "1"]);
+    assert!(shown.contains("waits for signal open\n    travertine signal open"), "{shown}");
+    store.text(&["signal", "open", "--var", "b=2"]);
+    let shown = store.json(&["show", "1"]);
+    assert_eq!(text(&shown, "state"), "completed");
+    assert_eq!(shown.field("variables").unwrap().to_json(), r#"{"a":1,"b":2}"#);
+}
+
+#[test]
+fn incidents_are_resolved_alone_and_together() {
+    let divides = process(
+        r#"<scriptTask id="it" scriptFormat="javascript"><script>_context.y = x.length</script></scriptTask>"#,
+    );
+    let store = Store::with(&[&file("store-incident.bpmn", &divides)]);
+    for _ in 0..3 {
+        store.text(&["start", "p"]);
+    }
+    let waited = store.call(&["start", "p", "--wait"]);
+    assert_eq!(waited.status, 4, "{}{}", waited.out, waited.err);
+    assert_eq!(list(&store.json(&["incidents"]), "incidents").len(), 4);
+    let again = store.call(&["resolve", "1"]);
+    assert_eq!(again.status, 4, "{}{}", again.out, again.err);
+    store.text(&["resolve", "1", "--var", "x=abc"]);
+    assert_eq!(store.state("1"), "completed");
+    for id in ["2", "3", "4"] {
+        store.text(&["set", id, "--var", "x=ab"]);
+    }
+    let resolved = store.json(&["resolve", "--all"]);
+    assert_eq!(resolved.to_json(), r#"{"retried":3,"still":[]}"#);
+    assert_eq!(store.text(&["incidents"]), "no incidents\n");
+}
+
+#[test]
+fn an_instance_stands_still_ends_and_is_forgotten() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    assert_eq!(store.text(&["suspend", "1"]), "hello 1, suspended\n");
+    let refusal = store.refusal(&["complete", "1"]);
+    assert!(refusal.contains("`travertine resume 1`"), "{refusal}");
+    assert_eq!(store.text(&["resume", "1"]), "hello 1, running\n");
+    assert_eq!(store.text(&["cancel", "1"]), "hello 1, cancelled\n");
+    assert_eq!(store.text(&["delete", "1"]), "deleted 1\n");
+    assert_eq!(store.text(&["instances"]), "no instances\n");
+}
+
+#[test]
+fn tokens_are_moved_added_and_withdrawn() {
+    let store = Store::with(&["examples/order.bpmn"]);
+    store.text(&["start", "order"]);
+    store.text(&["modify", "1", "--move", "reserve:pack"]);
+    let pack = store.wait("1", "pack");
+    store.text(&["modify", "1", "--add", "reserve"]);
+    let token = text(&list(&store.json(&["jobs"]), "jobs")[0], "token");
+    store.text(&["modify", "1", "--withdraw", &token]);
+    assert_eq!(store.text(&["jobs"]), "no jobs\n");
+    store.text(&["complete", &pack]);
+    assert_eq!(store.state("1"), "completed");
+    store.text(&["start", "order", "--at", "pack"]);
+    store.wait("2", "pack");
+}
+
+#[test]
+fn an_instance_goes_on_by_another_version() {
+    let of = |name: &str| process(&format!(r#"<userTask id="it" name="{name}"/>"#));
+    let store = Store::empty();
+    let path = file("store-migrate.bpmn", &of("old"));
+    store.deploy(&[&path]);
+    store.text(&["start", "p"]);
+    fs::write(&path, of("new")).unwrap();
+    store.deploy(&[&path]);
+    fs::write(&path, of("newest").replace("\"it\"", "\"other\"")).unwrap();
+    store.deploy(&[&path]);
+    let tried = store.json(&["migrate", "1", "--to", "2", "--dry-run"]);
+    assert_eq!(tried.field("possible"), Some(&true.into()));
+    let refused = store.call(&["migrate", "1", "--to", "3"]);
+    assert_eq!(refused.status, 1, "{}{}", refused.out, refused.err);
+    assert!(refused.out.contains("it, which the new process has not: map it"), "{}", refused.out);
+    store.text(&["migrate", "1", "--to", "3", "--map", "it=other"]);
+    let shown = store.json(&["show", "1"]);
+    assert_eq!(shown.field("version"), Some(&3.into()));
+    assert_eq!(store.text(&["history", "1"]).matches("migrated to p version 3").count(), 1);
+    store.text(&["complete", "1"]);
+    assert_eq!(store.state("1"), "completed");
+}
+
+const SLEEPS: &str = r#"<intermediateCatchEvent id="it">
+    <timerEventDefinition><timeDuration>${span}</timeDuration></timerEventDefinition>
+  </intermediateCatchEvent>"#;
+
+#[test]
+fn timers_ring_when_a_command_runs_or_someone_works() {
+    let store = Store::with(&[&file("store-timer.bpmn", &process(SLEEPS))]);
+    store.text(&["start", "p", "--var", "span=P1D"]);
+    let timer = store.wait("1", "it");
+    let moved = store.json(&["timers", "move", &timer, "2030-01-01T00:00:00Z"]);
+    assert_eq!(text(&moved, "due"), "2030-01-01T00:00:00Z");
+    let shown = store.text(&["show", "1"]);
+    assert!(shown.contains("waits until 2030-01-01T00:00:00Z"), "{shown}");
+    let timers =
+        list(&store.json(&["timers", "list", "--before", "2031-01-01T00:00:00Z"]), "timers");
+    assert_eq!(fields(&timers, "due"), ["2030-01-01T00:00:00Z"]);
+    store.text(&["timers", "move", &timer, "2020-01-01T00:00:00Z"]);
+    assert_eq!(store.state("1"), "completed");
+
+    let waited = store.json(&["start", "p", "--var", "span=PT0.05S", "--wait"]);
+    assert_eq!(text(&waited, "state"), "completed");
+    let gave_up = store.call(&["start", "p", "--var", "span=P1D", "--wait", "--timeout", "10ms"]);
+    assert_eq!(gave_up.status, 3, "{}{}", gave_up.out, gave_up.err);
+    let worked = store.call(&["work", "--until-idle"]);
+    assert_eq!((worked.status, &*worked.out), (0, ""), "{}", worked.err);
+    assert!(worked.err.contains("0 jobs, 1 timer"), "{}", worked.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn whoever_has_the_store_is_named_and_a_copy_is_made_meanwhile() {
+    let store = Store::with(&[&file("store-work.bpmn", &process(SLEEPS))]);
+    store.text(&["start", "p", "--var", "span=PT0.01S", "--id", "soon"]);
+    store.text(&["start", "p", "--var", "span=P1D", "--id", "late"]);
+    let mut works = command(&["work", "--data", &store.data()]).spawn().unwrap();
+    let mut lines = BufReader::new(works.stderr.take().unwrap()).lines();
+    let greeting = lines.next().unwrap().unwrap();
+    assert!(greeting.contains("Ctrl-C ends it"), "{greeting}");
+
+    let refusal = store.refusal(&["instances"]);
+    assert!(refusal.contains(&format!("in use by process {}", works.id())), "{refusal}");
+    assert!(refusal.contains("travertine backup"), "{refusal}");
+    let copy = store.path("copy");
+    assert!(store.text(&["backup", &copy]).starts_with("copied "));
+    let refusal = store.refusal(&["backup", &copy]);
+    assert!(refusal.contains("not empty"), "{refusal}");
+    let copied = travertine_with(&["instances", "--data", &copy, "--json"], "").json();
+    assert_eq!(fields(&list(&copied, "instances"), "business_id"), ["late", "soon"]);
+    let verified = travertine_with(&["verify", "--data", &copy], "");
+    assert_eq!(verified.status, 0, "{}", verified.out);
+
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&works),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    assert_eq!(works.wait().unwrap().code(), Some(0));
+    assert_eq!(store.state("1"), "completed");
+}
+
+#[test]
+fn ended_instances_are_shortened_and_forgotten() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    for _ in 0..4 {
+        store.text(&["start", "hello", "--var", "name=Ann"]);
+    }
+    for id in ["1", "2", "3"] {
+        store.text(&["complete", id, "--var", "liked=true"]);
+    }
+    let kept = store.json(&["compact", "--keep", "2"]);
+    assert_eq!(kept.field("forgotten"), Some(&1.into()));
+    let folded = store.json(&["compact", "--history", "0s"]);
+    assert_eq!(folded.field("shortened"), Some(&2.into()));
+    let told = store.text(&["history", "3"]);
+    assert!(told.contains("what happened between is not kept"), "{told}");
+    let refusal = store.refusal(&["history", "3", "--at", "9999"]);
+    assert!(refusal.contains("is not kept any more"), "{refusal}");
+    let gone = store.json(&["compact", "--ended", "0s"]);
+    assert_eq!(gone.field("forgotten"), Some(&2.into()));
+    assert_eq!(list(&store.json(&["instances"]), "instances").len(), 1);
+    assert_eq!(store.call(&["verify"]).status, 0);
+}
+
+#[test]
+fn a_store_is_counted() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    store.text(&["start", "hello", "--var", "name=Bob"]);
+    store.text(&["cancel", "2"]);
+    let stats = store.json(&["stats"]);
+    let instances = stats.field("instances").unwrap();
+    assert_eq!(instances.field("running"), Some(&1.into()));
+    assert_eq!(instances.field("cancelled"), Some(&1.into()));
+    assert_eq!(stats.field("waiting").unwrap().field("tasks"), Some(&1.into()));
+    assert!(stats.field("store").unwrap().field("bytes").unwrap().as_i64().unwrap() > 0);
+    let shown = store.text(&["stats"]);
+    assert!(shown.contains("1 task,") && shown.contains("hello"), "{shown}");
+}
+
+#[test]
+fn an_instance_in_a_store_is_drawn() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    let waiting = store.text(&["draw", "--instance", "1"]);
+    assert!(waiting.starts_with("<svg ") && waiting.contains("tokens here now"), "{waiting}");
+    store.text(&["complete", "1", "--var", "liked=true"]);
+    let ended = store.text(&["draw", "--instance", "1"]);
+    assert!(ended.contains("flow taken") && !ended.contains("tokens here now"), "{ended}");
+    let both = store.refusal(&["draw", "examples/hello.bpmn", "--instance", "1"]);
+    assert!(both.contains("cannot be used with"), "{both}");
+}
+
+#[test]
+fn what_differs_is_found() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    let views = rusqlite::Connection::open(Path::new(&store.data()).join("views.db")).unwrap();
+    views.execute("UPDATE instances SET definition = 'bye'", []).unwrap();
+    drop(views);
+    let verified = store.call(&["verify", "--json"]);
+    assert_eq!(verified.status, 1, "{}{}", verified.out, verified.err);
+    assert_eq!(verified.json().field("agrees"), Some(&false.into()));
+}
