@@ -252,18 +252,14 @@ fn parked(dir: &Path) -> Outcome {
     start(&small, few)?;
     let before = resident();
     start(&large, many)?;
-    large.query_now(&travertine_store::view::Query {
-        table: travertine_store::view::Table::Messages,
-        filters: Vec::new(),
-        descending: false,
-        after: None,
-        limit: 1,
-    })?;
+    settle(&large)?;
     let each = resident().saturating_sub(before) / u64::try_from(many)?;
     let mut ratios = Vec::new();
     for _ in 0..5 {
         let a = load(&small, wait, count, FLIGHT)?;
+        settle(&small)?;
         let b = load(&large, wait, count, FLIGHT)?;
+        settle(&large)?;
         say(&format!("  {few}: {a:>9.0}/s   {many}: {b:>9.0}/s   ratio {:.2}", b / a));
         ratios.push(b / a);
     }
@@ -271,6 +267,18 @@ fn parked(dir: &Path) -> Outcome {
     say(&format!("  memory: {each} bytes for each parked instance (under 1024 is wanted)"));
     small.shutdown()?;
     large.shutdown()?;
+    Ok(())
+}
+
+/// Waits until the views are up to date, so that their work is not in the way of what comes next.
+fn settle(engine: &Engine) -> Outcome {
+    engine.query_now(&travertine_store::view::Query {
+        table: travertine_store::view::Table::Messages,
+        filters: Vec::new(),
+        descending: false,
+        after: None,
+        limit: 1,
+    })?;
     Ok(())
 }
 

@@ -74,7 +74,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            instances_max: 100_000,
+            instances_max: 50_000,
             batch_entries: 4_096,
             batch_bytes: 4 << 20,
             call_depth_max: 256,
