@@ -1,0 +1,62 @@
+//! A durable workflow engine, embedded in your program.
+//!
+//! ```
+//! use travertine::{Engine, File, vars};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let engine = Engine::open(dir.path())?;
+//! engine.deploy(&[File {
+//!     name: "greet.bpmn".into(),
+//!     body: br#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+//!           xmlns:tv="urn:travertine:bpmn:1" targetNamespace="urn:example">
+//!         <process id="greet" isExecutable="true">
+//!           <startEvent id="start"/>
+//!           <sequenceFlow id="a" sourceRef="start" targetRef="say"/>
+//!           <serviceTask id="say" tv:jobType="say"/>
+//!           <sequenceFlow id="b" sourceRef="say" targetRef="end"/>
+//!           <endEvent id="end"/>
+//!         </process></definitions>"#.to_vec(),
+//! }])?;
+//!
+//! // Work is done by async functions of this process …
+//! let worker = engine.worker("say", |job| async move {
+//!     let name = job.variables.iter().find(|(name, _)| &**name == "name");
+//!     let name = name.and_then(|(_, value)| value.as_str().map(str::to_owned)).unwrap_or_default();
+//!     vars([("greeting", format!("Hello {name}").into())])
+//! });
+//! let worker = worker.start();
+//!
+//! // … and an instance that was started is there, whatever happens to the process.
+//! let id = engine.start("greet").id("greeting-1").variable("name", "Ann").await?;
+//! let ended = engine.result(id).await?;
+//! assert_eq!(ended.variables.last().map(|(_, it)| it.to_json()), Some("\"Ann\"".into()));
+//! assert_eq!(ended.variables[0].1.to_json(), "\"Hello Ann\"");
+//! worker.stop().await;
+//! engine.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub use travertine_expr::{Map, Name, Value};
+pub use travertine_kernel::{
+    Assignments, Destination, Ending, Mapping, Migration, Modification, Reason, TokenId, WaitId,
+    Which,
+};
+pub use travertine_runtime::{
+    Activated, Address, Definition, Edit, Ended, Engine, Error, InstanceId, Message, Receipt,
+    TaskChange, Timestamp,
+    engine::{
+        Clock, Deployment, File, History, Job, Look, ManualClock, Metrics, Options, Outcome, Pace,
+        Pending, Progress, Retention, Starting, Swept, SystemClock, Target, Worker, Workers,
+    },
+};
+pub use travertine_store::view;
+
+/// Names and values.
+pub fn vars<const N: usize>(all: [(&str, Value); N]) -> Assignments {
+    all.into_iter().map(|(name, value)| (Name::from(name), value)).collect()
+}
