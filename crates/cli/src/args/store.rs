@@ -25,9 +25,12 @@ pub(crate) enum Command {
     Fail(Fail),
     Claim(Claim),
     Unclaim(Unclaim),
+    Retries(Retries),
     Message(Message),
     Messages(Messages),
     Signal(Signal),
+    Conditions(Conditions),
+    Subscriptions(Subscriptions),
     Set(Set),
     Timers(Timers),
     Incidents(Incidents),
@@ -293,8 +296,16 @@ pub(crate) struct History {
     pub(crate) instance: Whose,
 
     /// Show how it was after this entry
-    #[arg(long, value_name = "ENTRY")]
+    #[arg(long, value_name = "ENTRY", conflicts_with_all = ["limit", "after"])]
     pub(crate) at: Option<u64>,
+
+    /// How many entries at most
+    #[arg(long, value_name = "COUNT", display_order = 80)]
+    pub(crate) limit: Option<usize>,
+
+    /// Only what came after this entry
+    #[arg(long, value_name = "ENTRY", display_order = 81)]
+    pub(crate) after: Option<u64>,
 
     #[command(flatten)]
     pub(crate) shared: Shared,
@@ -445,6 +456,21 @@ pub(crate) struct Unclaim {
     pub(crate) shared: Shared,
 }
 
+/// Set how often a job may still fail
+#[derive(Debug, clap::Args)]
+pub(crate) struct Retries {
+    /// The job, such as 12-7
+    #[arg(value_name = "JOB")]
+    pub(crate) job: Address,
+
+    /// How often
+    #[arg(value_name = "COUNT")]
+    pub(crate) count: u32,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
 /// Send a message to one receiver
 ///
 /// To whoever has waited longest, else to a start event, else it is held for whoever comes to wait for
@@ -505,6 +531,34 @@ pub(crate) struct Signal {
 
     #[command(flatten)]
     pub(crate) variables: Variables,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Offer variables to the conditional start events
+#[derive(Debug, clap::Args)]
+pub(crate) struct Conditions {
+    #[command(flatten)]
+    pub(crate) variables: Variables,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List who waits for which messages and signals
+#[derive(Debug, clap::Args)]
+pub(crate) struct Subscriptions {
+    /// For messages or signals of this name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Of this instance
+    #[arg(long, value_name = "INSTANCE")]
+    pub(crate) instance: Option<Whose>,
+
+    #[command(flatten)]
+    pub(crate) paging: Paging,
 
     #[command(flatten)]
     pub(crate) shared: Shared,

@@ -125,7 +125,10 @@ impl Kept {
         let held = self.query(Table::Messages, Vec::new())?;
         self.held = held
             .into_iter()
-            .filter_map(|it| if let Row::Message(it) = it { Some(it.name) } else { None })
+            .filter_map(|it| if let Row::Message(it) = it { Some(it) } else { None })
+            // Those before it were sent by others.
+            .filter(|it| it.published >= since)
+            .map(|it| it.name)
             .collect();
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! Commands that ask something of instances, jobs, tasks, timers and messages.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Name, Value};
 use travertine_kernel::TokenId;
-use travertine_runtime::{Address, Error, InstanceId, Message, Receipt};
+use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, engine::Pending};
 use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
 
 use super::{Desk, grid, rows, show, start};
@@ -16,6 +18,9 @@ use crate::{
     clock, json,
     status::Status,
 };
+
+/// How many instances are asked something at once.
+const TOGETHER: usize = 1_000;
 
 /// Says how it stands with an instance after something was done.
 pub(crate) fn tell(instance: InstanceId, desk: &Desk<'_>) -> Result<()> {
@@ -127,6 +132,30 @@ fn task(task: Address, desk: &Desk<'_>) -> Result<Status> {
     Ok(Status::Done)
 }
 
+pub(crate) fn retries(args: &args::Retries, desk: &Desk<'_>) -> Result<Status> {
+    desk.ok(desk.engine.set_retries(args.job, args.count).wait())?;
+    tell(args.job.instance, desk)?;
+    Ok(Status::Done)
+}
+
+pub(crate) fn conditions(args: &args::Conditions, desk: &Desk<'_>) -> Result<Status> {
+    let variables = start::variables(&args.variables)?;
+    let started = desk.ok(desk.engine.evaluate_conditions(variables).wait())?;
+    desk.settle()?;
+    desk.tell(
+        || json::object([("started", started.iter().map(|it| json::key(it.0)).collect())]),
+        |out| {
+            if started.is_empty() {
+                out.line("no condition holds");
+            }
+            for instance in &started {
+                out.line(format!("started instance {}", out.paint.bold(instance)));
+            }
+        },
+    );
+    Ok(Status::Done)
+}
+
 pub(crate) fn message(args: &args::Message, desk: &Desk<'_>) -> Result<Status> {
     let mut message = Message::new(&args.name);
     message.correlation.clone_from(&args.correlate);
@@ -227,31 +256,29 @@ pub(crate) fn resolve(args: &args::Resolve, desk: &Desk<'_>) -> Result<Status> {
     desk.settle()?;
     let only = desk.instance_of(args.instance.as_ref())?;
     let instances = match only {
-        Some(instance) => vec![instance],
+        Some(instance) => vec![(instance, desk.look(instance)?.row.state)],
         None => troubled(args.definition.as_deref(), desk)?,
     };
+    if let (Some(instance), false) = (only, args.vars.is_empty()) {
+        desk.ok(desk.engine.set_variables(instance, None, args.vars.clone()).wait())?;
+    }
+    // What is tried again must be written before.
+    desk.ok(desk.engine.flush_now())?;
     let mut retried = 0;
-    let mut left = Vec::new();
-    for instance in &instances {
-        if !args.vars.is_empty() {
-            desk.ok(desk.engine.set_variables(*instance, None, args.vars.clone()).wait())?;
-        }
-        if desk.look(*instance)?.row.state == InstanceState::Halted {
-            desk.ok(desk.engine.flush_now())?;
-            desk.ok(desk.engine.release(*instance).wait())?;
-            retried += 1;
-            continue;
-        }
-        let done = desk.engine.retry(*instance, args.token.map(TokenId)).wait();
-        match done {
-            Ok(count) => retried += count,
-            // Those that stand still for another reason do not keep the others.
-            Err(Error::Suspended(_)) if args.all => {}
-            other => retried += desk.ok(other)?,
+    for some in instances.chunks(TOGETHER) {
+        let asked: Vec<_> = some.iter().map(|(id, state)| retry(*id, *state, args, desk)).collect();
+        for asked in asked {
+            match asked.wait() {
+                Ok(count) => retried += count,
+                // Those that stand still for another reason do not keep the others.
+                Err(Error::Suspended(_)) if args.all => {}
+                Err(error) => return desk.ok(Err(error)),
+            }
         }
     }
     desk.settle()?;
-    for instance in instances {
+    let mut left = Vec::new();
+    for (instance, _) in instances {
         let look = desk.look(instance)?;
         if look.row.incidents > 0 || look.row.state == InstanceState::Halted {
             left.push(look);
@@ -276,9 +303,39 @@ pub(crate) fn resolve(args: &args::Resolve, desk: &Desk<'_>) -> Result<Status> {
     Ok(if left.is_empty() { Status::Done } else { Status::Incident })
 }
 
+/// Has an instance try again what went wrong. One that the engine has given up is let go on.
+fn retry(
+    instance: InstanceId,
+    state: InstanceState,
+    args: &args::Resolve,
+    desk: &Desk<'_>,
+) -> Retry {
+    if state == InstanceState::Halted {
+        Retry::Release(desk.engine.release(instance))
+    } else {
+        Retry::Incidents(desk.engine.retry(instance, args.token.map(TokenId)))
+    }
+}
+
+/// Something that is being tried again.
+enum Retry {
+    Release(Pending<()>),
+    Incidents(Pending<usize>),
+}
+
+impl Retry {
+    /// How much it was.
+    fn wait(self) -> Result<usize, Error> {
+        match self {
+            Self::Release(asked) => asked.wait().map(|()| 1),
+            Self::Incidents(asked) => asked.wait(),
+        }
+    }
+}
+
 /// The instances that have incidents, or are halted.
-fn troubled(definition: Option<&str>, desk: &Desk<'_>) -> Result<Vec<InstanceId>> {
-    let mut found = Vec::new();
+fn troubled(definition: Option<&str>, desk: &Desk<'_>) -> Result<Vec<(InstanceId, InstanceState)>> {
+    let mut found = BTreeMap::new();
     let kinds = [Filter::HasIncidents(true), Filter::State(vec![InstanceState::Halted])];
     for kind in kinds {
         let mut filters = vec![kind];
@@ -295,8 +352,8 @@ fn troubled(definition: Option<&str>, desk: &Desk<'_>) -> Result<Vec<InstanceId>
             let page = desk.query(&query)?;
             for row in page.rows {
                 let Row::Instance(it) = row else { continue };
-                if it.ended.is_none() && !found.contains(&InstanceId(it.id)) {
-                    found.push(InstanceId(it.id));
+                if it.ended.is_none() {
+                    found.insert(InstanceId(it.id), it.state);
                 }
             }
             match page.next {
@@ -305,7 +362,7 @@ fn troubled(definition: Option<&str>, desk: &Desk<'_>) -> Result<Vec<InstanceId>
             }
         }
     }
-    Ok(found)
+    Ok(found.into_iter().collect())
 }
 
 /// Does the same with each of several instances, and tells how it stands with each.

@@ -19,7 +19,7 @@ pub(crate) fn history(args: &args::History, desk: &Desk<'_>) -> Result<Status> {
     if let Some(seq) = args.at {
         return state_at(&history, seq, desk);
     }
-    events(&history, desk);
+    events(&history, args, desk);
     Ok(Status::Done)
 }
 
@@ -148,9 +148,13 @@ fn edited<T>(edit: &Edit<T>, show: impl Fn(&T) -> String) -> Option<String> {
     }
 }
 
-fn events(history: &engine::History, desk: &Desk<'_>) {
+fn events(history: &engine::History, args: &args::History, desk: &Desk<'_>) {
     let definitions = desk.engine.definitions();
-    let story = story(history, &definitions);
+    let mut story = story(history, &definitions);
+    story.retain(|(step, ..)| args.after.is_none_or(|after| step.seq > after));
+    let more = args.limit.is_some_and(|limit| story.len() > limit);
+    story.truncate(args.limit.unwrap_or(usize::MAX));
+    let next = if more { story.last().map(|(step, ..)| step.seq) } else { None };
     desk.tell(
         || {
             let steps = story.iter().map(|(step, definition, told)| {
@@ -178,6 +182,7 @@ fn events(history: &engine::History, desk: &Desk<'_>) {
                 ("definition", Name::clone(&history.definition.id).into()),
                 ("version", history.definition.version.into()),
                 ("steps", steps.collect()),
+                ("next", next.map(json::key).into()),
             ])
         },
         |out| {
@@ -187,6 +192,9 @@ fn events(history: &engine::History, desk: &Desk<'_>) {
                 for it in told {
                     out.line(line(&definition.plan, &it.text, it.element, out));
                 }
+            }
+            if let Some(next) = next {
+                out.line(out.paint.dim(format!("there are more: --after {next}")));
             }
         },
     );

@@ -84,6 +84,15 @@ pub(crate) fn messages(args: &args::Messages, desk: &Desk<'_>) -> Result<Status>
     page(&kind, filters, false, &args.paging, desk)
 }
 
+pub(crate) fn subscriptions(args: &args::Subscriptions, desk: &Desk<'_>) -> Result<Status> {
+    let mut filters: Vec<Filter> = Vec::new();
+    filters.extend(named(args.name.as_ref(), Filter::Named));
+    filters.extend(desk.instance_of(args.instance.as_ref())?.map(|it| Filter::Instance(it.0)));
+    let heads = rows::SUBSCRIPTIONS;
+    let kind = Kind { table: Table::Subscriptions, field: "subscriptions", heads };
+    page(&kind, filters, false, &args.paging, desk)
+}
+
 fn page(
     kind: &Kind,
     filters: Vec<Filter>,

@@ -45,9 +45,12 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Command::Fail(it) => at(&it.shared, &|desk| act::fail(it, desk)),
         Command::Claim(it) => at(&it.shared, &|desk| act::claim(it, desk)),
         Command::Unclaim(it) => at(&it.shared, &|desk| act::unclaim(it, desk)),
+        Command::Retries(it) => at(&it.shared, &|desk| act::retries(it, desk)),
         Command::Message(it) => at(&it.shared, &|desk| act::message(it, desk)),
         Command::Messages(it) => at(&it.shared, &|desk| list::messages(it, desk)),
         Command::Signal(it) => at(&it.shared, &|desk| act::signal(it, desk)),
+        Command::Conditions(it) => at(&it.shared, &|desk| act::conditions(it, desk)),
+        Command::Subscriptions(it) => at(&it.shared, &|desk| list::subscriptions(it, desk)),
         Command::Set(it) => at(&it.shared, &|desk| act::set(it, desk)),
         Command::Timers(it) => match &it.act {
             None => at(&it.list.shared, &|desk| list::timers(&it.list, desk)),

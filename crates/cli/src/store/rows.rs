@@ -4,7 +4,8 @@
 use travertine_expr::{Name, Value};
 use travertine_runtime::{Address, InstanceId, Timestamp};
 use travertine_store::view::{
-    IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow, Row, TaskRow, TimerRow,
+    IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow, Row, SubscriptionKind,
+    SubscriptionRow, TaskRow, TimerRow,
 };
 
 use super::grid::{Cell, Tone};
@@ -30,6 +31,9 @@ pub(crate) const TIMERS: &[&str] = &["timer", "definition", "element", "due", "i
 pub(crate) const INCIDENTS: &[&str] = &["instance", "token", "element", "kind", "since", "message"];
 pub(crate) const MESSAGES: &[&str] =
     &["message", "name", "id", "correlation", "published", "expires"];
+
+pub(crate) const SUBSCRIPTIONS: &[&str] =
+    &["wait", "element", "kind", "name", "correlation", "since"];
 
 /// A point in time, for people: in whole seconds.
 pub(crate) fn at(millis: i64) -> String {
@@ -92,7 +96,8 @@ pub(crate) fn cells(row: &Row, now: Timestamp) -> Vec<Cell> {
         Row::Timer(it) => timer_cells(it, now),
         Row::Incident(it) => incident_cells(it),
         Row::Message(it) => message_cells(it),
-        Row::Element(_) | Row::Variable(_) | Row::Subscription(_) => Vec::new(),
+        Row::Subscription(it) => subscription_cells(it),
+        Row::Element(_) | Row::Variable(_) => Vec::new(),
     }
 }
 
@@ -105,7 +110,8 @@ pub(crate) fn data(row: &Row) -> Value {
         Row::Timer(it) => timer(it),
         Row::Incident(it) => incident(it),
         Row::Message(it) => message(it),
-        Row::Element(_) | Row::Variable(_) | Row::Subscription(_) => Value::Null,
+        Row::Subscription(it) => subscription(it),
+        Row::Element(_) | Row::Variable(_) => Value::Null,
     }
 }
 
@@ -264,13 +270,47 @@ pub(crate) fn incident(it: &IncidentRow) -> Value {
     ])
 }
 
+/// What must match, where anything must.
+fn agreed(correlation: &Name) -> &str {
+    if &**correlation == "{}" { "" } else { correlation }
+}
+
+fn of_kind(kind: SubscriptionKind) -> &'static str {
+    match kind {
+        SubscriptionKind::Message => "message",
+        SubscriptionKind::Signal => "signal",
+    }
+}
+
+fn subscription_cells(it: &SubscriptionRow) -> Vec<Cell> {
+    vec![
+        Cell::new(address(it.instance, it.wait), Tone::Strong),
+        it.element.to_string().into(),
+        of_kind(it.kind).into(),
+        it.name.to_string().into(),
+        agreed(&it.correlation).into(),
+        at(it.created).into(),
+    ]
+}
+
+fn subscription(it: &SubscriptionRow) -> Value {
+    json::object([
+        ("wait", address(it.instance, it.wait).into()),
+        ("instance", json::key(it.instance)),
+        ("element", name(&it.element)),
+        ("kind", of_kind(it.kind).into()),
+        ("name", name(&it.name)),
+        ("correlation", kept(&it.correlation)),
+        ("created", time(it.created)),
+    ])
+}
+
 fn message_cells(it: &MessageRow) -> Vec<Cell> {
-    let correlation = if &*it.correlation == "{}" { "" } else { &*it.correlation };
     vec![
         Cell::new(it.id.to_string(), Tone::Strong),
         it.name.to_string().into(),
         text(it.message_id.as_ref()).into(),
-        correlation.into(),
+        agreed(&it.correlation).into(),
         at(it.published).into(),
         it.expires.map(at).unwrap_or_default().into(),
     ]

@@ -1,6 +1,10 @@
 //! `travertine run --data`: runs that survive being killed.
 
-use std::io::{BufRead as _, BufReader};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::Path,
+};
 
 use super::{Called, command, file, process, store::Store, travertine};
 
@@ -82,4 +86,33 @@ fn what_waits_stays_and_is_gone_on_with() {
     assert!(last.out.contains("completed hello 1\n"), "{}", last.out);
     let fresh = travertine(&args);
     assert!(fresh.out.contains("waiting hello 3\n"), "{}", fresh.out);
+}
+
+#[test]
+fn an_answer_that_was_being_given_shows_in_the_log() {
+    let model = file("kept-noted.bpmn", &process(COLLECTS));
+    let answers: Vec<String> =
+        (0..40).map(|n| format!(r#"{{"complete": "it", "vars": {{"n": {n}}}}}"#)).collect();
+    // Three were given when it was killed. Whether the one it was about to give came is in the log.
+    for (came, rest) in [(true, "2,3,4"), (false, "2,2,3,4")] {
+        let store = Store::empty();
+        let data = store.data();
+        let file = file("kept-noted.answers.json", &format!("[{}]", answers[..3].join(",")));
+        let args = ["run", &model, "--data", &data, "--answers", &file];
+        assert_eq!(travertine(&args).status, 3);
+        let told = travertine(&["history", "1", "--data", &data, "--json"]).json();
+        let last = told.field("steps").unwrap().as_list().unwrap().last().unwrap().clone();
+        let last = last.field("entry").unwrap().as_str().unwrap().to_owned();
+        let before = if came { "1:1".to_owned() } else { format!("1:{last}") };
+        let note = format!(
+            r#"{{"answers": "{file}", "instance": "1", "position": 2, "before": "{before}"}}"#
+        );
+        fs::write(Path::new(&data).join("run.json"), note).unwrap();
+        fs::write(&file, format!("[{}]", answers[..5].join(","))).unwrap();
+        assert_eq!(travertine(&args).status, 3);
+        let told = travertine(&["history", "1", "--data", &data]).out;
+        let given: Vec<&str> =
+            told.lines().filter_map(|it| it.trim().split(": n = ").nth(1)).collect();
+        assert_eq!(given.join(","), format!("0,1,{rest}"));
+    }
 }

@@ -303,6 +303,10 @@ fn history_tells_what_happened_and_how_it_was() {
         r#"{"greeting":"Hello, Ann!","name":"Ann"}"#
     );
     assert_eq!(fields(&list(&then, "waits"), "kind"), ["scope", "user_task"]);
+    let page = store.json(&["history", "1", "--limit", "1"]);
+    assert_eq!((list(&page, "steps").len(), text(&page, "next")), (1, first.clone()));
+    let rest = store.json(&["history", "1", "--after", &first]);
+    assert_eq!(list(&rest, "steps"), steps[1..]);
     let printed = store.text(&["history", "1"]);
     assert!(printed.lines().any(|it| it.contains("read \"Read the greeting\"")), "{printed}");
 }
@@ -328,6 +332,11 @@ fn messages_and_signals_find_who_waits() {
     assert_eq!(text(&dropped, "outcome"), "dropped");
     store.text(&["start", "p"]);
     assert_eq!(list(&store.json(&["messages"]), "messages").len(), 0);
+    let waits = list(&store.json(&["subscriptions"]), "subscriptions");
+    assert_eq!(
+        (fields(&waits, "kind"), fields(&waits, "name")),
+        (vec!["signal".into()], vec!["open".into()])
+    );
     let shown = store.text(&["show", "1"]);
     assert!(shown.contains("waits for signal open\n    travertine signal open"), "{shown}");
     store.text(&["signal", "open", "--var", "b=2"]);
@@ -358,6 +367,34 @@ fn incidents_are_resolved_alone_and_together() {
     let resolved = store.json(&["resolve", "--all"]);
     assert_eq!(resolved.to_json(), r#"{"retried":3,"still":[]}"#);
     assert_eq!(store.text(&["incidents"]), "no incidents\n");
+}
+
+#[test]
+fn a_job_gets_more_tries() {
+    let store = Store::with(&["examples/order.bpmn"]);
+    store.text(&["start", "order"]);
+    store.text(&["retries", "1-3", "9"]);
+    store.text(&["fail", "1-3", "--message", "no net", "--backoff", "1h"]);
+    let jobs = list(&store.json(&["jobs"]), "jobs");
+    assert_eq!(jobs[0].field("retries"), Some(&8.into()));
+    assert!(jobs[0].field("until").unwrap().as_str().is_some(), "{}", jobs[0]);
+    store.text(&["fail", "1-3", "--retries", "0", "--message", "gone"]);
+    let incidents = list(&store.json(&["incidents", "--definition", "order"]), "incidents");
+    assert_eq!(fields(&incidents, "message"), ["gone"]);
+}
+
+#[test]
+fn a_condition_that_holds_starts_an_instance() {
+    let conditional = model(
+        r#"<process id="p" isExecutable="true">
+             <startEvent id="start"><conditionalEventDefinition><condition>${stock &lt; 5}</condition></conditionalEventDefinition></startEvent>
+             <sequenceFlow id="f" sourceRef="start" targetRef="t"/><userTask id="t"/>
+             <sequenceFlow id="g" sourceRef="t" targetRef="end"/><endEvent id="end"/>
+           </process>"#,
+    );
+    let store = Store::with(&[&file("store-conditions.bpmn", &conditional)]);
+    assert_eq!(store.text(&["conditions", "--var", "stock=9"]), "no condition holds\n");
+    assert_eq!(store.text(&["conditions", "--var", "stock=3"]), "started instance 1\n");
 }
 
 #[test]
