@@ -33,6 +33,9 @@ use args::{Args, Command};
 use screen::Screen;
 use status::Status;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = Args::parse();
     let out = Screen::stdout(args.color);

@@ -203,6 +203,36 @@ impl Repeat {
         Some(next.due(at))
     }
 
+    /// The firing after the one that was due at `previous`, and after `now`. Those that were missed
+    /// meanwhile count as one with it.
+    pub fn next_after(&self, previous: Timestamp, now: Timestamp) -> Option<Due> {
+        if let Rhythm::Cron(_) = self.rhythm {
+            return self.next(previous.max(now));
+        }
+        let mut next = self.next(previous)?;
+        while next.at <= now {
+            let mut repeat = next.repeat?;
+            let mut at = next.at;
+            if let Rhythm::Every(Period { months: 0, days: 0, millis: 1.. }) = repeat.rhythm {
+                at = repeat.skip(at, now);
+            }
+            next = repeat.next(at)?;
+        }
+        Some(next)
+    }
+
+    /// Leaves out firings after `at`, of a span that is always as long, as far as `now`; answers with
+    /// the last of them.
+    fn skip(&mut self, at: Timestamp, now: Timestamp) -> Timestamp {
+        let Rhythm::Every(Period { millis, .. }) = self.rhythm else { return at };
+        let missed = (now.as_millis() - at.as_millis()) / millis;
+        let most = self.left.unwrap_or(u32::MAX).min(u32::MAX - self.fired - 1);
+        let missed = u32::try_from(missed).unwrap_or(u32::MAX).min(most);
+        self.fired += missed;
+        self.left = self.left.map(|it| it - missed);
+        at.after_millis(millis.saturating_mul(i64::from(missed)))
+    }
+
     /// The firing at this point, with what comes after it.
     fn due(self, at: Timestamp) -> Due {
         let goes_on = self.left != Some(0);

@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), Failure> {
         let token = wait.token;
         let repeat = if let WaitFor::Timer { repeat: Some(repeat), due } = &*wait.on {
-            repeat.next(*due)
+            repeat.next_after(*due, self.now)
         } else {
             None
         };

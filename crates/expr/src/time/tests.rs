@@ -334,3 +334,32 @@ proptest! {
         prop_assert!(now() < first.at && first.at < second.at);
     }
 }
+
+#[test]
+fn firings_that_were_missed_count_as_one() {
+    let start = Timestamp::from_millis(1_000_000);
+    let after = |ms: i64| start.after_millis(ms);
+    let cycle = due(Timer::Cycle, "R/PT10S", start).unwrap();
+    let repeat = cycle.repeat.unwrap();
+    assert_eq!(cycle.at, after(10_000));
+    // In time: as ever.
+    assert_eq!(repeat.next_after(cycle.at, cycle.at).unwrap().at, after(20_000));
+    // Late, and very late: the next one in the old rhythm.
+    assert_eq!(repeat.next_after(cycle.at, after(20_000)).unwrap().at, after(30_000));
+    assert_eq!(repeat.next_after(cycle.at, after(47_500)).unwrap().at, after(50_000));
+    let year = 31_536_000_000;
+    let late = repeat.next_after(cycle.at, after(year)).unwrap();
+    assert_eq!(late.at, after(year + 10_000));
+    assert_eq!(late.repeat.unwrap().next(late.at).unwrap().at, after(year + 20_000));
+    // Those that were missed are gone from those that are left.
+    let three = due(Timer::Cycle, "R3/PT10S", start).unwrap();
+    let repeat = three.repeat.unwrap();
+    assert_eq!(repeat.next_after(three.at, after(25_000)).unwrap().at, after(30_000));
+    assert_eq!(repeat.next_after(three.at, after(35_000)), None);
+    let monthly = due(Timer::Cycle, "R/P1M", start).unwrap();
+    let later = monthly.repeat.unwrap().next_after(monthly.at, after(year)).unwrap();
+    assert!(later.at > after(year) && later.at < after(year + 32 * 86_400_000));
+    let daily = due(Timer::Cycle, "0 0 * * *", start).unwrap();
+    let later = daily.repeat.unwrap().next_after(daily.at, after(year)).unwrap();
+    assert!(later.at > after(year) && later.at <= after(year + 86_400_000));
+}

@@ -39,6 +39,7 @@ const TRIES: usize = 10;
 impl Engine {
     /// Deploys files together: all of them, or none. What has not changed since it was last deployed
     /// keeps its version.
+    #[tracing::instrument(skip_all, fields(files = files.len()))]
     pub fn deploy(&self, files: &[File]) -> Result<Deployment, Error> {
         let inner = &self.inner;
         let _one_at_a_time =

@@ -211,6 +211,7 @@ impl Engine {
     }
 
     /// An engine on any store.
+    #[tracing::instrument(skip_all)]
     pub fn on(store: &Arc<dyn Store>, options: Options) -> Result<Self, Error> {
         let began = Instant::now();
         let definitions = Arc::new(deploy::load(&**store)?);

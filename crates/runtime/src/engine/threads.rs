@@ -251,6 +251,8 @@ fn commit(common: &Common, sealed: Vec<Sealed>) -> bool {
         .iter()
         .any(|it| !it.entries.is_empty() || !it.sent.is_empty() || !it.taken.is_empty());
     if writes {
+        let entries: usize = batches.iter().map(|it| it.entries.len()).sum();
+        let _span = tracing::debug_span!("commit", batches = batches.len(), entries).entered();
         let began = Instant::now();
         loop {
             match common.store.append(&batches) {
@@ -295,6 +297,8 @@ pub(super) fn store_rows(common: &Common, work: &Receiver<Rows>) {
     for Rows { shard, checkpoint, flushed } in work {
         let mut outcome = Ok(());
         if let Some(checkpoint) = checkpoint {
+            let rows = checkpoint.changes.len();
+            let _span = tracing::debug_span!("checkpoint", %shard, rows).entered();
             let began = Instant::now();
             outcome = checkpoint.store(&*common.store).map_err(Error::from);
             match &outcome {

@@ -141,10 +141,7 @@ impl Shard {
     /// A timer that starts instances rings. Firings that were missed count as this one.
     pub(super) fn start_timer_rung(&mut self, start: StartKey, due: Timestamp) {
         let Some(timer) = self.timers.get(&start) else { return };
-        let mut next = timer.repeat.as_ref().and_then(|it| it.next(due));
-        while let Some(it) = next.as_ref().filter(|it| it.at <= self.now) {
-            next = it.repeat.as_ref().and_then(|repeat| repeat.next(it.at));
-        }
+        let next = timer.repeat.as_ref().and_then(|it| it.next_after(due, self.now));
         let timer = StartTimer {
             start,
             due: next.as_ref().map(|it| it.at.as_millis()),

@@ -29,6 +29,7 @@ impl Shard {
         records: Vec<Record>,
     ) -> Result<(), Error> {
         let now = self.now;
+        let _span = tracing::trace_span!("turn", instance = id).entered();
         let seen = self.hook.is_some().then(|| command.clone());
         let live = self.live(id)?;
         if let Some(reason) = &live.halted {

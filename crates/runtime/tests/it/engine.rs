@@ -298,3 +298,22 @@ fn someone_can_look_on() {
     engine.cancel(id).wait().expect("is cancelled");
     assert_eq!(*seen.lock().expect("fine"), [id, id]);
 }
+
+#[test]
+fn a_cycle_that_was_missed_starts_one_instance_and_goes_on() {
+    let mut world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"><timerEventDefinition>
+          <timeCycle>R/PT10S</timeCycle></timerEventDefinition></startEvent>
+        <sequenceFlow id="f" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>"#,
+    );
+    world.clock.set(world.engine().now().after_millis(95_000));
+    world.restart();
+    world.flush();
+    assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 1);
+    let timers = world.rows(Table::Timers, Vec::new());
+    assert!(matches!(&timers[..], [Row::Timer(it)] if it.due == 1_100_000), "{timers:?}");
+    world.advance(5_000);
+    assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 2);
+    world.check();
+}

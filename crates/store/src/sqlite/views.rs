@@ -104,7 +104,7 @@ impl Views {
             let all = || {
                 // No row is both put and deleted, so these may change places.
                 for change in changes {
-                    self.change(it, change)?;
+                    apply(it, change)?;
                 }
                 self.put_all(it, changes)?;
                 it.prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES(?1, ?2, ?3)")?
@@ -139,38 +139,6 @@ impl Views {
                     rows::bind(&mut statement, 0, row)?;
                     statement.raw_execute()?;
                 }
-            }
-        }
-        Ok(())
-    }
-
-    fn change(&self, connection: &Connection, change: &Change) -> rusqlite::Result<()> {
-        match change {
-            Change::Put(_) => {}
-            Change::Delete(table, key) => {
-                let names = rows::key_columns(*table).iter().enumerate();
-                let terms: Vec<String> =
-                    names.map(|(at, name)| format!("{name} = ?{}", at + 1)).collect();
-                let sql = format!("DELETE FROM {table} WHERE {}", terms.join(" AND "));
-                let values = rows::key_values(*table, key);
-                connection.prepare_cached(&sql)?.execute(params_from_iter(values))?;
-            }
-            Change::DeleteLayer(instance, layer) => {
-                connection
-                    .prepare_cached("DELETE FROM variables WHERE instance = ?1 AND layer = ?2")?
-                    .execute([instance, layer])?;
-            }
-            Change::Clear(instance) => clear(connection, *instance)?,
-            Change::Remove(instance) => {
-                clear(connection, *instance)?;
-                connection
-                    .prepare_cached("DELETE FROM instances WHERE id = ?1")?
-                    .execute([instance])?;
-            }
-            Change::Snapshot { instance, seq, body } => {
-                connection
-                    .prepare_cached("INSERT OR REPLACE INTO snapshots VALUES(?1, ?2, ?3)")?
-                    .execute(params![instance, seq, body])?;
             }
         }
         Ok(())
@@ -316,5 +284,37 @@ fn clear(connection: &Connection, instance: u64) -> rusqlite::Result<()> {
         connection.prepare_cached(&sql)?.execute([instance])?;
     }
     connection.prepare_cached("DELETE FROM snapshots WHERE instance = ?1")?.execute([instance])?;
+    Ok(())
+}
+
+fn apply(connection: &Connection, change: &Change) -> rusqlite::Result<()> {
+    match change {
+        Change::Put(_) => {}
+        Change::Delete(table, key) => {
+            let names = rows::key_columns(*table).iter().enumerate();
+            let terms: Vec<String> =
+                names.map(|(at, name)| format!("{name} = ?{}", at + 1)).collect();
+            let sql = format!("DELETE FROM {table} WHERE {}", terms.join(" AND "));
+            let values = rows::key_values(*table, key);
+            connection.prepare_cached(&sql)?.execute(params_from_iter(values))?;
+        }
+        Change::DeleteLayer(instance, layer) => {
+            connection
+                .prepare_cached("DELETE FROM variables WHERE instance = ?1 AND layer = ?2")?
+                .execute([instance, layer])?;
+        }
+        Change::Clear(instance) => clear(connection, *instance)?,
+        Change::Remove(instance) => {
+            clear(connection, *instance)?;
+            connection
+                .prepare_cached("DELETE FROM instances WHERE id = ?1")?
+                .execute([instance])?;
+        }
+        Change::Snapshot { instance, seq, body } => {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO snapshots VALUES(?1, ?2, ?3)")?
+                .execute(params![instance, seq, body])?;
+        }
+    }
     Ok(())
 }
