@@ -5,6 +5,8 @@
 //! Whoever compensates hosts a scope with a queue of such tokens and recalls one at a time, the
 //! youngest first.
 
+use std::collections::BTreeSet;
+
 use crate::{
     plan::{Boundary, Element, Node, NodeId, Trigger},
     run::Run,
@@ -81,13 +83,19 @@ impl<'a> Run<'a> {
             scope = self.instance.container_scope(scope);
             scopes.push(scope);
         }
-        let tokens: Vec<TokenId> = scopes
+        let mut tokens: Vec<TokenId> = scopes
             .into_iter()
             .rev()
             .flat_map(|it| &self.instance.scope(it).compensations)
             .copied()
             .filter(|it| activity.is_none_or(|wanted| self.undoes(*it) == wanted))
             .collect();
+        if !tokens.is_empty() {
+            // What someone else is about to undo is not undone twice.
+            let queues = self.instance.scopes.values().flat_map(|it| &it.queue);
+            let queued: BTreeSet<TokenId> = queues.copied().collect();
+            tokens.retain(|it| !queued.contains(it));
+        }
         if tokens.is_empty() {
             return false;
         }

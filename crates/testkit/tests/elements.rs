@@ -610,3 +610,39 @@ fn a_receive_task_that_instantiates_starts_an_instance() {
     assert_eq!(it.waiting(), ["after"]);
     assert_eq!(it.variables(), r#"{"x":1}"#);
 }
+
+#[test]
+fn what_two_throw_events_would_undo_is_undone_once_and_in_order() {
+    let undoable = |id: &str| {
+        format!(
+            r#"<task id="{id}"/> <boundaryEvent id="of-{id}" attachedToRef="{id}">
+                 <compensateEventDefinition/></boundaryEvent>
+               <userTask id="undo-{id}" isForCompensation="true"/>
+               <association id="undoing-{id}" sourceRef="of-{id}" targetRef="undo-{id}"
+                associationDirection="One"/>"#
+        )
+    };
+    let throw = |id: &str| {
+        format!(
+            r#"<intermediateThrowEvent id="{id}"><compensateEventDefinition/>
+               </intermediateThrowEvent>"#
+        )
+    };
+    let mut it = started(&format!(
+        r#"<startEvent id="start"/> {}{} <parallelGateway id="fork"/> {}{} <userTask id="x"/>
+           <userTask id="y"/> <endEvent id="end"/>
+           <path>start a b fork one x end</path> <path>fork two y end</path>"#,
+        undoable("a"),
+        undoable("b"),
+        throw("one"),
+        throw("two"),
+    ));
+    assert_eq!(it.waiting(), ["undo-b", "y"], "the second finds nothing left to undo");
+    it.complete("undo-b", "{}");
+    assert_eq!(it.waiting(), ["undo-a", "y"]);
+    it.complete("undo-a", "{}");
+    assert_eq!(it.waiting(), ["x", "y"]);
+    it.complete("x", "{}");
+    it.complete("y", "{}");
+    assert!(it.is_completed());
+}
