@@ -170,6 +170,11 @@ impl Run<'_> {
                     if it.failing.is_some() || undoes {
                         return refuse(format!("scope {} is being undone", scope.0));
                     }
+                    // It waits for a gate or a listener before it is left.
+                    let state = self.instance.token(scope).state;
+                    if matches!(state, State::Completed | State::Exiting) {
+                        return refuse(format!("scope {} is complete", scope.0));
+                    }
                     return Ok(scope);
                 }
                 _ => {

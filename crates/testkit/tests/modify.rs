@@ -376,3 +376,22 @@ fn everything_is_refused_after_the_end_but_the_delivery_of_what_was_sent() {
     it.ask(Command::Delivered { post }).unwrap();
     assert!(outstanding(&it.instance).is_empty());
 }
+
+#[test]
+fn nothing_is_added_to_a_scope_that_only_waits_to_be_left() {
+    let listener =
+        r#"<extensionElements><tv:listener on="end" jobType="note"/></extensionElements>"#;
+    for (gate, inside) in [(r#"tv:gate="exit""#, ""), ("", listener)] {
+        let mut it = Scenario::process(&format!(
+            r#"<subProcess id="sub" {gate}>{inside} <userTask id="a"/></subProcess>
+               <userTask id="last"/> <path>sub last</path>"#
+        ));
+        it.start("{}");
+        it.complete("a", "{}");
+        let sub = it.tokens_at("sub")[0];
+        let why = format!("no token can be put before a: scope {} is complete", sub.0);
+        assert_eq!(refused(&it, vec![add(&it, "a")]), why);
+        it.complete("sub", "{}");
+        assert_eq!(it.waiting(), ["last"]);
+    }
+}
