@@ -386,9 +386,13 @@ fn who_raises_an_escalation_that_ends_the_call_goes_no_further() {
         <startEvent id="start"/> <intermediateThrowEvent id="throw">
           <escalationEventDefinition escalationRef="U"/></intermediateThrowEvent>
         <userTask id="next"/> <endEvent id="end"/> <path>start throw next end</path></process>"#;
-    for (code, waits) in [("U", "throw"), ("other", "next")] {
+    let by = |code: &str| Catches { ended_by: vec![code.into()], ..Catches::default() };
+    let by_all = Catches { ended_by_all: true, ..Catches::default() };
+    for (code, caller, waits) in
+        [("U", by("U"), "throw"), ("other", by("other"), "next"), ("any", by_all, "throw")]
+    {
         let mut it = Scenario::definitions(model);
-        let caller = Some(Catches { ended_by: vec![code.into()], ..Catches::default() });
+        let caller = Some(caller);
         it.ask(Command::Start { at: Vec::new(), variables: Vec::new(), caller })
             .expect("it is new");
         assert_eq!(it.waiting(), [waits], "the caller ends it for {code}");
@@ -612,6 +616,124 @@ fn a_receive_task_that_instantiates_starts_an_instance() {
 }
 
 #[test]
+fn a_timer_beside_several_runs_is_armed_once_for_all_of_them() {
+    let mut it = started(
+        r#"<startEvent id="start"/> <userTask id="lap"><multiInstanceLoopCharacteristics
+             isSequential="true"><loopCardinality>3</loopCardinality>
+             </multiInstanceLoopCharacteristics></userTask>
+           <boundaryEvent id="late" attachedToRef="lap" cancelActivity="false">
+             <timerEventDefinition><timeDuration>PT1S</timeDuration></timerEventDefinition>
+           </boundaryEvent> <task id="note"/> <endEvent id="noted"/> <endEvent id="end"/>
+           <path>start lap end</path> <path>late note noted</path>"#,
+    );
+    it.advance(1000);
+    it.complete("lap", "{}");
+    assert_eq!(it.armed(), ["lap"], "it has happened");
+    it.advance(1000);
+    assert_eq!(it.visits("note"), 1);
+}
+
+#[test]
+fn work_that_breaks_is_for_an_operator_and_not_for_the_model() {
+    let mut it = started(
+        r#"<startEvent id="start"/> <serviceTask id="work"/> <endEvent id="end"/>
+           <boundaryEvent id="any" attachedToRef="work"><errorEventDefinition/></boundaryEvent>
+           <userTask id="repair"/> <path>start work end</path> <path>any repair end</path>"#,
+    );
+    it.fail("work", 0);
+    assert!(it.incident("work").is_some());
+    it.retry("work");
+    it.complete("work", "{}");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn a_call_brings_back_everything_unless_its_outputs_are_named() {
+    let call = |attribute: &str, output: &str| {
+        let mut it = started(&format!(
+            r#"<startEvent id="start"/> <callActivity id="call" calledElement="other" {attribute}>
+                 <extensionElements>{output}</extensionElements></callActivity> <endEvent id="end"/>
+               <path>start call end</path>"#
+        ));
+        it.complete("call", r#"{"a": 1, "b": 2}"#);
+        it.variables()
+    };
+    let output = r#"<tv:output target="c">a + b</tv:output>"#;
+    assert_eq!(call("", ""), r#"{"a":1,"b":2}"#);
+    assert_eq!(call("", output), r#"{"c":3}"#);
+    assert_eq!(call(r#"tv:allOut="true""#, output), r#"{"a":1,"b":2,"c":3}"#);
+}
+
+#[test]
+fn an_inclusive_join_does_not_wait_for_who_can_come_by_a_flow_that_has_a_token() {
+    // A token before the join, in a loop that leads to both of its flows, is no reason to wait.
+    let mut it = started(
+        r#"<startEvent id="start"/> <parallelGateway id="fork"/> <userTask id="a"/>
+           <exclusiveGateway id="merge"/> <userTask id="b"/>
+           <exclusiveGateway id="which" default="which-join"/> <userTask id="c"/>
+           <inclusiveGateway id="join"/> <userTask id="after"/> <endEvent id="end"/>
+           <path>start fork a join after end</path> <path>fork b merge which join</path>
+           <sequenceFlow id="to-c" sourceRef="which" targetRef="c">
+             <conditionExpression>false</conditionExpression></sequenceFlow>
+           <path>c join</path>"#,
+    );
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["b"], "it can come by a flow that has no token yet");
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+    let mut it = started(
+        r#"<startEvent id="start"/> <parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/>
+           <exclusiveGateway id="which" default="which-left"/> <task id="left"/> <task id="right"/>
+           <inclusiveGateway id="join"/> <userTask id="after"/> <endEvent id="end"/>
+           <path>start fork a which left join after end</path> <path>fork b which</path>
+           <sequenceFlow id="to-right" sourceRef="which" targetRef="right">
+             <conditionExpression>right</conditionExpression></sequenceFlow>
+           <path>right join</path>"#,
+    );
+    it.complete("a", r#"{"right": false}"#);
+    assert_eq!(it.waiting(), ["after", "b"], "who is at b could come by the same flow");
+    it.complete("after", "{}");
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn what_undoes_is_not_undone_itself() {
+    let it = started(
+        r#"<startEvent id="start"/> <task id="work"/>
+           <boundaryEvent id="of-work" attachedToRef="work"><compensateEventDefinition/>
+           </boundaryEvent>
+           <subProcess id="undo" isForCompensation="true"> <startEvent id="in"/> <task id="inner"/>
+             <boundaryEvent id="of-inner" attachedToRef="inner"><compensateEventDefinition/>
+             </boundaryEvent> <userTask id="undo-inner" isForCompensation="true"/>
+             <association id="undoing-inner" sourceRef="of-inner" targetRef="undo-inner"
+              associationDirection="One"/>
+             <endEvent id="out"/> <path>in inner out</path></subProcess>
+           <association id="undoing" sourceRef="of-work" targetRef="undo"
+            associationDirection="One"/>
+           <intermediateThrowEvent id="back"><compensateEventDefinition/></intermediateThrowEvent>
+           <intermediateThrowEvent id="again"><compensateEventDefinition/></intermediateThrowEvent>
+           <endEvent id="end"/> <path>start work back again end</path>"#,
+    );
+    assert!(it.is_completed(), "{}", it.tree());
+    assert_eq!((it.visits("inner"), it.visits("undo-inner")), (1, 0));
+}
+
+#[test]
+fn a_cycle_at_a_catch_event_goes_on_again_and_again() {
+    let mut it = started(
+        r#"<startEvent id="start"/> <intermediateCatchEvent id="tick"><timerEventDefinition>
+             <timeCycle>R3/PT1S</timeCycle></timerEventDefinition></intermediateCatchEvent>
+           <task id="note"/> <endEvent id="end"/> <path>start tick note end</path>"#,
+    );
+    it.advance(2000);
+    assert_eq!(it.visits("note"), 2);
+    it.advance(9000);
+    assert_eq!(it.visits("note"), 3);
+    assert!(it.is_completed());
+}
+
+#[test]
 fn what_two_throw_events_would_undo_is_undone_once_and_in_order() {
     let undoable = |id: &str| {
         format!(
@@ -644,5 +766,76 @@ fn what_two_throw_events_would_undo_is_undone_once_and_in_order() {
     assert_eq!(it.waiting(), ["x", "y"]);
     it.complete("x", "{}");
     it.complete("y", "{}");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn a_call_says_what_is_caught_anywhere_around_it() {
+    let mut it = Scenario::definitions(
+        r#"<error id="E" errorCode="E"/> <error id="F" errorCode="F"/>
+           <escalation id="U" escalationCode="U"/> <process id="p" isExecutable="true">
+             <startEvent id="start"/>
+             <subProcess id="sub"> <callActivity id="call" calledElement="other"/>
+               <boundaryEvent id="near" attachedToRef="call"><errorEventDefinition errorRef="E"/>
+               </boundaryEvent> <task id="repair"/> <path>near repair</path></subProcess>
+             <boundaryEvent id="far" attachedToRef="sub"><errorEventDefinition errorRef="F"/>
+             </boundaryEvent>
+             <boundaryEvent id="told" attachedToRef="sub"><escalationEventDefinition
+              escalationRef="U"/></boundaryEvent>
+             <endEvent id="end"/> <path>start sub end</path> <path>far end</path>
+             <path>told end</path></process>"#,
+    );
+    it.start("{}");
+    let wait = it.waits_at("call")[0];
+    let WaitFor::Child { catches, .. } = &*it.instance.waits[&wait].on else { panic!() };
+    let expected = Catches {
+        codes: vec!["E".into(), "F".into()],
+        ended_by: vec!["U".into()],
+        ..Catches::default()
+    };
+    assert_eq!(*catches, expected);
+    it.raise("call", "F");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn an_error_without_a_code_has_its_id_for_one() {
+    let model = r#"<error id="E"/> <process id="p" isExecutable="true">
+        <startEvent id="start"/> <userTask id="work"/> <endEvent id="end"/>
+        <boundaryEvent id="caught" attachedToRef="work"><errorEventDefinition errorRef="E"/>
+        </boundaryEvent> <userTask id="repair"/>
+        <path>start work end</path> <path>caught repair end</path></process>"#;
+    for (code, waits) in [("E", "repair"), ("other", "work")] {
+        let mut it = Scenario::definitions(model);
+        it.start("{}");
+        it.raise("work", code);
+        assert_eq!(it.waiting(), [waits], "{code}");
+    }
+}
+
+#[test]
+fn what_isolated_branches_did_can_be_undone_after_they_are_one_again() {
+    let undoable = |id: &str| {
+        format!(
+            r#"<userTask id="{id}"/> <boundaryEvent id="of-{id}" attachedToRef="{id}">
+                 <compensateEventDefinition/></boundaryEvent>
+               <userTask id="undo-{id}" isForCompensation="true"/>
+               <association id="undoing-{id}" sourceRef="of-{id}" targetRef="undo-{id}"
+                associationDirection="One"/>"#
+        )
+    };
+    let mut it = started(&format!(
+        r#"<startEvent id="start"/> <parallelGateway id="out" tv:fork="isolate"/> {}{}
+           <parallelGateway id="in" tv:merge="last"/>
+           <intermediateThrowEvent id="back"><compensateEventDefinition/></intermediateThrowEvent>
+           <endEvent id="end"/> <path>start out a in back end</path> <path>out b in</path>"#,
+        undoable("a"),
+        undoable("b"),
+    ));
+    it.complete("b", "{}");
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["undo-a"], "the one that was done last");
+    it.complete("undo-a", "{}");
+    it.complete("undo-b", "{}");
     assert!(it.is_completed());
 }

@@ -177,6 +177,25 @@ fn of_several_open_scopes_one_must_be_named() {
 }
 
 #[test]
+fn nothing_is_added_to_a_scope_that_only_waits_to_be_left() {
+    let listener =
+        r#"<extensionElements><tv:listener on="end" jobType="note"/></extensionElements>"#;
+    for (gate, inside) in [(r#"tv:gate="exit""#, ""), ("", listener)] {
+        let mut it = Scenario::process(&format!(
+            r#"<subProcess id="sub" {gate}>{inside} <userTask id="a"/></subProcess>
+               <userTask id="last"/> <path>sub last</path>"#
+        ));
+        it.start("{}");
+        it.complete("a", "{}");
+        let sub = it.tokens_at("sub")[0];
+        let why = format!("no token can be put before a: scope {} is complete", sub.0);
+        assert_eq!(refused(&it, vec![add(&it, "a")]), why);
+        it.complete("sub", "{}");
+        assert_eq!(it.waiting(), ["last"]);
+    }
+}
+
+#[test]
 fn all_steps_are_done_or_none() {
     let mut it = nested();
     it.start(r#"{"base": 1}"#);
@@ -218,6 +237,19 @@ fn a_token_put_before_a_join_comes_by_the_flow_that_is_missing() {
         add(&it, "join"),
         add(&it, "join"),
     ]);
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn a_token_moved_before_a_join_comes_by_the_flow_that_is_missing() {
+    let mut it = Scenario::process(
+        r#"<parallelGateway id="fork"/> <userTask id="a"/>
+           <userTask id="b"/> <parallelGateway id="join"/> <userTask id="after"/>
+           <path>fork a join after</path> <path>fork b join</path>"#,
+    );
+    it.start("{}");
+    it.complete("a", "{}");
+    it.modify(vec![Modification::Move { which: at(&it, "b"), to: it.before("join") }]);
     assert_eq!(it.waiting(), ["after"]);
 }
 
@@ -375,23 +407,4 @@ fn everything_is_refused_after_the_end_but_the_delivery_of_what_was_sent() {
     let post = *post;
     it.ask(Command::Delivered { post }).unwrap();
     assert!(outstanding(&it.instance).is_empty());
-}
-
-#[test]
-fn nothing_is_added_to_a_scope_that_only_waits_to_be_left() {
-    let listener =
-        r#"<extensionElements><tv:listener on="end" jobType="note"/></extensionElements>"#;
-    for (gate, inside) in [(r#"tv:gate="exit""#, ""), ("", listener)] {
-        let mut it = Scenario::process(&format!(
-            r#"<subProcess id="sub" {gate}>{inside} <userTask id="a"/></subProcess>
-               <userTask id="last"/> <path>sub last</path>"#
-        ));
-        it.start("{}");
-        it.complete("a", "{}");
-        let sub = it.tokens_at("sub")[0];
-        let why = format!("no token can be put before a: scope {} is complete", sub.0);
-        assert_eq!(refused(&it, vec![add(&it, "a")]), why);
-        it.complete("sub", "{}");
-        assert_eq!(it.waiting(), ["last"]);
-    }
 }
