@@ -3,11 +3,14 @@
 //! A [`Block`] can be laid out as a plan for the kernel ([`Block::plan`]); the oracle in
 //! [`oracle`](crate::oracle) says independently what such a process offers at any time.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
-use travertine_expr::{Program, Value};
+use travertine_expr::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
 use travertine_kernel::plan::{
-    Boundary, Catch, Container, Count, Each, Element, EventSubProcess, Flow, FlowId, Loop, Merge,
-    Node, NodeId, OnEmpty, Payload, Plan, Repeat, Start, Throw, Trigger, Work, WorkKind,
+    AdHoc, Boundary, Call, Catch, Changes, Container, Count, Data, Each, Element, EventSubProcess,
+    Extras, Flow, FlowId, Gates, Listener, Listeners, Loop, Merge, Message, Node, NodeId, OnEmpty,
+    Payload, Plan, Repeat, Start, Throw, TimerKind, Trigger, Work, WorkKind,
 };
 
 /// A piece of a process with one way in and one way out.
@@ -17,6 +20,27 @@ pub enum Block {
     Job,
     /// Nothing.
     Pass,
+    /// Work of another process.
+    Call,
+    /// A condition that holds.
+    Holds,
+    /// Work that waits for its gates, and for data that nobody gives: four times someone must say
+    /// that it goes on, and once that it is done.
+    Gated,
+    /// One event with several definitions, of which it needs one or all.
+    Events {
+        /// How many, up to three.
+        count: usize,
+        /// Whether all of them must happen.
+        all: bool,
+    },
+    /// Work that takes several tokens at a time from something that gives many.
+    Lots {
+        /// How many tokens it takes to begin.
+        take: u32,
+        /// How often it begins.
+        times: u32,
+    },
     /// One after the other.
     Seq(Vec<Self>),
     /// All at once, then go on.
@@ -29,6 +53,37 @@ pub enum Block {
     Fan(Vec<Self>),
     /// A process within the process.
     Sub(Box<Self>),
+    /// A process of its own, called inside.
+    Gosub(Box<Self>),
+    /// A sub-process with data and mappings of its own, and with a listener before and after.
+    Dressed(Box<Self>),
+    /// In no order, or one after the other.
+    AdHoc {
+        /// Whether one at a time.
+        sequential: bool,
+        /// What.
+        bodies: Vec<Self>,
+    },
+    /// A complex gateway: goes on when so many are done, and lets the others end.
+    Enough {
+        /// How many.
+        need: usize,
+        /// Of what.
+        branches: Vec<Self>,
+        /// What follows.
+        then: Box<Self>,
+    },
+    /// Something that is done, and then undone.
+    Undone {
+        /// Whether by an event sub-process inside, and not by what a boundary event leads to.
+        inside: bool,
+        /// Whether whoever undoes waits for it.
+        wait: bool,
+        /// What is done.
+        body: Box<Self>,
+        /// What undoes it.
+        handler: Box<Self>,
+    },
     /// Several times.
     Each {
         /// How often.
@@ -65,34 +120,63 @@ pub enum Block {
         /// What the event sub-process does.
         handler: Box<Self>,
     },
-    /// A sub-process whose errors are handled.
+    /// A sub-process whose errors are handled, or escalations, or which is cancelled.
     Try {
+        /// Which of them.
+        alarm: Alarm,
         /// What is inside.
         body: Box<Self>,
         /// What follows an error.
         handler: Box<Self>,
     },
-    /// An error, for the nearest `Try` around it.
-    Throw,
+    /// An alarm, for the nearest `Try` around it.
+    Throw(Alarm),
     /// The end of everything in the sub-process.
     Stop,
 }
 
-/// Random processes. Errors and ends of everything do not meet in one process: which of the two is
-/// first would be a matter of order, not of meaning.
+/// What ends a sub-process before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alarm {
+    /// An error.
+    Error,
+    /// An escalation to a handler that interrupts.
+    Escalation,
+    /// The cancellation of a transaction.
+    Cancel,
+}
+
+/// Random processes. Alarms of several kinds and ends of everything do not meet in one process: which
+/// of them is first would be a matter of order, not of meaning.
 pub fn block() -> impl Strategy<Value = Block> {
-    let with_errors = tree(Just(Block::Throw).boxed());
-    let with_stops = tree(Just(Block::Stop).boxed());
+    let with = |alarm| {
+        tree(Block::Throw(alarm), alarm).prop_map(move |body| Block::Try {
+            alarm,
+            body: Box::new(body),
+            handler: Box::new(Block::Job),
+        })
+    };
+    let with_stops = tree(Block::Stop, Alarm::Error);
     prop_oneof![
-        with_errors
-            .prop_map(|body| Block::Try { body: Box::new(body), handler: Box::new(Block::Job) }),
-        with_stops.prop_map(|body| Block::Sub(Box::new(body))),
+        2 => with(Alarm::Error),
+        1 => with(Alarm::Escalation),
+        1 => with(Alarm::Cancel),
+        2 => with_stops.prop_map(|body| Block::Sub(Box::new(body))),
     ]
 }
 
-fn tree(special: BoxedStrategy<Block>) -> BoxedStrategy<Block> {
-    let leaf = prop_oneof![6 => Just(Block::Job), 2 => Just(Block::Pass), 1 => special];
-    leaf.prop_recursive(5, 24, 3, |inner| {
+fn tree(special: Block, alarm: Alarm) -> BoxedStrategy<Block> {
+    let leaf = prop_oneof![
+        8 => Just(Block::Job),
+        2 => Just(Block::Pass),
+        1 => Just(special),
+        1 => Just(Block::Call),
+        1 => Just(Block::Holds),
+        1 => Just(Block::Gated),
+        1 => (1..4usize, any::<bool>()).prop_map(|(count, all)| Block::Events { count, all }),
+        1 => (1..4u32, 1..3u32).prop_map(|(take, times)| Block::Lots { take, times }),
+    ];
+    leaf.prop_recursive(5, 24, 3, move |inner| {
         let some = |least| prop::collection::vec(inner.clone(), least..4);
         let one = || inner.clone().prop_map(Box::new);
         prop_oneof![
@@ -103,6 +187,16 @@ fn tree(special: BoxedStrategy<Block>) -> BoxedStrategy<Block> {
             1 => (any::<u8>(), some(1)).prop_map(|(mask, of)| Block::Or(mask, of)),
             1 => some(1).prop_map(Block::Fan),
             1 => one().prop_map(Block::Sub),
+            1 => one().prop_map(Block::Gosub),
+            1 => one().prop_map(Block::Dressed),
+            1 => (any::<bool>(), some(1))
+                .prop_map(|(sequential, bodies)| Block::AdHoc { sequential, bodies }),
+            1 => (any::<prop::sample::Index>(), some(1), one()).prop_map(|(need, of, then)| {
+                Block::Enough { need: need.index(of.len()) + 1, branches: of, then }
+            }),
+            1 => (any::<bool>(), any::<bool>(), one(), one()).prop_map(
+                |(inside, wait, body, handler)| Block::Undone { inside, wait, body, handler }
+            ),
             1 => (1..4u32, any::<bool>(), one())
                 .prop_map(|(count, sequential, body)| Block::Each { count, sequential, body }),
             1 => (1..3u32, one()).prop_map(|(count, body)| Block::Loop { count, body }),
@@ -113,7 +207,8 @@ fn tree(special: BoxedStrategy<Block>) -> BoxedStrategy<Block> {
             1 => (any::<bool>(), one(), one()).prop_map(|(interrupting, body, handler)| {
                 Block::Eventful { interrupting, body, handler }
             }),
-            1 => (one(), one()).prop_map(|(body, handler)| Block::Try { body, handler }),
+            1 => (one(), one())
+                .prop_map(move |(body, handler)| Block::Try { alarm, body, handler }),
         ]
     })
     .boxed()
@@ -163,18 +258,46 @@ impl Layout {
     /// Lays a block behind `after` and answers with its last node.
     fn lay(&mut self, block: &Block, after: NodeId) -> NodeId {
         match block {
-            Block::Job => {
-                let id = self.then(after, "job", Element::Pass);
-                let name = self.nodes[id.0 as usize].name.to_string();
-                self.nodes[id.0 as usize].element = Element::Work(Work {
-                    kind: WorkKind::Job,
-                    job_type: Program::constant(Value::from(name.as_str())),
-                    retries: None,
-                    fields: Vec::new(),
-                });
+            Block::Job => self.then(after, "job", Element::Work(work())),
+            Block::Pass => self.then(after, "pass", Element::Task),
+            Block::Call => {
+                let definition = Program::constant("other".into());
+                let call = Call { definition, binding: None, all_in: true, all_out: true };
+                self.then(after, "call", Element::Call(call))
+            }
+            Block::Holds => {
+                let when = Program::constant(true.into());
+                let (variables, changes) = (Vec::new(), Changes::ALL);
+                let triggers = vec![Trigger::Condition { when, variables, changes }];
+                self.then(after, "holds", Element::Catch(Catch { triggers, all: false }))
+            }
+            Block::Gated => {
+                let id = self.then(after, "gated", Element::Work(work()));
+                self.node(id).extras = Some(Box::new(Extras {
+                    gates: Gates { ready: true, entry: true, exit: true },
+                    data: Data { needs: vec![vec!["nothing".into()]], ..Data::default() },
+                    ..Extras::default()
+                }));
                 id
             }
-            Block::Pass => self.then(after, "pass", Element::Task),
+            Block::Events { count, all } => {
+                let id = self.then(after, "events", Element::Pass);
+                let message = Message { name: Program::constant("m".into()), correlation: vec![] };
+                let when = Program::constant("PT1H".into());
+                let timer = Trigger::Timer { kind: TimerKind::Duration, when };
+                let mut triggers = vec![self.signal(id), Trigger::Message(message), timer];
+                triggers.truncate(*count);
+                self.node(id).element = Element::Catch(Catch { triggers, all: *all });
+                id
+            }
+            Block::Lots { take, times } => {
+                let (sub, start) = self.open(after, "lots");
+                let give = self.then(start, "give", Element::Task);
+                self.node(give).completion_quantity = take * times;
+                let job = self.then(give, "job", Element::Work(work()));
+                self.node(job).start_quantity = *take;
+                sub
+            }
             Block::Seq(blocks) => blocks.iter().fold(after, |last, it| self.lay(it, last)),
             Block::Par(blocks) => self.split(after, Element::Parallel, Element::Parallel, blocks),
             Block::Fan(blocks) => {
@@ -198,6 +321,88 @@ impl Layout {
                 join
             }
             Block::Sub(body) => self.sub(after, "sub", body),
+            Block::Gosub(body) => {
+                let gosub = self.then(after, "gosub", Element::Pass);
+                let process = self.add(gosub, "process", Element::Process(Container::default()));
+                self.node(process).parent = None;
+                self.node(gosub).element = Element::Gosub { process };
+                self.inside(process, body);
+                gosub
+            }
+            Block::Dressed(body) => {
+                let sub = self.sub(after, "dressed", body);
+                let one = || Program::constant(1_i64.into());
+                let listener = || vec![Listener::Work(work())];
+                self.node(sub).extras = Some(Box::new(Extras {
+                    inputs: vec![("given".into(), one())],
+                    outputs: vec![("made".into(), one())],
+                    data: Data { own: vec![("own".into(), Some(one()))], ..Data::default() },
+                    listeners: Listeners {
+                        start: listener(),
+                        end: listener(),
+                        ..Listeners::default()
+                    },
+                    ..Extras::default()
+                }));
+                sub
+            }
+            Block::AdHoc { sequential, bodies } => {
+                let ad_hoc = Element::AdHoc(AdHoc {
+                    container: Container::default(),
+                    sequential: *sequential,
+                    completion: None,
+                    cancel_remaining: true,
+                    performer: None,
+                });
+                let ad_hoc = self.then(after, "ad-hoc", ad_hoc);
+                for body in bodies {
+                    let sub = Element::SubProcess(Container::default());
+                    let sub = self.add(ad_hoc, "any", sub);
+                    self.inside(sub, body);
+                }
+                ad_hoc
+            }
+            Block::Enough { need, branches, then } => {
+                let (sub, start) = self.open(after, "enough");
+                let need = i64::try_from(*need).expect("blocks are small");
+                let activation = Program::new(&format!("{need}"), Arc::new(AtLeast(need)));
+                let join = Element::Complex { activation };
+                let join = self.split(start, Element::Parallel, join, branches);
+                self.lay(then, join);
+                sub
+            }
+            Block::Undone { inside, wait, body, handler } => {
+                let (outer, start) = self.open(after, "undone");
+                let work = self.sub(start, "work", body);
+                if *inside {
+                    let event = self.add(work, "undo", Element::Pass);
+                    let triggers = vec![Trigger::Compensation];
+                    let start = Start { triggers, all: false, with: Vec::new() };
+                    let start = self.add(event, "undo-start", Element::Start(start));
+                    self.node(event).element = Element::EventSubProcess(EventSubProcess {
+                        container: Container::default(),
+                        start,
+                        interrupting: true,
+                    });
+                    self.lay(handler, start);
+                } else {
+                    let undo = Element::SubProcess(Container::default());
+                    let undo = self.add(outer, "undo", undo);
+                    self.node(undo).for_compensation = true;
+                    self.inside(undo, handler);
+                    let boundary = Element::Boundary(Boundary {
+                        attached_to: work,
+                        triggers: vec![Trigger::Compensation],
+                        all: false,
+                        interrupting: false,
+                        handler: Some(undo),
+                    });
+                    self.add(outer, "undo-at", boundary);
+                }
+                let throw = Throw::Compensation { activity: None, wait: *wait };
+                self.then(work, "undoes", Element::Throw(vec![throw]));
+                outer
+            }
             Block::Each { count, sequential, body } => {
                 let sub = self.sub(after, "each", body);
                 self.nodes[sub.0 as usize].repeat = Some(Box::new(Repeat::Each(Each {
@@ -228,8 +433,7 @@ impl Layout {
                 for block in blocks {
                     let catch = self.then(race, "event", Element::Pass);
                     let triggers = vec![self.signal(catch)];
-                    self.nodes[catch.0 as usize].element =
-                        Element::Catch(Catch { triggers, all: false });
+                    self.node(catch).element = Element::Catch(Catch { triggers, all: false });
                     let last = self.lay(block, catch);
                     self.flow(last, merge);
                 }
@@ -273,18 +477,24 @@ impl Layout {
                 self.lay(handler, start);
                 sub
             }
-            Block::Try { body, handler } => {
+            Block::Try { alarm, body, handler } => {
                 let sub = self.sub(after, "try", body);
+                if *alarm == Alarm::Cancel {
+                    self.node(sub).element = Element::Transaction(Container::default());
+                }
+                let trigger = match alarm {
+                    Alarm::Error => {
+                        Trigger::Error { code: None, code_variable: None, message_variable: None }
+                    }
+                    Alarm::Escalation => Trigger::Escalation { code: None, code_variable: None },
+                    Alarm::Cancel => Trigger::Cancel,
+                };
                 let boundary = self.add(
                     self.parent(sub),
                     "catch",
                     Element::Boundary(Boundary {
                         attached_to: sub,
-                        triggers: vec![Trigger::Error {
-                            code: None,
-                            code_variable: None,
-                            message_variable: None,
-                        }],
+                        triggers: vec![trigger],
                         all: false,
                         interrupting: true,
                         handler: None,
@@ -293,16 +503,27 @@ impl Layout {
                 let last = self.lay(handler, boundary);
                 self.merge(sub, last)
             }
-            Block::Throw => {
-                let error = Throw::Error {
-                    code: Some("oops".into()),
-                    message: None,
-                    payload: Payload::default(),
+            Block::Throw(alarm) => {
+                let (code, payload) = (Some("oops".into()), Payload::default());
+                let throw = match alarm {
+                    Alarm::Error => Throw::Error { code, message: None, payload },
+                    Alarm::Escalation => Throw::Escalation { code, payload },
+                    Alarm::Cancel => Throw::Cancel,
                 };
-                self.then(after, "throw", Element::Throw(vec![error]))
+                self.then(after, "throw", Element::Throw(vec![throw]))
             }
             Block::Stop => self.then(after, "stop", Element::Throw(vec![Throw::Terminate])),
         }
+    }
+
+    fn node(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id.0 as usize]
+    }
+
+    /// A sub-process and its start.
+    fn open(&mut self, after: NodeId, kind: &str) -> (NodeId, NodeId) {
+        let sub = self.then(after, kind, Element::SubProcess(Container::default()));
+        (sub, self.add(sub, "start", Element::Start(Start::default())))
     }
 
     fn parent(&self, node: NodeId) -> NodeId {
@@ -352,6 +573,23 @@ impl Layout {
     fn signal(&self, node: NodeId) -> Trigger {
         let name = Value::from(&*self.nodes[node.0 as usize].name);
         Trigger::Signal { name: Program::constant(name) }
+    }
+}
+
+fn work() -> Work {
+    let job_type = Program::constant("work".into());
+    Work { kind: WorkKind::Job, job_type, retries: None, fields: Vec::new() }
+}
+
+/// Whether so many tokens have come to a complex gateway.
+#[derive(Debug)]
+struct AtLeast(i64);
+
+impl Evaluate for AtLeast {
+    fn run(&self, variables: &dyn Variables, _: &Limits) -> Result<Outcome, EvalError> {
+        let count = variables.get("activationCount").as_ref().and_then(Value::as_i64);
+        let value = count.is_some_and(|it| it >= self.0).into();
+        Ok(Outcome { value, writes: Vec::new() })
     }
 }
 

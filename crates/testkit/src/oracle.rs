@@ -23,9 +23,21 @@ enum Tree {
     Done,
     /// Waits for one answer.
     Job(Offer),
+    /// Waits for any of so many answers at the same place, or for all of them.
+    Events {
+        event: Offer,
+        count: usize,
+        all: bool,
+    },
     /// The first, then the rest.
     Seq(Vec<Self>),
     Par(Vec<Self>),
+    /// So many must be done before it goes on, and the others may end later.
+    Enough {
+        need: usize,
+        branches: Vec<Self>,
+        then: Box<Self>,
+    },
     /// The answer decides what follows.
     Race(Vec<(Offer, Self)>),
     /// Catches the end of everything inside.
@@ -91,8 +103,15 @@ fn collect(tree: &Tree, offers: &mut Vec<Offer>) {
     match tree {
         Tree::Done | Tree::Throw | Tree::Stop => {}
         Tree::Job(offer) => offers.push(offer.clone()),
+        Tree::Events { event, count, .. } => {
+            offers.extend(std::iter::repeat_n(event.clone(), *count));
+        }
         Tree::Seq(trees) => collect(&trees[0], offers),
-        Tree::Par(trees) => trees.iter().for_each(|it| collect(it, offers)),
+        Tree::Par(trees) | Tree::Enough { branches: trees, .. } => {
+            for tree in trees {
+                collect(tree, offers);
+            }
+        }
         Tree::Race(runners) => offers.extend(runners.iter().map(|(offer, _)| offer.clone())),
         Tree::Scope(body) | Tree::Try(body, _) => collect(body, offers),
         Tree::Guarded { event, body, .. } => {
@@ -117,18 +136,13 @@ fn answer(tree: Tree, offer: &Offer) -> Tree {
             trees.insert(0, answer(first, offer));
             Tree::Seq(trees)
         }
-        Tree::Par(trees) => {
-            let mut answered = false;
-            let each = trees.into_iter().map(|it| {
-                // Two runs may offer the same thing only if one of them is a copy of a handler.
-                if !answered && has(&it, offer) {
-                    answered = true;
-                    answer(it, offer)
-                } else {
-                    it
-                }
-            });
-            Tree::Par(each.collect())
+        Tree::Events { event, count, all: true } if event == *offer && count > 1 => {
+            Tree::Events { event, count: count - 1, all: true }
+        }
+        Tree::Events { event, .. } if event == *offer => Tree::Done,
+        Tree::Par(trees) => Tree::Par(answer_one(trees, offer)),
+        Tree::Enough { need, branches, then } => {
+            Tree::Enough { need, branches: answer_one(branches, offer), then }
         }
         Tree::Race(runners) => {
             let winner = runners.into_iter().find(|(it, _)| it == offer);
@@ -149,13 +163,43 @@ fn answer(tree: Tree, offer: &Offer) -> Tree {
     }
 }
 
+/// Two trees offer the same thing only where they are copies of one another.
+fn answer_one(trees: Vec<Tree>, offer: &Offer) -> Vec<Tree> {
+    let mut answered = false;
+    let each = trees.into_iter().map(|it| {
+        if !answered && has(&it, offer) {
+            answered = true;
+            answer(it, offer)
+        } else {
+            it
+        }
+    });
+    each.collect()
+}
+
 /// Takes every step that needs no answer.
 fn forward(tree: Tree) -> Now {
     match tree {
         Tree::Done => Now::Tree(Tree::Done),
         Tree::Throw => Now::Throw,
         Tree::Stop => Now::Stop,
-        it @ (Tree::Job(_) | Tree::Race(_)) => Now::Tree(it),
+        it @ (Tree::Job(_) | Tree::Events { .. } | Tree::Race(_)) => Now::Tree(it),
+        Tree::Enough { need, branches, then } => {
+            let mut left = Vec::new();
+            let mut done = 0;
+            for tree in branches {
+                match forward(tree) {
+                    Now::Tree(Tree::Done) => done += 1,
+                    Now::Tree(tree) => left.push(tree),
+                    other => return other,
+                }
+            }
+            if done < need {
+                return Now::Tree(Tree::Enough { need: need - done, branches: left, then });
+            }
+            left.push(*then);
+            forward(Tree::Par(left))
+        }
         Tree::Seq(mut trees) => {
             while !trees.is_empty() {
                 match forward(trees.remove(0)) {
@@ -215,10 +259,24 @@ fn offer(node: u32, runs: &[u32]) -> Offer {
 /// [`Block::plan`] lays nodes; nothing else of the layout is known here.
 fn grow(block: &Block, next: &mut u32, runs: &[u32]) -> Tree {
     match block {
-        Block::Job => Tree::Job(offer(take(next), runs)),
-        Block::Pass => {
+        Block::Job | Block::Call => Tree::Job(offer(take(next), runs)),
+        Block::Pass | Block::Holds => {
             take(next);
             Tree::Done
+        }
+        Block::Gated => {
+            let gated = Tree::Job(offer(take(next), runs));
+            Tree::Seq(vec![gated; 5])
+        }
+        Block::Events { count, all } => {
+            Tree::Events { event: offer(take(next), runs), count: *count, all: *all }
+        }
+        Block::Lots { times, .. } => {
+            let _sub = take(next);
+            let _start = take(next);
+            let _give = take(next);
+            let job = Tree::Job(offer(take(next), runs));
+            Tree::Par(vec![job; *times as usize])
         }
         Block::Seq(blocks) => Tree::Seq(blocks.iter().map(|it| grow(it, next, runs)).collect()),
         Block::Par(blocks) | Block::Fan(blocks) => Tree::Par(branches(blocks, next, runs)),
@@ -229,6 +287,39 @@ fn grow(block: &Block, next: &mut u32, runs: &[u32]) -> Tree {
             Tree::Par(taken.map(|(_, tree)| tree).collect())
         }
         Block::Sub(body) => Tree::Scope(Box::new(inside(body, next, runs))),
+        Block::Gosub(body) => {
+            let _gosub = take(next);
+            Tree::Scope(Box::new(inside(body, next, runs)))
+        }
+        Block::Dressed(body) => {
+            let listener = Tree::Job(offer(*next, runs));
+            let body = Tree::Scope(Box::new(inside(body, next, runs)));
+            Tree::Seq(vec![listener.clone(), body, listener])
+        }
+        Block::AdHoc { sequential, bodies } => {
+            let _ad_hoc = take(next);
+            let bodies = bodies.iter().map(|it| Tree::Scope(Box::new(inside(it, next, runs))));
+            if *sequential { Tree::Seq(bodies.collect()) } else { Tree::Par(bodies.collect()) }
+        }
+        Block::Enough { need, branches: of, then } => {
+            let _sub = take(next);
+            let _start = take(next);
+            let branches = branches(of, next, runs);
+            let then = Box::new(grow(then, next, runs));
+            Tree::Scope(Box::new(Tree::Enough { need: *need, branches, then }))
+        }
+        Block::Undone { inside: by_event, body, handler, .. } => {
+            let _outer = take(next);
+            let _start = take(next);
+            let body = Tree::Scope(Box::new(inside(body, next, runs)));
+            // A sub-process and its start, or an event sub-process and its start.
+            let handler = Tree::Scope(Box::new(inside(handler, next, runs)));
+            if !by_event {
+                let _boundary = take(next);
+            }
+            let _throw = take(next);
+            Tree::Seq(vec![body, handler])
+        }
         Block::Each { count, sequential, body } => {
             let copies = copies(body, *count, next, runs);
             if *sequential { Tree::Seq(copies) } else { Tree::Par(copies) }
@@ -277,14 +368,14 @@ fn grow(block: &Block, next: &mut u32, runs: &[u32]) -> Tree {
                 handler: Box::new(handler),
             }))
         }
-        Block::Try { body, handler } => {
+        Block::Try { body, handler, .. } => {
             let body = Tree::Scope(Box::new(inside(body, next, runs)));
             let _catch = take(next);
             let handler = grow(handler, next, runs);
             let _merge = take(next);
             Tree::Try(Box::new(body), Box::new(handler))
         }
-        Block::Throw => {
+        Block::Throw(_) => {
             take(next);
             Tree::Throw
         }

@@ -305,13 +305,21 @@ fn renumber(plan: &Plan) -> Plan {
             list.clear();
         }
         node.boundary.clear();
+        node.compensation = None;
         match &mut node.element {
-            Element::Process(it) | Element::SubProcess(it) => *it = Container::default(),
+            Element::Process(it) | Element::SubProcess(it) | Element::Transaction(it) => {
+                *it = Container::default();
+            }
+            Element::AdHoc(it) => it.container = Container::default(),
+            Element::Gosub { process } => *process = turned(*process),
             Element::EventSubProcess(it) => {
                 it.container = Container::default();
                 it.start = turned(it.start);
             }
-            Element::Boundary(it) => it.attached_to = turned(it.attached_to),
+            Element::Boundary(it) => {
+                it.attached_to = turned(it.attached_to);
+                it.handler = it.handler.map(turned);
+            }
             _ => {}
         }
     }
@@ -321,7 +329,14 @@ fn renumber(plan: &Plan) -> Plan {
     }
     // The order of the flows that leave a node has a meaning, that of the nodes they leave has none.
     flows.sort_by_key(|it| it.from);
-    Plan::new(nodes, flows)
+    let mut plan = Plan::new(nodes, flows);
+    // Neither has the order of nodes, but for those of an ad-hoc sub-process.
+    for node in &mut plan.nodes {
+        if let Element::AdHoc(it) = &mut node.element {
+            it.container.starts.reverse();
+        }
+    }
+    plan
 }
 
 /// One step of an intervention: what it does, and two numbers that choose tokens and elements.
