@@ -21,7 +21,7 @@ use crate::{
 /// a reason that only this place knows.
 pub(crate) fn talk(world: &mut World, prompt: &mut Prompt, out: &Screen) -> Result<Option<Status>> {
     let mut dialog = Dialog { world, out, current: None, shown: None };
-    while let Some(pending) = dialog.next() {
+    while let Some(pending) = dialog.next()? {
         dialog.introduce(&pending);
         match prompt.ask(&format!("{}> ", pending.element))? {
             Line::Text(line) => match Request::read(&line) {
@@ -53,15 +53,16 @@ struct Dialog<'a> {
 
 impl Dialog<'_> {
     /// What to ask about: the same as before, else the first that someone can do something about.
-    fn next(&mut self) -> Option<Pending> {
+    fn next(&mut self) -> Result<Option<Pending>> {
+        self.world.look()?;
         if self.world.is_over() || self.out.is_closed() {
-            return None;
+            return Ok(None);
         }
         let askable = self.askable();
         let again = askable.iter().find(|it| Some(key(it)) == self.current);
         let found = again.or_else(|| askable.first()).cloned();
         self.current = found.as_ref().map(key);
-        found
+        Ok(found)
     }
 
     fn askable(&self) -> Vec<Pending> {

@@ -64,14 +64,15 @@ impl Kept {
         all.join(" ")
     }
 
-    /// Does something, and sees what came of it.
+    /// Does something, and sees what came of it. What is refused may be so because something else has
+    /// happened meanwhile.
     pub(crate) fn act<T>(
         &mut self,
         what: impl FnOnce(&Engine) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let done = what(&self.engine)?;
+        let done = what(&self.engine);
         self.look()?;
-        Ok(done)
+        done
     }
 
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
@@ -106,7 +107,8 @@ impl Kept {
         all
     }
 
-    fn look(&mut self) -> Result<(), Error> {
+    /// Sees how things are.
+    pub(crate) fn look(&mut self) -> Result<(), Error> {
         self.engine.settle(SETTLE)?;
         let main = self.engine.look(self.main).wait()?;
         let since = main.row.started;

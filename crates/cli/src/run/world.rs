@@ -104,6 +104,14 @@ impl World {
         self.restless
     }
 
+    /// Sees what has happened by itself, where time passes by itself.
+    pub(crate) fn look(&mut self) -> Result<(), Error> {
+        match &mut self.stage {
+            Stage::Memory(_) => Ok(()),
+            Stage::Store(kept) => kept.look(),
+        }
+    }
+
     /// Whether what happens is kept, at a time that is real.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.stage, Stage::Store(_))

@@ -35,7 +35,7 @@ pub(crate) fn tell(instance: InstanceId, desk: &Desk<'_>) -> Result<()> {
             if let Some(reason) = &look.row.reason {
                 out.line(format!("  {}", out.paint.red(reason)));
             }
-            show::reasons(&look, desk);
+            show::few_reasons(&look, out);
         },
     );
     Ok(())
@@ -296,7 +296,7 @@ pub(crate) fn resolve(args: &args::Resolve, desk: &Desk<'_>) -> Result<Status> {
             out.line(format!("{} tried again", grid::count(retried as u64, "incident")));
             for look in &left {
                 out.line(format!("{} has one again", out.paint.bold(look.row.id)));
-                show::reasons(look, desk);
+                show::few_reasons(look, out);
             }
         },
     );

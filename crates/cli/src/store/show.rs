@@ -12,8 +12,11 @@ use crate::{json, screen::Screen, status::Status};
 /// The most rows of each kind that are shown of one instance.
 const ROWS_MAX: u32 = 1_000;
 
-/// How many lines people read about what waits.
+/// How many lines people read about what waits, where they have asked for it.
 const LINES_MAX: usize = 40;
+
+/// And where they have not.
+const LINES_FEW: usize = 8;
 
 pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
     desk.settle()?;
@@ -53,11 +56,15 @@ pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
         |out| {
             heading(&look, out);
             state(look.tree.as_ref(), &look.variables, out);
-            reasons(&look, desk);
-            for row in &called {
+            reasons(&look, LINES_MAX, out);
+            for row in called.iter().take(LINES_FEW) {
                 let Row::Instance(it) = row else { continue };
                 let state = rows::state_painted(it.state, out.paint);
                 out.line(format!("  called {} {}, {state}", it.definition, it.id));
+            }
+            if called.len() > LINES_FEW {
+                let list = format!("travertine instances --caller {instance}");
+                out.line(format!("  and called more; `{list}` lists them"));
             }
         },
     );
@@ -104,14 +111,17 @@ pub(crate) fn tree(branch: Option<&Branch>) -> Value {
     })
 }
 
-/// Why tokens rest, with the commands that help.
-pub(crate) fn reasons(look: &Look, desk: &Desk<'_>) {
-    let out = desk.out;
+/// Why the first tokens rest, with the commands that help.
+pub(crate) fn few_reasons(look: &Look, out: &Screen) {
+    reasons(look, LINES_FEW, out);
+}
+
+fn reasons(look: &Look, lines_max: usize, out: &Screen) {
     let instance = InstanceId(look.row.id);
     // That a scope waits for what is inside shows in the tree.
     let telling = |it: &&Reason| !matches!(it.why, Why::Inside { .. } | Why::Undo | Why::Inner);
     let all: Vec<&Reason> = look.reasons.iter().filter(telling).collect();
-    for it in all.iter().take(LINES_MAX) {
+    for it in all.iter().take(lines_max) {
         let text = it.to_string();
         let text = if matches!(it.why, Why::Incident { .. }) { out.paint.red(text) } else { text };
         let whose = wait(&it.why).map(|wait| format!("{} ", rows::address(instance.0, wait.0)));
@@ -120,8 +130,9 @@ pub(crate) fn reasons(look: &Look, desk: &Desk<'_>) {
             out.line(format!("    {}", out.paint.dim(help)));
         }
     }
-    if all.len() > LINES_MAX {
-        out.line(format!("  and {} more; --json shows them all", all.len() - LINES_MAX));
+    if all.len() > lines_max {
+        let more = all.len() - lines_max;
+        out.line(format!("  and {more} more; `travertine show {instance} --json` has them all"));
     }
 }
 

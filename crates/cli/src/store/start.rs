@@ -63,7 +63,7 @@ pub(crate) fn start(args: &args::store::StartInstance, desk: &Desk<'_>) -> Resul
             if let Some(reason) = &look.row.reason {
                 out.line(format!("  {reason}"));
             }
-            show::reasons(&look, desk);
+            show::few_reasons(&look, out);
             if args.wait {
                 out.line(json::pretty(&look.variables.iter().cloned().collect()));
             }

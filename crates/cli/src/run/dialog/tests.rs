@@ -203,3 +203,56 @@ fn someone_who_leaves_is_told_nothing_more() {
     );
     assert_eq!(status, Status::Failed);
 }
+
+#[test]
+fn on_a_store_timers_ring_when_told_and_what_happens_meanwhile_is_seen() {
+    use travertine_kernel::WaitId;
+    use travertine_runtime::engine::{self, Engine, ManualClock};
+
+    use super::super::kept::Kept;
+
+    let now = clock::date("2026-01-05T09:00:00Z").unwrap();
+    let options =
+        engine::Options { clock: Arc::new(ManualClock::new(now)), ..engine::Options::default() };
+    let engine = Engine::in_memory(options).unwrap();
+    let file = engine::File { name: "order.bpmn".to_owned(), body: ORDER.as_bytes().to_vec() };
+    engine.deploy(&[file]).unwrap();
+    let main = engine.start("order").wait().unwrap();
+    let mut world = World::kept(Kept::new(engine.clone(), main, vec!["order".into()]).unwrap());
+    // Someone else does the first job.
+    let job = Address { instance: main, wait: WaitId(3) };
+    engine.complete(job, pairs::line("shelf=B7").unwrap()).wait().unwrap();
+    let paper = Paper::default();
+    let out = Screen::new(Box::new(paper.clone()), Paint::plain());
+    let lines = ["2", "", "error card-refused", ""];
+    let mut prompt = Prompt::Script(Vec::from(lines).into_iter(), out.clone());
+    assert_eq!(talk(&mut world, &mut prompt, &out).unwrap(), None);
+    assert_eq!(outcome::status(&world), Status::Done);
+    let text = String::from_utf8(std::mem::take(&mut *paper.0.lock().unwrap())).unwrap();
+    expect![[r#"
+        job charge "Charge the card"
+          waits for a worker of type charge, 3 tries left
+          sees shelf="B7"
+          Enter or name=value completes it · help · list (1 more)
+        charge> 2
+
+        timer slow "After an hour"
+          waits until 2026-01-05T10:00:00Z, in 1h, beside pay
+          sees shelf="B7"
+          Enter has it ring now · help · list (1 more)
+        slow>
+
+        job charge "Charge the card"
+          waits for a worker of type charge, 3 tries left
+          sees reminded=true shelf="B7"
+          Enter or name=value completes it · help
+        charge> error card-refused
+
+        job release "Release stock"
+          waits for a worker of type release, 3 tries left
+          sees reminded=true shelf="B7"
+          Enter or name=value completes it · help
+        release>
+    "#]]
+    .assert_eq(&text);
+}
