@@ -135,7 +135,7 @@ impl Definitions {
     }
 
     /// Adds a version of each; all of them, or none where the start of one makes no sense.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         all: &[(Name, Arc<Plan>)],
         now: Timestamp,

@@ -57,13 +57,17 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    pub(crate) fn add(&mut self, it: Subscription) {
+    /// Someone waits: last of all, unless a place was given before.
+    pub(crate) fn add(&mut self, mut it: Subscription) {
         self.remove((it.instance, it.wait));
-        self.begun += 1;
-        let place = (it.kind, Name::clone(&it.name), self.begun);
+        if it.place == 0 {
+            it.place = self.begun + 1;
+        }
+        self.begun = self.begun.max(it.place);
+        let place = (it.kind, Name::clone(&it.name), it.place);
         self.places.insert((it.instance, it.wait), place);
         let queue = self.by_name.entry((it.kind, Name::clone(&it.name))).or_default();
-        queue.insert(self.begun, it);
+        queue.insert(it.place, it);
     }
 
     pub(crate) fn remove(&mut self, address: (u64, u64)) -> Option<Subscription> {
@@ -93,6 +97,17 @@ impl Waiting {
     pub(crate) fn get(&self, address: (u64, u64)) -> Option<&Subscription> {
         let (kind, name, order) = self.places.get(&address)?;
         self.by_name.get(&(*kind, Name::clone(name)))?.get(order)
+    }
+
+    /// The waits of one instance.
+    pub(crate) fn of(&self, instance: u64) -> Vec<(u64, u64)> {
+        let waits = self.iter().filter(|it| it.instance == instance);
+        waits.map(|it| (it.instance, it.wait)).collect()
+    }
+
+    /// All of them, by name in the order in which they began to wait.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Subscription> {
+        self.by_name.values().flat_map(BTreeMap::values)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -41,6 +41,19 @@ impl Alarms {
         due.is_some()
     }
 
+    /// Unsets all that wake an instance.
+    pub(super) fn forget(&mut self, instance: u64) {
+        for (first, last) in [
+            (Alarm::Wait(instance, 0), Alarm::Wait(instance, u64::MAX)),
+            (Alarm::Job(instance, 0), Alarm::Job(instance, u64::MAX)),
+        ] {
+            let set: Vec<Alarm> = self.due.range(first..=last).map(|(it, _)| *it).collect();
+            for alarm in set {
+                self.unset(alarm);
+            }
+        }
+    }
+
     /// When the next one is due.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.order.first().map(|(due, _)| *due)
@@ -55,6 +68,11 @@ impl Alarms {
         let (due, alarm) = self.order.pop_first()?;
         self.due.remove(&alarm);
         Some((due, alarm))
+    }
+
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(Timestamp, Alarm)> {
+        self.order.iter()
     }
 
     /// How many are set.

@@ -34,7 +34,7 @@ impl Shard {
                 None => Error::no_such_definition(definition).to_string(),
                 Some(version) => format!("no such version of definition {definition}: {version}"),
             };
-            self.letters.push_back(Letter::NotCalled { to: from, reason });
+            self.letters.push_back((Letter::NotCalled { to: from, reason }, None));
             return;
         };
         let call = Call {

@@ -118,8 +118,11 @@ impl Shard {
                 self.named.remove(&(Name::clone(&live.definition.id), Name::clone(name)));
             }
         }
-        while let Some((_, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {
-            self.lives.remove(&id);
+        while let Some((seq, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {
+            // What it has sent may have arrived since then, which is one more entry.
+            if self.lives.get(&id).is_some_and(|it| it.last == seq) {
+                self.lives.remove(&id);
+            }
         }
         self.evict();
     }
@@ -226,13 +229,11 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
         }
     }
     for token in touched.incidents.into_iter().collect::<BTreeSet<_>>() {
-        match incident_row(live, token) {
-            Some(row) => changes.push(Change::Put(row)),
-            None if had(token.0) => {
-                changes.push(Change::Delete(Table::Incidents, key(live.id.0, token.0)));
-            }
-            None => {}
-        }
+        changes.extend(incident_row(live, token).map(Change::Put));
+    }
+    // A token takes its incident along when it goes.
+    for token in live.incidents_over() {
+        changes.push(Change::Delete(Table::Incidents, key(live.id.0, token.0)));
     }
     if live.tail > snapshot_bytes.max(live.snapshot_size) {
         snapshot(live, changes);
@@ -348,7 +349,7 @@ fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
         WaitFor::Work(job) if job.kind == travertine_kernel::plan::WorkKind::Job => {
             let work = live.work.get(&wait)?;
             let (state, until, worker) = match &work.lease {
-                _ if job.retries == 0 => (JobState::Failed, None, None),
+                _ if job.retries == 0 || live.is_broken(wait) => (JobState::Failed, None, None),
                 Some((worker, until)) => {
                     (JobState::Leased, Some(*until), Some(Name::clone(worker)))
                 }

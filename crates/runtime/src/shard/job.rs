@@ -144,18 +144,21 @@ impl Shard {
         }
     }
 
-    /// Offers a job, where a worker may have it.
+    /// Offers a job where a worker may have it, and takes the offer back where none may.
     pub(super) fn offer(&mut self, id: u64, wait: WaitId) {
         let live = &self.lives[&id];
-        let Some(work) = live.work.get(&wait) else { return };
-        if let Some(offer) = live.offer(wait) {
-            self.release(Release::Offer(offer));
-        } else if work.kind == WorkKind::Job {
-            let until = work.lease.as_ref().map_or(work.paused, |(_, until)| *until);
-            if until > 0 {
-                self.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
-            }
+        let Some(work) = live.work.get(&wait).filter(|it| it.kind == WorkKind::Job) else { return };
+        let until = work.lease.as_ref().map_or(work.paused, |(_, until)| *until);
+        let release = match live.offer(wait) {
+            Some(offer) => Release::Offer(offer),
+            None => Release::Withdraw(live.any_offer(wait, work)),
+        };
+        if until > 0 {
+            self.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
+        } else {
+            self.alarms.unset(Alarm::Job(id, wait.0));
         }
+        self.release(release);
     }
 
     /// A lease or a pause is over.

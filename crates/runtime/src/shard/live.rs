@@ -1,6 +1,9 @@
 //! An instance in memory, and what is known of it outside the kernel.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
@@ -63,6 +66,8 @@ pub struct Live {
     pub(super) subscribed: BTreeMap<WaitId, ShardId>,
     /// How many turns it has taken since anyone asked something of it.
     pub(super) turns: u32,
+    /// The tokens whose incidents have rows.
+    pub(super) broken: BTreeSet<TokenId>,
 }
 
 /// Why an instance cannot go on without help.
@@ -128,6 +133,7 @@ impl Live {
             calls: BTreeMap::new(),
             subscribed: BTreeMap::new(),
             turns: 0,
+            broken: BTreeSet::new(),
         }
     }
 
@@ -227,8 +233,31 @@ impl Live {
             && work.paused == 0
             && !self.suspended
             && self.halted.is_none()
+            && !self.is_broken(wait)
             && self.job(wait)?.retries > 0;
         may.then(|| self.any_offer(wait, work))
+    }
+
+    /// Whether whoever waits has an incident, which comes first.
+    pub(super) fn is_broken(&self, wait: WaitId) -> bool {
+        let token = self.state.waits.get(&wait).map(|it| it.token);
+        token.is_some_and(|it| self.state.incidents.contains_key(&it))
+    }
+
+    /// The work that may be done again after these events, or may not any more.
+    pub(super) fn reconsidered(&self, events: &[Event]) -> Vec<WaitId> {
+        let mut waits = Vec::new();
+        for event in events {
+            if let Event::RetriesSet { wait, .. } = event {
+                waits.push(*wait);
+            } else if let Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } =
+                event
+                && let Some(token) = self.state.tokens.get(token)
+            {
+                waits.extend(token.waits.iter().copied());
+            }
+        }
+        waits
     }
 
     pub(super) fn any_offer(&self, wait: WaitId, work: &Work) -> Offer {
@@ -261,8 +290,18 @@ impl Live {
                 | Event::TokenParked { token, .. }
                 | Event::TokenPromoted { token }
                 | Event::TokenRetired { token }
-                | Event::TokenRecalled { token, .. } => {
+                | Event::TokenRecalled { token, .. }
+                | Event::BranchArrived { token } => {
                     self.touched.tokens.push((*token, at));
+                }
+                Event::Migrated { .. } => {
+                    // Everything may have another name.
+                    let tokens = self.state.tokens.keys();
+                    self.touched.tokens.extend(tokens.map(|token| (*token, at)));
+                    for wait in self.state.waits.keys() {
+                        self.touched.waits.push((*wait, None));
+                    }
+                    self.touched.incidents.extend(self.state.incidents.keys().copied());
                 }
                 Event::TokenGone { token, .. } => {
                     self.touched.tokens.push((*token, at));
@@ -306,6 +345,13 @@ impl Live {
                 Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } => {
                     self.touched.incidents.push(*token);
                     self.touched.tokens.push((*token, at));
+                    for wait in self.state.tokens.get(token).into_iter().flat_map(|it| &it.waits) {
+                        self.touched.waits.push((*wait, None));
+                        if let Some(work) = self.work.get_mut(wait) {
+                            work.lease = None;
+                            work.paused = 0;
+                        }
+                    }
                 }
                 // These change nothing that has a row.
                 _ => {}
@@ -321,6 +367,13 @@ impl Live {
             let run = if let Some(Role::Run(run)) = role { run } else { 0 };
             self.calls.insert(wait, run);
         }
+    }
+
+    /// Takes note that rows tell of its incidents as they are. Answers with those that are over.
+    pub(super) fn incidents_over(&mut self) -> Vec<TokenId> {
+        let now = self.state.incidents.keys().copied().collect();
+        let before = std::mem::replace(&mut self.broken, now);
+        before.difference(&self.broken).copied().collect()
     }
 
     /// Forgets what was known of waits that are over.
@@ -391,6 +444,10 @@ impl Live {
             apply(&mut self.state, event);
         }
         self.note(at, events);
+        if self.has_ended() {
+            // Others were given it in the same batch.
+            self.deferred.clear();
+        }
     }
 
     /// All that a snapshot keeps.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role, State};
 use travertine_store::{
-    Entry,
+    Entry, Error as StoreError,
     codec::record::{Folded, Record, decode_records, decode_snapshot},
-    view::InstanceRow,
+    view::{Change, InstanceRow},
 };
 
 use super::{
@@ -24,6 +24,8 @@ impl Shard {
             let loaded = self.load(id);
             if let Err(error @ (Error::Store(_) | Error::Damaged { .. })) = &loaded {
                 self.fault = Some(error.clone());
+            } else if let Err(Error::NoSuchInstance(_)) = &loaded {
+                self.forget_rows(id);
             }
             let live = loaded?;
             self.lives.insert(id, Box::new(live));
@@ -32,6 +34,25 @@ impl Shard {
         let live = self.lives.get_mut(&id).expect("it is in memory now");
         live.used = ticks;
         Ok(live)
+    }
+
+    /// Forgets what rows say of an instance that is not kept any more. A crash may have brought them
+    /// back.
+    fn forget_rows(&mut self, id: u64) {
+        if let Ok(Some(_)) = self.store.instance(id) {
+            self.forget_indexed(id);
+            self.rows.push(Change::Remove(id));
+            self.checkpointed = 0;
+        }
+    }
+
+    /// Forgets which jobs, timers and subscriptions an instance has.
+    pub(super) fn forget_indexed(&mut self, id: u64) {
+        self.board.clear(|job| job.instance.0 == id);
+        self.alarms.forget(id);
+        for address in self.waiting.of(id) {
+            self.forget_silently(address);
+        }
     }
 
     /// The instance of that number, if it runs or has ended lately.
@@ -68,7 +89,13 @@ impl Shard {
             }
             None => self.unborn(id, &row)?,
         };
-        for entry in self.store.chain(self.id(), row.last, live.last)? {
+        // A snapshot alone does not tell that the instance is still kept.
+        let after = live.last;
+        let chain = match self.store.chain(self.id(), row.last, after.min(row.last - 1)) {
+            Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last => return Err(missing),
+            chain => chain?,
+        };
+        for entry in chain.into_iter().filter(|it| it.seq > after) {
             let records = decode_records(&entry.body).map_err(|it| damaged(id, &it))?;
             self.replay(&mut live, &entry, &records)?;
             for record in &records {
@@ -77,6 +104,7 @@ impl Shard {
                 }
             }
         }
+        live.incidents_over();
         live.touched = Touched::default();
         // Whatever it has names for may have rows.
         live.rowed = live.named;

@@ -175,6 +175,7 @@ impl Shard {
             correlation,
             element: Name::clone(&live.definition.plan.node(node).name),
             since: live.at,
+            place: 0,
         })
     }
 

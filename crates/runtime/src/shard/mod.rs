@@ -12,6 +12,7 @@
 mod alarm;
 mod call;
 mod checkpoint;
+mod inventory;
 mod job;
 mod live;
 mod load;
@@ -114,8 +115,9 @@ pub struct Shard {
     timers: BTreeMap<StartKey, StartTimer>,
     /// Those of them whose row is not up to date.
     changed_timers: BTreeSet<StartKey>,
-    /// What is to be done for this shard's own instances.
-    letters: VecDeque<Letter>,
+    /// What is to be done for this shard's own instances, and the mails that say so, where the store
+    /// has any.
+    letters: VecDeque<(Letter, Option<MailId>)>,
     /// Instances that used up their turn.
     unfinished: VecDeque<u64>,
     /// How many events there have been since this was set to 0.
@@ -206,7 +208,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// Lets out what waited for the batch, and gives the mails it has sent.
+    /// Lets out what waited for the batch, and gives the mails it has sent to other shards.
     pub fn release(self, board: &Board) -> Vec<Mail> {
         for release in self.releases {
             match release {
@@ -215,7 +217,9 @@ impl Sealed {
                 Release::Withdraw(offer) => board.withdraw(&offer),
             }
         }
-        self.batch.sent
+        let Batch { claim, mut sent, .. } = self.batch;
+        sent.retain(|it| it.to != claim.shard);
+        sent
     }
 }
 
@@ -318,8 +322,7 @@ impl Shard {
             travertine_store::codec::record::decode_letter(&mail.body).map_err(|error| {
                 Error::damaged(format!("a mail from shard {}", mail.id.from), &error)
             })?;
-        self.pending.taken.push(mail.id);
-        self.letters.push_back(letter);
+        self.letters.push_back((letter, Some(mail.id)));
         self.settle();
         Ok(())
     }
@@ -365,13 +368,17 @@ impl Shard {
     }
 
     /// Hands over what is to be written. What could not be seen to in this batch is sent to the shard
-    /// itself, so that a crash loses nothing of it.
+    /// itself, so that a crash loses nothing of it. It stays in its place here: what was asked later
+    /// must not overtake it.
     pub fn seal(&mut self) -> Option<Sealed> {
-        let left = std::mem::take(&mut self.letters);
+        let mut letters = std::mem::take(&mut self.letters);
         let id = self.id();
-        for letter in left {
-            self.mail(id, &letter);
+        for (letter, mail) in &mut letters {
+            if mail.is_none() {
+                *mail = self.mail(id, letter);
+            }
         }
+        self.letters = letters;
         let Pending { entries, sent, taken, releases, .. } = std::mem::take(&mut self.pending);
         if entries.is_empty() && sent.is_empty() && taken.is_empty() && releases.is_empty() {
             return None;
@@ -382,7 +389,8 @@ impl Shard {
 
     fn settle(&mut self) {
         while !self.is_full() {
-            let Some(letter) = self.letters.pop_front() else { return };
+            let Some((letter, mail)) = self.letters.pop_front() else { return };
+            self.pending.taken.extend(mail);
             self.carry_out(letter);
         }
     }
@@ -394,23 +402,24 @@ impl Shard {
     /// Sends a letter to whom it concerns.
     fn send(&mut self, to: ShardId, letter: Letter) {
         if to == self.id() {
-            self.letters.push_back(letter);
+            self.letters.push_back((letter, None));
         } else {
             self.mail(to, &letter);
         }
     }
 
-    fn mail(&mut self, to: ShardId, letter: &Letter) {
+    fn mail(&mut self, to: ShardId, letter: &Letter) -> Option<MailId> {
         self.counts.mails += 1;
         let mut body = Vec::new();
         if let Err(error) = encode_letter(letter, &mut body) {
             // The kernel keeps values within what can be stored; what it was given came from there.
             tracing::error!(%error, "a letter cannot be stored and is lost");
-            return;
+            return None;
         }
         self.pending.bytes += body.len();
         let id = MailId { from: self.id(), number: self.counts.mails };
         self.pending.sent.push(Mail { id, to, body });
+        Some(id)
     }
 
     /// The shard of an instance.
@@ -419,7 +428,7 @@ impl Shard {
     }
 
     /// The shard that finds receivers for messages and signals of a name.
-    fn keeper(&self, name: &str) -> ShardId {
+    pub fn keeper(&self, name: &str) -> ShardId {
         keeper(name, self.shards)
     }
 

@@ -279,8 +279,14 @@ impl Shard {
     fn read_folded(&mut self, entry: &Entry, records: &[Record]) -> Result<(), Error> {
         let Some(Record::Folded(folded)) = records.first() else { return Ok(()) };
         let id = entry.instance;
+        let has_rows = self.store.instance(id)?.is_some();
         self.read_created(id, entry.seq, &folded.created)?;
         let mut live = self.lives.remove(&id).expect("it has just been made");
+        if has_rows {
+            // They may be older than its end.
+            self.forget_indexed(id);
+            live.rowed = u64::MAX;
+        }
         self.replay(&mut live, entry, records)?;
         self.lives.insert(id, live);
         self.mark(id);
@@ -304,10 +310,8 @@ impl Shard {
                 }
                 let live = self.lives.get_mut(&id).expect("it was here a moment ago");
                 live.forget_closed(events);
-                for event in events {
-                    if let travertine_kernel::Event::RetriesSet { wait, .. } = event {
-                        self.offer(id, *wait);
-                    }
+                for wait in live.reconsidered(events) {
+                    self.offer(id, wait);
                 }
             }
             Record::Leased { wait, .. } | Record::Paused { wait, .. } => {

@@ -73,7 +73,7 @@ impl Shard {
             hook(Seen { now, live, command, events: &turn.events, effects: &wanted });
         }
         let turns = live.turns;
-        let offered: Vec<WaitId> = turn.events.iter().filter_map(retried).collect();
+        let offered = live.reconsidered(&turn.events);
         let repaired = turn.events.iter().any(|it| matches!(it, Event::IncidentResolved { .. }));
         let ended = live.has_ended();
         let mut records = Vec::with_capacity(2 + more.len());
@@ -87,6 +87,13 @@ impl Shard {
         }
         for effect in wanted {
             self.act(id, effect);
+        }
+        let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+        for record in &records {
+            if let Record::Happened(events) = record {
+                // What began and ended in one turn has no effect.
+                live.forget_closed(events);
+            }
         }
         for wait in offered {
             self.offer(id, wait);
@@ -182,7 +189,7 @@ impl Shard {
             return;
         }
         self.tell(id, &[Record::Recalled]);
-        self.letters.extend(letters);
+        self.letters.extend(letters.into_iter().map(|it| (it, None)));
     }
 
     /// Goes on with an instance that used up its turn.
@@ -302,7 +309,7 @@ impl Shard {
             }
             Post::Escalation { code, variables } => {
                 let Some(to) = self.lives[&id].created.caller else {
-                    self.letters.push_back(confirm);
+                    self.letters.push_back((confirm, None));
                     return;
                 };
                 let (code, variables, confirm) =
@@ -313,7 +320,7 @@ impl Shard {
             }
         };
         self.send(to, letter);
-        self.letters.push_back(confirm);
+        self.letters.push_back((confirm, None));
     }
 
     /// A timer rings, of whatever kind. Says whether there was one.
@@ -342,11 +349,6 @@ impl Shard {
     pub(super) fn set_timer(&mut self, id: u64, wait: WaitId, due: i64) {
         self.alarms.set(Timestamp::from_millis(due), Alarm::Wait(id, wait.0));
     }
-}
-
-/// Work that may be done again.
-fn retried(event: &Event) -> Option<WaitId> {
-    if let Event::RetriesSet { wait, retries: 1.. } = event { Some(*wait) } else { None }
 }
 
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use travertine_kernel::WaitFor;
+use travertine_kernel::{Event, WaitFor};
 use travertine_store::{
     Entry, Seq,
     codec::record::{Letter, Record, decode_records},
@@ -28,6 +28,9 @@ pub struct Verified {
     pub instances: u64,
     /// How many rows were compared.
     pub rows: u64,
+    /// How many ended instances have entries and no row: they were forgotten, and a crash of the
+    /// machine has brought their entries back.
+    pub forgotten: u64,
     /// What does not agree.
     pub differences: Vec<Difference>,
 }
@@ -53,6 +56,7 @@ impl Verified {
         self.entries += other.entries;
         self.instances += other.instances;
         self.rows += other.rows;
+        self.forgotten += other.forgotten;
         self.differences.extend(other.differences);
     }
 
@@ -90,7 +94,11 @@ impl Shard {
 
     fn verify_instance(&mut self, id: u64, last: Seq, found: &mut Verified) -> Result<(), Error> {
         let Some(row) = self.store.instance(id)? else {
-            found.differs(id, "it has no row");
+            if self.has_ended_by(id, last)? {
+                found.forgotten += 1;
+            } else {
+                found.differs(id, "it has no row");
+            }
             return Ok(());
         };
         if row.last != last {
@@ -121,6 +129,25 @@ impl Shard {
             found.differs(id, "its snapshot leads to another state than its log");
         }
         self.verify_rows(live, found)
+    }
+
+    /// Whether an instance has ended with an entry or before.
+    fn has_ended_by(&self, id: u64, last: Seq) -> Result<bool, Error> {
+        for entry in self.store.chain(self.id(), last, 0)? {
+            let records = decode_records(&entry.body)
+                .map_err(|error| Error::damaged(format!("instance {id}"), &error))?;
+            let ends = |it: &Record| match it {
+                Record::Happened(events) => {
+                    events.iter().any(|it| matches!(it, Event::Finished { .. }))
+                }
+                Record::Folded(_) => true,
+                _ => false,
+            };
+            if records.iter().any(ends) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn verify_rows(&mut self, mut live: Live, found: &mut Verified) -> Result<(), Error> {

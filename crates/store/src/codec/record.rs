@@ -243,6 +243,8 @@ pub struct Subscription {
     pub element: Name,
     /// Since when.
     pub since: i64,
+    /// Its place among those who wait, given by the shard that finds receivers; 0 before that.
+    pub place: u64,
 }
 
 /// One trigger of a start event.
