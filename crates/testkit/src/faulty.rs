@@ -11,6 +11,8 @@ use travertine_store::{
     view::{Change, InstanceRow, Page, Query, Row, Table},
 };
 
+use crate::random::Random;
+
 /// A call that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
@@ -154,19 +156,6 @@ impl Faulty<MemoryStore> {
         let (checkpoints, folds) = (some(), some());
         self.store.crash(checkpoints, folds);
         self.reopen();
-    }
-}
-
-/// Numbers that look random and are the same for the same seed (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut it = self.0;
-        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (it ^ (it >> 31)) % limit
     }
 }
 

@@ -1,4 +1,4 @@
-//! Case runner, traces, virtual clock, generators and oracle.
+//! Case runner, traces, virtual clock, generators, oracle, store suite and simulation.
 
 pub mod block;
 pub mod cases;
@@ -6,6 +6,8 @@ pub mod clock;
 pub mod faulty;
 pub mod oracle;
 pub mod page;
+pub mod random;
+pub mod simulation;
 pub mod store_suite;
 pub mod tck;
 

@@ -1,0 +1,513 @@
+//! Those who ask: clients, workers, people and operators. They remember what they were told.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use travertine_expr::{Name, Value};
+use travertine_kernel::{
+    Assignments, Command, Destination, Mapping, Modification, NodeId, TokenId, WaitFor, Which,
+    plan::WorkKind,
+};
+use travertine_runtime::{
+    Address, At, Begin, Edit, Error, InstanceId, Lease, Live, Message, Receipt, Shard, TaskChange,
+};
+use travertine_store::ShardId;
+
+use super::{journal::Journal, models, world::World};
+
+/// What clients have asked, and what they were told.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    asked: Vec<(u16, Asked)>,
+    /// Those without an answer.
+    open: BTreeSet<usize>,
+    answers: Answers,
+    names: BTreeMap<(String, String), InstanceId>,
+    acknowledged: BTreeMap<(u64, &'static str), u32>,
+    pub(super) messages: Vec<Sent>,
+    /// Jobs that workers have, and whether the worker lives in the engine's process.
+    pub(super) hands: Vec<(Address, bool)>,
+    values: u64,
+    pub(super) acknowledgements: u64,
+}
+
+/// What came back, by the number of the request.
+type Answers = Arc<Mutex<Vec<(usize, Result<Answer, Error>)>>>;
+
+/// A message that was sent, perhaps several times.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) message: Message,
+    /// What its sender was told first.
+    pub(super) receipt: Option<Receipt>,
+}
+
+/// What someone asked, as far as the answer promises something.
+#[derive(Clone, Debug)]
+enum Asked {
+    Start(String, Option<String>),
+    /// A wait is over then.
+    Close(Address),
+    /// A variable of that name is set then.
+    Set(String),
+    /// There is one more record of that kind.
+    Record(InstanceId, &'static str),
+    /// The instance has ended then.
+    End(InstanceId),
+    Publish(usize),
+    /// Whether for a worker in the process.
+    Lease(Address, bool),
+    Other,
+}
+
+#[derive(Clone, Debug)]
+enum Answer {
+    Done,
+    Started(InstanceId),
+    Receipt(Receipt),
+    /// Whether there was a job.
+    Leased(bool),
+}
+
+impl Clients {
+    /// The variable that tells that a message was received.
+    pub(super) fn mark(message: usize) -> String {
+        format!("m{message}")
+    }
+
+    /// What was asked of these shards will not be answered any more.
+    pub(super) fn lost(&mut self, gone: impl Fn(u16) -> bool, shards: u16) {
+        let asked = &self.asked;
+        self.open.retain(|it| !gone(asked[*it].0));
+        self.hands
+            .retain(|(job, process)| !process || !gone(ShardId::of(job.instance.0, shards).0));
+    }
+
+    /// Whether what was acknowledged is durable.
+    pub(super) fn check(&mut self, journal: &Journal) -> Result<(), String> {
+        let answers =
+            std::mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner));
+        for (number, answer) in answers {
+            if !self.open.remove(&number) {
+                return Err(format!("request {number} was answered although its owner is gone"));
+            }
+            self.acknowledgements += 1;
+            let Ok(answer) = answer else { continue };
+            let asked = self.asked[number].1.clone();
+            self.believe(&asked, &answer, journal)
+                .map_err(|what| format!("{what}, but {asked:?} was acknowledged: {answer:?}"))?;
+        }
+        for number in 0..self.messages.len() {
+            let times = journal.received(&Self::mark(number));
+            if times > 1 {
+                return Err(format!("message {number} was received {times} times"));
+            }
+        }
+        Ok(())
+    }
+
+    fn believe(&mut self, asked: &Asked, answer: &Answer, journal: &Journal) -> Result<(), String> {
+        match (asked, answer) {
+            (Asked::Start(definition, name), Answer::Started(id)) => {
+                if !journal.created.contains_key(&id.0) {
+                    return Err("there is no such instance".to_owned());
+                }
+                if let Some(name) = name {
+                    let key = (definition.clone(), name.clone());
+                    let known = *self.names.entry(key).or_insert(*id);
+                    if known != *id {
+                        return Err(format!("it was instance {known} before"));
+                    }
+                }
+            }
+            (Asked::Close(at), _) if !journal.is_closed(at.instance.0, at.wait.0) => {
+                return Err("the wait is still open".to_owned());
+            }
+            (Asked::Set(name), _) if !journal.is_set(name) => {
+                return Err("it was never set".to_owned());
+            }
+            (Asked::Record(instance, what), _) => {
+                let key = (instance.0, *what);
+                let count = self.acknowledged.entry(key).or_default();
+                *count += 1;
+                if journal.counted(instance.0, what) < *count {
+                    return Err("the log has fewer".to_owned());
+                }
+            }
+            (Asked::End(id), _) if !journal.ended.contains(&id.0) => {
+                return Err("the instance goes on".to_owned());
+            }
+            (Asked::Publish(number), Answer::Receipt(receipt)) => {
+                let sent = &mut self.messages[*number];
+                if let (Some(_), false) = (sent.receipt, *receipt == Receipt::Known) {
+                    return Err("it was acknowledged before and is not recognised".to_owned());
+                }
+                sent.receipt.get_or_insert(*receipt);
+                if let Receipt::Started(id) = receipt
+                    && !journal.created.contains_key(&id.0)
+                {
+                    return Err("there is no such instance".to_owned());
+                }
+            }
+            (Asked::Lease(job, process), Answer::Leased(true)) => {
+                self.hands.push((*job, *process));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A variable that nobody else sets.
+    fn value(&mut self) -> (String, Assignments) {
+        self.values += 1;
+        let name = format!("v{}", self.values);
+        (name.clone(), vec![(name.as_str().into(), 1.into())])
+    }
+}
+
+impl World {
+    /// Someone asks for something.
+    pub(super) fn request(&mut self) -> Result<(), String> {
+        match self.random.below(100) {
+            0..18 => self.start(),
+            18..32 => self.publish(),
+            32..38 => self.signal(),
+            38..54 => self.take_job(),
+            54..70 => self.do_job(),
+            70..82 => self.do_task(),
+            82..86 => self.stop_and_go(),
+            86..88 => self.operate(Operation::Cancel),
+            88..91 => self.operate(Operation::Set),
+            91..93 => self.operate(Operation::Retry),
+            93..96 => self.operate(Operation::Timer),
+            96 => self.operate(Operation::Migrate),
+            97 => self.operate(Operation::Modify),
+            _ => self.operate(Operation::Retries),
+        }
+        let failed = self.seats.iter().find_map(|it| it.shard.fault());
+        failed.map_or(Ok(()), |error| Err(format!("a shard has failed: {error}")))
+    }
+
+    fn ask<T: Send + 'static>(
+        &mut self,
+        shard: ShardId,
+        asked: Asked,
+        act: impl FnOnce(&mut Shard) -> Result<T, Error>,
+        answer: impl FnOnce(T) -> Answer + Send + 'static,
+    ) {
+        let seat = usize::from(shard.0);
+        if self.seats[seat].shard.is_full() {
+            self.seal(seat);
+        }
+        self.tick(seat);
+        self.figures.requests += 1;
+        let number = self.clients.asked.len();
+        self.say(|| format!("request {number} to shard {shard}: {asked:?}"));
+        self.clients.asked.push((shard.0, asked));
+        self.clients.open.insert(number);
+        let answers = Arc::clone(&self.clients.answers);
+        self.seats[seat].shard.ask(act, move |outcome| {
+            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+            answers.push((number, outcome.map(answer)));
+        });
+    }
+
+    fn ask_at(
+        &mut self,
+        instance: InstanceId,
+        asked: Asked,
+        act: impl FnOnce(&mut Shard) -> Result<(), Error>,
+    ) {
+        let shard = ShardId::of(instance.0, self.shards());
+        self.ask(shard, asked, act, |()| Answer::Done);
+    }
+
+    fn start(&mut self) {
+        let id = models::startable(&mut self.random);
+        // There are few names, so that some are used again.
+        let name = self.random.percent(50).then(|| format!("b{}", self.random.below(30)));
+        let shard = match &name {
+            Some(name) => self.seats[0].shard.keeper(name),
+            None => ShardId(u16::try_from(self.random.position(self.seats.len())).expect("few")),
+        };
+        let order = i64::try_from(self.random.below(3)).expect("it is small");
+        let variables = vec![("order".into(), Value::from(order)), ("ok".into(), false.into())];
+        let latest = self.definitions.find(&id).expect("it is deployed").key;
+        let definition = if id == "order" { self.older } else { latest };
+        let business_id = name.as_deref().map(Name::from);
+        let begin = Begin { definition, business_id, at: At::Start, variables };
+        let asked = Asked::Start(id, name);
+        self.ask(shard, asked, |it| it.start(begin), |(id, _)| Answer::Started(id));
+    }
+
+    /// Sends a message, or one again that may not have arrived.
+    fn publish(&mut self) {
+        let again = self.random.percent(25);
+        let old: Vec<usize> = (0..self.clients.messages.len())
+            .filter(|it| {
+                let Message { id, ttl, .. } = &self.clients.messages[*it].message;
+                id.is_some() && ttl.is_none()
+            })
+            .collect();
+        let number = match self.random.pick(&old) {
+            Some(number) if again => *number,
+            _ => {
+                let number = self.clients.messages.len();
+                let name = models::MESSAGES[self.random.position(models::MESSAGES.len())];
+                let mut message = Message::new(name);
+                if name == "paid" && self.random.percent(80) {
+                    let order = i64::try_from(self.random.below(3)).expect("it is small");
+                    message.correlation = vec![("order".into(), order.into())];
+                }
+                message.variables = vec![(Clients::mark(number).as_str().into(), 1.into())];
+                message.id = self.random.percent(70).then(|| format!("id{number}").into());
+                message.ttl = self
+                    .random
+                    .percent(30)
+                    .then(|| i64::try_from(self.random.below(1_200_000)).expect("it is small"));
+                self.clients.messages.push(Sent { message, receipt: None });
+                number
+            }
+        };
+        let message = self.clients.messages[number].message.clone();
+        let keeper = self.seats[0].shard.keeper(&message.name);
+        self.ask(keeper, Asked::Publish(number), |it| Ok(it.publish(message)), Answer::Receipt);
+    }
+
+    fn signal(&mut self) {
+        let mut names: Vec<Name> = models::SIGNALS.iter().map(|it| Name::from(*it)).collect();
+        // Those of random processes.
+        if let Some(id) = self.any_instance() {
+            for (_, on) in self.waits(id) {
+                if let WaitFor::Signal { name } = &*on {
+                    names.push(Name::clone(name));
+                }
+            }
+        }
+        let name = Name::clone(&names[self.random.position(names.len())]);
+        let keeper = self.seats[0].shard.keeper(&name);
+        let act = move |it: &mut Shard| {
+            it.signal(&name, &Vec::new());
+            Ok(())
+        };
+        self.ask(keeper, Asked::Other, act, |()| Answer::Done);
+    }
+
+    fn take_job(&mut self) {
+        let types = self.board.counts();
+        let Some((job_type, _)) = self.random.pick(&types).cloned() else { return };
+        for offer in self.board.take(&job_type, 1) {
+            let process = self.random.percent(30);
+            let lease = if process {
+                Lease::Process
+            } else {
+                let span = i64::try_from(self.random.below(900_000)).expect("it is small");
+                let until = self.now.after_millis(1 + span).as_millis();
+                Lease::Until { worker: "w".into(), until }
+            };
+            let shard = ShardId::of(offer.job.instance.0, self.shards());
+            let act = move |it: &mut Shard| Ok(it.lease(offer.job, &lease, &[]).is_some());
+            self.ask(shard, Asked::Lease(offer.job, process), act, Answer::Leased);
+        }
+    }
+
+    fn do_job(&mut self) {
+        if self.clients.hands.is_empty() {
+            return;
+        }
+        let nth = self.random.position(self.clients.hands.len());
+        let (job, process) = self.clients.hands.swap_remove(nth);
+        let (_, variables) = self.clients.value();
+        let wait = job.wait;
+        match self.random.below(20) {
+            0..10 => {
+                self.ask_at(job.instance, Asked::Close(job), |it| it.complete(job, variables));
+            }
+            10..14 => {
+                let backoff = i64::try_from(self.random.below(3) * 60_000).expect("it is small");
+                let act = move |it: &mut Shard| it.fail(job, None, backoff, "no".to_owned());
+                self.ask_at(job.instance, Asked::Other, act);
+            }
+            14..16 => {
+                let (code, message) = (Some("BAD".into()), "bad".to_owned());
+                let raise = Command::Raise { wait, code, message, variables };
+                self.ask_at(job.instance, Asked::Other, |it| it.command(job.instance, raise));
+            }
+            _ if process => self.ask_at(job.instance, Asked::Other, |it| it.put_back(job)),
+            16..18 => {
+                let until = self.now.after_millis(1_000_000).as_millis();
+                let asked = Asked::Record(job.instance, "leased");
+                self.ask_at(job.instance, asked, |it| it.extend(job, until));
+                self.clients.hands.push((job, process));
+            }
+            // The worker dies.
+            _ => {}
+        }
+    }
+
+    /// Someone does, takes or changes a user task, or decides at a gate.
+    fn do_task(&mut self) {
+        let Some(id) = self.any_instance() else { return };
+        let waits: Vec<(Address, bool)> = self
+            .waits(id)
+            .into_iter()
+            .filter_map(|(at, on)| match &*on {
+                WaitFor::Work(work) if work.kind == WorkKind::User => Some((at, true)),
+                WaitFor::Gate(_) | WaitFor::Choice => Some((at, false)),
+                _ => None,
+            })
+            .collect();
+        let Some((task, is_task)) = self.random.pick(&waits).copied() else { return };
+        let who = Name::from(["ann", "bob"][self.random.position(2)]);
+        match self.random.below(10) {
+            0..2 if is_task => {
+                self.ask_at(id, Asked::Record(id, "changed"), move |it| it.claim_task(task, &who));
+            }
+            2..4 if is_task => {
+                let change = TaskChange {
+                    assignee: if self.random.percent(50) { Edit::Set(who) } else { Edit::Remove },
+                    ..TaskChange::default()
+                };
+                let act = move |it: &mut Shard| it.change_task(task, change);
+                self.ask_at(id, Asked::Record(id, "changed"), act);
+            }
+            _ => {
+                let (_, variables) = self.clients.value();
+                self.ask_at(id, Asked::Close(task), |it| it.complete(task, variables));
+            }
+        }
+    }
+
+    fn stop_and_go(&mut self) {
+        let Some(id) = self.any_instance() else { return };
+        let suspended = self.seat_of(id).shard.look(id).is_ok_and(|it| it.suspended);
+        if suspended {
+            self.ask_at(id, Asked::Record(id, "resumed"), |it| it.resume(id));
+        } else {
+            self.ask_at(id, Asked::Record(id, "suspended"), |it| it.suspend(id));
+        }
+    }
+
+    fn operate(&mut self, operation: Operation) {
+        let Some(id) = self.any_instance() else { return };
+        let (name, mut variables) = self.clients.value();
+        match operation {
+            Operation::Cancel => {
+                self.ask_at(id, Asked::End(id), |it| it.command(id, Command::Cancel));
+            }
+            Operation::Set => {
+                variables.push(("ok".into(), true.into()));
+                let set = Command::Set { token: None, variables };
+                self.ask_at(id, Asked::Set(name), |it| it.command(id, set));
+            }
+            Operation::Retry => {
+                let shard = ShardId::of(id.0, self.shards());
+                self.ask(shard, Asked::Other, |it| it.retry_all(id), |_| Answer::Done);
+            }
+            Operation::Retries => {
+                let jobs: Vec<Address> = self
+                    .waits(id)
+                    .into_iter()
+                    .filter(|(_, on)| matches!(**on, WaitFor::Work(_)))
+                    .map(|(at, _)| at)
+                    .collect();
+                let Some(job) = self.random.pick(&jobs).copied() else { return };
+                let set = Command::SetRetries { wait: job.wait, retries: 2 };
+                self.ask_at(id, Asked::Other, |it| it.command(id, set));
+            }
+            Operation::Timer => {
+                let timers: Vec<Address> = self
+                    .waits(id)
+                    .into_iter()
+                    .filter(|(_, on)| matches!(**on, WaitFor::Timer { .. }))
+                    .map(|(at, _)| at)
+                    .collect();
+                let Some(timer) = self.random.pick(&timers).copied() else { return };
+                if self.random.percent(30) {
+                    self.ask_at(id, Asked::Close(timer), |it| it.fire_timer(timer));
+                } else {
+                    let span = i64::try_from(self.random.below(7_200_000)).expect("it is small");
+                    let due = self.now.after_millis(span).as_millis();
+                    let asked = Asked::Record(id, "moved");
+                    self.ask_at(id, asked, |it| it.move_timer(timer, due));
+                }
+            }
+            Operation::Migrate => {
+                let older = self.older;
+                let is_older = |it: &&Live| it.definition.key == older && !it.has_ended();
+                let all = self.seats.iter().flat_map(|it| it.shard.in_memory());
+                let all: Vec<InstanceId> = all.filter(is_older).map(|it| it.id).collect();
+                let Some(id) = self.random.pick(&all).copied() else { return };
+                let newer = self.definitions.find("order").expect("it is deployed").key;
+                let mapping: Mapping = [("ship".into(), "deliver".into())].into_iter().collect();
+                let act = move |it: &mut Shard| it.migrate(id, newer, &mapping);
+                self.ask_at(id, Asked::Record(id, "migrated"), act);
+            }
+            Operation::Modify => {
+                let Some(step) = self.modification(id) else { return };
+                let modify = Command::Modify { steps: vec![step] };
+                self.ask_at(id, Asked::Other, |it| it.command(id, modify));
+            }
+        }
+    }
+
+    fn modification(&mut self, id: InstanceId) -> Option<Modification> {
+        let (tokens, nodes) = {
+            let live = self.seat_of(id).shard.look(id).ok()?;
+            let tokens: Vec<TokenId> = live.state.tokens.keys().copied().collect();
+            (tokens, live.plan().nodes.len())
+        };
+        let token = *self.random.pick(&tokens)?;
+        let node = NodeId(u32::try_from(self.random.position(nodes)).expect("plans are small"));
+        let to = Destination::before(node);
+        Some(match self.random.below(3) {
+            0 => Modification::Withdraw(Which::Token(token)),
+            1 => Modification::Add { to, scope: None },
+            _ => Modification::Move { which: Which::Token(token), to },
+        })
+    }
+
+    /// An instance that someone could know of, and that may still run.
+    fn any_instance(&mut self) -> Option<InstanceId> {
+        let ended = &self.journal.ended;
+        let ids: Vec<u64> =
+            self.journal.created.keys().copied().filter(|it| !ended.contains(it)).collect();
+        self.random.pick(&ids).map(|it| InstanceId(*it))
+    }
+
+    fn waits(&mut self, id: InstanceId) -> Vec<(Address, Arc<WaitFor>)> {
+        let Ok(live) = self.seat_of(id).shard.look(id) else { return Vec::new() };
+        let waits = live.state.waits.iter();
+        waits
+            .map(|(wait, it)| (Address { instance: id, wait: *wait }, Arc::clone(&it.on)))
+            .collect()
+    }
+
+    /// Whoever has a job in the process puts it back, and what stands still goes on.
+    pub(super) fn let_go(&mut self) {
+        let hands = std::mem::take(&mut self.clients.hands);
+        for (job, _) in hands.into_iter().filter(|(_, process)| *process) {
+            self.ask_at(job.instance, Asked::Other, |it| it.put_back(job));
+        }
+        let ended = self.journal.ended.clone();
+        let ids: Vec<u64> = self.journal.created.keys().copied().collect();
+        for id in ids.into_iter().filter(|it| !ended.contains(it)).map(InstanceId) {
+            if self.seat_of(id).shard.look(id).is_ok_and(|it| it.suspended) {
+                self.ask_at(id, Asked::Record(id, "resumed"), |it| it.resume(id));
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Operation {
+    Cancel,
+    Set,
+    Retry,
+    Retries,
+    Timer,
+    Modify,
+    Migrate,
+}

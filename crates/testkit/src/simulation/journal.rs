@@ -1,0 +1,155 @@
+//! All that was ever durable, as far as promises are about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use travertine_expr::Name;
+use travertine_kernel::{Event, WaitFor};
+use travertine_runtime::{Definitions, InstanceId};
+use travertine_store::{
+    Entry, Seq,
+    codec::record::{Created, Record, decode_records},
+};
+
+/// All that was ever durable.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    /// The last entry that was read, by shard.
+    pub(super) read: BTreeMap<u16, Seq>,
+    /// Every entry, by shard and place, as it was first written.
+    pub(super) entries: BTreeMap<(u16, Seq), Entry>,
+    pub(super) created: BTreeMap<u64, Created>,
+    named: BTreeMap<(Name, Name), u64>,
+    called: BTreeMap<(u64, u64), u64>,
+    pub(super) ended: BTreeSet<u64>,
+    closed: BTreeSet<(u64, u64)>,
+    expecting: BTreeSet<(u64, u64)>,
+    set: BTreeSet<Name>,
+    /// How often a message brought a variable.
+    received: BTreeMap<Name, u32>,
+    records: BTreeMap<(u64, &'static str), u32>,
+}
+
+impl Journal {
+    /// Takes note of an entry that is durable now.
+    pub(super) fn note(
+        &mut self,
+        shard: u16,
+        entry: Entry,
+        definitions: &Definitions,
+    ) -> Result<(), String> {
+        let records = decode_records(&entry.body)
+            .map_err(|error| format!("entry {} of shard {shard}: {error}", entry.seq))?;
+        let id = entry.instance;
+        for record in records {
+            match record {
+                Record::Created(created) => self.create(id, created, definitions)?,
+                Record::Happened(events) => {
+                    let starts = entry.previous == 0 && self.created[&id].caller.is_none();
+                    self.happen(id, starts, &events);
+                }
+                Record::Suspended => self.count(id, "suspended"),
+                Record::Resumed => self.count(id, "resumed"),
+                Record::Leased { .. } => self.count(id, "leased"),
+                Record::TimerMoved { .. } => self.count(id, "moved"),
+                Record::TaskChanged { .. } => self.count(id, "changed"),
+                Record::Migrated { .. } => self.count(id, "migrated"),
+                Record::Halted(reason) => {
+                    return Err(format!("instance {id} was halted: {reason}"));
+                }
+                Record::Released
+                | Record::Deferred(_)
+                | Record::Recalled
+                | Record::Paused { .. }
+                | Record::Folded(_)
+                | Record::Held(_)
+                | Record::Gone { .. }
+                | Record::Known { .. }
+                | Record::Subscribed(_)
+                | Record::Unsubscribed { .. }
+                | Record::Noted { .. }
+                | Record::Unnoted { .. }
+                | Record::StartTimer(_) => {}
+            }
+        }
+        self.read.insert(shard, entry.seq);
+        self.entries.insert((shard, entry.seq), entry);
+        Ok(())
+    }
+
+    fn create(&mut self, id: u64, it: Created, definitions: &Definitions) -> Result<(), String> {
+        if let Some(name) = &it.business_id {
+            let definition = definitions.get(it.definition).ok_or("an unknown definition")?;
+            let key = (Name::clone(&definition.id), Name::clone(name));
+            if let Some(other) = self.named.insert(key, id) {
+                return Err(format!("instances {other} and {id} are both called {name}"));
+            }
+        }
+        if let Some(caller) = it.caller
+            && let Some(other) = self.called.insert(caller, id)
+        {
+            return Err(format!("call {caller:?} has started instances {other} and {id}"));
+        }
+        if self.created.insert(id, it).is_some() {
+            return Err(format!("instance {id} was created twice"));
+        }
+        Ok(())
+    }
+
+    /// Whether a message was received is told by the variables that it brings, where nobody hands them
+    /// on.
+    fn happen(&mut self, id: u64, starts: bool, events: &[Event]) {
+        let mut received = starts;
+        for event in events {
+            if let Event::WaitOpened { wait, on, .. } = event {
+                if let WaitFor::Message { .. } = **on {
+                    self.expecting.insert((id, wait.0));
+                }
+            } else if let Event::WaitClosed { wait } = event {
+                received |= self.expecting.contains(&(id, wait.0));
+                self.closed.insert((id, wait.0));
+            } else if let Event::VariableSet { name, .. } = event {
+                self.set.insert(Name::clone(name));
+                if received {
+                    *self.received.entry(Name::clone(name)).or_default() += 1;
+                }
+            } else if let Event::Finished { .. } = event {
+                self.ended.insert(id);
+            }
+        }
+    }
+
+    fn count(&mut self, id: u64, what: &'static str) {
+        *self.records.entry((id, what)).or_default() += 1;
+    }
+
+    /// How many records of a kind there are about an instance.
+    pub(super) fn counted(&self, id: u64, what: &'static str) -> u32 {
+        self.records.get(&(id, what)).copied().unwrap_or(0)
+    }
+
+    /// Whether a wait is over.
+    pub(super) fn is_closed(&self, id: u64, wait: u64) -> bool {
+        self.closed.contains(&(id, wait))
+    }
+
+    /// Whether a variable of that name was ever set.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.set.contains(name)
+    }
+
+    /// How often a message brought a variable of that name.
+    pub(super) fn received(&self, name: &str) -> u32 {
+        self.received.get(name).copied().unwrap_or(0)
+    }
+
+    /// What was called by a wait.
+    pub(super) fn child(&self, caller: (u64, u64)) -> Option<u64> {
+        self.called.get(&caller).copied()
+    }
+
+    /// The instances of a shard.
+    pub(super) fn of_shard(&self, shard: u16, shards: u16) -> Vec<InstanceId> {
+        let ids = self.created.keys().filter(|it| *it % u64::from(shards) == u64::from(shard));
+        ids.map(|it| InstanceId(*it)).collect()
+    }
+}

@@ -1,0 +1,514 @@
+//! Shards, the store under them, and what happens to both.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use travertine_expr::time::Timestamp;
+use travertine_runtime::{
+    Board, Checkpoint, Definitions, InstanceId, Opening, Sealed, Settings, Shard,
+};
+use travertine_store::{
+    Error as StoreError, Mail, MailId, MemoryStore, Seq, ShardId, Store,
+    codec::record::{decode_letter, decode_records},
+    view::{Row, Table},
+};
+
+use super::{Figures, Trace, client::Clients, journal::Journal, models};
+use crate::{
+    clock::DAWN,
+    faulty::{Fault, Faulty, Write},
+    random::Random,
+};
+
+/// A shard with its owner: what is on its way from memory to the store.
+pub(super) struct Seat {
+    pub(super) shard: Shard,
+    writes: VecDeque<Pending>,
+    /// Rows that may be stored.
+    rows: VecDeque<Checkpoint>,
+    /// Rows that are stored, as the shard will hear.
+    stored: VecDeque<Seq>,
+    /// Mails that this owner has been told of.
+    told: BTreeSet<MailId>,
+}
+
+enum Pending {
+    Batch(Sealed),
+    Rows(Checkpoint),
+}
+
+pub(super) struct World {
+    pub(super) random: Random,
+    pub(super) store: Arc<Faulty<MemoryStore>>,
+    /// What goes wrong at the next call that writes.
+    fault: Arc<Mutex<Option<Fault>>>,
+    pub(super) board: Arc<Board>,
+    pub(super) definitions: Arc<Definitions>,
+    /// The key of the first version of `order`.
+    pub(super) older: u64,
+    pub(super) now: Timestamp,
+    settings: Settings,
+    pub(super) seats: Vec<Seat>,
+    /// Owners that do not know yet that their shard was taken over.
+    zombies: Vec<Seat>,
+    /// Mails on their way, in order, by sender and receiver.
+    mails: BTreeMap<(u16, u16), VecDeque<Mail>>,
+    pub(super) journal: Journal,
+    pub(super) clients: Clients,
+    /// Instances of which nothing is kept.
+    pub(super) retired: BTreeSet<u64>,
+    pub(super) figures: Figures,
+    trace: Trace,
+    /// How much goes wrong.
+    storm: u64,
+    /// Whether nothing may go wrong any more.
+    quiet: bool,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, trace: Trace) -> Self {
+        let mut random = Random(seed);
+        let shards = u16::try_from(1 + random.below(4)).expect("it is small");
+        let fault = Arc::new(Mutex::new(None));
+        let planned = Arc::clone(&fault);
+        let store = Faulty::new(MemoryStore::new(shards), move |write| {
+            let of_rows = matches!(write, Write::Append | Write::Checkpoint | Write::Fold);
+            let mut next: MutexGuard<'_, Option<Fault>> =
+                planned.lock().unwrap_or_else(PoisonError::into_inner);
+            if of_rows { next.take() } else { None }
+        });
+        let mut definitions = Definitions::default();
+        let models = models::models(&mut random);
+        definitions.add(&models, DAWN).expect("the models can be deployed");
+        let older = definitions.find("order").expect("it is among the models").key;
+        definitions.add(&models::newer(), DAWN).expect("the models can be deployed");
+        let settings = Settings {
+            instances_max: [1, 4, 100][random.position(3)],
+            batch_entries: [1, 3, 4_096][random.position(3)],
+            snapshot_bytes: [0, 200, usize::MAX][random.position(3)],
+            known_for: [60_000, 36_000_000][random.position(2)],
+            ..Settings::default()
+        };
+        let storm = [1, 3, 8][random.position(3)];
+        let mut world = Self {
+            random,
+            store: Arc::new(store),
+            fault,
+            board: Arc::new(Board::default()),
+            definitions: Arc::new(definitions),
+            older,
+            now: DAWN,
+            settings,
+            seats: Vec::new(),
+            zombies: Vec::new(),
+            mails: BTreeMap::new(),
+            journal: Journal::default(),
+            clients: Clients::default(),
+            retired: BTreeSet::new(),
+            figures: Figures { seeds: 1, ..Figures::default() },
+            trace,
+            storm,
+            quiet: false,
+        };
+        world.say(|| format!("seed {seed}: {shards} shards"));
+        world.open_all().expect("a new store can be read");
+        world
+    }
+
+    pub(super) fn say(&self, line: impl FnOnce() -> String) {
+        self.trace.say(line);
+    }
+
+    pub(super) fn shards(&self) -> u16 {
+        self.store.shards()
+    }
+
+    pub(super) fn seat_of(&mut self, instance: InstanceId) -> &mut Seat {
+        let shard = ShardId::of(instance.0, self.shards());
+        &mut self.seats[usize::from(shard.0)]
+    }
+
+    /// One thing happens.
+    pub(super) fn step(&mut self) -> Result<(), String> {
+        self.figures.steps += 1;
+        let seat = self.random.position(self.seats.len());
+        match self.random.below(1_000) {
+            0..300 => self.request()?,
+            300..400 => self.work(seat),
+            400..520 => self.seal(seat),
+            520..720 => self.write(seat)?,
+            720..820 => self.deliver()?,
+            820..860 => self.checkpoint(seat),
+            860..900 => self.store_rows(seat)?,
+            900..930 => self.tell_stored(seat),
+            930..960 => self.pass_time(),
+            960..966 => self.haunt()?,
+            966..972 => self.forget_ended(seat)?,
+            // Some simulations are calmer than others.
+            _ if self.random.below(8) >= self.storm => self.request()?,
+            972..984 => self.plan_fault(),
+            984..992 => self.take_over(seat)?,
+            _ => self.crash()?,
+        }
+        self.clients.check(&self.journal)
+    }
+
+    /// Time goes by: a little, or until something is due.
+    fn pass_time(&mut self) {
+        let due = self.seats.iter().filter_map(|it| it.shard.next_due()).min();
+        let jump = self.random.percent(50);
+        let some = i64::try_from(self.random.below(600_000)).expect("it is small");
+        self.now = match due {
+            Some(due) if jump => self.now.max(due),
+            _ => self.now.after_millis(some),
+        };
+        self.say(|| format!("it is {}", self.now));
+    }
+
+    pub(super) fn tick(&mut self, seat: usize) {
+        // Clocks of owners differ by a little.
+        let late = i64::try_from(self.random.below(3)).expect("it is small");
+        self.seats[seat].shard.tick(self.now.after_millis(-late));
+    }
+
+    pub(super) fn work(&mut self, seat: usize) {
+        self.tick(seat);
+        let more = self.seats[seat].shard.work();
+        self.say(|| {
+            format!("shard {seat} works{}", if more { ", and has more to do" } else { "" })
+        });
+    }
+
+    pub(super) fn seal(&mut self, seat: usize) {
+        let it = &mut self.seats[seat];
+        if it.shard.fault().is_some() {
+            return;
+        }
+        let Some(sealed) = it.shard.seal() else { return };
+        let (entries, sent) = (sealed.batch.entries.len(), sealed.batch.sent.len());
+        it.writes.push_back(Pending::Batch(sealed));
+        self.say(|| format!("shard {seat} seals {entries} entries and {sent} mails"));
+    }
+
+    /// Whatever was durable but not noted yet is noted.
+    fn note(&mut self) -> Result<(), String> {
+        for shard in 0..self.shards() {
+            let after = self.journal.read.get(&shard).copied().unwrap_or(0);
+            let new = self.store.entries(ShardId(shard), after, usize::MAX);
+            for entry in new.map_err(|error| error.to_string())? {
+                self.figures.entries += 1;
+                self.say(|| {
+                    let records = decode_records(&entry.body);
+                    format!("  {} of instance {}: {records:?}", entry.seq, entry.instance)
+                });
+                self.journal.note(shard, entry, &self.definitions)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes some of what is sealed, and lets out what waited for it, unless something goes wrong.
+    pub(super) fn write(&mut self, seat: usize) -> Result<(), String> {
+        let it = &mut self.seats[seat];
+        if let Some(Pending::Rows(_)) = it.writes.front() {
+            let Some(Pending::Rows(rows)) = it.writes.pop_front() else { return Ok(()) };
+            it.rows.push_back(rows);
+            return Ok(());
+        }
+        let ready = it.writes.iter().take_while(|it| matches!(it, Pending::Batch(_))).count();
+        if ready == 0 {
+            return Ok(());
+        }
+        let count = 1 + self.random.position(ready);
+        let it = &mut self.seats[seat];
+        let mut sealed: Vec<Sealed> = Vec::new();
+        for write in it.writes.drain(..count) {
+            if let Pending::Batch(batch) = write {
+                sealed.push(batch);
+            }
+        }
+        let batches: Vec<_> = sealed.iter().map(|it| it.batch.clone()).collect();
+        let outcome = self.store.append(&batches);
+        self.note()?;
+        match outcome {
+            Ok(()) => {}
+            Err(StoreError::Full { .. }) => {
+                self.figures.faults += 1;
+                self.say(|| format!("shard {seat} has no room"));
+                let writes = &mut self.seats[seat].writes;
+                for batch in sealed.into_iter().rev() {
+                    writes.push_front(Pending::Batch(batch));
+                }
+                return Ok(());
+            }
+            Err(error) => {
+                self.figures.faults += 1;
+                self.say(|| format!("shard {seat} cannot write: {error}"));
+                return self.crash();
+            }
+        }
+        self.say(|| format!("shard {seat} has written {count} batches"));
+        if !self.quiet && self.random.below(200) < self.storm {
+            self.say(|| "it crashes before it has told anyone".to_owned());
+            return if self.random.percent(50) { self.crash() } else { self.take_over(seat) };
+        }
+        for batch in sealed {
+            for mail in batch.release(&self.board) {
+                self.mails.entry((mail.id.from.0, mail.to.0)).or_default().push_back(mail);
+            }
+        }
+        Ok(())
+    }
+
+    /// A mail arrives.
+    fn deliver(&mut self) -> Result<(), String> {
+        let ways: Vec<(u16, u16)> = self.mails.keys().copied().collect();
+        let Some(way) = self.random.pick(&ways).copied() else { return Ok(()) };
+        let queue = self.mails.get_mut(&way).expect("it was there a moment ago");
+        let mail = queue.pop_front().expect("no queue is empty");
+        if queue.is_empty() {
+            self.mails.remove(&way);
+        }
+        self.receive(&mail)
+    }
+
+    fn receive(&mut self, mail: &Mail) -> Result<(), String> {
+        let seat = usize::from(mail.to.0);
+        self.tick(seat);
+        let it = &mut self.seats[seat];
+        if !it.told.insert(mail.id) {
+            return Ok(());
+        }
+        self.figures.mails += 1;
+        self.say(|| {
+            let (id, letter) = (mail.id, decode_letter(&mail.body));
+            format!("shard {} has mail {} from {}: {letter:?}", mail.to, id.number, id.from)
+        });
+        self.seats[seat].shard.receive(mail).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn checkpoint(&mut self, seat: usize) {
+        self.seal(seat);
+        let it = &mut self.seats[seat];
+        if it.shard.fault().is_some() {
+            return;
+        }
+        let Some(rows) = it.shard.checkpoint() else { return };
+        let upto = rows.upto;
+        it.writes.push_back(Pending::Rows(rows));
+        self.say(|| format!("shard {seat} makes a checkpoint at {upto}"));
+    }
+
+    pub(super) fn store_rows(&mut self, seat: usize) -> Result<(), String> {
+        let Some(rows) = self.seats[seat].rows.pop_front() else { return Ok(()) };
+        match rows.store(&*self.store) {
+            Ok(()) => {
+                self.figures.checkpoints += 1;
+                self.say(|| format!("rows of shard {seat} are stored up to {}", rows.upto));
+                self.seats[seat].stored.push_back(rows.upto);
+                Ok(())
+            }
+            Err(error) => {
+                self.figures.faults += 1;
+                self.say(|| format!("rows of shard {seat} cannot be stored: {error}"));
+                self.crash()
+            }
+        }
+    }
+
+    pub(super) fn tell_stored(&mut self, seat: usize) {
+        let it = &mut self.seats[seat];
+        if let Some(upto) = it.stored.pop_front() {
+            it.shard.stored(upto);
+        }
+    }
+
+    fn plan_fault(&mut self) {
+        let faults = [
+            Fault::Lost,
+            Fault::Kept,
+            Fault::Full,
+            Fault::Full,
+            Fault::Stolen,
+            Fault::PoisonedLost,
+            Fault::PoisonedKept,
+        ];
+        let fault = faults[self.random.position(faults.len())];
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+        self.say(|| format!("{fault:?} is next"));
+    }
+
+    /// An owner that has lost its shard goes on for a while. Nothing must come of it.
+    fn haunt(&mut self) -> Result<(), String> {
+        let Some(mut seat) = self.zombies.pop() else { return Ok(()) };
+        let id = seat.shard.id();
+        self.say(|| format!("the former owner of shard {id} goes on"));
+        seat.shard.tick(self.now);
+        seat.shard.work();
+        while let Some(write) = seat.writes.pop_front() {
+            let refused = match write {
+                Pending::Batch(sealed) => {
+                    let batch = &sealed.batch;
+                    let writes = batch.entries.len() + batch.sent.len() + batch.taken.len();
+                    writes == 0 || self.store.inner().append(std::slice::from_ref(batch)).is_err()
+                }
+                Pending::Rows(rows) => rows.store(self.store.inner()).is_err(),
+            };
+            if !refused {
+                return Err(format!("the former owner of shard {id} could still write"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Another owner takes a shard over.
+    fn take_over(&mut self, seat: usize) -> Result<(), String> {
+        self.say(|| format!("shard {seat} is taken over"));
+        self.figures.takeovers += 1;
+        let shard = u16::try_from(seat).expect("there are few shards");
+        self.board.clear(|job| ShardId::of(job.instance.0, self.store.shards()).0 == shard);
+        let new = self.open(ShardId(shard))?;
+        let old = std::mem::replace(&mut self.seats[seat], new);
+        self.zombies.push(old);
+        self.clients.lost(|it| it == shard, self.store.shards());
+        self.fetch(ShardId(shard))?;
+        // What the former owner has sent and nobody was told of is found by asking for it, before
+        // mails of the new owner arrive.
+        let others: Vec<u16> = (0..self.shards()).filter(|it| *it != shard).collect();
+        for other in others {
+            let inbox = self.store.inbox(ShardId(other)).map_err(|error| error.to_string())?;
+            for mail in inbox.iter().filter(|it| it.id.from.0 == shard) {
+                self.receive(mail)?;
+            }
+            self.mails.remove(&(shard, other));
+        }
+        Ok(())
+    }
+
+    /// The process dies, or the whole machine, and everything is opened again.
+    fn crash(&mut self) -> Result<(), String> {
+        self.figures.crashes += 1;
+        let machine = self.random.percent(50);
+        self.say(|| format!("a crash of the {}", if machine { "machine" } else { "process" }));
+        self.seats.clear();
+        self.zombies.clear();
+        self.mails.clear();
+        self.clients.lost(|_| true, self.store.shards());
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if machine {
+            let seed = self.random.number();
+            self.store.crash(seed);
+        } else {
+            self.store.reopen();
+        }
+        self.open_all()
+    }
+
+    pub(super) fn open_all(&mut self) -> Result<(), String> {
+        self.board = Arc::new(Board::default());
+        self.note()?;
+        self.seats.clear();
+        for shard in 0..self.shards() {
+            let seat = self.open(ShardId(shard))?;
+            self.seats.push(seat);
+        }
+        (0..self.shards()).try_for_each(|it| self.fetch(ShardId(it)))
+    }
+
+    fn open(&self, shard: ShardId) -> Result<Seat, String> {
+        let opening = Opening {
+            store: Arc::clone(&self.store) as Arc<dyn Store>,
+            owner: "simulation",
+            definitions: Arc::clone(&self.definitions),
+            board: Arc::clone(&self.board),
+            settings: self.settings.clone(),
+            now: self.now,
+        };
+        let (shard, _, _) = Shard::recover(shard, opening, &mut |_, _| {})
+            .map_err(|error| format!("shard {shard} cannot be opened: {error}"))?;
+        Ok(Seat {
+            shard,
+            writes: VecDeque::new(),
+            rows: VecDeque::new(),
+            stored: VecDeque::new(),
+            told: BTreeSet::new(),
+        })
+    }
+
+    /// A new owner asks for its mails.
+    fn fetch(&mut self, shard: ShardId) -> Result<(), String> {
+        let inbox = self.store.inbox(shard).map_err(|error| error.to_string())?;
+        inbox.iter().try_for_each(|it| self.receive(it))
+    }
+
+    /// An ended instance is shortened or forgotten.
+    fn forget_ended(&mut self, seat: usize) -> Result<(), String> {
+        let id = self.seats[seat].shard.id();
+        let mut ended = Vec::new();
+        self.store
+            .scan(id, Table::Instances, &mut |row| {
+                if let Row::Instance(row) = row
+                    && row.ended.is_some()
+                {
+                    ended.push((InstanceId(row.id), row.last, row.root));
+                }
+                Ok(())
+            })
+            .map_err(|error| error.to_string())?;
+        let root_ended = |root: u64| self.journal.ended.contains(&root);
+        ended.retain(|(it, _, root)| root_ended(*root) && !self.retired.contains(&it.0));
+        let Some((instance, last, _)) = self.random.pick(&ended).copied() else { return Ok(()) };
+        if self.random.percent(70) {
+            let folded = self.seats[seat].shard.fold(instance, last);
+            self.say(|| format!("instance {instance} is shortened: {folded:?}"));
+            if let Err(travertine_runtime::Error::Store(_)) = folded {
+                self.figures.faults += 1;
+                return self.crash();
+            }
+        } else {
+            self.say(|| format!("instance {instance} is forgotten"));
+            self.retired.insert(instance.0);
+            self.seats[seat].shard.retire(instance, last);
+        }
+        Ok(())
+    }
+
+    /// Carries everything through until nothing is left that could go on by itself.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        self.quiet = true;
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.zombies.clear();
+        for _ in 0..10_000 {
+            let mut busy = false;
+            for seat in 0..self.seats.len() {
+                self.seats[seat].shard.tick(self.now);
+                busy |= self.seats[seat].shard.work();
+                self.seal(seat);
+                while !self.seats[seat].writes.is_empty() {
+                    busy = true;
+                    self.write(seat)?;
+                }
+                while !self.seats[seat].rows.is_empty() {
+                    self.store_rows(seat)?;
+                }
+                while !self.seats[seat].stored.is_empty() {
+                    self.tell_stored(seat);
+                }
+                if let Some(error) = self.seats[seat].shard.fault() {
+                    return Err(format!("shard {seat} has failed: {error}"));
+                }
+            }
+            while !self.mails.is_empty() {
+                busy = true;
+                self.deliver()?;
+            }
+            self.clients.check(&self.journal)?;
+            if !busy {
+                return Ok(());
+            }
+        }
+        Err("it does not come to rest".to_owned())
+    }
+}
