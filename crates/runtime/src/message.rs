@@ -152,6 +152,13 @@ impl Held {
         Some(held)
     }
 
+    /// Whether a message of that name is held that its sender calls so.
+    pub(crate) fn has(&self, name: &Name, id: &Name) -> bool {
+        let numbers = self.by_name.get(name).into_iter().flatten();
+        let mut ids = numbers.map(|it| self.messages[it].message.id.as_ref());
+        ids.any(|it| it == Some(id))
+    }
+
     pub(crate) fn get(&self, number: u64) -> Option<&HeldMessage> {
         self.messages.get(&number)
     }

@@ -336,7 +336,8 @@ pub struct MessageRow {
     pub message_id: Option<Name>,
     /// What must match, as a JSON object.
     pub correlation: Name,
-    /// All of it, as the codec writes it.
+    /// All of it, as the codec writes it; nothing for one that is not held any more, and only
+    /// recognised when it is sent again.
     pub body: Vec<u8>,
     /// When it came.
     pub published: i64,

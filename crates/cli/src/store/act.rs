@@ -319,7 +319,7 @@ fn retry(
 
 /// Something that is being tried again.
 enum Retry {
-    Release(Pending<()>),
+    Release(Result<(), Error>),
     Incidents(Pending<usize>),
 }
 
@@ -327,7 +327,7 @@ impl Retry {
     /// How much it was.
     fn wait(self) -> Result<usize, Error> {
         match self {
-            Self::Release(asked) => asked.wait().map(|()| 1),
+            Self::Release(outcome) => outcome.map(|()| 1),
             Self::Incidents(asked) => asked.wait(),
         }
     }

@@ -23,11 +23,11 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Mutex, OnceLock, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
-    task::{Context, Poll},
-    thread::{self, JoinHandle},
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, JoinHandle, Thread},
     time::{Duration, Instant},
 };
 
@@ -154,8 +154,8 @@ impl<T> Pending<T> {
     /// Waits for it, on a thread that may be blocked.
     pub fn wait(self) -> Result<T, Error> {
         match self.0 {
-            State::Waits(receiver, common) => {
-                receiver.blocking_recv().unwrap_or_else(|_| Err(gone(&common)))
+            State::Waits(mut receiver, common) => {
+                block_on(&mut receiver).unwrap_or_else(|_| Err(gone(&common)))
             }
             State::Refused(error) => Err(error.unwrap_or_else(closed)),
         }
@@ -176,6 +176,24 @@ impl<T> Future for Pending<T> {
 }
 
 impl<T> Unpin for Pending<T> {}
+
+/// Polls a future on this thread until it is ready. A thread of an executor is blocked, not ended.
+fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut cx) {
+            return output;
+        }
+        thread::park();
+    }
+}
 
 /// Why an answer never came.
 fn gone(common: &Common) -> Error {
@@ -225,6 +243,7 @@ impl Engine {
             queues: (0..count).map(|_| Queue::new(options.requests_max)).collect(),
             pace: options.pace.clone(),
             fault: OnceLock::new(),
+            stopping: AtomicBool::new(false),
         });
         let owner = format!("process {}", std::process::id());
         let mut shards = Vec::new();
@@ -406,6 +425,7 @@ impl Engine {
 
 impl Inner {
     fn stop(&self) {
+        self.common.stopping.store(true, Ordering::SeqCst);
         for queue in &self.common.queues {
             queue.refuse("it is shut down");
             queue.tell(Input::Stop);

@@ -168,8 +168,10 @@ impl Engine {
     }
 
     /// Lets an instance on which the engine failed be tried again.
-    pub fn release(&self, instance: InstanceId) -> Pending<()> {
-        self.ask(self.shard_of(instance), move |shard| shard.release_halted(instance))
+    pub fn release(&self, instance: InstanceId) -> Result<(), Error> {
+        // What the log says of it must be there to be read.
+        self.flush_now()?;
+        self.ask(self.shard_of(instance), move |shard| shard.release_halted(instance)).wait()
     }
 
     /// Sets variables of the process, or in the layer of one of its tokens.

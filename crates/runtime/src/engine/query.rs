@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc};
 
 use travertine_kernel::{Branch, tree};
-use travertine_store::view::{InstanceRow, Page, Query};
+use travertine_store::view::{InstanceRow, Page, Query, Row};
 
 use super::{Engine, Pending};
 use crate::{Definition, Error, InstanceId};
@@ -32,14 +32,14 @@ impl Engine {
         let store = Arc::clone(self.store());
         async move {
             flushed.await?;
-            Ok(store.query(&query)?)
+            Ok(shown(store.query(&query)?))
         }
     }
 
     /// The same, on a thread that may be blocked.
     pub fn query_now(&self, query: &Query) -> Result<Page, Error> {
         self.flush_now()?;
-        Ok(self.store().query(query)?)
+        Ok(shown(self.store().query(query)?))
     }
 
     /// An instance in full, as it is now.
@@ -57,4 +57,10 @@ impl Engine {
             })
         })
     }
+}
+
+/// Without the rows of messages that are only recognised, which nobody asks for.
+fn shown(mut page: Page) -> Page {
+    page.rows.retain(|it| !matches!(it, Row::Message(message) if message.body.is_empty()));
+    page
 }

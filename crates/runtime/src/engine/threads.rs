@@ -5,6 +5,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, SyncSender},
     },
     thread,
@@ -69,6 +70,8 @@ pub(super) struct Common {
     pub(super) pace: Pace,
     /// Why the engine takes no more.
     pub(super) fault: OnceLock<Error>,
+    /// Whether someone wants it to end.
+    pub(super) stopping: AtomicBool,
 }
 
 /// When rows are brought up to date.
@@ -176,11 +179,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
             last_rows = Instant::now();
             if checkpoint.is_some() || !told.is_empty() {
                 storing = checkpoint.is_some() || storing;
-                raise(&common.counters.in_memory, 0);
-                common
-                    .counters
-                    .in_memory
-                    .store(shard.len() as u64, std::sync::atomic::Ordering::Relaxed);
+                common.counters.in_memory.store(shard.len() as u64, Ordering::Relaxed);
                 if writer.send(Write::Rows(checkpoint, told)).is_err() {
                     return;
                 }
@@ -257,7 +256,9 @@ fn commit(common: &Common, sealed: Vec<Sealed>) -> bool {
         loop {
             match common.store.append(&batches) {
                 Ok(()) => break,
-                Err(StoreError::Full { reason }) if common.fault.get().is_none() => {
+                Err(StoreError::Full { reason })
+                    if common.fault.get().is_none() && !common.stopping.load(Ordering::SeqCst) =>
+                {
                     tracing::warn!(%reason, "writing waits for room in the store");
                     add(&common.counters.stalls, 1);
                     thread::sleep(FULL_PAUSE);

@@ -77,6 +77,18 @@ impl Shard {
             let held = self.held.get(number).expect("a fresh message is held");
             changes.push(Change::Put(Row::Message(message_row(held))));
         }
+        for number in std::mem::take(&mut self.fresh_known) {
+            let ((name, id), until) = &self.known_until[&number];
+            changes.push(Change::Put(Row::Message(MessageRow {
+                id: number,
+                name: Name::clone(name),
+                message_id: Some(Name::clone(id)),
+                correlation: "{}".into(),
+                body: Vec::new(),
+                published: self.now.as_millis(),
+                expires: Some(*until),
+            })));
+        }
         for address in std::mem::take(&mut self.fresh_subscriptions) {
             let it = self.waiting.get(address).expect("a fresh subscription waits");
             let mut body = Vec::new();
@@ -124,13 +136,13 @@ impl Shard {
                 self.lives.remove(&id);
             }
         }
+        if self.order.len() > 2 * self.lives.len() + 1_024 {
+            self.order.retain(|id| self.lives.contains_key(id));
+        }
         self.evict();
     }
 
-    fn shard_state(&mut self) -> ShardState {
-        let now = self.now.as_millis();
-        self.known.retain(|_, until| now < *until);
-        let known = self.known.iter();
+    fn shard_state(&self) -> ShardState {
         ShardState {
             instances: self.counts.instances,
             messages: self.counts.messages,
@@ -140,9 +152,6 @@ impl Shard {
                 .map(|(start, variables)| Noted { start: *start, variables: variables.clone() })
                 .collect(),
             timers: self.timers.values().cloned().collect(),
-            known: known
-                .map(|((name, id), until)| (Name::clone(name), Name::clone(id), *until))
-                .collect(),
             unfinished: self.unfinished.iter().copied().collect(),
         }
     }

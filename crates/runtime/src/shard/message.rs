@@ -18,17 +18,15 @@ impl Shard {
         let now = self.now.as_millis();
         if let Some(id) = &message.id {
             let key = (Name::clone(&message.name), Name::clone(id));
-            if self.known.get(&key).is_some_and(|until| now < *until) {
+            if self.known.contains_key(&key) || self.held.has(&key.0, &key.1) {
                 return Receipt::Known;
             }
-            let held_for = message.ttl.unwrap_or(i64::MAX);
-            let until = now.saturating_add(held_for.max(self.settings.known_for));
-            self.write(&[Record::Known {
-                name: Name::clone(&key.0),
-                id: Name::clone(&key.1),
-                until,
-            }]);
-            self.known.insert(key, until);
+            self.counts.messages += 1;
+            let number = self.id().instance(self.counts.messages, self.shards);
+            let until = now.saturating_add(self.settings.known_for.max(message.ttl.unwrap_or(0)));
+            let (name, id) = (Name::clone(&key.0), Name::clone(&key.1));
+            self.write(&[Record::Known { number, name, id, until }]);
+            self.recognise(number, key, until);
         }
         let expires = self.expiry(&message);
         self.route(message, expires)
@@ -82,6 +80,14 @@ impl Shard {
         self.held.hold(held);
     }
 
+    /// A message will be recognised until then.
+    pub(super) fn recognise(&mut self, number: u64, key: (Name, Name), until: i64) {
+        self.alarms.set(Timestamp::from_millis(until), Alarm::Message(number));
+        self.fresh_known.insert(number);
+        self.known.insert(key.clone(), number);
+        self.known_until.insert(number, (key, until));
+    }
+
     /// A held message is not held any more.
     pub(super) fn let_go(&mut self, number: u64) -> Option<Held> {
         let held = self.held.take(number)?;
@@ -94,7 +100,14 @@ impl Shard {
     }
 
     pub(super) fn expire(&mut self, number: u64) {
-        if self.let_go(number).is_some() {
+        if let Some((key, _)) = self.known_until.remove(&number) {
+            // After a crash its time is over again, so nobody need know.
+            self.known.remove(&key);
+            if !self.fresh_known.remove(&number) {
+                let key = Key { instance: number, number: 0, name: "".into() };
+                self.rows.push(Change::Delete(Table::Messages, key));
+            }
+        } else if self.let_go(number).is_some() {
             self.write(&[Record::Gone { message: number }]);
         }
     }

@@ -108,8 +108,12 @@ pub struct Shard {
     alarms: Alarms,
     waiting: Waiting,
     held: Held,
-    /// Messages that are recognised when they come again, by name and id: until when.
-    known: BTreeMap<(Name, Name), i64>,
+    /// Messages that are recognised when they come again, by name and id.
+    known: BTreeMap<(Name, Name), u64>,
+    /// The same by number, with until when.
+    known_until: BTreeMap<u64, ((Name, Name), i64)>,
+    /// Those of them that have no row yet.
+    fresh_known: BTreeSet<u64>,
     /// Triggers of start events that wait for others.
     noted: BTreeMap<StartKey, Assignments>,
     timers: BTreeMap<StartKey, StartTimer>,

@@ -97,7 +97,9 @@ impl Shard {
             alarms: super::alarm::Alarms::default(),
             waiting: Waiting::default(),
             held: Held::default(),
-            known: state.known.into_iter().map(|(name, id, until)| ((name, id), until)).collect(),
+            known: BTreeMap::new(),
+            known_until: BTreeMap::new(),
+            fresh_known: BTreeSet::new(),
             noted: state.noted.into_iter().map(|it| (it.start, it.variables)).collect(),
             timers: BTreeMap::new(),
             changed_timers: BTreeSet::new(),
@@ -192,11 +194,17 @@ impl Shard {
         })?;
         store.scan(id, Table::Messages, &mut |row| {
             let Row::Message(row) = row else { return Ok(()) };
+            if row.body.is_empty() {
+                let key = (row.name, row.message_id.unwrap_or_else(|| "".into()));
+                self.recognise(row.id, key, row.expires.unwrap_or(0));
+                return Ok(());
+            }
             let held = decode_held(&row.body).map_err(|error| corrupt("a message", &error))?;
             self.hold(held);
             Ok(())
         })?;
         self.fresh_messages.clear();
+        self.fresh_known.clear();
         Ok(())
     }
 
@@ -356,18 +364,23 @@ impl Shard {
         }
     }
 
+    fn message_numbered(&mut self, number: u64) {
+        let nth = number / u64::from(self.shards);
+        self.counts.messages = self.counts.messages.max(nth);
+    }
+
     fn read_own(&mut self, record: Record) {
         match record {
             Record::Held(held) => {
-                let nth = held.number / u64::from(self.shards);
-                self.counts.messages = self.counts.messages.max(nth);
+                self.message_numbered(held.number);
                 self.hold(held);
             }
             Record::Gone { message } => {
                 self.let_go(message);
             }
-            Record::Known { name, id, until } => {
-                self.known.insert((name, id), until);
+            Record::Known { number, name, id, until } => {
+                self.message_numbered(number);
+                self.recognise(number, (name, id), until);
             }
             Record::Subscribed(subscription) => self.remember(subscription),
             Record::Unsubscribed { instance, wait } => {

@@ -76,6 +76,8 @@ pub enum Record {
     },
     /// A message of this name was accepted; the same again is recognised until then.
     Known {
+        /// A number for that.
+        number: u64,
         /// The name of the message.
         name: Name,
         /// What its sender calls it.
@@ -406,8 +408,6 @@ pub struct ShardState {
     pub noted: Vec<Noted>,
     /// Timers that start instances.
     pub timers: Vec<StartTimer>,
-    /// Messages that are recognised when they come again: name, id, until when.
-    pub known: Vec<(Name, Name, i64)>,
     /// Instances that used up their turn.
     pub unfinished: Vec<u64>,
 }
