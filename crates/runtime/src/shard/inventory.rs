@@ -37,7 +37,7 @@ impl Shard {
         lines.extend(self.timers.values().map(|it| format!("start timer: {it:?}")));
         lines.extend(self.noted.iter().map(|it| format!("noted: {it:?}")));
         let now = self.now.as_millis();
-        let known = self.known.iter().filter(|(_, until)| now < **until);
+        let known = self.known_until.values().filter(|(_, until)| now < *until);
         lines.extend(known.map(|it| format!("known: {it:?}")));
         lines.extend(self.unfinished.iter().map(|it| format!("unfinished: {it}")));
         Ok(lines)
