@@ -1,6 +1,6 @@
 //! The views, in `views.db`: they stand behind the log and can be made again from it.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error, Seq, ShardId,
-    view::{Change, Cursor, InstanceRow, Page, Query, Row, Table},
+    view::{Change, Cursor, InstanceRow, Key, Page, Query, Row, Table},
 };
 
 /// The views of all shards.
@@ -102,11 +102,20 @@ impl Views {
     ) -> Result<(), Error> {
         self.writer.write(("checkpoint.changed", "checkpoint.committed"), |it| {
             let all = || {
-                // No row is both put and deleted, so these may change places.
+                // Rows are put together, after what else changes; but not after they are deleted.
+                let mut pending = Pending::default();
                 for change in changes {
+                    if let Change::Put(row) = change {
+                        pending.keys.insert((row.table(), row.key()));
+                        pending.rows.push(row);
+                        continue;
+                    }
+                    if pending.has_any_of(change) {
+                        self.put_all(it, &std::mem::take(&mut pending).rows)?;
+                    }
                     apply(it, change)?;
                 }
-                self.put_all(it, changes)?;
+                self.put_all(it, &pending.rows)?;
                 it.prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES(?1, ?2, ?3)")?
                     .execute(params![shard.0, upto, state])
             };
@@ -115,13 +124,10 @@ impl Views {
     }
 
     /// Puts rows, many of a table with one statement: most of what a statement costs comes once.
-    fn put_all(&self, connection: &Connection, changes: &[Change]) -> rusqlite::Result<()> {
+    fn put_all(&self, connection: &Connection, rows: &[&Row]) -> rusqlite::Result<()> {
         for put in &self.put {
-            let rows: Vec<&Row> = changes
-                .iter()
-                .filter_map(|it| if let Change::Put(row) = it { Some(row) } else { None })
-                .filter(|it| it.table() == put.table)
-                .collect();
+            let rows: Vec<&Row> =
+                rows.iter().copied().filter(|it| it.table() == put.table).collect();
             let (many, rest) = rows.as_chunks::<AT_ONCE>();
             if !many.is_empty() {
                 let mut statement = connection.prepare_cached(&put.many)?;
@@ -285,6 +291,41 @@ fn clear(connection: &Connection, instance: u64) -> rusqlite::Result<()> {
     }
     connection.prepare_cached("DELETE FROM snapshots WHERE instance = ?1")?.execute([instance])?;
     Ok(())
+}
+
+/// Rows that are still to be put.
+#[derive(Default)]
+struct Pending<'a> {
+    rows: Vec<&'a Row>,
+    keys: BTreeSet<(Table, Key)>,
+}
+
+impl Pending<'_> {
+    /// Whether the change takes one of the rows away.
+    fn has_any_of(&self, change: &Change) -> bool {
+        match change {
+            Change::Put(_) | Change::Snapshot { .. } => false,
+            Change::Delete(table, key) => self.keys.contains(&(*table, key.clone())),
+            Change::DeleteLayer(instance, layer) => {
+                self.has(Table::Variables, *instance, Some(*layer))
+            }
+            Change::Clear(instance) => self.has_of(*instance),
+            Change::Remove(instance) => {
+                self.has_of(*instance) || self.has(Table::Instances, *instance, None)
+            }
+        }
+    }
+
+    fn has_of(&self, instance: u64) -> bool {
+        Table::OF_INSTANCES.into_iter().any(|it| self.has(it, instance, None))
+    }
+
+    fn has(&self, table: Table, instance: u64, number: Option<u64>) -> bool {
+        let first = Key { instance, number: number.unwrap_or(0), name: "".into() };
+        self.keys.range((table, first)..).next().is_some_and(|(it, key)| {
+            *it == table && key.instance == instance && number.is_none_or(|it| key.number == it)
+        })
+    }
 }
 
 fn apply(connection: &Connection, change: &Change) -> rusqlite::Result<()> {
