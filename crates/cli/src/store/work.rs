@@ -77,7 +77,11 @@ fn show(seen: Seen<'_>, out: &Screen) {
     for event in seen.events {
         match event {
             Event::TokenMoved { to, .. } => way.push(plan.node(*to).name.to_string()),
-            Event::WaitOpened { on, .. } => rest.push(format!("waits for {}", trace::of_wait(on))),
+            Event::WaitOpened { token, on, .. } => {
+                let at = seen.live.state.tokens.get(token).map(|it| &plan.node(it.node).name);
+                let at = at.map(|it| format!("{it} ")).unwrap_or_default();
+                rest.push(format!("{at}waits for {}", trace::of_wait(on)));
+            }
             Event::IncidentRaised { incident, .. } => {
                 rest.push(out.paint.red(format!("incident: {}", incident.failure)));
             }
@@ -99,4 +103,66 @@ fn show(seen: Seen<'_>, out: &Screen) {
     }
     let title = out.paint.bold(format!("{} {}", seen.live.definition.id, seen.live.id));
     out.line(format!("{}  {title}  {}", out.paint.dim(seen.now), parts.join("; ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{Mutex, PoisonError},
+    };
+
+    use expect_test::expect;
+    use travertine_kernel::WaitId;
+    use travertine_runtime::{
+        Address,
+        engine::{File, ManualClock, Options},
+    };
+
+    use super::*;
+    use crate::{clock, paint::Paint};
+
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_thing_that_happens_has_a_line() {
+        let paper = Paper::default();
+        let screen = Screen::new(Box::new(paper.clone()), Paint::plain());
+        let now = clock::date("2026-01-05T09:00:00Z").unwrap();
+        let options = Options {
+            shards: 1,
+            clock: Arc::new(ManualClock::new(now)),
+            observer: Some(Observer(Arc::new(move |seen| show(seen, &screen)))),
+            ..Options::default()
+        };
+        let engine = Engine::in_memory(options).unwrap();
+        let body = include_str!("../../../../examples/order.bpmn").as_bytes().to_vec();
+        engine.deploy(&[File { name: "order.bpmn".to_owned(), body }]).unwrap();
+        let instance = engine.start("order").at("pack").wait().unwrap();
+        engine.set_variables(instance, None, vec![("a".into(), 1.into())]).wait().unwrap();
+        engine.complete(Address { instance, wait: WaitId(3) }, Vec::new()).wait().unwrap();
+        let other = engine.start("order").wait().unwrap();
+        let job = Address { instance: other, wait: WaitId(3) };
+        engine.fail(job, Some(0), 0, "no net").wait().unwrap();
+        let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+        expect![[r"
+            2026-01-05T09:00:00Z  order 1  pack waits for work userTask
+            2026-01-05T09:00:00Z  order 1  set a=1
+            2026-01-05T09:00:00Z  order 1  to shipped; completed
+            2026-01-05T09:00:00Z  order 2  to reserve; reserve waits for work reserve
+            2026-01-05T09:00:00Z  order 2  incident: no net
+        "]]
+        .assert_eq(&text);
+    }
 }

@@ -212,8 +212,11 @@ fn on_a_store_timers_ring_when_told_and_what_happens_meanwhile_is_seen() {
     use super::super::kept::Kept;
 
     let now = clock::date("2026-01-05T09:00:00Z").unwrap();
-    let options =
-        engine::Options { clock: Arc::new(ManualClock::new(now)), ..engine::Options::default() };
+    let options = engine::Options {
+        shards: 1,
+        clock: Arc::new(ManualClock::new(now)),
+        ..engine::Options::default()
+    };
     let engine = Engine::in_memory(options).unwrap();
     let file = engine::File { name: "order.bpmn".to_owned(), body: ORDER.as_bytes().to_vec() };
     engine.deploy(&[file]).unwrap();
