@@ -18,7 +18,8 @@ impl Shard {
         let now = self.now.as_millis();
         if let Some(id) = &message.id {
             let key = (Name::clone(&message.name), Name::clone(id));
-            if self.known.contains_key(&key) || self.held.has(&key.0, &key.1) {
+            let known = self.known.get(&key).map(|number| self.known_until[number].1);
+            if known.is_some_and(|until| now < until) || self.held.has(&key.0, &key.1) {
                 return Receipt::Known;
             }
             self.counts.messages += 1;

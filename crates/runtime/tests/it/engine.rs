@@ -317,3 +317,20 @@ fn a_cycle_that_was_missed_starts_one_instance_and_goes_on() {
     assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 2);
     world.check();
 }
+
+#[test]
+fn a_message_is_recognised_for_an_hour_and_as_long_as_it_is_held() {
+    let mut world = World::new(1);
+    let message = |id: &str| Message { id: Some(id.into()), ..Message::new("paid") };
+    assert_eq!(world.engine().publish(message("1")).wait(), Ok(Receipt::Held));
+    let dropped = Message { ttl: Some(0), ..message("2") };
+    assert_eq!(world.engine().publish(dropped.clone()).wait(), Ok(Receipt::Dropped));
+    world.restart();
+    assert_eq!(world.engine().publish(dropped.clone()).wait(), Ok(Receipt::Known));
+    world.flush();
+    assert_eq!(world.rows(Table::Messages, Vec::new()).len(), 1);
+    world.advance(3_600_000);
+    world.restart();
+    assert_eq!(world.engine().publish(dropped).wait(), Ok(Receipt::Dropped));
+    assert_eq!(world.engine().publish(message("1")).wait(), Ok(Receipt::Known));
+}
