@@ -103,7 +103,9 @@ impl Shard {
     pub(super) fn expire(&mut self, number: u64) {
         if let Some((key, _)) = self.known_until.remove(&number) {
             // After a crash its time is over again, so nobody need know.
-            self.known.remove(&key);
+            if self.known.get(&key) == Some(&number) {
+                self.known.remove(&key);
+            }
             if !self.fresh_known.remove(&number) {
                 let key = Key { instance: number, number: 0, name: "".into() };
                 self.rows.push(Change::Delete(Table::Messages, key));
