@@ -263,10 +263,12 @@ fn ended_instances_are_shortened_and_then_forgotten() {
 }
 
 #[test]
-fn a_call_on_another_shard_is_over_when_the_engine_rests() {
+fn calls_on_other_shards_are_over_when_the_engine_rests() {
     const CALL: &str = r#"<process id="outer" isExecutable="true">
         <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="c"/>
-        <callActivity id="c" calledElement="inner"/><sequenceFlow id="f2" sourceRef="c" targetRef="e"/>
+        <callActivity id="c" calledElement="inner">
+          <multiInstanceLoopCharacteristics isSequential="true"><loopCardinality>20</loopCardinality></multiInstanceLoopCharacteristics>
+        </callActivity><sequenceFlow id="f2" sourceRef="c" targetRef="e"/>
         <endEvent id="e"/></process>
       <process id="inner" isExecutable="true">
         <startEvent id="is"/><sequenceFlow id="if1" sourceRef="is" targetRef="ie"/>
