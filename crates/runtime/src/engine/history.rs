@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use travertine_kernel::{Instance, apply};
 use travertine_store::{
-    Seq, ShardId, Store,
+    Entry, Error as StoreError, Seq, ShardId, Store,
     codec::record::{Record, decode_records},
+    view::InstanceRow,
 };
 
 use super::Engine;
@@ -49,10 +50,9 @@ pub(super) fn history(
     instance: InstanceId,
 ) -> Result<History, Error> {
     let row = store.instance(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
-    let shard = ShardId::of(instance.0, store.shards());
     let mut steps = Vec::new();
     let mut key = row.definition_key;
-    for entry in store.chain(shard, row.last, 0)? {
+    for entry in entries(store, &row)? {
         let records = decode_records(&entry.body)
             .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
         for record in &records {
@@ -70,6 +70,18 @@ pub(super) fn history(
         .map(Arc::clone)
         .ok_or_else(|| Error::no_such_definition(&row.definition))?;
     Ok(History { instance, definition, steps })
+}
+
+/// The entries about an instance, which may be shortened or forgotten meanwhile. Its row goes first.
+fn entries(store: &dyn Store, row: &InstanceRow) -> Result<Vec<Entry>, Error> {
+    let shard = ShardId::of(row.id, store.shards());
+    match store.chain(shard, row.last, 0) {
+        Err(StoreError::NoSuchEntry { .. }) => match store.instance(row.id)? {
+            Some(row) => Ok(store.chain(shard, row.last, 0)?),
+            None => Err(Error::NoSuchInstance(InstanceId(row.id))),
+        },
+        other => Ok(other?),
+    }
 }
 
 impl History {

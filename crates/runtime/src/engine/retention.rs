@@ -144,3 +144,29 @@ impl Engine {
         Ok(folded)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{File, Options};
+
+    #[test]
+    fn what_someone_else_has_forgotten_meanwhile_is_not_shortened() {
+        let engine = Engine::in_memory(Options::default()).unwrap();
+        let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+            targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
+            <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+            <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>
+            </definitions>"#;
+        let file = File { name: "p.bpmn".to_owned(), body: model.into() };
+        engine.deploy(&[file]).unwrap();
+        let id = engine.start("p").wait().unwrap();
+        engine.cancel(id).wait().unwrap();
+        engine.flush_now().unwrap();
+        let last = engine.store().instance(id.0).unwrap().unwrap().last;
+        engine.delete(id).unwrap();
+        let folded = engine.ask(engine.shard_of(id), move |shard| shard.fold(id, last)).wait();
+        assert_eq!(folded, Ok(false));
+        assert!(matches!(engine.history(id), Err(Error::NoSuchInstance(_))));
+    }
+}

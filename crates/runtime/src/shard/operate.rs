@@ -6,7 +6,7 @@ use travertine_kernel::{
     Assignments, Command, Ending, Mapping, Phase, Rejection, TokenId, WaitFor, WaitId,
 };
 use travertine_store::{
-    Entry, Fold, Seq,
+    Entry, Error as StoreError, Fold, Seq,
     codec::record::{Created, Folded, Record, encode_records},
     view::{Change, InstanceRow},
 };
@@ -209,11 +209,18 @@ impl Shard {
 
     /// Keeps of an instance that has ended only how it began and ended. Says whether there was more.
     pub fn fold(&mut self, instance: InstanceId, last: Seq) -> Result<bool, Error> {
-        let chain = self.store.chain(self.id(), last, 0)?;
+        let chain = match self.store.chain(self.id(), last, 0) {
+            // Someone has forgotten it since.
+            Err(StoreError::NoSuchEntry { .. }) => return Ok(false),
+            other => other?,
+        };
         if chain.len() < 2 {
             return Ok(false);
         }
-        let live = self.live(instance.0)?;
+        let live = match self.live(instance.0) {
+            Err(Error::NoSuchInstance(_)) => return Ok(false),
+            live => live?,
+        };
         let Some(ended) = ended(live) else { return Ok(false) };
         let folded = Folded {
             created: Created { definition: live.definition.key, ..live.created.clone() },
@@ -227,7 +234,9 @@ impl Shard {
             .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
         let entry = Entry { seq: last, instance: instance.0, previous: 0, at, body };
         self.lives.remove(&instance.0);
-        self.store.fold(&self.claim, &[Fold { last, entry: Some(entry) }])?;
-        Ok(true)
+        match self.store.fold(&self.claim, &[Fold { last, entry: Some(entry) }]) {
+            Err(StoreError::NoSuchEntry { .. }) => Ok(false),
+            folded => Ok(folded.map(|()| true)?),
+        }
     }
 }
