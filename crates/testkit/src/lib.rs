@@ -3,6 +3,7 @@
 pub mod block;
 pub mod cases;
 pub mod clock;
+pub mod crash;
 pub mod faulty;
 pub mod oracle;
 pub mod page;

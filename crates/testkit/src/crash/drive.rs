@@ -1,0 +1,110 @@
+//! Kills a process under load, again and again.
+
+use std::{
+    io::{self, BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use super::{Ledger, Random, check, settle};
+
+/// When the process is killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kill {
+    /// After so many lines from it.
+    After(u64),
+    /// By itself, the nth time that it comes to this point; after so many lines, if it never does.
+    At(&'static str, u64, u64),
+}
+
+/// A store, and the processes that worked on it.
+#[derive(Debug)]
+pub struct Drive {
+    process: PathBuf,
+    dir: PathBuf,
+    seed: u64,
+    /// How many bytes each instance carries.
+    pub body: usize,
+    /// What the processes have said.
+    pub ledger: Ledger,
+    /// How many were killed.
+    pub kills: u64,
+    rounds: u64,
+}
+
+impl Drive {
+    /// With this program as the process under load, on a store in this directory.
+    pub fn new(process: &Path, dir: &Path, seed: u64) -> Self {
+        Self {
+            process: process.to_owned(),
+            dir: dir.to_owned(),
+            seed,
+            body: 10,
+            ledger: Ledger::at(1_000_000),
+            kills: 0,
+            rounds: 0,
+        }
+    }
+
+    /// Starts a process and kills it. Says whether it came to the point at which it should die.
+    pub fn kill(&mut self, kill: &Kill) -> io::Result<bool> {
+        self.rounds += 1;
+        let mut command = Command::new(&self.process);
+        command.arg("load").arg(&self.dir);
+        let numbers = [self.seed, self.rounds * 1_000_000];
+        command.args(numbers.map(|it| it.to_string()));
+        command.args([self.ledger.time.to_string(), self.body.to_string()]);
+        let lines_max = match kill {
+            Kill::After(lines) => *lines,
+            Kill::At(point, nth, lines) => {
+                command.env("TRAVERTINE_CRASH", format!("{point}:{nth}"));
+                *lines
+            }
+        };
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut out = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let mut heard = 0;
+        let mut killed = false;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            // What is not a whole line was cut off.
+            if out.read_line(&mut line)? == 0 || !line.ends_with('\n') {
+                break;
+            }
+            self.ledger.hear(line.trim_end_matches('\n'));
+            heard += 1;
+            if heard >= lines_max && !killed {
+                killed = true;
+                child.kill()?;
+            }
+        }
+        let status = child.wait()?;
+        self.kills += 1;
+        let by_signal = {
+            use std::os::unix::process::ExitStatusExt as _;
+            status.signal() == Some(9)
+        };
+        if !by_signal {
+            self.ledger.wrong.push(format!("the process has ended by itself: {status}"));
+        }
+        Ok(!killed)
+    }
+
+    /// A moment to kill at, by chance.
+    pub fn any(random: &mut Random) -> Kill {
+        // Many die young: while the store is opened, or at the first requests.
+        let most = if random.below(4) == 0 { 12 } else { 500 };
+        Kill::After(1 + random.below(most))
+    }
+
+    /// Opens the store and says what is wrong with it.
+    pub fn check(&self) -> Vec<String> {
+        check(&self.dir, &self.ledger).unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    /// The same, after seeing to everything that waits.
+    pub fn settle(&mut self) -> Vec<String> {
+        settle(&self.dir, &mut self.ledger).unwrap_or_else(|error| vec![error.to_string()])
+    }
+}
