@@ -396,7 +396,10 @@ impl<'a> Run<'a> {
             unreachable!("only conditions wait for conditions")
         };
         let matters = |name: &Name| {
-            if variables.is_empty() {
+            if variables.is_empty() && *changes != Changes::ALL {
+                // Whoever asks for kinds of change and names no variable means all of them.
+                true
+            } else if variables.is_empty() {
                 // A condition that reads nothing is as good as one that may read anything.
                 when.reads().is_none_or(|reads| reads.is_empty() || reads.contains(name))
             } else {

@@ -167,7 +167,8 @@ pub enum Trigger {
     Condition {
         /// What must hold.
         when: Program,
-        /// The variables whose change is worth a look; those it reads where none is named.
+        /// The variables whose change is worth a look. Where none is named: those it reads, or all where
+        /// only some changes are.
         variables: Vec<Name>,
         /// Which of their changes are.
         changes: Changes,

@@ -37,7 +37,7 @@ fn our_own_cases_pass() {
 }
 
 /// How many cases of each suite pass. It only goes up.
-const FLOORS: [(&str, usize); 3] = [("betsy", 242), ("camunda7", 313), ("spiff", 41)];
+const FLOORS: [(&str, usize); 3] = [("betsy", 242), ("camunda7", 315), ("spiff", 41)];
 
 #[test]
 fn as_many_cases_of_others_pass_as_before() {
