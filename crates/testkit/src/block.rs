@@ -34,6 +34,8 @@ pub enum Block {
         /// Whether all of them must happen.
         all: bool,
     },
+    /// Work that tells of itself by an escalation, which is work for another beside it.
+    Told,
     /// Work that takes several tokens at a time from something that gives many.
     Lots {
         /// How many tokens it takes to begin.
@@ -173,6 +175,7 @@ fn tree(special: Block, alarm: Alarm) -> BoxedStrategy<Block> {
         1 => Just(Block::Call),
         1 => Just(Block::Holds),
         1 => Just(Block::Gated),
+        1 => Just(Block::Told),
         1 => (1..4usize, any::<bool>()).prop_map(|(count, all)| Block::Events { count, all }),
         1 => (1..4u32, 1..3u32).prop_map(|(take, times)| Block::Lots { take, times }),
     ];
@@ -289,6 +292,24 @@ impl Layout {
                 triggers.truncate(*count);
                 self.node(id).element = Element::Catch(Catch { triggers, all: *all });
                 id
+            }
+            Block::Told => {
+                let code = || Some("note".into());
+                let (outer, start) = self.open(after, "told");
+                let (inner, start) = self.open(start, "tells");
+                let throw = Throw::Escalation { code: code(), payload: Payload::default() };
+                let throw = self.then(start, "tell", Element::Throw(vec![throw]));
+                self.then(throw, "job", Element::Work(work()));
+                let boundary = Element::Boundary(Boundary {
+                    attached_to: inner,
+                    triggers: vec![Trigger::Escalation { code: code(), code_variable: None }],
+                    all: false,
+                    interrupting: false,
+                    handler: None,
+                });
+                let boundary = self.add(outer, "heard", boundary);
+                self.then(boundary, "job", Element::Work(work()));
+                outer
             }
             Block::Lots { take, times } => {
                 let (sub, start) = self.open(after, "lots");

@@ -271,6 +271,13 @@ fn grow(block: &Block, next: &mut u32, runs: &[u32]) -> Tree {
         Block::Events { count, all } => {
             Tree::Events { event: offer(take(next), runs), count: *count, all: *all }
         }
+        Block::Told => {
+            // A sub-process in a sub-process, each with its start, and the throw event.
+            *next += 5;
+            let work = Tree::Job(offer(take(next), runs));
+            let _heard = take(next);
+            Tree::Par(vec![work, Tree::Job(offer(take(next), runs))])
+        }
         Block::Lots { times, .. } => {
             let _sub = take(next);
             let _start = take(next);
