@@ -59,7 +59,11 @@ impl Engine {
         if row.ended.is_none() {
             return Err(Error::InUse { reason: format!("instance {instance} has not ended") });
         }
-        self.remove(&[(instance, row.last)])
+        if self.remove(&[(instance, row.last)])? == 0 {
+            let reason = format!("what instance {instance} has sent is on its way; try again");
+            return Err(Error::Busy { reason });
+        }
+        Ok(())
     }
 
     fn before(&self, age: Duration) -> i64 {
@@ -114,21 +118,21 @@ impl Engine {
                 seen += page.len() as u64;
                 page.drain(..usize::try_from(spared).unwrap_or(usize::MAX));
             }
-            removed += page.len() as u64;
-            self.remove(&page)
+            removed += self.remove(&page)?;
+            Ok(())
         })?;
         Ok(removed)
     }
 
-    fn remove(&self, gone: &[(InstanceId, u64)]) -> Result<(), Error> {
+    /// Forgets instances. Says how many it could.
+    fn remove(&self, gone: &[(InstanceId, u64)]) -> Result<u64, Error> {
+        let mut removed = 0;
         for (instance, last) in gone.iter().copied() {
-            self.ask(self.shard_of(instance), move |shard| {
-                shard.retire(instance, last);
-                Ok(())
-            })
-            .wait()?;
+            let shard = self.shard_of(instance);
+            removed += u64::from(self.ask(shard, move |it| Ok(it.retire(instance, last))).wait()?);
         }
-        self.flush_now()
+        self.flush_now()?;
+        Ok(removed)
     }
 
     fn fold_ended(&self, before: i64) -> Result<u64, Error> {

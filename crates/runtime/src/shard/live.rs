@@ -200,6 +200,11 @@ impl Live {
         matches!(self.state.phase, Phase::Ended(_))
     }
 
+    /// Whether it has ended and no entry will follow on that one.
+    pub(super) fn is_over(&self, last: Seq) -> bool {
+        self.has_ended() && self.last == last && self.state.posts.is_empty()
+    }
+
     pub(super) fn address(&self, wait: WaitId) -> Address {
         Address { instance: self.id, wait }
     }

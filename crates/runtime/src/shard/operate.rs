@@ -198,13 +198,18 @@ impl Shard {
         Ok(())
     }
 
-    /// Forgets an instance that has ended.
-    pub fn retire(&mut self, instance: InstanceId, last: Seq) {
+    /// Forgets an instance that has ended, with that entry. Says whether it could: what it has sent may
+    /// not have arrived yet.
+    pub fn retire(&mut self, instance: InstanceId, last: Seq) -> bool {
+        if self.live(instance.0).is_ok_and(|it| !it.is_over(last)) {
+            return false;
+        }
         self.lives.remove(&instance.0);
         self.rows.push(Change::Remove(instance.0));
         self.folds.push(Fold { last, entry: None });
         // The rows must be written although no entry is.
         self.checkpointed = 0;
+        true
     }
 
     /// Keeps of an instance that has ended only how it began and ended. Says whether there was more.
@@ -221,6 +226,9 @@ impl Shard {
             Err(Error::NoSuchInstance(_)) => return Ok(false),
             live => live?,
         };
+        if !live.is_over(last) {
+            return Ok(false);
+        }
         let Some(ended) = ended(live) else { return Ok(false) };
         let folded = Folded {
             created: Created { definition: live.definition.key, ..live.created.clone() },

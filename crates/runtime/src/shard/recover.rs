@@ -148,7 +148,9 @@ impl Shard {
         found.timers = shard.alarms.len() as u64;
         found.subscriptions = shard.waiting.len() as u64;
         found.messages = shard.held.iter().count() as u64;
-        let mails = shard.store.inbox(id)?;
+        let mut mails = shard.store.inbox(id)?;
+        // What it had left to do comes before what others have asked since then.
+        mails.sort_by_key(|it| it.id.from != id);
         found.mails = mails.len() as u64;
         shard.adopt(&definitions);
         Ok((shard, found, mails))

@@ -370,11 +370,13 @@ impl World {
         self.figures.takeovers += 1;
         let shard = u16::try_from(seat).expect("there are few shards");
         self.board.clear(|job| ShardId::of(job.instance.0, self.store.shards()).0 == shard);
-        let new = self.open(ShardId(shard))?;
+        let (new, mails) = self.open(ShardId(shard))?;
         let old = std::mem::replace(&mut self.seats[seat], new);
         self.zombies.push(old);
         self.clients.lost(|it| it == shard, self.store.shards());
-        self.fetch(ShardId(shard))?;
+        // What was on its way to the former owner is in the store, where the new one finds it.
+        self.mails.retain(|(_, to), _| *to != shard);
+        mails.iter().try_for_each(|it| self.receive(it))?;
         // What the former owner has sent and nobody was told of is found by asking for it, before
         // mails of the new owner arrive.
         let others: Vec<u16> = (0..self.shards()).filter(|it| *it != shard).collect();
@@ -411,14 +413,16 @@ impl World {
         self.board = Arc::new(Board::default());
         self.note()?;
         self.seats.clear();
+        let mut all = Vec::new();
         for shard in 0..self.shards() {
-            let seat = self.open(ShardId(shard))?;
+            let (seat, mails) = self.open(ShardId(shard))?;
             self.seats.push(seat);
+            all.extend(mails);
         }
-        (0..self.shards()).try_for_each(|it| self.fetch(ShardId(it)))
+        all.iter().try_for_each(|it| self.receive(it))
     }
 
-    fn open(&self, shard: ShardId) -> Result<Seat, String> {
+    fn open(&self, shard: ShardId) -> Result<(Seat, Vec<Mail>), String> {
         let opening = Opening {
             store: Arc::clone(&self.store) as Arc<dyn Store>,
             owner: "simulation",
@@ -427,21 +431,10 @@ impl World {
             settings: self.settings.clone(),
             now: self.now,
         };
-        let (shard, _, _) = Shard::recover(shard, opening, &mut |_, _| {})
+        let (shard, _, mails) = Shard::recover(shard, opening, &mut |_, _| {})
             .map_err(|error| format!("shard {shard} cannot be opened: {error}"))?;
-        Ok(Seat {
-            shard,
-            writes: VecDeque::new(),
-            rows: VecDeque::new(),
-            stored: VecDeque::new(),
-            told: BTreeSet::new(),
-        })
-    }
-
-    /// A new owner asks for its mails.
-    fn fetch(&mut self, shard: ShardId) -> Result<(), String> {
-        let inbox = self.store.inbox(shard).map_err(|error| error.to_string())?;
-        inbox.iter().try_for_each(|it| self.receive(it))
+        let (writes, rows, stored) = Default::default();
+        Ok((Seat { shard, writes, rows, stored, told: BTreeSet::new() }, mails))
     }
 
     /// An ended instance is shortened or forgotten.
@@ -468,10 +461,9 @@ impl World {
                 self.figures.faults += 1;
                 return self.crash();
             }
-        } else {
+        } else if self.seats[seat].shard.retire(instance, last) {
             self.say(|| format!("instance {instance} is forgotten"));
             self.retired.insert(instance.0);
-            self.seats[seat].shard.retire(instance, last);
         }
         Ok(())
     }
