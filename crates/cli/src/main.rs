@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod check;
 mod clock;
 mod decide;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Draw(draw) => draw::draw(draw, &out, &err),
         Command::Eval(eval) => eval::eval(eval, &out, &err),
         Command::Decide(decide) => decide::decide(decide, &out, &err),
+        Command::Bench(bench) => bench::bench(bench, &out),
         Command::Store(command) => store::run(command, &out, &err),
     };
     let status = done.unwrap_or_else(|error| {

@@ -1,5 +1,6 @@
 //! What can be asked of `travertine`, and the help for it.
 
+pub(crate) mod bench;
 pub(crate) mod store;
 pub(crate) mod words;
 
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Draw(Draw),
     Eval(Eval),
     Decide(Decide),
+    Bench(bench::Bench),
     #[command(flatten)]
     Store(store::Command),
 }
