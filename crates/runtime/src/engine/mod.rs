@@ -262,12 +262,9 @@ impl Engine {
                 settings: options.settings.clone(),
                 now: options.clock.now(),
             };
-            let (mut shard, recovered, mails) = Shard::recover(id, opening, &mut told)?;
+            let (mut shard, recovered) = Shard::recover(id, opening, &mut told)?;
             if let Some(Observer(look)) = options.observer.clone() {
                 shard.observe(move |seen| look(seen));
-            }
-            for mail in mails {
-                common.queues[usize::from(id.0)].tell(Input::Mail(mail));
             }
             shards.push(shard);
             found.push(recovered);

@@ -338,7 +338,6 @@ fn open(
         settings: settings.clone(),
         now,
     };
-    let (mut shard, _, mails) = Shard::recover(ShardId(0), opening, &mut |_, _| {})?;
-    mails.iter().try_for_each(|it| shard.receive(it))?;
+    let (shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {})?;
     Ok(shard)
 }

@@ -322,13 +322,16 @@ impl Shard {
 
     /// A mail has come.
     pub fn receive(&mut self, mail: &Mail) -> Result<(), Error> {
-        let letter =
-            travertine_store::codec::record::decode_letter(&mail.body).map_err(|error| {
-                Error::damaged(format!("a mail from shard {}", mail.id.from), &error)
-            })?;
+        let letter = self.open_mail(mail)?;
         self.letters.push_back((letter, Some(mail.id)));
         self.settle();
         Ok(())
+    }
+
+    fn open_mail(&self, mail: &Mail) -> Result<Letter, Error> {
+        let (from, to) = (mail.id.from, self.id());
+        travertine_store::codec::record::decode_letter(&mail.body)
+            .map_err(|error| Error::damaged(format!("a mail from shard {from} to {to}"), &error))
     }
 
     /// Does what is due, and goes on with instances that used up their turn, as far as the batch

@@ -8,7 +8,7 @@ use std::{
 use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{Effect, WaitId, effects};
 use travertine_store::{
-    Entry, Mail, Seq, ShardId, Store,
+    Entry, Seq, ShardId, Store,
     codec::record::{
         Created, Letter, Record, ShardState, decode_held, decode_records, decode_shard,
         decode_subscription,
@@ -70,7 +70,7 @@ impl Shard {
         id: ShardId,
         opening: Opening<'_>,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<(Self, Recovered, Vec<Mail>), Error> {
+    ) -> Result<(Self, Recovered), Error> {
         let Opening { store, owner, definitions, board, settings, now } = opening;
         let claim = store.claim(id, owner)?;
         let (upto, state) = store.checkpointed(id)?;
@@ -151,9 +151,15 @@ impl Shard {
         let mut mails = shard.store.inbox(id)?;
         // What it had left to do comes before what others have asked since then.
         mails.sort_by_key(|it| it.id.from != id);
+        // All of it is in its place before anything is done, so that what follows from one does not
+        // overtake another.
+        for mail in &mails {
+            let letter = shard.open_mail(mail)?;
+            shard.letters.push_back((letter, Some(mail.id)));
+        }
         found.mails = mails.len() as u64;
         shard.adopt(&definitions);
-        Ok((shard, found, mails))
+        Ok((shard, found))
     }
 
     /// What the rows say of jobs, timers, messages and who waits for them.

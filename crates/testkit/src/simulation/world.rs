@@ -370,13 +370,12 @@ impl World {
         self.figures.takeovers += 1;
         let shard = u16::try_from(seat).expect("there are few shards");
         self.board.clear(|job| ShardId::of(job.instance.0, self.store.shards()).0 == shard);
-        let (new, mails) = self.open(ShardId(shard))?;
+        let new = self.open(ShardId(shard))?;
         let old = std::mem::replace(&mut self.seats[seat], new);
         self.zombies.push(old);
         self.clients.lost(|it| it == shard, self.store.shards());
         // What was on its way to the former owner is in the store, where the new one finds it.
         self.mails.retain(|(_, to), _| *to != shard);
-        mails.iter().try_for_each(|it| self.receive(it))?;
         // What the former owner has sent and nobody was told of is found by asking for it, before
         // mails of the new owner arrive.
         let others: Vec<u16> = (0..self.shards()).filter(|it| *it != shard).collect();
@@ -413,16 +412,14 @@ impl World {
         self.board = Arc::new(Board::default());
         self.note()?;
         self.seats.clear();
-        let mut all = Vec::new();
         for shard in 0..self.shards() {
-            let (seat, mails) = self.open(ShardId(shard))?;
+            let seat = self.open(ShardId(shard))?;
             self.seats.push(seat);
-            all.extend(mails);
         }
-        all.iter().try_for_each(|it| self.receive(it))
+        Ok(())
     }
 
-    fn open(&self, shard: ShardId) -> Result<(Seat, Vec<Mail>), String> {
+    fn open(&self, shard: ShardId) -> Result<Seat, String> {
         let opening = Opening {
             store: Arc::clone(&self.store) as Arc<dyn Store>,
             owner: "simulation",
@@ -431,10 +428,12 @@ impl World {
             settings: self.settings.clone(),
             now: self.now,
         };
-        let (shard, _, mails) = Shard::recover(shard, opening, &mut |_, _| {})
+        let inbox = self.store.inbox(shard).map_err(|error| error.to_string())?;
+        let (shard, _) = Shard::recover(shard, opening, &mut |_, _| {})
             .map_err(|error| format!("shard {shard} cannot be opened: {error}"))?;
         let (writes, rows, stored) = Default::default();
-        Ok((Seat { shard, writes, rows, stored, told: BTreeSet::new() }, mails))
+        let told = inbox.iter().map(|it| it.id).collect();
+        Ok(Seat { shard, writes, rows, stored, told })
     }
 
     /// An ended instance is shortened or forgotten.
