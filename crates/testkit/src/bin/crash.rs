@@ -6,7 +6,7 @@
 use std::{env, fs, io, path::Path, process::ExitCode};
 
 use travertine_store::CRASH_POINTS;
-use travertine_testkit::crash::{Drive, Kill, Random, load};
+use travertine_testkit::crash::{Act, Drive, Kill, Random, load};
 
 const USAGE: &str = "usage: crash [OPTION]…
 
@@ -25,8 +25,8 @@ struct Arguments {
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if let ["load", dir, seed, first, now, body] = words[..] {
-        return under_load(dir, seed, first, now, body);
+    if let ["load", dir, seed, first, now, body, ref again @ ..] = words[..] {
+        return under_load(dir, seed, first, now, body, again);
     }
     let Some(arguments) = parse(&words) else {
         eprintln!("{USAGE}");
@@ -42,14 +42,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn under_load(dir: &str, seed: &str, first: &str, now: &str, body: &str) -> ExitCode {
+fn under_load(
+    dir: &str,
+    seed: &str,
+    first: &str,
+    now: &str,
+    body: &str,
+    again: &[&str],
+) -> ExitCode {
     let (Ok(seed), Ok(first), Ok(now), Ok(body)) =
         (seed.parse(), first.parse(), now.parse(), body.parse())
     else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    match load(Path::new(dir), seed, first, now, 100_000, body) {
+    let again = again.iter().filter_map(|it| Act::read(&it.split(' ').collect::<Vec<_>>()));
+    let again: Vec<Act> = again.collect();
+    match load(Path::new(dir), seed, first, now, 100_000, body, &again) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("wrong: {error}");

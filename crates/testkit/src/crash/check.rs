@@ -357,12 +357,18 @@ fn messages(
         *there.entry(id.clone()).or_default() += 1;
     }
     let mut sent: BTreeMap<&str, (bool, u32)> = BTreeMap::new();
+    let mut accepted: BTreeMap<&str, u32> = BTreeMap::new();
     for (number, asked) in &ledger.asked {
         if let Act::Publish(_, id) = &asked.act {
             let it = sent.entry(id).or_default();
             it.0 |= matches!(asked.fate, Fate::Done(_));
+            let new = matches!(&asked.fate, Fate::Done(answer) if answer != "known");
+            *accepted.entry(id).or_default() += u32::from(new);
             it.1 += told.done(*number, &asked.act);
         }
+    }
+    for (id, count) in accepted.iter().filter(|(_, it)| **it > 1) {
+        wrong.push(format!("message {id} was accepted {count} times"));
     }
     for (id, (acknowledged, received)) in sent {
         let kept = there.get(id).copied().unwrap_or(0);

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::{Ledger, Random, check, settle};
+use super::{Act, Fate, Ledger, Random, check, settle};
 
 /// When the process is killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ impl Drive {
         let numbers = [self.seed, self.rounds * 1_000_000];
         command.args(numbers.map(|it| it.to_string()));
         command.args([self.ledger.time.to_string(), self.body.to_string()]);
+        command.args(self.known().iter().map(ToString::to_string));
         let lines_max = match kill {
             Kill::After(lines) => *lines,
             Kill::At(point, nth, lines) => {
@@ -89,6 +90,25 @@ impl Drive {
             self.ledger.wrong.push(format!("the process has ended by itself: {status}"));
         }
         Ok(!killed)
+    }
+
+    /// Some of what was acknowledged and is recognised when it is asked for again.
+    fn known(&self) -> Vec<Act> {
+        let mut random = Random(self.seed ^ self.rounds);
+        let mut acts = Vec::new();
+        for asked in self.ledger.asked.values() {
+            let Fate::Done(answer) = &asked.fate else { continue };
+            let instance = answer.split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(0);
+            let again = match &asked.act {
+                Act::Start(_, id) => id.is_some() && !self.ledger.may_be_gone(instance),
+                Act::Publish(..) => true,
+                _ => false,
+            };
+            if again {
+                acts.push(&asked.act);
+            }
+        }
+        (0..6).filter_map(|_| random.of(&acts).map(|it| (*it).clone())).collect()
     }
 
     /// A moment to kill at, by chance.

@@ -63,7 +63,8 @@ impl fmt::Display for Act {
 }
 
 impl Act {
-    fn read(words: &[&str]) -> Option<Self> {
+    /// What these words say.
+    pub fn read(words: &[&str]) -> Option<Self> {
         Some(match *words {
             ["start", kind, "-"] => Self::Start(kind.to_owned(), None),
             ["start", kind, id] => Self::Start(kind.to_owned(), Some(id.to_owned())),

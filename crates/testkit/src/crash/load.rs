@@ -26,7 +26,8 @@ use super::{Act, Random, at, models, open};
 const CLIENTS: u64 = 3;
 
 /// Opens the store and asks for a mix of everything until it is killed, or `asks` were made by each
-/// client. Numbers begin with `first`, the time is `now`, instances carry `body` bytes.
+/// client. Numbers begin with `first`, the time is `now`, instances carry `body` bytes. First of all it
+/// asks `again` for what others were acknowledged.
 pub fn load(
     dir: &Path,
     seed: u64,
@@ -34,6 +35,7 @@ pub fn load(
     now: i64,
     asks: u64,
     body: usize,
+    again: &[Act],
 ) -> Result<(), Error> {
     let clock = Arc::new(ManualClock::new(at(now)));
     let engine = open(dir, &clock)?;
@@ -52,7 +54,15 @@ pub fn load(
                 spares: Vec::new(),
                 body: "x".repeat(body).into(),
             };
-            thread::spawn(move || (0..asks).for_each(|_| client.step()))
+            let again = again.to_vec();
+            thread::spawn(move || {
+                for act in again {
+                    client.again(act);
+                }
+                for _ in 0..asks {
+                    client.step();
+                }
+            })
         })
         .collect();
     for client in clients {
@@ -125,6 +135,15 @@ impl Client {
                 check(&error);
                 None
             }
+        }
+    }
+
+    fn again(&mut self, act: Act) {
+        if let Act::Start(kind, id) = act {
+            let kind = models::KINDS.iter().find(|it| **it == kind).expect("it is a kind");
+            self.start_as(kind, id);
+        } else if let Act::Publish(key, id) = act {
+            self.send(&key, &id);
         }
     }
 
