@@ -1,14 +1,13 @@
 //! The files that a command is given.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use anyhow::{Context as _, Result, bail};
-use travertine_dmn::Decisions;
 
 /// Files and what is in them, in the order they were given.
 #[derive(Debug)]
@@ -51,22 +50,9 @@ impl Models {
 
     /// The files as processes, with the decisions among them for business rule tasks.
     pub(crate) fn report(&self) -> travertine_bpmn::Report {
-        let all = self.all.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
-        let (decisions, processes): (Vec<_>, Vec<_>) = all.partition(|(name, _)| is_decision(name));
-        let mut options = travertine_bpmn::Options::default();
-        if decisions.is_empty() {
-            return travertine_bpmn::read(&processes, &options);
-        }
-        let decided = travertine_dmn::read(&decisions);
-        let rejected = decided.is_rejected();
-        let models = decided.definitions.into_iter().map(Arc::new).collect();
-        options.languages = options.languages.with(Arc::new(Decisions::new(models)));
-        let mut report = travertine_bpmn::read(&processes, &options);
-        report.diagnostics.splice(0..0, decided.diagnostics);
-        if rejected {
-            report.processes.clear();
-        }
-        report
+        let files: Vec<(&str, &[u8])> =
+            self.all.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+        travertine_runtime::read_models(&files, &BTreeMap::new(), crate::clock::now())
     }
 
     /// A model that comes from elsewhere.
@@ -101,11 +87,6 @@ impl Models {
         let text = String::from_utf8_lossy(line);
         Some(text.trim_end_matches('\r').trim_start_matches('\u{feff}').to_owned())
     }
-}
-
-/// Whether a file has decisions in it, not processes.
-pub(crate) fn is_decision(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("dmn"))
 }
 
 /// What people call the file.

@@ -15,6 +15,7 @@ pub mod engine;
 mod error;
 mod id;
 mod message;
+mod model;
 mod sandbox;
 mod shard;
 pub mod trace;
@@ -25,6 +26,7 @@ pub use engine::Engine;
 pub use error::Error;
 pub use id::{Address, InstanceId};
 pub use message::{Message, Receipt, correlates};
+pub use model::{is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use shard::{
     Activated, At, Begin, Checkpoint, Difference, Edit, Ended, Lease, Live, Opening, Recovered,

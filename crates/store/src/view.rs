@@ -36,6 +36,21 @@ impl Table {
         [Self::Elements, Self::Variables, Self::Jobs, Self::Tasks, Self::Timers, Self::Incidents];
 }
 
+impl Table {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Instances,
+        Self::Elements,
+        Self::Variables,
+        Self::Jobs,
+        Self::Tasks,
+        Self::Timers,
+        Self::Subscriptions,
+        Self::Incidents,
+        Self::Messages,
+    ];
+}
+
 /// A change of the views.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {

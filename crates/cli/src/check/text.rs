@@ -2,12 +2,7 @@
 
 use travertine_bpmn::{Answer, Diagnostic, Process, Report, Severity, Verdict};
 
-use crate::{
-    diagnostic,
-    files::{Models, is_decision},
-    paint::Paint,
-    screen::Screen,
-};
+use crate::{diagnostic, files::Models, paint::Paint, screen::Screen};
 
 /// How wide a line of kinds may become.
 const LINE_CHARS_MAX: usize = 90;
@@ -44,7 +39,7 @@ fn file(report: &Report, models: &Models, name: &str, all: bool, out: &Screen) {
     for process in report.processes.iter().filter(|it| it.file == name) {
         out.line(format!("  {}", title(process)));
     }
-    if is_decision(name) {
+    if travertine_runtime::is_decision(name) {
         out.line("  decisions, for business rule tasks; `travertine decide` tries them");
     } else if elements.is_empty() {
         out.line("  nothing in it could be read");

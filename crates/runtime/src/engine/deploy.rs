@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_bpmn::{Diagnostic, Severity};
-use travertine_dmn::Decisions;
 use travertine_expr::Name;
 use travertine_store::{
     Deployed, Deployment as Stored, Error as StoreError, Resource, Store,
@@ -11,7 +10,11 @@ use travertine_store::{
 };
 
 use super::{Engine, threads::Input};
-use crate::{Definition, Definitions, Error, Timestamp, definition::start_triggers};
+use crate::{
+    Definition, Definitions, Error, Timestamp,
+    definition::start_triggers,
+    model::{is_decision, read_models},
+};
 
 /// A file to deploy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,29 +229,8 @@ fn source(before: &[Stored], key: u64) -> Option<&Resource> {
     })
 }
 
-fn is_decision(name: &str) -> bool {
-    std::path::Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("dmn"))
-}
-
-/// Reads files as processes, with the decisions among them and those that were there before.
 fn read(files: &[File], known: &BTreeMap<&str, &[u8]>, now: Timestamp) -> travertine_bpmn::Report {
-    let all = files.iter().map(|it| (it.name.as_str(), it.body.as_slice()));
-    let (given, processes): (Vec<_>, Vec<_>) = all.partition(|(name, _)| is_decision(name));
-    let mut decisions: BTreeMap<&str, &[u8]> = known.clone();
-    decisions.extend(given);
-    let decisions: Vec<(&str, &[u8])> = decisions.into_iter().collect();
-    let mut options = travertine_bpmn::Options { now, ..travertine_bpmn::Options::default() };
-    if decisions.is_empty() {
-        return travertine_bpmn::read(&processes, &options);
-    }
-    let decided = travertine_dmn::read(&decisions);
-    let rejected = decided.is_rejected();
-    let models = decided.definitions.into_iter().map(Arc::new).collect();
-    options.languages = options.languages.with(Arc::new(Decisions::new(models)));
-    let mut report = travertine_bpmn::read(&processes, &options);
-    report.diagnostics.splice(0..0, decided.diagnostics);
-    if rejected {
-        report.processes.clear();
-    }
-    report
+    let files: Vec<(&str, &[u8])> =
+        files.iter().map(|it| (it.name.as_str(), it.body.as_slice())).collect();
+    read_models(&files, known, now)
 }

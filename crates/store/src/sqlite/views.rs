@@ -33,18 +33,6 @@ struct Put {
 /// How many rows are put with one statement.
 const AT_ONCE: usize = 32;
 
-const TABLES: [Table; 9] = [
-    Table::Instances,
-    Table::Elements,
-    Table::Variables,
-    Table::Jobs,
-    Table::Tasks,
-    Table::Timers,
-    Table::Subscriptions,
-    Table::Incidents,
-    Table::Messages,
-];
-
 impl Views {
     /// Opens the views that belong to this log; makes them where there are none that do.
     pub(super) fn open(
@@ -76,7 +64,7 @@ impl Views {
     }
 
     fn new(connection: Connection, db: Database, poison: Arc<Poison>) -> Self {
-        let put = TABLES
+        let put = Table::ALL
             .into_iter()
             .map(|table| {
                 let names = rows::columns(table);
@@ -161,7 +149,7 @@ impl Views {
 
     pub(super) fn forget(&self) -> Result<(), Error> {
         self.writer.write(("checkpoint.changed", "checkpoint.committed"), |it| {
-            let all = TABLES.map(|table| format!("DELETE FROM {table};")).concat();
+            let all = Table::ALL.map(|table| format!("DELETE FROM {table};")).concat();
             let sql = format!("DELETE FROM checkpoints; DELETE FROM snapshots; {all}");
             it.execute_batch(&sql).map_err(|error| self.failed(&error))
         })

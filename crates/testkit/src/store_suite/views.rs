@@ -65,18 +65,6 @@ fn all(store: &dyn Store, table: Table) -> Vec<Row> {
     ask(store, table, vec![])
 }
 
-const TABLES: [Table; 9] = [
-    Table::Instances,
-    Table::Elements,
-    Table::Variables,
-    Table::Jobs,
-    Table::Tasks,
-    Table::Timers,
-    Table::Subscriptions,
-    Table::Incidents,
-    Table::Messages,
-];
-
 /// A row of every table about an instance, with a message of the same number.
 fn one_of_each(id: u64) -> Vec<Row> {
     vec![
@@ -134,7 +122,7 @@ fn reads_back(store: &dyn Store) {
         }),
     ]);
     put(store, &claim, &full);
-    let found: Vec<Row> = TABLES.iter().flat_map(|it| all(store, *it)).collect();
+    let found: Vec<Row> = Table::ALL.iter().flat_map(|it| all(store, *it)).collect();
     full.sort_by_key(|it| (it.table(), it.key()));
     assert_eq!(found, full);
     assert_eq!(store.instance(8).unwrap().map(Row::Instance), full.get(1).cloned());
@@ -208,7 +196,7 @@ fn clears(store: &dyn Store) {
     let claim = ready(store, 0, 1);
     put(store, &claim, &[one_of_each(4), one_of_each(8)].concat());
     change(store, &claim, &[Change::Clear(4)]);
-    for table in TABLES {
+    for table in Table::ALL {
         let left: Vec<u64> = all(store, table).iter().map(|it| it.key().instance).collect();
         match table {
             // A keeper takes its subscriptions away itself, and messages are about no instance.
@@ -228,7 +216,7 @@ fn removes(store: &dyn Store) {
     };
     put(store, &claim, &[one_of_each(4), vec![Row::Instance(called)]].concat());
     change(store, &claim, &[Change::Remove(4)]);
-    for table in TABLES {
+    for table in Table::ALL {
         let kept = matches!(table, Table::Subscriptions | Table::Messages);
         assert_eq!(all(store, table).len(), usize::from(kept), "{table}");
     }
@@ -288,7 +276,7 @@ fn scans(store: &dyn Store) {
     there.sort_by_key(|it| (it.table(), it.key()));
     for shard in (0..store.shards()).map(ShardId) {
         let mut found = Vec::new();
-        for table in TABLES {
+        for table in Table::ALL {
             let mut each = |row: Row| {
                 // Who is told may ask.
                 assert_eq!(store.instance(99).unwrap(), None);
@@ -320,7 +308,7 @@ fn forgets(store: &dyn Store) {
     put(store, &claim, &one_of_each(4));
     change(store, &claim, &[Change::Snapshot { instance: 4, seq: 1, body: vec![1] }]);
     store.forget_views().unwrap();
-    for table in TABLES {
+    for table in Table::ALL {
         assert_eq!(all(store, table), []);
     }
     assert_eq!(store.checkpointed(ShardId(0)).unwrap(), (0, vec![]));
@@ -418,7 +406,7 @@ fn filters(store: &dyn Store) {
     for (filter, expected) in of_instances {
         assert_eq!(found(Table::Instances, filter), *expected, "{filter:?}");
         let with_rows: Vec<u64> = expected.iter().copied().filter(|it| *it < 16).collect();
-        for table in TABLES {
+        for table in Table::ALL {
             if !matches!(table, Table::Instances | Table::Messages) {
                 assert_eq!(found(table, filter), with_rows, "{filter:?} {table}");
             }
@@ -523,7 +511,7 @@ fn pages(store: &dyn Store) {
     let variable =
         |layer, of: &str| Row::Variable(VariableRow { layer, ..rows::variable(4, of, "1") });
     put(store, &claim, &[variable(1, "a"), variable(1, "z"), variable(2, "a"), variable(10, "a")]);
-    for table in TABLES {
+    for table in Table::ALL {
         let filters: &[&[Filter]] = if table == Table::Messages {
             &[&[]]
         } else {

@@ -180,7 +180,7 @@ fn query() -> impl Strategy<Value = Query> {
         name,
     });
     let after = option::of(key.prop_map(Cursor));
-    (select(TABLES.to_vec()), vec(filter(), 0..3), any::<bool>(), after, 1..9_u32).prop_map(
+    (select(Table::ALL.to_vec()), vec(filter(), 0..3), any::<bool>(), after, 1..9_u32).prop_map(
         |(table, mut filters, descending, after, limit)| {
             filters.retain(|it| it.fits(table));
             // A cursor is the key of a row, and such keys have no name and perhaps no number.
@@ -195,18 +195,6 @@ fn query() -> impl Strategy<Value = Query> {
         },
     )
 }
-
-const TABLES: [Table; 9] = [
-    Table::Instances,
-    Table::Elements,
-    Table::Variables,
-    Table::Jobs,
-    Table::Tasks,
-    Table::Timers,
-    Table::Subscriptions,
-    Table::Incidents,
-    Table::Messages,
-];
 
 fn take(store: &dyn Store, claims: &[Claim], step: &Step) -> Result<(), Error> {
     match step {
@@ -263,7 +251,7 @@ fn compare(found: &dyn Store, expected: &dyn Store, queries: &[Query]) {
         for name in ["a", "b", "c"] {
             assert_eq!(found.named(shard, name), expected.named(shard, name));
         }
-        for table in TABLES {
+        for table in Table::ALL {
             let scanned = |store: &dyn Store| {
                 let mut rows = Vec::new();
                 let mut each = |row| {
