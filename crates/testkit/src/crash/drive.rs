@@ -108,7 +108,10 @@ impl Drive {
                 acts.push(&asked.act);
             }
         }
-        (0..6).filter_map(|_| random.of(&acts).map(|it| (*it).clone())).collect()
+        // The latest are those of which only the log can know.
+        let latest = acts.iter().rev().take(6).copied();
+        let others = (0..4).filter_map(|_| random.of(&acts).copied());
+        latest.chain(others).cloned().collect()
     }
 
     /// A moment to kill at, by chance.
