@@ -6,7 +6,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::Duration,
@@ -60,6 +60,9 @@ pub fn load(
                     client.again(act);
                 }
                 for _ in 0..asks {
+                    if UNHEARD.load(Ordering::Relaxed) {
+                        break;
+                    }
                     client.step();
                 }
             })
@@ -73,11 +76,15 @@ pub fn load(
     engine.shutdown()
 }
 
+/// Whether whoever listened has gone, so that there is no point in going on.
+static UNHEARD: AtomicBool = AtomicBool::new(false);
+
 /// Says a line, which is heard whole or not at all.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
-    // Whoever listens may have gone.
-    drop(out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()));
+    if out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).is_err() {
+        UNHEARD.store(true, Ordering::Relaxed);
+    }
 }
 
 struct Client {
