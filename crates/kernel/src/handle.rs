@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_expr::time::Timestamp;
-use travertine_expr::{Name, Value};
+use travertine_expr::{Limits, Name, Value};
 
 use crate::{
     plan::{Element, Moment, NodeId, Plan, RestrictionScope, Trigger},
@@ -16,6 +16,19 @@ use crate::{
     },
 };
 
+/// Whether values are small enough to be handed to an instance.
+pub fn check_variables<'a>(
+    variables: impl IntoIterator<Item = &'a (Name, Value)>,
+    limits: &Limits,
+) -> Result<(), Rejection> {
+    for (name, value) in variables {
+        // All that comes with an event may become one value.
+        let fits = value.fits(KEPT_DEPTH_MAX - 1, limits.value_bytes_max);
+        fits.map_err(|why| Rejection::TooMuch { name: Arc::clone(name), why })?;
+    }
+    Ok(())
+}
+
 /// Answers `command`: applies what follows from it to `instance` and returns it as events.
 ///
 /// A refused command leaves `instance` as it was.
@@ -25,11 +38,7 @@ pub fn handle(
     now: Timestamp,
     command: Command,
 ) -> Result<Turn, Rejection> {
-    for (name, value) in command.variables() {
-        // All that comes with an event may become one value.
-        let fits = value.fits(KEPT_DEPTH_MAX - 1, plan.limits.value_bytes_max);
-        fits.map_err(|why| Rejection::TooMuch { name: Arc::clone(name), why })?;
-    }
+    check_variables(command.variables(), &plan.limits)?;
     match command {
         Command::Start { at, variables, caller } => {
             if instance.phase != Phase::New {

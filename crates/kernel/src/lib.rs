@@ -51,7 +51,7 @@ mod why;
 pub use apply::{apply, replay};
 pub use check::{check, check_at_rest};
 pub use effect::{Effect, effects, outstanding};
-pub use handle::handle;
+pub use handle::{check_variables, handle};
 pub use migrate::{Change, Fate, Mapping, Migration, Problem, dry_run, migrate};
 pub use parts::{Parts, ScopePart, TokenPart, Unsound};
 pub use plan::{FlowId, NodeId, Plan};

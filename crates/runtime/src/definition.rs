@@ -60,6 +60,8 @@ pub struct Definitions {
     by_key: BTreeMap<u64, Arc<Definition>>,
     deployments: u64,
     keys: u64,
+    /// The one that is about to be removed.
+    leaving: Option<u64>,
 }
 
 impl Definitions {
@@ -76,6 +78,16 @@ impl Definitions {
     /// The definition with that key.
     pub fn get(&self, key: u64) -> Option<&Arc<Definition>> {
         self.by_key.get(&key)
+    }
+
+    /// The definition with that key, where an instance may come to run it.
+    pub(crate) fn runnable(&self, key: u64) -> Option<&Arc<Definition>> {
+        self.by_key.get(&key).filter(|_| self.leaving != Some(key))
+    }
+
+    /// The same definitions, but nothing more comes to run this one.
+    pub(crate) fn leaving(&self, key: u64) -> Self {
+        Self { leaving: Some(key), ..self.clone() }
     }
 
     /// All versions of the definition of that id, oldest first.

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use travertine_bpmn::{Diagnostic, Severity};
 use travertine_expr::Name;
 use travertine_store::{
-    Deployed, Deployment as Stored, Error as StoreError, Resource, Store,
+    Deployed, Deployment as Stored, Error as StoreError, Resource, ShardId, Store,
+    codec::record::{Record, decode_records},
     view::{Filter, Query, Table},
 };
 
@@ -38,6 +39,9 @@ pub struct Deployment {
 
 /// How often deploying is tried when others deploy at the same time.
 const TRIES: usize = 10;
+
+/// How many entries are looked at together.
+const PAGE: usize = 4_096;
 
 impl Engine {
     /// Deploys files together: all of them, or none. What has not changed since it was last deployed
@@ -128,10 +132,14 @@ impl Engine {
             self.inner.definitions.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         *definitions = Arc::clone(&fresh);
         drop(definitions);
-        for queue in &self.inner.common.queues {
-            queue.tell(Input::Adopt(Arc::clone(&fresh)));
-        }
+        self.tell_shards(&fresh);
         Ok(())
+    }
+
+    fn tell_shards(&self, definitions: &Arc<Definitions>) {
+        for queue in &self.inner.common.queues {
+            queue.tell(Input::Adopt(Arc::clone(definitions)));
+        }
     }
 
     /// The file that a definition was deployed with, by the definition's key.
@@ -151,6 +159,19 @@ impl Engine {
         else {
             return Err(Error::no_such_definition(&format!("{id} version {version}")));
         };
+        self.check_unused(id, version)?;
+        // One that is started meanwhile would have nothing to run after a restart.
+        self.tell_shards(&Arc::new(definitions.leaving(definition.key)));
+        let gone = self.check_unused(id, version).and_then(|()| {
+            self.check_unmentioned(definition)?;
+            self.inner.common.store.undeploy(&[definition.key]).map_err(Error::from)
+        });
+        self.reload()?;
+        gone
+    }
+
+    /// Whether a version has no instances, running or ended.
+    fn check_unused(&self, id: &str, version: u32) -> Result<(), Error> {
         self.flush_now()?;
         let users = self.inner.common.store.query(&Query {
             table: Table::Instances,
@@ -159,12 +180,44 @@ impl Engine {
             after: None,
             limit: 1,
         })?;
-        if !users.rows.is_empty() {
-            let reason = format!("version {version} of {id} still has instances");
-            return Err(Error::InUse { reason });
+        if users.rows.is_empty() {
+            return Ok(());
         }
-        self.inner.common.store.undeploy(&[definition.key])?;
-        self.reload()
+        Err(Error::InUse { reason: format!("version {version} of {id} still has instances") })
+    }
+}
+
+impl Engine {
+    /// Whether no instance has run it before it went on by another version: its log is read by it.
+    fn check_unmentioned(&self, definition: &Definition) -> Result<(), Error> {
+        let store = self.store();
+        let mentions = |it: &Record| match it {
+            Record::Created(it) => it.definition == definition.key,
+            Record::Migrated { definition: key } => *key == definition.key,
+            _ => false,
+        };
+        for shard in (0..self.shards()).map(ShardId) {
+            let mut after = 0;
+            loop {
+                let entries = store.entries(shard, after, PAGE)?;
+                let Some(last) = entries.last() else { break };
+                after = last.seq;
+                for entry in &entries {
+                    let place = || format!("entry {} of shard {shard}", entry.seq);
+                    let records = decode_records(&entry.body)
+                        .map_err(|error| Error::damaged(place(), &error))?;
+                    if records.iter().any(mentions) {
+                        let Definition { id, version, .. } = definition;
+                        let instance = entry.instance;
+                        let reason = format!(
+                            "instance {instance} ran version {version} of {id} once, and its history needs it"
+                        );
+                        return Err(Error::InUse { reason });
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -336,24 +336,30 @@ impl Engine {
         shard: ShardId,
         act: impl FnOnce(&mut Shard) -> Result<T, Error> + Send + 'static,
     ) -> Pending<T> {
-        self.ask_later(shard, move |shard, sender| {
-            shard.ask(act, move |answer| {
-                // Whoever asked may not wait any more.
-                let _: Result<(), Result<T, Error>> = sender.send(answer);
-            });
-        })
+        self.ask_later(shard, false, answered(act))
+    }
+
+    /// The same, for those of this process who have what nobody else can have meanwhile: too much that
+    /// waits is no reason to refuse them.
+    fn ask_inside<T: Send + 'static>(
+        &self,
+        shard: ShardId,
+        act: impl FnOnce(&mut Shard) -> Result<T, Error> + Send + 'static,
+    ) -> Pending<T> {
+        self.ask_later(shard, true, answered(act))
     }
 
     /// Asks a shard for something that it may answer later.
     fn ask_later<T: Send + 'static>(
         &self,
         shard: ShardId,
+        inside: bool,
         act: impl FnOnce(&mut Shard, oneshot::Sender<Result<T, Error>>) + Send + 'static,
     ) -> Pending<T> {
         let common = &self.inner.common;
         let (sender, receiver) = oneshot::channel();
         let input = Input::Ask(Box::new(move |shard| act(shard, sender)));
-        match common.queues[usize::from(shard.0)].request(input) {
+        match common.queues[usize::from(shard.0)].request(input, inside) {
             Ok(()) => {
                 add(&common.counters.requests, 1);
                 Pending(State::Waits(receiver, Arc::clone(common)))
@@ -420,6 +426,18 @@ impl Engine {
     }
 }
 
+/// Has what was asked done, and answers when it is durable.
+fn answered<T: Send + 'static>(
+    act: impl FnOnce(&mut Shard) -> Result<T, Error>,
+) -> impl FnOnce(&mut Shard, oneshot::Sender<Result<T, Error>>) {
+    move |shard, sender| {
+        shard.ask(act, move |answer| {
+            // Whoever asked may not wait any more.
+            let _: Result<(), Result<T, Error>> = sender.send(answer);
+        });
+    }
+}
+
 impl Inner {
     fn stop(&self) {
         self.common.stopping.store(true, Ordering::SeqCst);
@@ -435,7 +453,7 @@ impl Inner {
             }
         }
         for queue in &self.common.queues {
-            queue.close("it is shut down");
+            queue.close("it is shut down", None);
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
-use travertine_expr::{Name, Value};
+use travertine_expr::{Limits, Name, Value};
 use travertine_kernel::{
-    Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, dry_run,
+    Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, check_variables,
+    dry_run,
 };
 
 use super::{Engine, Pending, State};
@@ -137,7 +138,7 @@ impl Engine {
 
     /// Answers when the instance has ended, and how.
     pub fn result(&self, instance: InstanceId) -> Pending<Ended> {
-        self.ask_later(self.shard_of(instance), move |shard, sender| {
+        self.ask_later(self.shard_of(instance), false, move |shard, sender| {
             shard.watch(
                 instance,
                 Box::new(move |ended| {
@@ -254,7 +255,8 @@ impl Engine {
                 .map(|it| {
                     let lease = Lease::Until { worker: Name::clone(&worker), until };
                     let names = names.to_vec();
-                    self.ask(self.shard_of(it.job.instance), move |shard| {
+                    // It is off the board, so nobody else would take it.
+                    self.ask_inside(self.shard_of(it.job.instance), move |shard| {
                         Ok(shard.lease(it.job, &lease, &names))
                     })
                 })
@@ -344,12 +346,18 @@ impl Engine {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever comes to
     /// wait for it before it expires.
     pub fn publish(&self, message: Message) -> Pending<Receipt> {
+        if let Err(error) = check_variables(&message.variables, &Limits::default()) {
+            return Pending(State::Refused(Some(error.into())));
+        }
         let keeper = self.keeper(&message.name);
         self.ask(keeper, move |shard| Ok(shard.publish(message)))
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.
     pub fn signal(&self, name: &str, variables: Assignments) -> Pending<()> {
+        if let Err(error) = check_variables(&variables, &Limits::default()) {
+            return Pending(State::Refused(Some(error.into())));
+        }
         let name = Name::from(name);
         self.ask(self.keeper(&name), move |shard| {
             shard.signal(&name, &variables);

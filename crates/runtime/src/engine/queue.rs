@@ -19,6 +19,8 @@ pub(super) struct Queue<T> {
 struct State<T> {
     items: VecDeque<T>,
     closed: Option<String>,
+    /// Whether nobody reads it any more.
+    over: bool,
 }
 
 /// Why a queue took nothing.
@@ -32,7 +34,7 @@ pub(super) enum Refused {
 
 impl<T> Queue<T> {
     pub(super) fn new(requests_max: usize) -> Self {
-        let state = State { items: VecDeque::new(), closed: None };
+        let state = State { items: VecDeque::new(), closed: None, over: false };
         Self { state: Mutex::new(state), news: Condvar::new(), requests_max }
     }
 
@@ -40,13 +42,13 @@ impl<T> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for something.
-    pub(super) fn request(&self, item: T) -> Result<(), Refused> {
+    /// Asks for something. What comes from within, `inside`, is taken however much waits.
+    pub(super) fn request(&self, item: T, inside: bool) -> Result<(), Refused> {
         let mut state = self.state();
         if let Some(reason) = &state.closed {
             return Err(Refused::Closed(reason.clone()));
         }
-        if state.items.len() >= self.requests_max {
+        if state.items.len() >= self.requests_max && !inside {
             return Err(Refused::Full(state.items.len()));
         }
         let was_empty = state.items.is_empty();
@@ -61,9 +63,28 @@ impl<T> Queue<T> {
     /// Tells something. Nobody hears it where the queue is closed.
     pub(super) fn tell(&self, item: T) {
         let mut state = self.state();
+        if state.over {
+            // Whoever waits for an answer learns that none will come.
+            drop(state);
+            drop(item);
+            return;
+        }
         state.items.push_back(item);
         drop(state);
         self.news.notify_one();
+    }
+
+    /// Takes the first item that is `wanted`, out of order; waits for one where there is none.
+    pub(super) fn take_first(&self, wanted: impl Fn(&T) -> bool) -> T {
+        let mut state = self.state();
+        loop {
+            if let Some(found) = state.items.iter().position(&wanted)
+                && let Some(item) = state.items.remove(found)
+            {
+                return item;
+            }
+            state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Takes what is there, in order; waits for it where there is nothing, but no longer than that.
@@ -90,13 +111,15 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Refuses everything from now on, and forgets what is there.
-    pub(super) fn close(&self, reason: &str) {
+    /// Refuses everything from now on, and forgets what is there. The reader still hears `last`.
+    pub(super) fn close(&self, reason: &str, last: Option<T>) {
         let mut state = self.state();
         state.closed.get_or_insert_with(|| reason.to_owned());
-        let items = std::mem::take(&mut state.items);
+        state.over = true;
+        let items = std::mem::replace(&mut state.items, last.into_iter().collect());
         drop(state);
         drop(items);
+        self.news.notify_one();
     }
 
     /// Refuses requests from now on.

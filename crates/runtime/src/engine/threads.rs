@@ -112,9 +112,19 @@ impl Common {
             tracing::error!(%error, "the engine has failed");
         }
         for queue in &self.queues {
-            queue.close(&error.to_string());
-            queue.tell(Input::Stop);
+            queue.close(&error.to_string(), Some(Input::Stop));
         }
+    }
+
+    /// Whether nobody has stopped it, and nothing has failed.
+    fn goes_on(&self) -> bool {
+        self.fault.get().is_none() && !self.stopping.load(Ordering::SeqCst)
+    }
+
+    fn wait_for_room(&self, reason: &str) {
+        tracing::warn!(%reason, "writing waits for room in the store");
+        add(&self.counters.stalls, 1);
+        thread::sleep(FULL_PAUSE);
     }
 
     fn queue(&self, shard: ShardId) -> &Queue<Input> {
@@ -131,10 +141,22 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
     let mut stopping = false;
     let mut last_rows = Instant::now();
     loop {
-        let held_up = shard.changed() >= common.pace.changed_max && storing;
-        let wait = pause(common, &shard, last_rows);
-        if !stopping || held_up {
-            queue.take(&mut inputs, wait);
+        if common.fault.get().is_some() {
+            return;
+        }
+        if storing && shard.changed() >= common.pace.changed_max {
+            // Everything else waits until rows are stored.
+            match queue.take_first(|it| matches!(it, Input::Stored(_) | Input::Stop)) {
+                Input::Stored(upto) => {
+                    storing = false;
+                    shard.stored(upto);
+                }
+                _ => stopping = true,
+            }
+            continue;
+        }
+        if !stopping {
+            queue.take(&mut inputs, pause(common, &shard, last_rows, storing));
         }
         shard.tick(common.clock.now());
         while let Some(input) = inputs.pop_front() {
@@ -171,7 +193,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
             return;
         }
         let changed = shard.changed();
-        let due = changed > 0 && last_rows.elapsed() >= common.pace.interval;
+        let due = shard.is_behind() && last_rows.elapsed() >= common.pace.interval;
         let wanted = changed >= common.pace.changed || due || stopping;
         if (wanted && !storing) || !flushes.is_empty() {
             let checkpoint = shard.checkpoint();
@@ -196,12 +218,12 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
 }
 
 /// How long the shard has nothing to do, if nobody asks.
-fn pause(common: &Common, shard: &Shard, last_rows: Instant) -> Option<Duration> {
+fn pause(common: &Common, shard: &Shard, last_rows: Instant, storing: bool) -> Option<Duration> {
     if shard.is_busy() {
         return Some(Duration::ZERO);
     }
-    let rows =
-        (shard.changed() > 0).then(|| common.pace.interval.saturating_sub(last_rows.elapsed()));
+    let rows = (shard.is_behind() && !storing)
+        .then(|| common.pace.interval.saturating_sub(last_rows.elapsed()));
     let due = common.clock.runs().then(|| shard.next_due()).flatten().map(|due| {
         let left = due.as_millis().saturating_sub(common.clock.now().as_millis());
         Duration::from_millis(u64::try_from(left).unwrap_or(0))
@@ -256,12 +278,8 @@ fn commit(common: &Common, sealed: Vec<Sealed>) -> bool {
         loop {
             match common.store.append(&batches) {
                 Ok(()) => break,
-                Err(StoreError::Full { reason })
-                    if common.fault.get().is_none() && !common.stopping.load(Ordering::SeqCst) =>
-                {
-                    tracing::warn!(%reason, "writing waits for room in the store");
-                    add(&common.counters.stalls, 1);
-                    thread::sleep(FULL_PAUSE);
+                Err(StoreError::Full { reason }) if common.goes_on() => {
+                    common.wait_for_room(&reason);
                 }
                 Err(error) => {
                     common.fail(&error.into());
@@ -301,7 +319,7 @@ pub(super) fn store_rows(common: &Common, work: &Receiver<Rows>) {
             let rows = checkpoint.changes.len();
             let _span = tracing::debug_span!("checkpoint", %shard, rows).entered();
             let began = Instant::now();
-            outcome = checkpoint.store(&*common.store).map_err(Error::from);
+            outcome = store_checkpoint(common, &checkpoint);
             match &outcome {
                 Ok(()) => {
                     let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -320,6 +338,16 @@ pub(super) fn store_rows(common: &Common, work: &Receiver<Rows>) {
         }
         for it in flushed {
             it(outcome.clone());
+        }
+    }
+}
+
+/// Stores rows, as soon as there is room for them.
+fn store_checkpoint(common: &Common, checkpoint: &Checkpoint) -> Result<(), Error> {
+    loop {
+        match checkpoint.store(&*common.store) {
+            Err(StoreError::Full { reason }) if common.goes_on() => common.wait_for_room(&reason),
+            other => return other.map_err(Error::from),
         }
     }
 }

@@ -15,7 +15,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 use travertine_expr::Name;
-use travertine_kernel::Assignments;
+use travertine_kernel::{Assignments, Command};
 
 use super::Engine;
 use crate::{Activated, Address, Error, Lease};
@@ -198,7 +198,7 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
     let shard = engine.shard_of(job.instance);
     let names = names.to_vec();
     let leased =
-        engine.ask(shard, move |shard| Ok(shard.lease(job, &Lease::Process, &names))).await;
+        engine.ask_inside(shard, move |shard| Ok(shard.lease(job, &Lease::Process, &names))).await;
     let given = match leased {
         Ok(Some(given)) => given,
         // It is gone, or the engine is.
@@ -218,22 +218,26 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
             backoff: Duration::from_secs(1),
         },
     };
-    let told = match outcome {
-        Outcome::Done(variables) => engine.complete(job, variables).await,
+    let told = engine.ask_inside(shard, move |shard| match outcome {
+        Outcome::Done(variables) => shard.complete(job, variables),
         Outcome::Failed { message, backoff } => {
             let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
-            engine.fail(job, None, backoff, &message).await
+            shard.fail(job, None, backoff, message)
         }
         Outcome::Error { code, message, variables } => {
-            engine.throw_error(job, &code, &message, variables).await
+            let code = Some(code.into());
+            let raise = Command::Raise { wait: job.wait, code, message, variables };
+            shard.command(job.instance, raise)
         }
-    };
+    });
+    let told = told.await;
     match told {
         // It may have been withdrawn while it was done.
         Ok(()) | Err(Error::Rejected(_)) => {}
         Err(error) => {
             tracing::warn!(%job, %error, "the outcome of a job could not be told");
-            let _: Result<(), Error> = engine.ask(shard, move |shard| shard.put_back(job)).await;
+            let _: Result<(), Error> =
+                engine.ask_inside(shard, move |shard| shard.put_back(job)).await;
         }
     }
 }

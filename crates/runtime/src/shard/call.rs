@@ -7,7 +7,7 @@ use travertine_store::{
     codec::record::{Call, Created, Letter},
 };
 
-use super::Shard;
+use super::{Shard, turn::Heard};
 use crate::Error;
 
 impl Shard {
@@ -97,7 +97,9 @@ impl Shard {
             // There is nobody left to call off.
             live.calls.remove(&wait);
         }
-        self.tell_or_defer(to.0, command, &letter);
+        if let Heard::TooMuch(why) = self.tell_or_defer(to.0, command, &letter) {
+            self.not_called(to, format!("the called instance {child} brings too much: {why}"));
+        }
     }
 
     /// What an instance called has raised an escalation.

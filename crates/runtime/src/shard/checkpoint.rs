@@ -56,9 +56,14 @@ impl Shard {
         self.dirty.len()
     }
 
+    /// Whether anything has changed since the last checkpoint.
+    pub fn is_behind(&self) -> bool {
+        self.seq != self.checkpointed || !self.changed_timers.is_empty()
+    }
+
     /// The rows of all that has changed since the last checkpoint; `None` where nothing has.
     pub fn checkpoint(&mut self) -> Option<Checkpoint> {
-        if self.seq == self.checkpointed && self.changed_timers.is_empty() {
+        if !self.is_behind() {
             return None;
         }
         self.checkpointed = self.seq;

@@ -391,6 +391,28 @@ impl Live {
         }
     }
 
+    /// All rows must be written again.
+    pub(super) fn touch_all(&mut self) {
+        let (state, touched) = (&self.state, &mut self.touched);
+        touched.tokens.extend(state.tokens.keys().map(|it| (*it, self.at)));
+        touched.waits.extend(state.waits.keys().map(|it| (*it, None)));
+        touched.incidents.extend(state.incidents.keys().copied());
+        for (layer, it) in &state.layers {
+            let names = it.variables.keys().map(|name| (*layer, Name::clone(name)));
+            touched.variables.extend(names);
+        }
+    }
+
+    /// Its timers, and when each is due.
+    pub(super) fn timers(&self) -> impl Iterator<Item = (WaitId, i64)> {
+        self.state.waits.iter().filter_map(|(wait, it)| match &*it.on {
+            WaitFor::Timer { due, .. } => {
+                Some((*wait, self.moved.get(wait).copied().unwrap_or(due.as_millis())))
+            }
+            _ => None,
+        })
+    }
+
     fn name_given(&mut self, name: u64) {
         self.named = self.named.max(name);
     }

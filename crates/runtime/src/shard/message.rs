@@ -1,5 +1,7 @@
 //! Messages and signals find those who wait for them.
 
+use std::sync::Arc;
+
 use travertine_expr::Name;
 use travertine_kernel::{Assignments, Command, WaitFor, WaitId};
 use travertine_store::{
@@ -7,7 +9,7 @@ use travertine_store::{
     view::{Change, Key, Table},
 };
 
-use super::{Shard, alarm::Alarm};
+use super::{Shard, alarm::Alarm, turn::Heard};
 use crate::{Address, Receipt, StartOn, Timestamp};
 
 impl Shard {
@@ -120,15 +122,30 @@ impl Shard {
         let variables = message.variables.clone();
         let letter = Letter::Deliver { to, message, expires };
         let command = Command::Complete { wait: WaitId(to.1), variables };
-        if !self.tell_or_defer(to.0, command, &letter) {
-            self.give_back(letter);
+        match self.tell_or_defer(to.0, command, &letter) {
+            Heard::Yes => {}
+            Heard::No => self.give_back(letter),
+            Heard::TooMuch(why) => self.listen_again(to, &why),
+        }
+    }
+
+    /// Something came that is too much for any instance. Whoever waits goes on waiting.
+    fn listen_again(&mut self, to: (u64, u64), why: &str) {
+        tracing::error!(instance = to.0, wait = to.1, why, "what has come is dropped");
+        let wait = WaitId(to.1);
+        let on = self.lives[&to.0].state.waits.get(&wait).map(|it| Arc::clone(&it.on));
+        if let Some(on) = on {
+            self.subscribe(to.0, wait, &on);
         }
     }
 
     /// A signal is there for a wait.
     pub(super) fn signalled(&mut self, to: (u64, u64), variables: Assignments) {
         let letter = Letter::Signal { to, variables: variables.clone() };
-        self.tell_or_defer(to.0, Command::Complete { wait: WaitId(to.1), variables }, &letter);
+        let command = Command::Complete { wait: WaitId(to.1), variables };
+        if let Heard::TooMuch(why) = self.tell_or_defer(to.0, command, &letter) {
+            self.listen_again(to, &why);
+        }
     }
 
     /// Tells all that wait for a signal at this moment, except who sent it.

@@ -83,8 +83,23 @@ impl Shard {
         self.lives.remove(&id);
         self.live(id)?;
         self.learn(id, &[Record::Released]);
+        self.restore(id);
         self.awake(id);
         Ok(())
+    }
+
+    /// Makes rows and timers of an instance again. While it was halted, none were written.
+    pub(super) fn restore(&mut self, id: u64) {
+        let live = self.lives.get_mut(&id).expect("whoever was halted is in memory");
+        live.touch_all();
+        // Its snapshot goes with the rows.
+        live.tail += std::mem::take(&mut live.snapshot_size);
+        live.snapshot = 0;
+        let timers: Vec<(WaitId, i64)> = live.timers().collect();
+        for (wait, due) in timers {
+            self.set_timer(id, wait, due);
+        }
+        self.rows.push(Change::Clear(id));
     }
 
     /// An instance that stood still goes on.
@@ -181,9 +196,13 @@ impl Shard {
         mapping: &Mapping,
     ) -> Result<(), Error> {
         let id = instance.0;
-        let new = self.definition(to)?;
+        let new = self.definitions.runnable(to).map(Arc::clone);
+        let new = new.ok_or_else(|| Error::no_such_definition(&format!("key {to}")))?;
         let now = self.now;
         let live = self.live(id)?;
+        if let Some(reason) = &live.halted {
+            return Err(Error::Halted { instance, reason: reason.clone() });
+        }
         if live.has_ended() {
             return Err(Rejection::Ended.into());
         }
@@ -204,7 +223,14 @@ impl Shard {
         if self.live(instance.0).is_ok_and(|it| !it.is_over(last)) {
             return false;
         }
-        self.lives.remove(&instance.0);
+        // What it has sent may have arrived since someone looked, which is one more entry.
+        let last = match self.lives.remove(&instance.0) {
+            Some(live) => last.max(live.last),
+            None => match self.store.instance(instance.0) {
+                Ok(row) => row.map_or(last, |it| last.max(it.last)),
+                Err(_) => last,
+            },
+        };
         self.rows.push(Change::Remove(instance.0));
         self.folds.push(Fold { last, entry: None });
         // The rows must be written although no entry is.
@@ -227,6 +253,10 @@ impl Shard {
             live => live?,
         };
         if !live.is_over(last) {
+            return Ok(false);
+        }
+        if live.last != last || live.touched.any {
+            // What it has sent has arrived since; next time.
             return Ok(false);
         }
         let Some(ended) = ended(live) else { return Ok(false) };

@@ -346,6 +346,9 @@ impl Shard {
                 }
             }
             Record::Resumed | Record::Released => {
+                if let Record::Released = record {
+                    self.restore(id);
+                }
                 let waits: Vec<WaitId> = self.lives[&id].work.keys().copied().collect();
                 for wait in waits {
                     self.offer(id, wait);

@@ -239,7 +239,7 @@ impl Shard {
 
     /// Makes an instance and starts it; none where it refuses to start.
     pub(super) fn create(&mut self, created: Created, start: Command) -> Result<u64, Error> {
-        let Some(definition) = self.definitions.get(created.definition).map(Arc::clone) else {
+        let Some(definition) = self.definitions.runnable(created.definition).map(Arc::clone) else {
             return Err(Error::no_such_definition(&format!("key {}", created.definition)));
         };
         let id = self.id().instance(self.counts.instances + 1, self.shards);

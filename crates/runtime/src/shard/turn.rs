@@ -15,6 +15,16 @@ use travertine_store::codec::record::{Created, Letter, Message, Record, encode_r
 use super::{Ended, Release, Seen, Shard, alarm::Alarm};
 use crate::{Error, Timestamp};
 
+/// Whether an instance has heard something.
+pub(super) enum Heard {
+    /// It has, or will as soon as it can.
+    Yes,
+    /// It does not wait for it any more.
+    No,
+    /// It waits, but not for so much.
+    TooMuch(String),
+}
+
 impl Shard {
     /// Has an instance handle a command.
     pub(super) fn turn(&mut self, id: u64, command: Command) -> Result<(), Error> {
@@ -162,23 +172,26 @@ impl Shard {
         Error::Halted { instance: name, reason }
     }
 
-    /// Tells an instance something that it may not be able to hear now. It is kept for it then. Says
-    /// whether the instance has heard it or will.
-    pub(super) fn tell_or_defer(&mut self, id: u64, command: Command, letter: &Letter) -> bool {
-        let Ok(live) = self.live(id) else { return false };
-        if live.has_ended() {
-            return false;
-        }
+    /// Tells an instance something that it may not be able to hear now. It is kept for it then.
+    pub(super) fn tell_or_defer(&mut self, id: u64, command: Command, letter: &Letter) -> Heard {
+        let Ok(live) = self.live(id) else { return Heard::No };
         let deaf = live.suspended || live.halted.is_some();
+        // Of one that is halted the log may tell something else.
+        if live.has_ended() && live.halted.is_none() {
+            return Heard::No;
+        }
         if !deaf {
             match self.turn(id, command) {
-                Ok(()) => return true,
+                Ok(()) => return Heard::Yes,
                 Err(Error::Rejected(Rejection::HasIncident(_)) | Error::Halted { .. }) => {}
-                Err(_) => return false,
+                Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
+                    return Heard::TooMuch(why.to_string());
+                }
+                Err(_) => return Heard::No,
             }
         }
         self.learn(id, &[Record::Deferred(letter.clone())]);
-        true
+        Heard::Yes
     }
 
     /// Tells an instance what it could not hear before.
@@ -336,13 +349,20 @@ impl Shard {
     }
 
     pub(super) fn rung(&mut self, to: (u64, u64)) {
+        let again = |it: &Letter| matches!(it, Letter::Ring { to: it } if *it == to);
+        if self.live(to.0).is_ok_and(|it| it.deferred.iter().any(again)) {
+            // It rang before a restart, too.
+            return;
+        }
         let command = Command::Complete { wait: WaitId(to.1), variables: Vec::new() };
         self.tell_or_defer(to.0, command, &Letter::Ring { to });
     }
 
     pub(super) fn cancelled(&mut self, id: u64) {
         // It may have ended by itself.
-        let _: Result<(), Error> = self.turn(id, Command::Cancel);
+        if let Err(Error::Halted { .. }) = self.turn(id, Command::Cancel) {
+            self.learn(id, &[Record::Deferred(Letter::Cancel { instance: id })]);
+        }
     }
 
     /// When a timer is due, as far as anyone has moved it.

@@ -1,7 +1,11 @@
 //! What users ask of an engine.
 
-use travertine_kernel::{Ending, WaitId};
-use travertine_runtime::{Address, Error, InstanceId, Message, Receipt};
+use travertine_expr::Value;
+use travertine_kernel::{Ending, Mapping, WaitId};
+use travertine_runtime::{
+    Address, Error, InstanceId, Message, Receipt, Settings,
+    engine::{Options, Target},
+};
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
 
 use crate::world::{World, file, vars};
@@ -335,4 +339,114 @@ fn a_message_is_recognised_for_an_hour_and_as_long_as_it_is_held() {
     world.restart();
     assert_eq!(world.engine().publish(dropped).wait(), Ok(Receipt::Dropped));
     assert_eq!(world.engine().publish(message("1")).wait(), Ok(Receipt::Known));
+}
+
+#[test]
+fn who_asks_an_engine_that_was_shut_down_gets_an_answer() {
+    let world = World::new(2);
+    world.deploy(ONE_TASK);
+    let clone = world.engine().clone();
+    world.engine().clone().shutdown().expect("it shuts down");
+    assert!(matches!(clone.flush_now(), Err(Error::Closed { .. })));
+    assert!(matches!(clone.start("p").wait(), Err(Error::Closed { .. })));
+}
+
+#[test]
+fn what_was_halted_has_its_jobs_and_timers_when_it_goes_on_even_after_a_restart() {
+    let settings = Settings { turns_max: 0, ..Settings::default() };
+    let mut world = World::with(Options { settings, ..Options::default() });
+    // The rounds are more than fits into a turn, so the engine gives up after each.
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="g"/><parallelGateway id="g"/>
+        <sequenceFlow id="f2" sourceRef="g" targetRef="c"/>
+        <intermediateCatchEvent id="c"><timerEventDefinition>
+          <timeDuration>PT1H</timeDuration></timerEventDefinition></intermediateCatchEvent>
+        <sequenceFlow id="f3" sourceRef="g" targetRef="t"/><serviceTask id="t" tv:jobType="work"/>
+        <sequenceFlow id="f4" sourceRef="g" targetRef="m"/>
+        <task id="m"><multiInstanceLoopCharacteristics>
+          <loopCardinality>12000</loopCardinality></multiInstanceLoopCharacteristics></task>
+        <sequenceFlow id="f5" sourceRef="c" targetRef="e"/>
+        <sequenceFlow id="f6" sourceRef="t" targetRef="e"/>
+        <sequenceFlow id="f7" sourceRef="m" targetRef="e"/><endEvent id="e"/></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("starts");
+    world.flush();
+    world.restart();
+    let state = |world: &World| match &world.rows(Table::Instances, Vec::new())[..] {
+        [Row::Instance(row)] => row.state,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(state(&world), InstanceState::Halted);
+    while state(&world) == InstanceState::Halted {
+        world.engine().release(id).expect("it is tried again");
+    }
+    assert_eq!(world.jobs().len(), 1);
+    assert_eq!(world.rows(Table::Timers, Vec::new()).len(), 1);
+    world.check();
+    world.restart();
+    let job = address(&world.jobs()[0]);
+    world.engine().complete(job, Vec::new()).wait().expect("done");
+    world.advance(3_600_000);
+    let ended = world.engine().result(id).wait().expect("the timer has rung");
+    assert_eq!(ended.ending, Ending::Completed);
+    world.check();
+}
+
+#[test]
+fn a_message_that_is_too_much_is_refused_and_takes_nothing_from_its_receiver() {
+    for shards in [1, 4] {
+        let world = World::new(shards);
+        world.deploy(
+            r#"<message id="m" name="paid"/><process id="p" isExecutable="true">
+            <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="r"/>
+            <receiveTask id="r" messageRef="m"/>
+            <sequenceFlow id="f2" sourceRef="r" targetRef="e"/><endEvent id="e"/></process>"#,
+        );
+        let engine = world.engine();
+        let id = engine.start("p").wait().expect("starts");
+        world.flush();
+        let large = Value::from("x".repeat(17 << 20).as_str());
+        let too_much = Message { variables: vars(&[("x", large)]), ..Message::new("paid") };
+        assert!(matches!(engine.publish(too_much).wait(), Err(Error::Rejected(_))));
+        engine.publish(Message::new("paid")).wait().expect("is sent");
+        engine.result(id).wait().expect("it has come");
+    }
+}
+
+#[test]
+fn a_version_that_the_history_of_an_instance_needs_stays() {
+    let mut world = World::new(1);
+    world.deploy(ONE_TASK);
+    let id = world.engine().start("p").wait().expect("starts");
+    world.deploy(&ONE_TASK.replace("isExecutable", "name='two' isExecutable"));
+    world.engine().migrate(id, "p", Mapping::default()).wait().expect("goes on by version 2");
+    let refused = world.engine().undeploy("p", 1);
+    assert!(matches!(refused, Err(Error::InUse { .. })), "{refused:?}");
+    world.engine().start(Target::Version("p".into(), 1)).wait().expect("it is as before");
+    world.restart();
+    let job = world.jobs().into_iter().find(|it| it.instance == id.0).expect("it is there");
+    world.engine().complete(address(&job), Vec::new()).wait().expect("done");
+    assert_eq!(world.engine().result(id).wait().expect("ends").ending, Ending::Completed);
+}
+
+#[test]
+fn a_timer_that_rang_before_a_restart_is_kept_once_for_who_is_suspended() {
+    let mut world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="c"/>
+        <intermediateCatchEvent id="c"><timerEventDefinition>
+          <timeDuration>PT1H</timeDuration></timerEventDefinition></intermediateCatchEvent>
+        <sequenceFlow id="f2" sourceRef="c" targetRef="e"/><endEvent id="e"/></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("starts");
+    world.engine().suspend(id).wait().expect("stands still");
+    world.advance(3_600_000);
+    let before = world.engine().history(id).expect("is known").steps.len();
+    world.restart();
+    world.flush();
+    assert_eq!(world.engine().history(id).expect("is known").steps.len(), before);
+    world.engine().resume(id).wait().expect("goes on");
+    world.engine().result(id).wait().expect("the timer has rung");
 }

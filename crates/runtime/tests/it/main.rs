@@ -1,4 +1,5 @@
 //! The engine on a real store.
 
 mod engine;
+mod views;
 mod world;

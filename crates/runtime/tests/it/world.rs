@@ -14,26 +14,26 @@ use travertine_store::view::{Filter, JobRow, Query, Row, Table};
 pub(crate) struct World {
     dir: TempDir,
     pub(crate) clock: Arc<ManualClock>,
-    shards: u16,
+    options: Options,
     engine: Option<Engine>,
 }
 
 impl World {
     pub(crate) fn new(shards: u16) -> Self {
+        Self::with(Options { shards, ..Options::default() })
+    }
+
+    pub(crate) fn with(options: Options) -> Self {
         let dir = tempfile::tempdir().expect("there is room for a directory");
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000_000)));
-        let mut world = Self { dir, clock, shards, engine: None };
+        let options = Options { clock: Arc::clone(&clock) as Arc<_>, ..options };
+        let mut world = Self { dir, clock, options, engine: None };
         world.open();
         world
     }
 
     fn open(&mut self) {
-        let options = Options {
-            shards: self.shards,
-            clock: Arc::clone(&self.clock) as Arc<_>,
-            ..Options::default()
-        };
-        let engine = Engine::open_with(self.dir.path().join("data"), options);
+        let engine = Engine::open_with(self.dir.path().join("data"), self.options.clone());
         self.engine = Some(engine.expect("the store opens"));
     }
 

@@ -1,0 +1,186 @@
+//! Views that cannot be stored, or not now.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, Sender, channel},
+    },
+};
+
+use travertine_runtime::{
+    Engine, Error,
+    engine::{Options, Pace},
+};
+use travertine_store::{
+    Batch, Claim, Deployment, Entry, Error as StoreError, Fold, Mail, MemoryStore, Seq, ShardId,
+    Store,
+    view::{Change, InstanceRow, Page, Query, Row, Table},
+};
+
+use crate::world::file;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A store that asks before it stores views.
+#[derive(Debug)]
+struct Gate {
+    inner: MemoryStore,
+    asked: Sender<()>,
+    answers: Mutex<Receiver<Result<()>>>,
+}
+
+impl Store for Gate {
+    fn checkpoint(&self, claim: &Claim, upto: Seq, state: &[u8], changes: &[Change]) -> Result<()> {
+        // Once nobody looks on, everything is stored.
+        if self.asked.send(()).is_ok() {
+            let answers = self.answers.lock().expect("nobody has failed");
+            answers.recv().unwrap_or(Ok(()))?;
+        }
+        self.inner.checkpoint(claim, upto, state, changes)
+    }
+
+    fn shards(&self) -> u16 {
+        self.inner.shards()
+    }
+    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim> {
+        self.inner.claim(shard, owner)
+    }
+    fn append(&self, batches: &[Batch]) -> Result<()> {
+        self.inner.append(batches)
+    }
+    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>> {
+        self.inner.entries(shard, after, limit)
+    }
+    fn last(&self, shard: ShardId) -> Result<Seq> {
+        self.inner.last(shard)
+    }
+    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>> {
+        self.inner.chain(shard, last, after)
+    }
+    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<()> {
+        self.inner.fold(claim, folds)
+    }
+    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>> {
+        self.inner.inbox(shard)
+    }
+    fn deploy(&self, deployment: &Deployment) -> Result<()> {
+        self.inner.deploy(deployment)
+    }
+    fn deployments(&self, after: u64) -> Result<Vec<Deployment>> {
+        self.inner.deployments(after)
+    }
+    fn undeploy(&self, keys: &[u64]) -> Result<()> {
+        self.inner.undeploy(keys)
+    }
+    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>)> {
+        self.inner.checkpointed(shard)
+    }
+    fn forget_views(&self) -> Result<()> {
+        self.inner.forget_views()
+    }
+    fn instance(&self, id: u64) -> Result<Option<InstanceRow>> {
+        self.inner.instance(id)
+    }
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>> {
+        self.inner.named(shard, business_id)
+    }
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>> {
+        self.inner.called(caller, wait)
+    }
+    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>> {
+        self.inner.snapshot(instance)
+    }
+    fn scan(
+        &self,
+        shard: ShardId,
+        table: Table,
+        each: &mut dyn FnMut(Row) -> Result<()>,
+    ) -> Result<()> {
+        self.inner.scan(shard, table, each)
+    }
+    fn query(&self, query: &Query) -> Result<Page> {
+        self.inner.query(query)
+    }
+    fn size(&self) -> Result<(u64, u64)> {
+        self.inner.size()
+    }
+    fn compact(&self) -> Result<()> {
+        self.inner.compact()
+    }
+    fn backup(&self, to: &Path) -> Result<()> {
+        self.inner.backup(to)
+    }
+}
+
+struct World {
+    engine: Engine,
+    asked: Receiver<()>,
+    answer: Sender<Result<()>>,
+}
+
+/// An engine with an instance that is about to be stored.
+fn storing(options: Options) -> World {
+    let (asks, asked) = channel();
+    let (answer, answers) = channel();
+    let inner = MemoryStore::new(1);
+    let store = Gate { inner, asked: asks, answers: Mutex::new(answers) };
+    let store: Arc<dyn Store> = Arc::new(store);
+    let engine = Engine::on(&store, options).expect("it opens");
+    let process = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+        <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>"#;
+    engine.deploy(&[file("model.bpmn", process)]).expect("is fine");
+    engine.start("p").wait().expect("starts");
+    asked.recv().expect("its rows are to be stored");
+    World { engine, asked, answer }
+}
+
+fn pace(changed_max: usize) -> Pace {
+    Pace { changed: 1, changed_max, ..Pace::default() }
+}
+
+#[test]
+fn views_without_room_wait_for_it() {
+    let world = storing(Options { pace: pace(10), ..Options::default() });
+    let full = || Err(StoreError::Full { reason: "no room".to_owned() });
+    world.answer.send(full()).expect("it waits");
+    world.asked.recv().expect("it tries again");
+    world.answer.send(Ok(())).expect("it waits");
+    drop(world.answer);
+    drop(world.asked);
+    world.engine.flush_now().expect("there is room now");
+    world.engine.shutdown().expect("nothing has failed");
+}
+
+#[test]
+fn an_engine_whose_views_fail_closes_though_more_has_changed() {
+    let world = storing(Options { pace: pace(10), ..Options::default() });
+    world.engine.start("p").wait().expect("the log goes on");
+    let broken = StoreError::Corrupt { place: "views".to_owned(), reason: "broken".to_owned() };
+    world.answer.send(Err(broken)).expect("it waits");
+    drop(world.answer);
+    let closed = world.engine.shutdown();
+    assert!(matches!(closed, Err(Error::Store(_))), "{closed:?}");
+}
+
+#[test]
+fn nothing_more_is_taken_on_while_views_are_too_far_behind() {
+    let options = Options { pace: pace(1), requests_max: 4, ..Options::default() };
+    let world = storing(options);
+    world.engine.start("p").wait().expect("there is room for one more");
+    let waits: Vec<_> = (0..4).map(|_| world.engine.start("p").begin()).collect();
+    for _ in 0..100_000 {
+        // Whoever would take one could do so now.
+        std::thread::yield_now();
+    }
+    assert_eq!(world.engine.metrics().waiting, 4);
+    let refused = world.engine.start("p").wait();
+    assert!(matches!(refused, Err(Error::Busy { .. })), "{refused:?}");
+    drop(world.answer);
+    drop(world.asked);
+    for it in waits {
+        it.wait().expect("rows are stored, and it goes on");
+    }
+    world.engine.shutdown().expect("nothing has failed");
+}
