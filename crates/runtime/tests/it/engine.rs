@@ -4,7 +4,7 @@ use travertine_expr::Value;
 use travertine_kernel::{Ending, Mapping, WaitId};
 use travertine_runtime::{
     Address, Error, InstanceId, Message, Receipt, Settings,
-    engine::{Options, Target},
+    engine::{Options, Outcome, Target},
 };
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
 
@@ -449,4 +449,59 @@ fn a_timer_that_rang_before_a_restart_is_kept_once_for_who_is_suspended() {
     assert_eq!(world.engine().history(id).expect("is known").steps.len(), before);
     world.engine().resume(id).wait().expect("goes on");
     world.engine().result(id).wait().expect("the timer has rung");
+}
+
+const CALLER: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="c"/><callActivity id="c" calledElement="q"/>
+    <sequenceFlow id="f2" sourceRef="c" targetRef="e"/><endEvent id="e"/></process>"#;
+
+#[test]
+fn a_call_is_called_off_also_where_the_called_instance_is_halted() {
+    let settings = Settings { turns_max: 0, ..Settings::default() };
+    let world = World::with(Options { settings, ..Options::default() });
+    let called = r#"<process id="q" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="m"/>
+        <task id="m"><multiInstanceLoopCharacteristics>
+          <loopCardinality>12000</loopCardinality></multiInstanceLoopCharacteristics></task>
+        <sequenceFlow id="f2" sourceRef="m" targetRef="e"/><endEvent id="e"/></process>"#;
+    world.deploy(called);
+    world.engine().deploy(&[file("caller.bpmn", CALLER)]).expect("is fine");
+    let id = world.engine().start("p").wait().expect("starts");
+    let rows = world.rows(Table::Instances, vec![Filter::Definition("q".into())]);
+    let [Row::Instance(child)] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!(child.state, InstanceState::Halted);
+    world.engine().cancel(id).wait().expect("it is cancelled");
+    let child = InstanceId(child.id);
+    world.engine().release(child).expect("it is tried again");
+    let ended = world.engine().result(child).wait().expect("it hears that nobody wants it");
+    assert_eq!(ended.ending, Ending::Cancelled);
+    world.check();
+}
+
+#[tokio::test]
+async fn workers_do_their_jobs_however_much_waits() {
+    let world = World::with(Options { shards: 1, requests_max: 0, ..Options::default() });
+    let engine = world.engine();
+    assert!(matches!(engine.start("p").wait(), Err(Error::NoSuchDefinition(_))));
+    world.deploy(&ONE_TASK.replace(
+        r#"<startEvent id="s"/>"#,
+        r#"<startEvent id="s"><timerEventDefinition>
+        <timeDuration>PT1H</timeDuration></timerEventDefinition></startEvent>"#,
+    ));
+    assert!(matches!(engine.start("p").at("s").wait(), Err(Error::Busy { .. })));
+    world.advance(3_600_000);
+    assert_eq!(world.jobs().len(), 1);
+    let (done, told) = tokio::sync::oneshot::channel();
+    let done = std::sync::Mutex::new(Some(done));
+    let worker = engine.worker("work", move |_| {
+        let done = done.lock().expect("nobody has failed").take();
+        async move {
+            done.expect("it is done once").send(()).expect("someone waits");
+            Outcome::Done(Vec::new())
+        }
+    });
+    let workers = worker.start();
+    told.await.expect("it does the job");
+    workers.stop().await;
+    assert_eq!(world.jobs(), []);
 }
