@@ -3,7 +3,7 @@
 //! A page is Markdown. Each `xml` block is a model, the inside of its `definitions`; it is drawn as
 //! `PAGE-N.svg`, which the page must show. A block of DMN, a whole document, is for the models after
 //! it. Each `trace` block is a run of the model before it: lines that begin with `>` are what is
-//! done (see [`step`]), and what came of it stands between them.
+//! done (see `step`), and what came of it stands between them.
 
 mod step;
 mod story;
