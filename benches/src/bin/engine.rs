@@ -144,9 +144,6 @@ fn start(engine: &Engine, count: usize) -> Outcome<Vec<InstanceId>> {
 /// The wait of the only task of an instance of `one`.
 fn job_of(engine: &Engine) -> Outcome<WaitId> {
     let id = engine.start("one").wait()?;
-    let reasons = engine.look(id).wait()?;
-    let token = reasons.reasons.first().ok_or("the instance waits")?.token;
-    let _ = token;
     let state = engine.history(id)?.state_at(u64::MAX);
     let wait = state.waits.keys().next().copied().ok_or("the instance waits")?;
     engine.cancel(id).wait()?;

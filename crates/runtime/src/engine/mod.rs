@@ -471,6 +471,7 @@ fn start_threads(common: &Arc<Common>, shards: Vec<Shard>) -> Result<Vec<JoinHan
             reason: format!("a thread cannot be started: {error}"),
         })
     };
+    let begun = shards.iter().map(Shard::seq).collect();
     let (views, rows) = mpsc::sync_channel(4);
     for shard in shards {
         let id = shard.id();
@@ -486,7 +487,7 @@ fn start_threads(common: &Arc<Common>, shards: Vec<Shard>) -> Result<Vec<JoinHan
         )?);
     }
     let last = Arc::clone(common);
-    let store_rows = guarded(common, move || threads::store_rows(&last, &rows));
+    let store_rows = guarded(common, move || threads::store_rows(&last, begun, &rows));
     threads.push(spawn("views".into(), store_rows)?);
     Ok(threads)
 }

@@ -137,6 +137,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
     let queue = common.queue(shard.id());
     let mut inputs = VecDeque::new();
     let mut flushes = Vec::new();
+    let mut in_memory = 0;
     let mut storing = false;
     let mut stopping = false;
     let mut last_rows = Instant::now();
@@ -201,7 +202,9 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
             last_rows = Instant::now();
             if checkpoint.is_some() || !told.is_empty() {
                 storing = checkpoint.is_some() || storing;
-                common.counters.in_memory.store(shard.len() as u64, Ordering::Relaxed);
+                let counted = std::mem::replace(&mut in_memory, shard.len() as u64);
+                add(&common.counters.in_memory, in_memory);
+                common.counters.in_memory.fetch_sub(counted, Ordering::Relaxed);
                 if writer.send(Write::Rows(checkpoint, told)).is_err() {
                     return;
                 }
@@ -311,8 +314,8 @@ fn count(counters: &Counters, batches: &[Batch], took: Duration) {
 }
 
 /// Brings the views up to date, until there is nothing more.
-pub(super) fn store_rows(common: &Common, work: &Receiver<Rows>) {
-    let mut upto_before: Vec<Seq> = vec![0; common.queues.len()];
+/// `upto` is how far the log of each shard was when the counting began.
+pub(super) fn store_rows(common: &Common, mut upto: Vec<Seq>, work: &Receiver<Rows>) {
     for Rows { shard, checkpoint, flushed } in work {
         let mut outcome = Ok(());
         if let Some(checkpoint) = checkpoint {
@@ -326,10 +329,8 @@ pub(super) fn store_rows(common: &Common, work: &Receiver<Rows>) {
                     add(&common.counters.checkpoints, 1);
                     add(&common.counters.rows, checkpoint.changes.len() as u64);
                     add(&common.counters.checkpoint_nanos, nanos);
-                    let before = &mut upto_before[usize::from(shard.0)];
-                    if *before > 0 {
-                        add(&common.counters.stored, checkpoint.upto - *before);
-                    }
+                    let before = &mut upto[usize::from(shard.0)];
+                    add(&common.counters.stored, checkpoint.upto.saturating_sub(*before));
                     *before = checkpoint.upto;
                     common.queue(shard).tell(Input::Stored(checkpoint.upto));
                 }

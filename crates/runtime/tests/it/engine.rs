@@ -505,3 +505,21 @@ async fn workers_do_their_jobs_however_much_waits() {
     workers.stop().await;
     assert_eq!(world.jobs(), []);
 }
+
+#[test]
+fn metrics_count_over_all_shards_and_say_how_far_the_views_are_behind() {
+    let mut world = World::new(2);
+    world.deploy(ONE_TASK);
+    for round in 1..=2 {
+        for _ in 0..6 {
+            world.engine().start("p").wait().expect("starts");
+        }
+        world.flush();
+        let metrics = world.engine().metrics();
+        assert_eq!((metrics.requests, metrics.entries, metrics.view_lag), (6, 6, 0));
+        assert_eq!(metrics.jobs, round * 6);
+        // After a restart only what is used comes into memory.
+        assert_eq!(metrics.in_memory, 6);
+        world.restart();
+    }
+}
