@@ -189,6 +189,8 @@ impl Told {
             *self.seconds.entry(instance).or_default() += 1;
         } else if let Event::Finished { .. } = event {
             *self.ended.entry(instance).or_default() += 1;
+            // What it could not hear before its end went to others.
+            self.deferred.remove(&instance);
         }
     }
 
