@@ -52,11 +52,11 @@ impl Engine {
         Ok(swept)
     }
 
-    /// Forgets an instance that has ended.
+    /// Forgets an instance that has ended, or cannot be read.
     pub fn delete(&self, instance: InstanceId) -> Result<(), Error> {
         self.flush_now()?;
         let row = self.store().instance(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
-        if row.ended.is_none() {
+        if row.ended.is_none() && !self.is_damaged(instance)? {
             return Err(Error::InUse { reason: format!("instance {instance} has not ended") });
         }
         if self.remove(&[(instance, row.last)])? == 0 {
@@ -64,6 +64,14 @@ impl Engine {
             return Err(Error::Busy { reason });
         }
         Ok(())
+    }
+
+    fn is_damaged(&self, instance: InstanceId) -> Result<bool, Error> {
+        match self.ask(self.shard_of(instance), move |shard| shard.look(instance).map(drop)).wait()
+        {
+            Err(Error::Damaged { .. }) => Ok(true),
+            looked => looked.map(|()| false),
+        }
     }
 
     fn before(&self, age: Duration) -> i64 {

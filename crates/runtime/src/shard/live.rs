@@ -8,16 +8,18 @@ use std::{
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
     Assignments, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Reason, Role, Table,
-    TokenId, Wait, WaitFor, WaitId, Why, apply, plan::WorkKind, why,
+    TokenId, Wait, WaitFor, WaitId, Why, apply,
+    plan::{Container, Element, Node, WorkKind},
+    why,
 };
 use travertine_store::{
-    Seq, ShardId,
-    codec::record::{Created, Letter, Record, Snapshot, TaskChange},
+    Entry, Seq, ShardId,
+    codec::record::{Created, Letter, Record, Snapshot, TaskChange, decode_records},
     codec::{DecodeError, EncodeError, decode_instance, encode_instance},
     view,
 };
 
-use crate::{Address, Definition, InstanceId, Timestamp, board::Offer};
+use crate::{Address, Definition, Error, InstanceId, Timestamp, board::Offer};
 
 /// An instance in memory.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct Live {
     pub suspended: bool,
     /// Why the engine gave it up. Its state is not to be believed then.
     pub halted: Option<String>,
+    /// Why what is stored of it cannot be read. It has no state then, and is halted.
+    pub(super) damage: Option<Error>,
     /// What it will be told as soon as it can hear it.
     pub(super) deferred: Vec<Letter>,
     /// Its waits for work.
@@ -117,6 +121,7 @@ impl Live {
             state: Instance::default(),
             suspended: false,
             halted: None,
+            damage: None,
             deferred: Vec::new(),
             work: Table::default(),
             moved: BTreeMap::new(),
@@ -135,6 +140,31 @@ impl Live {
             turns: 0,
             broken: BTreeSet::new(),
         }
+    }
+
+    /// An instance of which nothing can be read.
+    pub(super) fn unknown(id: u64) -> Self {
+        let root = Node::new("unknown", None, Element::Process(Container::default()));
+        let definition = Definition {
+            key: 0,
+            id: "unknown".into(),
+            tag: None,
+            version: 0,
+            deployment: 0,
+            plan: Arc::new(Plan::new(vec![root], Vec::new())),
+            starts: Vec::new(),
+        };
+        let created = Created { definition: 0, business_id: None, caller: None, root: 0, depth: 0 };
+        Self::new(id, created, Arc::new(definition))
+    }
+
+    /// Takes over what an entry says besides what the kernel knows, as far as it can be read.
+    pub(super) fn learn_readable(&mut self, entry: &Entry) {
+        for record in decode_records(&entry.body).iter().flatten() {
+            self.learn(record);
+        }
+        self.last = entry.seq;
+        self.at = entry.at;
     }
 
     /// The call that it answers, where it was called.

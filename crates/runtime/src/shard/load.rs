@@ -1,6 +1,9 @@
 //! Instances come into memory when they are needed, and leave it when they are not.
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role, State};
 use travertine_store::{
@@ -10,30 +13,41 @@ use travertine_store::{
 };
 
 use super::{
-    Shard,
+    Release, Shard,
     live::{Live, Touched},
+    turn::panic_text,
 };
 use crate::{Definition, Definitions, Error, InstanceId, Timestamp};
 
 impl Shard {
-    /// The instance of that number, in memory.
+    /// The instance of that number, in memory. One that cannot be read is halted.
     pub(super) fn live(&mut self, id: u64) -> Result<&mut Live, Error> {
         self.ticks += 1;
         let ticks = self.ticks;
-        if !self.lives.contains_key(&id) {
-            let loaded = self.load(id);
-            if let Err(error @ (Error::Store(_) | Error::Damaged { .. })) = &loaded {
-                self.fault = Some(error.clone());
-            } else if let Err(Error::NoSuchInstance(_)) = &loaded {
-                self.forget_rows(id);
-            }
-            let live = loaded?;
-            self.lives.insert(id, Box::new(live));
-            self.order.push_back(id);
-        }
+        self.bring(id)?;
+        self.halt_damaged(id);
         let live = self.lives.get_mut(&id).expect("it is in memory now");
         live.used = ticks;
         Ok(live)
+    }
+
+    /// Has an instance in memory.
+    pub(super) fn bring(&mut self, id: u64) -> Result<(), Error> {
+        if self.lives.contains_key(&id) {
+            return Ok(());
+        }
+        let loaded = match self.load(id) {
+            Err(error @ Error::Damaged { .. }) => self.load_damaged(id, error),
+            loaded => loaded,
+        };
+        if let Err(error @ Error::Store(_)) = &loaded {
+            self.fault = Some(error.clone());
+        } else if let Err(Error::NoSuchInstance(_)) = &loaded {
+            self.forget_rows(id);
+        }
+        self.lives.insert(id, Box::new(loaded?));
+        self.order.push_back(id);
+        Ok(())
     }
 
     /// Forgets what rows say of an instance that is not kept any more. A crash may have brought them
@@ -57,7 +71,8 @@ impl Shard {
 
     /// The instance of that number, if it runs or has ended lately.
     pub fn look(&mut self, id: InstanceId) -> Result<&Live, Error> {
-        self.live(id.0).map(|it| &*it)
+        let live = self.live(id.0)?;
+        live.damage.clone().map_or(Ok(live), Err)
     }
 
     /// The instances in memory, by number.
@@ -75,28 +90,21 @@ impl Shard {
     pub(super) fn load(&self, id: u64) -> Result<Live, Error> {
         let missing = Error::NoSuchInstance(InstanceId(id));
         let Some(row) = self.store.instance(id)? else { return Err(missing) };
-        let mut live = match self.store.snapshot(id)? {
-            Some((seq, body)) => {
-                let snapshot = decode_snapshot(&body).map_err(|it| damaged(id, &it))?;
-                let definition = definition(&self.definitions, snapshot.definition)?;
-                let mut live =
-                    Live::of_snapshot(id, &snapshot, definition).map_err(|it| damaged(id, &it))?;
-                live.last = seq;
-                live.snapshot = seq;
-                live.snapshot_size = body.len();
-                self.tell_remote(&mut live);
-                live
-            }
+        let mut live = match self.load_snapshot(id)? {
+            Some(live) => live,
             None => self.unborn(id, &row)?,
         };
         // A snapshot alone does not tell that the instance is still kept.
         let after = live.last;
         let chain = match self.store.chain(self.id(), row.last, after.min(row.last - 1)) {
             Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last => return Err(missing),
+            Err(error @ (StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. })) => {
+                return Err(damaged(id, &error));
+            }
             chain => chain?,
         };
         for entry in chain.into_iter().filter(|it| it.seq > after) {
-            let records = decode_records(&entry.body).map_err(|it| damaged(id, &it))?;
+            let records = decode_records(&entry.body).map_err(|it| unreadable(&entry, &it))?;
             self.replay(&mut live, &entry, &records)?;
             for record in &records {
                 if let Record::Happened(events) = record {
@@ -111,6 +119,56 @@ impl Shard {
         Ok(live)
     }
 
+    /// The instance as its snapshot says. Where that cannot be read, the log says the same.
+    fn load_snapshot(&self, id: u64) -> Result<Option<Live>, Error> {
+        let Some((seq, body)) = self.store.snapshot(id)? else { return Ok(None) };
+        let read = decode_snapshot(&body).map_err(|it| damaged(id, &it)).and_then(|snapshot| {
+            let definition = self.definition_of(id, snapshot.definition)?;
+            Live::of_snapshot(id, &snapshot, definition).map_err(|it| damaged(id, &it))
+        });
+        let mut live = match read {
+            Ok(live) => live,
+            Err(error) => {
+                tracing::warn!(instance = id, %error, "a snapshot is passed over");
+                return Ok(None);
+            }
+        };
+        live.last = seq;
+        live.snapshot = seq;
+        live.snapshot_size = body.len();
+        self.tell_remote(&mut live);
+        Ok(Some(live))
+    }
+
+    /// An instance whose log cannot be read, as far as it can. Its state is not known, so it only
+    /// keeps what comes for it. Of one that has ended the rows say enough.
+    fn load_damaged(&self, id: u64, error: Error) -> Result<Live, Error> {
+        let row = self.store.instance(id)?.ok_or(Error::NoSuchInstance(InstanceId(id)))?;
+        if row.ended.is_some() {
+            return Err(error);
+        }
+        let mut live = self.unborn(id, &row).unwrap_or_else(|_| Live::unknown(id));
+        for entry in self.store.chain(self.id(), row.last, 0).unwrap_or_default() {
+            live.learn_readable(&entry);
+        }
+        live.last = row.last;
+        live.damage = Some(error);
+        live.touched = Touched::default();
+        Ok(live)
+    }
+
+    /// Halts an instance that cannot be read, unless its log says so already.
+    pub(super) fn halt_damaged(&mut self, id: u64) {
+        let live = &self.lives[&id];
+        let Some(error) = live.damage.clone().filter(|_| live.halted.is_none()) else { return };
+        self.board.clear(|job| job.instance.0 == id);
+        self.halt(id, error.to_string());
+        for watcher in self.watchers.remove(&id).into_iter().flatten() {
+            let error = error.clone();
+            self.release(Release::Reply(Box::new(move || watcher(Err(error)))));
+        }
+    }
+
     /// An instance before its first entry.
     pub(super) fn unborn(&self, id: u64, row: &InstanceRow) -> Result<Live, Error> {
         let created = travertine_store::codec::record::Created {
@@ -120,7 +178,12 @@ impl Shard {
             root: if row.root == id { 0 } else { row.root },
             depth: 0,
         };
-        Ok(Live::new(id, created, definition(&self.definitions, row.definition_key)?))
+        Ok(Live::new(id, created, self.definition_of(id, row.definition_key)?))
+    }
+
+    /// What an instance runs, as what is stored of it says.
+    pub(super) fn definition_of(&self, id: u64, key: u64) -> Result<Arc<Definition>, Error> {
+        definition(&self.definitions, key).map_err(|error| damaged(id, &error))
     }
 
     /// Makes an instance in memory what it was after an entry.
@@ -130,23 +193,26 @@ impl Shard {
         entry: &Entry,
         records: &[Record],
     ) -> Result<(), Error> {
+        let id = live.id.0;
         for record in records {
             match record {
                 Record::Created(created) => {
                     live.created = created.clone();
-                    live.definition = definition(&self.definitions, created.definition)?;
+                    live.definition = self.definition_of(id, created.definition)?;
                 }
                 Record::Happened(events) => {
-                    live.replay(entry.at, events);
+                    // What can be read need not follow on what was before.
+                    catch_unwind(AssertUnwindSafe(|| live.replay(entry.at, events)))
+                        .map_err(|panic| unreadable(entry, &panic_text(&*panic)))?;
                     self.note_remote(live, events);
                 }
                 Record::Folded(folded) => {
                     live.created = folded.created.clone();
-                    live.definition = definition(&self.definitions, folded.created.definition)?;
+                    live.definition = self.definition_of(id, folded.created.definition)?;
                     live.replay(entry.at, &unfolded(folded));
                 }
                 Record::Migrated { definition: key } => {
-                    live.definition = definition(&self.definitions, *key)?;
+                    live.definition = self.definition_of(id, *key)?;
                 }
                 other => live.learn(other),
             }
@@ -250,6 +316,11 @@ pub(super) fn definition(definitions: &Definitions, key: u64) -> Result<Arc<Defi
     found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
 }
 
-pub(super) fn damaged(id: u64, error: &travertine_store::codec::DecodeError) -> Error {
+pub(super) fn damaged(id: u64, error: &dyn std::fmt::Display) -> Error {
     Error::damaged(format!("instance {id}"), error)
+}
+
+/// An entry about an instance cannot be read.
+pub(super) fn unreadable(entry: &Entry, error: &dyn std::fmt::Display) -> Error {
+    damaged(entry.instance, &format!("entry {}: {error}", entry.seq))
 }

@@ -18,6 +18,9 @@ impl Shard {
     /// An instance that can be told something.
     pub(super) fn ready(&mut self, id: u64) -> Result<&mut Live, Error> {
         let live = self.live(id)?;
+        if let Some(reason) = &live.halted {
+            return Err(Error::Halted { instance: live.id, reason: reason.clone() });
+        }
         if live.has_ended() {
             return Err(Rejection::Ended.into());
         }
@@ -81,7 +84,9 @@ impl Shard {
             });
         }
         self.lives.remove(&id);
-        self.live(id)?;
+        if let Some(error) = self.live(id)?.damage.clone() {
+            return Err(error);
+        }
         self.learn(id, &[Record::Released]);
         self.restore(id);
         self.awake(id);
@@ -158,7 +163,7 @@ impl Shard {
 
     /// Tells `watcher` how the instance ended, when it has.
     pub fn watch(&mut self, instance: InstanceId, watcher: Watcher) {
-        match self.live(instance.0) {
+        match self.look(instance) {
             Ok(live) => match ended(live) {
                 Some(ended) => self.release(Release::Reply(Box::new(move || watcher(Ok(ended))))),
                 None => self.watchers.entry(instance.0).or_default().push(watcher),
@@ -217,11 +222,13 @@ impl Shard {
         Ok(())
     }
 
-    /// Forgets an instance that has ended, with that entry. Says whether it could: what it has sent may
-    /// not have arrived yet.
+    /// Forgets an instance that has ended, with that entry, or cannot be read. Says whether it could:
+    /// what it has sent may not have arrived yet.
     pub fn retire(&mut self, instance: InstanceId, last: Seq) -> bool {
-        if self.live(instance.0).is_ok_and(|it| !it.is_over(last)) {
-            return false;
+        match self.live(instance.0) {
+            Ok(live) if live.damage.is_some() => self.forget_indexed(instance.0),
+            Ok(live) if !live.is_over(last) => return false,
+            Ok(_) | Err(_) => {}
         }
         // What it has sent may have arrived since someone looked, which is one more entry.
         let last = match self.lives.remove(&instance.0) {
@@ -249,7 +256,7 @@ impl Shard {
             return Ok(false);
         }
         let live = match self.live(instance.0) {
-            Err(Error::NoSuchInstance(_)) => return Ok(false),
+            Err(Error::NoSuchInstance(_) | Error::Damaged { .. }) => return Ok(false),
             live => live?,
         };
         if !live.is_over(last) {

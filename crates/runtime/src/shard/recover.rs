@@ -6,7 +6,7 @@ use std::{
 };
 
 use travertine_expr::{Name, time::Timestamp};
-use travertine_kernel::{Effect, WaitId, effects};
+use travertine_kernel::{Effect, Instance, WaitId, effects};
 use travertine_store::{
     Entry, Seq, ShardId, Store,
     codec::record::{
@@ -17,7 +17,7 @@ use travertine_store::{
 };
 
 use super::{
-    Counts, Pending, Release, Settings, Shard, alarm::Alarm, live::Live, load::definition,
+    Counts, Pending, Release, Settings, Shard, alarm::Alarm, live::Live, load::unreadable,
 };
 use crate::{
     Address, Definitions, Error,
@@ -141,6 +141,11 @@ impl Shard {
             }
         }
         debug_assert!(shard.pending.entries.is_empty(), "reading the log decides nothing");
+        let damaged: Vec<u64> =
+            shard.in_memory().iter().filter(|it| it.damage.is_some()).map(|it| it.id.0).collect();
+        for id in damaged {
+            shard.halt_damaged(id);
+        }
         let mut seen = BTreeSet::new();
         shard.unfinished.retain(|it| seen.insert(*it));
         let jobs: usize = shard.board.counts().iter().map(|(_, count)| count).sum();
@@ -241,32 +246,47 @@ impl Shard {
 
     /// Takes over what an entry says.
     fn read(&mut self, entry: &Entry) -> Result<(), Error> {
-        let place = || format!("entry {} of shard {}", entry.seq, self.id());
-        let records =
-            decode_records(&entry.body).map_err(|error| Error::damaged(place(), &error))?;
         self.seq = entry.seq;
         // Times are those of then, but the clock of this process may be behind.
         self.tick(Timestamp::from_millis(entry.at));
+        let records = decode_records(&entry.body);
         if entry.instance == 0 {
-            for record in records {
+            let place = || format!("entry {} of shard {}", entry.seq, self.id());
+            for record in records.map_err(|error| Error::damaged(place(), &error))? {
                 self.read_own(record);
             }
             return Ok(());
         }
+        let records = records.map_err(|error| unreadable(entry, &error));
+        let read = records.and_then(|records| self.read_of(entry, &records));
+        match read {
+            Err(error @ Error::Damaged { .. }) => self.read_damaged(entry, error),
+            read => read,
+        }
+    }
+
+    /// Takes over what an entry says of an instance.
+    fn read_of(&mut self, entry: &Entry, records: &[Record]) -> Result<(), Error> {
         let id = entry.instance;
         if let Some(Record::Created(created)) = records.first() {
-            self.read_created(id, entry.seq, created)?;
+            self.read_created(id, entry.seq, created);
         } else if let Some(Record::Folded(_)) = records.first() {
             // It has ended, and its row says all there is to say, unless rows are made again.
-            return self.read_folded(entry, &records);
+            return self.read_folded(entry, records);
         }
-        self.live(id)?;
+        self.bring(id)?;
         let mut live = self.lives.remove(&id).expect("it is in memory now");
-        let replayed = self.replay(&mut live, entry, &records);
+        if live.damage.is_some() {
+            live.learn_readable(entry);
+            self.lives.insert(id, live);
+            self.mark(id);
+            return Ok(());
+        }
+        let replayed = self.replay(&mut live, entry, records);
         self.lives.insert(id, live);
         replayed?;
         self.mark(id);
-        for record in &records {
+        for record in records {
             self.index(id, record);
         }
         let live = &self.lives[&id];
@@ -276,11 +296,41 @@ impl Shard {
         Ok(())
     }
 
-    fn read_created(&mut self, id: u64, seq: Seq, created: &Created) -> Result<(), Error> {
-        let definition = definition(&self.definitions, created.definition)?;
+    /// An entry about an instance cannot be read, so nobody knows how the instance is now.
+    fn read_damaged(&mut self, entry: &Entry, error: Error) -> Result<(), Error> {
+        let id = entry.instance;
+        let mut live = match self.bring(id) {
+            Ok(()) => self.lives.remove(&id).expect("it is in memory now"),
+            Err(Error::NoSuchInstance(_)) if entry.previous == 0 => {
+                self.born(id, entry.seq);
+                Box::new(Live::unknown(id))
+            }
+            // Of one that has ended the rows say enough.
+            Err(Error::Damaged { .. }) => return Ok(()),
+            Err(other) => return Err(other),
+        };
+        live.learn_readable(entry);
+        live.damage.get_or_insert(error);
+        live.state = Instance::default();
+        self.lives.insert(id, live);
+        self.unfinished.retain(|it| *it != id);
+        self.mark(id);
+        Ok(())
+    }
+
+    /// An instance of that number came to be with that entry.
+    fn born(&mut self, id: u64, seq: Seq) {
         let nth = id / u64::from(self.shards);
         self.counts.instances = self.counts.instances.max(nth);
         self.fresh.push_back((seq, id));
+        self.order.push_back(id);
+    }
+
+    fn read_created(&mut self, id: u64, seq: Seq, created: &Created) {
+        let definition = self
+            .definition_of(id, created.definition)
+            .unwrap_or_else(|_| Arc::clone(&Live::unknown(id).definition));
+        self.born(id, seq);
         if let Some(caller) = created.caller {
             self.called.insert(caller, id);
         }
@@ -288,15 +338,13 @@ impl Shard {
             self.named.insert((Name::clone(&definition.id), Name::clone(name)), id);
         }
         self.lives.insert(id, Box::new(Live::new(id, created.clone(), definition)));
-        self.order.push_back(id);
-        Ok(())
     }
 
     fn read_folded(&mut self, entry: &Entry, records: &[Record]) -> Result<(), Error> {
         let Some(Record::Folded(folded)) = records.first() else { return Ok(()) };
         let id = entry.instance;
         let has_rows = self.store.instance(id)?.is_some();
-        self.read_created(id, entry.seq, &folded.created)?;
+        self.read_created(id, entry.seq, &folded.created);
         let mut live = self.lives.remove(&id).expect("it has just been made");
         if has_rows {
             // They may be older than its end.

@@ -13,6 +13,7 @@ use super::{
     Shard,
     checkpoint::{instance_row, instance_rows},
     live::Live,
+    load::unreadable,
 };
 use crate::{Error, InstanceId};
 
@@ -87,14 +88,17 @@ impl Shard {
         }
         for (instance, last) in last {
             found.instances += 1;
-            self.verify_instance(instance, last, &mut found)?;
+            match self.verify_instance(instance, last, &mut found) {
+                Err(error @ Error::Damaged { .. }) => found.differs(instance, error.to_string()),
+                verified => verified?,
+            }
         }
         Ok(found)
     }
 
     fn verify_instance(&mut self, id: u64, last: Seq, found: &mut Verified) -> Result<(), Error> {
         let Some(row) = self.store.instance(id)? else {
-            if self.has_ended_by(id, last)? {
+            if self.has_ended_by(last)? {
                 found.forgotten += 1;
             } else {
                 found.differs(id, "it has no row");
@@ -107,8 +111,8 @@ impl Shard {
         }
         let mut live = self.unborn(id, &row)?;
         for entry in self.store.chain(self.id(), last, 0)? {
-            let records = decode_records(&entry.body)
-                .map_err(|error| Error::damaged(format!("instance {id}"), &error))?;
+            let records =
+                decode_records(&entry.body).map_err(|error| unreadable(&entry, &error))?;
             self.replay(&mut live, &entry, &records)?;
             for record in &records {
                 if let Record::Happened(events) = record {
@@ -132,10 +136,10 @@ impl Shard {
     }
 
     /// Whether an instance has ended with an entry or before.
-    fn has_ended_by(&self, id: u64, last: Seq) -> Result<bool, Error> {
+    fn has_ended_by(&self, last: Seq) -> Result<bool, Error> {
         for entry in self.store.chain(self.id(), last, 0)? {
-            let records = decode_records(&entry.body)
-                .map_err(|error| Error::damaged(format!("instance {id}"), &error))?;
+            let records =
+                decode_records(&entry.body).map_err(|error| unreadable(&entry, &error))?;
             let ends = |it: &Record| match it {
                 Record::Happened(events) => {
                     events.iter().any(|it| matches!(it, Event::Finished { .. }))

@@ -1,5 +1,6 @@
 //! The engine on a real store.
 
+mod damage;
 mod engine;
 mod views;
 mod world;

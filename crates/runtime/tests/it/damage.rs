@@ -1,0 +1,206 @@
+//! Instances of which the store has bytes that cannot be read.
+
+use std::sync::Arc;
+
+use travertine_kernel::WaitId;
+use travertine_runtime::{
+    Address, Engine, Error, InstanceId, Message,
+    engine::{Options, Retention},
+};
+use travertine_store::{
+    Batch, Claim, Entry, MemoryStore, ShardId, Store,
+    view::{Change, Filter, InstanceRow, InstanceState, Query, Row, Table},
+};
+
+use crate::world::file;
+
+const PROCESS: &str = r#"<message id="m" name="paid"/><process id="p" isExecutable="true">
+    <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="g"/><parallelGateway id="g"/>
+    <sequenceFlow id="f2" sourceRef="g" targetRef="r"/><receiveTask id="r" messageRef="m"/>
+    <sequenceFlow id="f3" sourceRef="g" targetRef="t"/><serviceTask id="t" tv:jobType="work"/>
+    <sequenceFlow id="f4" sourceRef="r" targetRef="e"/>
+    <sequenceFlow id="f5" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>"#;
+
+/// A store with two instances of which the first cannot be read, as `damage` sees to.
+struct World {
+    store: Arc<dyn Store>,
+    bad: InstanceId,
+    good: InstanceId,
+}
+
+fn world(damage: impl FnOnce(&dyn Store, &Claim, InstanceRow)) -> World {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(1));
+    let engine = Engine::on(&store, Options::default()).expect("it opens");
+    engine.deploy(&[file("model.bpmn", PROCESS)]).expect("is fine");
+    let bad = engine.start("p").variable("x", 1).wait().expect("starts");
+    let good = engine.start("p").variable("x", 2).wait().expect("starts");
+    engine.shutdown().expect("nothing has failed");
+    let claim = store.claim(ShardId(0), "who damages it").expect("nobody else has it");
+    let row = store.instance(bad.0).expect("it can be asked").expect("it is there");
+    damage(&*store, &claim, row);
+    World { store, bad, good }
+}
+
+impl World {
+    fn open(&self) -> Engine {
+        Engine::on(&self.store, Options::default()).expect("it opens all the same")
+    }
+
+    fn row(&self, engine: &Engine, id: InstanceId) -> InstanceRow {
+        engine.flush_now().expect("it goes on");
+        self.store.instance(id.0).expect("it can be asked").expect("it is there")
+    }
+
+    fn jobs(&self, engine: &Engine, id: InstanceId) -> Vec<Address> {
+        let filters = vec![Filter::Instance(id.0)];
+        let query =
+            Query { table: Table::Jobs, filters, descending: false, after: None, limit: 10 };
+        let rows = engine.query_now(&query).expect("it can be asked").rows;
+        rows.iter()
+            .map(Row::key)
+            .map(|it| Address { instance: id, wait: WaitId(it.number) })
+            .collect()
+    }
+
+    /// The instance that cannot be read says so, whatever is asked of it; the other one goes on.
+    fn check(&self, engine: &Engine) {
+        let damaged =
+            |it: &Error| it.to_string().contains(&format!("instance {} is damaged", self.bad));
+        for _ in 0..2 {
+            let asked = engine.cancel(self.bad).wait();
+            assert!(matches!(&asked, Err(it @ Error::Halted { .. }) if damaged(it)), "{asked:?}");
+            let looked = engine.look(self.bad).wait().map(drop);
+            assert!(
+                matches!(&looked, Err(it @ Error::Damaged { .. }) if damaged(it)),
+                "{looked:?}"
+            );
+            let result = engine.result(self.bad).wait();
+            assert!(matches!(result, Err(Error::Damaged { .. })), "{result:?}");
+            let released = engine.release(self.bad);
+            assert!(matches!(released, Err(Error::Damaged { .. })), "{released:?}");
+        }
+        let row = self.row(engine, self.bad);
+        assert_eq!(row.state, InstanceState::Halted);
+        assert!(row.reason.as_deref().is_some_and(|it| it.contains("damaged")), "{row:?}");
+        let look = engine.look(self.good).wait().expect("it is sound");
+        assert_eq!(look.row.state, InstanceState::Running);
+        assert!(engine.fault().is_none());
+    }
+}
+
+fn append(store: &dyn Store, claim: &Claim, row: &InstanceRow, body: &[u8]) -> u64 {
+    let seq = store.last(ShardId(0)).expect("it can be asked") + 1;
+    let (instance, previous) = (row.id, row.last);
+    let entries = vec![Entry { seq, instance, previous, at: 5, body: body.to_vec() }];
+    let batch = Batch { claim: *claim, entries, sent: Vec::new(), taken: Vec::new() };
+    store.append(&[batch]).expect("there is room");
+    seq
+}
+
+/// An entry that cannot be read, before the last checkpoint.
+fn stored(store: &dyn Store, claim: &Claim, row: InstanceRow) {
+    let last = append(store, claim, &row, &[77, 1, 2, 3]);
+    let (_, state) = store.checkpointed(ShardId(0)).expect("it can be asked");
+    let row = Change::Put(Row::Instance(InstanceRow { last, ..row }));
+    store.checkpoint(claim, last, &state, &[row]).expect("there is room");
+}
+
+#[test]
+fn an_instance_with_an_entry_that_cannot_be_read_is_halted_and_the_rest_goes_on() {
+    let world = world(stored);
+    for _ in 0..3 {
+        let engine = world.open();
+        world.check(&engine);
+        engine.shutdown().expect("nothing has failed");
+    }
+}
+
+#[test]
+fn the_same_is_so_where_the_entry_comes_after_the_last_checkpoint() {
+    let world = world(|store, claim, row| {
+        append(store, claim, &row, &[77, 1, 2, 3]);
+    });
+    for _ in 0..3 {
+        let engine = world.open();
+        world.check(&engine);
+        engine.shutdown().expect("nothing has failed");
+    }
+}
+
+#[test]
+fn events_that_do_not_follow_on_each_other_are_damage_too() {
+    use travertine_kernel::{Event, TokenId};
+    use travertine_store::codec::record::{Record, encode_records};
+    let nonsense = vec![Event::TokenRetired { token: TokenId(999) }];
+    let mut body = Vec::new();
+    encode_records(&[Record::Happened(nonsense)], &mut body).expect("it can be stored");
+    let world = world(|store, claim, row| {
+        append(store, claim, &row, &body);
+    });
+    let engine = world.open();
+    world.check(&engine);
+}
+
+#[test]
+fn an_instance_whose_first_entry_cannot_be_read_is_there_too() {
+    let world = world(|store, claim, row| {
+        let row = InstanceRow { id: 77, last: 0, ..row };
+        append(store, claim, &row, &[77]);
+    });
+    let world = World { bad: InstanceId(77), ..world };
+    for _ in 0..2 {
+        let engine = world.open();
+        world.check(&engine);
+        let next = engine.start("p").wait().expect("others start");
+        assert!(next > world.bad, "no number is used twice");
+        engine.shutdown().expect("nothing has failed");
+    }
+}
+
+#[test]
+fn where_a_snapshot_cannot_be_read_the_log_says_the_same() {
+    let world = world(|store, claim, row| {
+        let (upto, state) = store.checkpointed(ShardId(0)).expect("it can be asked");
+        let snapshot = Change::Snapshot { instance: row.id, seq: row.last, body: vec![77] };
+        store.checkpoint(claim, upto, &state, &[snapshot]).expect("there is room");
+    });
+    let engine = world.open();
+    let look = engine.look(world.bad).wait().expect("it can be read");
+    assert_eq!(look.variables, [("x".into(), 1.into())]);
+    assert_eq!(engine.verify().expect("it can be asked").differences, []);
+}
+
+#[test]
+fn what_comes_for_an_instance_that_cannot_be_read_is_kept() {
+    let world = world(stored);
+    let engine = world.open();
+    engine.publish(Message::new("paid")).wait().expect("the first has waited longest");
+    engine.publish(Message::new("paid")).wait().expect("the second has waited, too");
+    let job = world.jobs(&engine, world.good)[0];
+    engine.complete(job, Vec::new()).wait().expect("it goes on");
+    assert!(engine.settle(std::time::Duration::from_mins(1)).expect("it can be asked"));
+    assert_eq!(world.row(&engine, world.good).state, InstanceState::Completed);
+    assert_eq!(world.row(&engine, world.bad).state, InstanceState::Halted);
+    let verified = engine.verify().expect("it can be asked");
+    assert!(verified.differences.iter().all(|it| it.instance == world.bad), "{verified:?}");
+    assert_ne!(verified.differences, []);
+}
+
+#[test]
+fn an_instance_that_cannot_be_read_can_be_deleted() {
+    let world = world(stored);
+    let engine = world.open();
+    let refused = engine.delete(world.good);
+    assert!(matches!(refused, Err(Error::InUse { .. })), "{refused:?}");
+    engine.delete(world.bad).expect("nobody can use it");
+    engine.publish(Message::new("paid")).wait().expect("it is for the other one");
+    let job = world.jobs(&engine, world.good)[0];
+    engine.complete(job, Vec::new()).wait().expect("it goes on");
+    assert!(engine.settle(std::time::Duration::from_mins(1)).expect("it can be asked"));
+    assert_eq!(world.row(&engine, world.good).state, InstanceState::Completed);
+    let swept = Retention { ended_max: Some(0), ..Retention::default() };
+    assert_eq!(engine.sweep_with(&swept).expect("sweeps").removed, 1);
+    engine.shutdown().expect("nothing has failed");
+    let engine = world.open();
+    assert_eq!(engine.verify().expect("it can be asked").differences, []);
+}
