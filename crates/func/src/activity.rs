@@ -1,0 +1,257 @@
+//! What an activity sees of the engine while it runs.
+
+use std::{
+    any::{Any, TypeId, type_name},
+    collections::BTreeMap,
+    fmt,
+    sync::Arc,
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use travertine_expr::Value;
+
+use crate::{definition::BoxFuture, error::Failure, typed};
+
+/// The surroundings of one attempt of an activity. Cheap to clone, and free to go to other threads.
+///
+/// ```
+/// use travertine_func::{ActivityContext, Dependencies, Failure};
+///
+/// struct Bank(&'static str);
+///
+/// async fn charge(cx: ActivityContext, cents: u64) -> Result<String, Failure> {
+///     let bank = cx.get::<Bank>()?;
+///     // The same key on every attempt, so that the bank charges once.
+///     Ok(format!("{}: {cents} for {}", bank.0, cx.idempotency_key()))
+/// }
+///
+/// let cx = ActivityContext::test("order-1/0/activity charge", Dependencies::new().with(Bank("b")));
+/// let future = charge(cx, 5);
+/// # drop(future);
+/// ```
+#[derive(Clone)]
+pub struct ActivityContext {
+    attempt: Arc<Attempt>,
+}
+
+/// What the engine says about one attempt of an activity.
+pub struct Attempt {
+    /// The instance that the activity belongs to.
+    pub instance: String,
+    /// The same for all attempts of one call and for no other call.
+    pub idempotency_key: String,
+    /// Which attempt, from 1.
+    pub number: u32,
+    /// What the attempt before told last with its heart.
+    pub last_heartbeat: Option<Value>,
+    /// What was given to the engine for activities.
+    pub dependencies: Dependencies,
+    /// How it says that it is alive, and learns that it need not go on.
+    pub heart: Arc<dyn Heart>,
+}
+
+/// The line between an activity that runs and the engine.
+pub trait Heart: Send + Sync {
+    /// The activity is alive, and this is how far it has come.
+    fn beat(&self, details: Value);
+    /// Whether nobody needs the activity any more.
+    fn is_cancelled(&self) -> bool;
+    /// Ends when nobody needs the activity any more.
+    fn cancelled(&self) -> BoxFuture<'static, ()>;
+}
+
+impl ActivityContext {
+    /// For this attempt. The engine makes these.
+    pub fn new(attempt: Attempt) -> Self {
+        Self { attempt: Arc::new(attempt) }
+    }
+
+    /// For tests of an activity on its own: the first attempt, never cancelled, heard by nobody.
+    pub fn test(idempotency_key: impl Into<String>, dependencies: Dependencies) -> Self {
+        Self::new(Attempt {
+            instance: "test".into(),
+            idempotency_key: idempotency_key.into(),
+            number: 1,
+            last_heartbeat: None,
+            dependencies,
+            heart: Arc::new(Alone),
+        })
+    }
+
+    /// The instance that the activity belongs to.
+    pub fn instance(&self) -> &str {
+        &self.attempt.instance
+    }
+
+    /// The same for all attempts of one call, also after a crash, and for no other call: give it to
+    /// services that do a thing once for each key.
+    pub fn idempotency_key(&self) -> &str {
+        &self.attempt.idempotency_key
+    }
+
+    /// Which attempt, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt.number
+    }
+
+    /// What was given to the engine for activities, by its type.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, Failure> {
+        self.attempt.dependencies.get::<T>().ok_or_else(|| {
+            let name = type_name::<T>();
+            let text = format!("no `{name}` was given to the engine for activities");
+            Failure::terminal("dependency", text)
+        })
+    }
+
+    /// Says that it is alive and how far it has come. If this attempt is lost, the next one finds
+    /// that in [`last_heartbeat`](Self::last_heartbeat).
+    pub fn heartbeat<T: Serialize>(&self, details: &T) -> Result<(), Failure> {
+        let details = typed::to_value(details).map_err(|error| {
+            let text = format!("the details of a heartbeat cannot be kept: {error}");
+            Failure::terminal(Failure::ENCODE, text)
+        })?;
+        self.attempt.heart.beat(details);
+        Ok(())
+    }
+
+    /// How far the attempt before had come, where it said so.
+    pub fn last_heartbeat<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
+        let last = self.attempt.last_heartbeat.as_ref();
+        last.map(typed::from_value).transpose().map_err(|error| {
+            let text = format!("the details of the last heartbeat: {error}");
+            Failure::terminal(Failure::DECODE, text)
+        })
+    }
+
+    /// Whether nobody needs the result any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.attempt.heart.is_cancelled()
+    }
+
+    /// Ends when nobody needs the result any more.
+    pub async fn cancelled(&self) {
+        self.attempt.heart.cancelled().await;
+    }
+}
+
+impl fmt::Debug for ActivityContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActivityContext")
+            .field("idempotency_key", &self.attempt.idempotency_key)
+            .field("attempt", &self.attempt.number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt")
+            .field("idempotency_key", &self.idempotency_key)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The heart of an activity that runs without an engine.
+struct Alone;
+
+impl Heart for Alone {
+    fn beat(&self, _: Value) {}
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn cancelled(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Things that activities use, one of each type: connections, clients, settings.
+///
+/// ```
+/// use travertine_func::Dependencies;
+///
+/// let dependencies = Dependencies::new().with(String::from("https://bank.example"));
+/// assert_eq!(*dependencies.get::<String>().unwrap(), "https://bank.example");
+/// ```
+#[derive(Clone, Default)]
+pub struct Dependencies {
+    by_type: BTreeMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>,
+}
+
+impl Dependencies {
+    /// None.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// And this, instead of another of the same type.
+    #[must_use]
+    pub fn with<T: Send + Sync + 'static>(mut self, it: T) -> Self {
+        self.by_type.insert(TypeId::of::<T>(), (type_name::<T>(), Arc::new(it)));
+        self
+    }
+
+    /// That of this type.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let (_, it) = self.by_type.get(&TypeId::of::<T>())?;
+        Arc::clone(it).downcast().ok()
+    }
+}
+
+impl fmt::Debug for Dependencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.by_type.values().map(|(name, _)| name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Beats(Mutex<Vec<Value>>);
+
+    impl Heart for Beats {
+        fn beat(&self, details: Value) {
+            self.0.lock().unwrap().push(details);
+        }
+
+        fn is_cancelled(&self) -> bool {
+            true
+        }
+
+        fn cancelled(&self) -> BoxFuture<'static, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    #[test]
+    fn an_attempt_learns_where_the_last_one_was() {
+        let heart = Arc::new(Beats::default());
+        let shared: Arc<dyn Heart> = Arc::<Beats>::clone(&heart);
+        let cx = ActivityContext::new(Attempt {
+            instance: "i".into(),
+            idempotency_key: "i/0/activity copy".into(),
+            number: 2,
+            last_heartbeat: Some(7.into()),
+            dependencies: Dependencies::new(),
+            heart: shared,
+        });
+        assert_eq!(cx.last_heartbeat::<u64>(), Ok(Some(7)));
+        cx.heartbeat(&8).unwrap();
+        assert_eq!(*heart.0.lock().unwrap(), [Value::from(8)]);
+        assert!(cx.is_cancelled());
+    }
+
+    #[test]
+    fn a_missing_dependency_is_named() {
+        let cx = ActivityContext::test("k", Dependencies::new().with(5_u8));
+        assert_eq!(*cx.get::<u8>().unwrap(), 5);
+        let failure = cx.get::<u16>().unwrap_err();
+        assert_eq!(failure.message, "no `u16` was given to the engine for activities");
+    }
+}

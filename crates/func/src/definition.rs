@@ -1,0 +1,321 @@
+//! Functions and activities as the engine knows them, calls of them that are described but not made,
+//! and the arguments that go with a call.
+
+use std::{fmt, future::Future, marker::PhantomData, pin::Pin, time::Duration};
+
+use serde::{Serialize, de::DeserializeOwned};
+use travertine_expr::{Name, Value};
+use travertine_kernel::Assignments;
+
+use crate::{
+    activity::ActivityContext,
+    context::Context,
+    error::{Failure, Flow},
+    retry::Retry,
+    typed,
+};
+
+/// A future on the thread of its function.
+pub type LocalBoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// A future that can move between threads.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A durable function. `#[workflow]` writes one.
+#[derive(Clone, Copy)]
+pub struct WorkflowDefinition {
+    /// What it is started by.
+    pub name: &'static str,
+    /// Which version of that name. Several can be there; new instances get the highest.
+    pub version: u32,
+    /// The names of its parameters, in order.
+    pub parameters: &'static [&'static str],
+    /// The code.
+    pub run: fn(Context, Arguments) -> LocalBoxFuture<'static, Flow<Value>>,
+}
+
+impl fmt::Debug for WorkflowDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "workflow {} v{}({})", self.name, self.version, self.parameters.join(", "))
+    }
+}
+
+/// Work that functions call: it may do anything, may fail and be tried again. `#[activity]` writes one.
+#[derive(Clone, Copy)]
+pub struct ActivityDefinition {
+    /// What it is called by: its job type.
+    pub name: &'static str,
+    /// The names of its parameters, in order.
+    pub parameters: &'static [&'static str],
+    /// How it is run where the call says nothing else.
+    pub options: ActivityOptions,
+    /// The code.
+    pub run: fn(ActivityContext, Arguments) -> BoxFuture<'static, Result<Value, Failure>>,
+}
+
+impl fmt::Debug for ActivityDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "activity {}({})", self.name, self.parameters.join(", "))
+    }
+}
+
+/// How an activity is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ActivityOptions {
+    /// How it is tried again.
+    pub retry: Retry,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// How long all attempts together may take.
+    pub deadline: Option<Duration>,
+    /// How long it may be silent before its attempt counts as lost.
+    pub heartbeat: Option<Duration>,
+}
+
+impl ActivityOptions {
+    /// Three attempts, without limits of time.
+    pub const DEFAULT: Self =
+        Self { retry: Retry::DEFAULT, timeout: None, deadline: None, heartbeat: None };
+}
+
+/// A described call of a function: `order(o)` makes one. Nothing runs until a context or an engine
+/// takes it.
+///
+/// ```
+/// use travertine_func::Workflow;
+///
+/// fn adder(n: u64) -> Workflow<u64> {
+///     Workflow::new("adder", 1).argument("n", &n)
+/// }
+/// assert_eq!(adder(1).name(), "adder");
+/// ```
+#[must_use = "a described call runs when a context or an engine takes it"]
+pub struct Workflow<O> {
+    name: Name,
+    version: u32,
+    pinned: bool,
+    arguments: Result<Assignments, Failure>,
+    output: PhantomData<fn() -> O>,
+}
+
+impl<O> Workflow<O> {
+    /// A call of this function, without arguments.
+    pub fn new(name: impl Into<Name>, version: u32) -> Self {
+        let (name, arguments) = (name.into(), Ok(Vec::new()));
+        Self { name, version, pinned: false, arguments, output: PhantomData }
+    }
+
+    /// With this argument. An argument that cannot be kept is told when the call is made.
+    pub fn argument<T: Serialize + ?Sized>(mut self, parameter: &'static str, value: &T) -> Self {
+        add(&mut self.arguments, &self.name, parameter, value);
+        self
+    }
+
+    /// The version that this call was written for, instead of the highest there is.
+    pub fn pinned(mut self) -> Self {
+        self.pinned = true;
+        self
+    }
+
+    /// Which function.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Which version the call was written for.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The version that it insists on, where it does.
+    pub fn binding(&self) -> Option<u32> {
+        self.pinned.then_some(self.version)
+    }
+
+    /// The arguments by the names of their parameters, or why there are none.
+    pub fn into_arguments(self) -> Result<Assignments, Failure> {
+        self.arguments
+    }
+}
+
+impl<O> Clone for Workflow<O> {
+    fn clone(&self) -> Self {
+        Self {
+            name: Name::clone(&self.name),
+            version: self.version,
+            pinned: self.pinned,
+            arguments: self.arguments.clone(),
+            output: PhantomData,
+        }
+    }
+}
+
+impl<O> fmt::Debug for Workflow<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "workflow {} v{} {:?}", self.name, self.version, self.arguments)
+    }
+}
+
+/// A described call of an activity: `charge(card, cents)` makes one. Nothing runs until a function's
+/// context takes it.
+///
+/// ```
+/// use travertine_func::{Activity, ActivityOptions};
+///
+/// fn charge(cents: u64) -> Activity<String> {
+///     Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents)
+/// }
+/// assert_eq!(charge(5).name(), "charge");
+/// ```
+#[must_use = "a described call runs when a context takes it"]
+pub struct Activity<O> {
+    name: Name,
+    pub(crate) options: ActivityOptions,
+    arguments: Result<Assignments, Failure>,
+    output: PhantomData<fn() -> O>,
+}
+
+impl<O> Activity<O> {
+    /// A call of this activity, without arguments.
+    pub fn new(name: impl Into<Name>, options: ActivityOptions) -> Self {
+        Self { name: name.into(), options, arguments: Ok(Vec::new()), output: PhantomData }
+    }
+
+    /// With this argument. An argument that cannot be kept is told when the call is made.
+    pub fn argument<T: Serialize + ?Sized>(mut self, parameter: &'static str, value: &T) -> Self {
+        add(&mut self.arguments, &self.name, parameter, value);
+        self
+    }
+
+    /// Which activity.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How it is run.
+    pub fn options(&self) -> &ActivityOptions {
+        &self.options
+    }
+
+    /// The arguments by the names of their parameters, or why there are none.
+    pub fn into_arguments(self) -> Result<Assignments, Failure> {
+        self.arguments
+    }
+}
+
+impl<O> Clone for Activity<O> {
+    fn clone(&self) -> Self {
+        Self {
+            name: Name::clone(&self.name),
+            options: self.options,
+            arguments: self.arguments.clone(),
+            output: PhantomData,
+        }
+    }
+}
+
+impl<O> fmt::Debug for Activity<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "activity {} {:?}", self.name, self.arguments)
+    }
+}
+
+fn add<T: Serialize + ?Sized>(
+    arguments: &mut Result<Assignments, Failure>,
+    function: &str,
+    parameter: &'static str,
+    value: &T,
+) {
+    // The first argument that cannot be kept is the one that is told.
+    let Ok(list) = arguments else { return };
+    match typed::to_value(value) {
+        Ok(value) => list.push((parameter.into(), value)),
+        Err(error) => {
+            let text = format!("argument `{parameter}` of `{function}` cannot be kept: {error}");
+            *arguments = Err(Failure::terminal(Failure::ENCODE, text));
+        }
+    }
+}
+
+/// The arguments of one call, by the names of their parameters.
+///
+/// ```
+/// use travertine_func::Arguments;
+///
+/// let mut arguments = Arguments::new("adder", vec![("n".into(), 41.into())]);
+/// let n: u64 = arguments.take("n").unwrap();
+/// assert_eq!(n + 1, 42);
+/// let missing = arguments.take::<String>("name").unwrap_err();
+/// assert_eq!(missing.message, "`adder` is called without its argument `name`");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arguments {
+    function: Name,
+    values: Assignments,
+}
+
+impl Arguments {
+    /// These arguments of this function or activity.
+    pub fn new(function: impl Into<Name>, values: Assignments) -> Self {
+        Self { function: function.into(), values }
+    }
+
+    /// The argument of this parameter. What may be nothing (an `Option`, a `()`) may be missing.
+    pub fn take<T: DeserializeOwned>(&mut self, parameter: &str) -> Result<T, Failure> {
+        let function = &self.function;
+        let Some(at) = self.values.iter().position(|(name, _)| &**name == parameter) else {
+            return typed::from_value(&Value::Null).map_err(|_| {
+                let text = format!("`{function}` is called without its argument `{parameter}`");
+                Failure::terminal(Failure::DECODE, text)
+            });
+        };
+        let (_, value) = self.values.remove(at);
+        typed::from_value(&value).map_err(|error| {
+            let text = format!("argument `{parameter}` of `{function}`: {error}");
+            Failure::terminal(Failure::DECODE, text)
+        })
+    }
+}
+
+/// The result of a function or activity as it is kept.
+pub fn encode<T: Serialize + ?Sized>(function: &str, result: &T) -> Result<Value, Failure> {
+    typed::to_value(result).map_err(|error| {
+        let text = format!("the result of `{function}` cannot be kept: {error}");
+        Failure::terminal(Failure::ENCODE, text)
+    })
+}
+
+/// With what a function begins anew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continuation {
+    /// Which function.
+    pub definition: Name,
+    /// Its arguments by the names of their parameters.
+    pub arguments: Assignments,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_the_function_and_the_parameter() {
+        let mut arguments = Arguments::new("adder", vec![("n".into(), "x".into())]);
+        let failure = arguments.take::<u64>("n").unwrap_err();
+        assert!(failure.message.starts_with("argument `n` of `adder`: "), "{failure}");
+        assert_eq!(arguments.take::<Option<u64>>("m"), Ok(None));
+    }
+
+    #[test]
+    fn an_argument_that_cannot_be_kept_is_told_when_the_call_is_made() {
+        struct Never;
+        impl Serialize for Never {
+            fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                Err(serde::ser::Error::custom("it will not"))
+            }
+        }
+        let call = Workflow::<()>::new("f", 1).argument("n", &1).argument("it", &Never);
+        let failure = call.into_arguments().unwrap_err();
+        assert!(failure.message.contains("argument `it` of `f` cannot be kept"), "{failure}");
+    }
+}

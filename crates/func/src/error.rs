@@ -1,0 +1,244 @@
+//! How functions and activities fail, and how a function stops early.
+
+use std::{any::Any, fmt};
+
+use serde::{Deserialize, Serialize};
+use travertine_kernel as kernel;
+
+use crate::definition::Continuation;
+
+/// Something went wrong, in words that code can tell apart.
+///
+/// Activities return it, operations answer with it, and functions end with it. The `code` is for
+/// code, the `message` for people.
+///
+/// ```
+/// use travertine_func::Failure;
+///
+/// let busy = Failure::new("503", "the bank is busy");
+/// assert!(busy.retryable);
+/// let refused = Failure::terminal("card-refused", "no money left");
+/// assert_eq!(refused.to_string(), "card-refused: no money left");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What kind of failure, for code that handles it.
+    pub code: String,
+    /// What happened, for people.
+    pub message: String,
+    /// Whether trying again can help. Where it cannot, an activity is not tried again.
+    pub retryable: bool,
+    #[serde(default, skip_serializing_if = "Origin::is_own")]
+    origin: Origin,
+}
+
+/// Where a failure came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Origin {
+    /// From the code that returns it.
+    #[default]
+    Own,
+    /// From an operation: an activity, a job.
+    Operation,
+    /// From a child.
+    Child,
+    /// From the wish that this function end.
+    Cancel,
+}
+
+impl Origin {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+    fn is_own(&self) -> bool {
+        *self == Self::Own
+    }
+}
+
+impl Failure {
+    /// The code of what took longer than it may.
+    pub const TIMEOUT: &'static str = "timeout";
+    /// The code of what was cancelled.
+    pub const CANCELLED: &'static str = "cancelled";
+    /// The code of a value that does not have the type it is asked for as.
+    pub const DECODE: &'static str = "decode";
+    /// The code of a value that cannot be kept.
+    pub const ENCODE: &'static str = "encode";
+
+    /// A failure that may go away when it is tried again.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        let (code, message) = (code.into(), message.into());
+        Self { code, message, retryable: true, origin: Origin::Own }
+    }
+
+    /// A failure that stays, however often it is tried.
+    pub fn terminal(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { retryable: false, ..Self::new(code, message) }
+    }
+
+    /// What takes longer than it may.
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self::terminal(Self::TIMEOUT, message)
+    }
+
+    /// What every unshielded operation answers once the function is to end.
+    pub(crate) fn cancelled() -> Self {
+        let failure = Self::terminal(Self::CANCELLED, "the function was cancelled");
+        Self { origin: Origin::Cancel, ..failure }
+    }
+
+    /// The same failure, as a parent sees it.
+    pub(crate) fn of_child(self) -> Self {
+        Self { origin: Origin::Child, ..self }
+    }
+
+    /// Whether a child failed so. Its code and message are those of the child.
+    pub fn is_child(&self) -> bool {
+        self.origin == Origin::Child
+    }
+
+    /// Whether it says that this function was cancelled. `?` then makes it [`Stop::Cancelled`].
+    pub fn is_cancelled(&self) -> bool {
+        self.origin == Origin::Cancel
+    }
+
+    /// Whether something took longer than it may.
+    pub fn is_timeout(&self) -> bool {
+        self.code == Self::TIMEOUT
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_child() {
+            f.write_str("child failed: ")?;
+        }
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Failure> for kernel::Failure {
+    fn from(it: Failure) -> Self {
+        let code = Some(it.code.into());
+        Self { kind: kernel::FailureKind::Error, code, message: it.message }
+    }
+}
+
+impl From<&kernel::Failure> for Failure {
+    /// What the engine has given up on is not tried again.
+    fn from(it: &kernel::Failure) -> Self {
+        use kernel::FailureKind as Kind;
+        let code = it.code.as_deref().unwrap_or(match it.kind {
+            Kind::Error => "error",
+            Kind::Script => "script",
+            Kind::Timer => "timer",
+            Kind::Work => "work",
+            Kind::Steps => "steps",
+            Kind::Depth => "depth",
+            // Faults of a process that was called.
+            Kind::NoFlow | Kind::Restriction | Kind::Operator | Kind::Repeat | Kind::FanIn => {
+                "process"
+            }
+        });
+        Self { origin: Origin::Operation, ..Self::terminal(code, it.message.clone()) }
+    }
+}
+
+/// How a function stops before its end. `?` makes one of every error.
+///
+/// It is no [`std::error::Error`] itself; that is what lets `?` take all the others.
+///
+/// ```
+/// use travertine_func::{Failure, Flow, Stop};
+///
+/// fn cents(text: &str) -> Flow<u64> {
+///     let cents = text.parse()?; // an error of the standard library
+///     if cents == 0 {
+///         return Err(Failure::terminal("nothing", "nothing to pay").into());
+///     }
+///     Ok(cents)
+/// }
+/// assert_eq!(cents("12").unwrap(), 12);
+/// let Err(Stop::Failed(failure)) = cents("x") else { panic!() };
+/// assert_eq!(failure.code, "error");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stop {
+    /// It fails.
+    Failed(Failure),
+    /// It ends because it was cancelled.
+    Cancelled,
+    /// It begins anew, with an empty journal.
+    ContinueAs(Continuation),
+}
+
+impl<E: std::error::Error + 'static> From<E> for Stop {
+    fn from(error: E) -> Self {
+        match (&error as &dyn Any).downcast_ref::<Failure>() {
+            Some(failure) if failure.is_cancelled() => Self::Cancelled,
+            Some(failure) => Self::Failed(failure.clone()),
+            None => Self::Failed(Failure::terminal("error", chain(&error))),
+        }
+    }
+}
+
+/// An error and what caused it, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(it) = cause {
+        text.push_str(": ");
+        text.push_str(&it.to_string());
+        cause = it.source();
+    }
+    text
+}
+
+/// What a function returns: its result, or how it stopped.
+pub type Flow<T> = Result<T, Stop>;
+
+/// Why a function cannot go on: its journal and its code disagree, it panicked, it waits for
+/// something that nobody will tell it. Nothing is decided; with other code it can be tried again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// What is wrong, and the way out.
+    pub message: String,
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Blocked {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_a_child_keeps_its_code() {
+        let child = kernel::Failure::from(Failure::terminal("seven", "no"));
+        let seen = Failure::from(&child).of_child();
+        assert_eq!((seen.code.as_str(), seen.is_child()), ("seven", true));
+        assert_eq!(seen.to_string(), "child failed: seven: no");
+    }
+
+    #[test]
+    fn only_the_own_cancellation_cancels() {
+        assert_eq!(Stop::from(Failure::cancelled()), Stop::Cancelled);
+        let child = Failure::terminal(Failure::CANCELLED, "someone did").of_child();
+        assert_eq!(Stop::from(child.clone()), Stop::Failed(child));
+    }
+
+    #[test]
+    fn a_failure_without_code_gets_that_of_its_kind() {
+        let kind = kernel::FailureKind::Work;
+        let failure = kernel::Failure { kind, code: None, message: "too often".into() };
+        assert_eq!(
+            Failure::from(&failure),
+            Failure { origin: Origin::Operation, ..Failure::terminal("work", "too often") }
+        );
+    }
+}
