@@ -69,6 +69,8 @@ impl Places {
             | Event::IncidentRaised { token, .. }
             | Event::IncidentResolved { token }
             | Event::TokenBound { token, .. }
+            | Event::FunctionBegan { token, .. }
+            | Event::FunctionThought { token }
             | Event::ScopeOpened { scope: token, .. }
             | Event::ScopeFailing { scope: token, .. }
             | Event::ScopeClosed { scope: token }
@@ -86,6 +88,7 @@ impl Places {
             | Event::VariableRemoved { .. }
             | Event::Posted { .. }
             | Event::PostDelivered { .. }
+            | Event::Journaled { .. }
             | Event::Finished { .. } => None,
         }
     }

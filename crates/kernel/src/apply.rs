@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    journal::Journal,
     plan::{FlowId, NodeId},
     state::{
         Cue, Instance, Layer, Merged, Performer, Phase, ROOT, Role, Scope, ScopeKind, State, Token,
@@ -319,6 +320,18 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.renumber(&nodes.iter().copied().collect(), &flows.iter().copied().collect());
             instance.count_anew(counting);
         }
+        Event::FunctionBegan { token, at } => {
+            instance.uncue(*token);
+            let run = instance.journal.as_ref().map_or(0, |it| it.run + 1);
+            instance.journal = Some(Box::new(Journal::new(*token, run, *at)));
+        }
+        Event::Journaled { entry } => {
+            let journal = instance.journal.as_mut().expect("it is a function");
+            journal.push((**entry).clone());
+        }
+        Event::FunctionThought { .. } => {
+            instance.journal.as_mut().expect("it is a function").due = false;
+        }
         Event::Finished { ending } => {
             instance.finish(ending.clone());
         }
@@ -574,6 +587,7 @@ impl Instance {
 
     fn finish(&mut self, ending: Ending) {
         assert!(self.tokens.is_empty(), "an instance ends with its last token");
+        self.journal = None;
         self.phase = Phase::Ended(ending);
     }
 }

@@ -6,6 +6,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Limits, Name, Value};
 
 use crate::{
+    journal::function_token,
     plan::{Element, Moment, NodeId, Plan, RestrictionScope, Trigger},
     run::{KEPT_DEPTH_MAX, Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
@@ -83,6 +84,11 @@ pub fn handle(
             }
             let mut run = Run::new(plan, instance, now);
             let failure = Failure { kind: FailureKind::Error, code, message };
+            if let Slot::Operation(operation) = it.slot {
+                run.emit(Event::WaitClosed { wait });
+                run.operation_done(operation, Err(failure));
+                return Ok(run.finish());
+            }
             if matches!(*it.on, WaitFor::Child { .. }) {
                 run.hear_from_child(it.token, variables);
                 run.fail_with(it.token, failure, Vec::new(), Cue::Offer);
@@ -112,6 +118,13 @@ pub fn handle(
                 return Err(Rejection::WrongWait { wait, asked: "fail" });
             }
             let mut run = Run::new(plan, instance, now);
+            if let Slot::Operation(operation) = it.slot
+                && (retries == 0 || !is_work)
+            {
+                run.emit(Event::WaitClosed { wait });
+                run.operation_done(operation, Err(Failure::new(FailureKind::Work, message)));
+                return Ok(run.finish());
+            }
             if is_work {
                 run.emit(Event::RetriesSet { wait, retries });
             }
@@ -152,6 +165,7 @@ pub fn handle(
             run.emit(Event::RetriesSet { wait, retries });
             Ok(run.finish())
         }
+        Command::Modify { .. } if instance.journal.is_some() => Err(Rejection::NotAProcess),
         Command::Modify { steps } => {
             // Tried on a copy: a later step may be refused because of an earlier one.
             let mut copy = instance.clone();
@@ -162,6 +176,31 @@ pub fn handle(
             Ok(turn)
         }
         Command::Continue => Ok(Run::new(plan, instance, now).finish()),
+        Command::Cancel if hears_of_its_end(instance) => {
+            let mut run = Run::new(plan, instance, now);
+            run.cancel_function();
+            Ok(run.finish())
+        }
+        Command::Decide { decisions } => {
+            let token = function_token(instance)?;
+            let mut run = Run::new(plan, instance, now);
+            run.decide(token, decisions);
+            Ok(run.finish())
+        }
+        Command::Block { message } => {
+            let token = function_token(instance)?;
+            let mut run = Run::new(plan, instance, now);
+            run.block_function(token, message);
+            Ok(run.finish())
+        }
+        Command::Update { name, input } => {
+            function_token(instance)?;
+            let excess = input.fits(KEPT_DEPTH_MAX - 1, plan.limits.value_bytes_max);
+            excess.map_err(|why| Rejection::TooMuch { name: Arc::clone(&name), why })?;
+            let mut run = Run::new(plan, instance, now);
+            run.update_function(name, input);
+            Ok(run.finish())
+        }
         Command::Cancel => {
             let mut run = Run::new(plan, instance, now);
             run.end_process(Ending::Cancelled, State::Withdrawn);
@@ -173,11 +212,17 @@ pub fn handle(
 fn open_wait(instance: &Instance, wait: WaitId) -> Result<Wait, Rejection> {
     let it = instance.waits.get(&wait).cloned().ok_or(Rejection::NoSuchWait(wait))?;
     // Work that has failed for good can still be done after all.
-    let settles = matches!(*it.on, WaitFor::Work(_));
+    let settles = matches!(*it.on, WaitFor::Work(_)) && !matches!(it.slot, Slot::Operation(_));
     if instance.incidents.contains_key(&it.token) && !settles {
         return Err(Rejection::HasIncident(it.token));
     }
     Ok(it)
+}
+
+/// Whether it is a function whose code can clear up before it ends.
+fn hears_of_its_end(instance: &Instance) -> bool {
+    let journal = instance.journal.as_ref();
+    journal.is_some_and(|it| !it.is_cancelled() && !instance.incidents.contains_key(&it.token))
 }
 
 impl Run<'_> {
@@ -302,6 +347,10 @@ impl Run<'_> {
                 self.answered(token, moment, position, variables),
                 Self::cue_after(moment, position),
             ),
+            Slot::Operation(operation) => {
+                self.operation_done(operation, Ok(variables));
+                return;
+            }
             Slot::Own(position) => (self.met(wait, position, variables), Cue::Complete),
         };
         if let Err(failure) = outcome {

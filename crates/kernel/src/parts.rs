@@ -14,6 +14,7 @@ use std::{
 use travertine_expr::time::Timestamp;
 
 use crate::{
+    journal::Journal,
     plan::{FlowId, NodeId},
     scope::DEPTH_MAX,
     state::{
@@ -21,7 +22,7 @@ use crate::{
         ScopeKind, State, Status, Token, Wait,
     },
     table::{Key, Table},
-    vocabulary::{Catches, Destination, Incident, LayerId, Post, PostId, TokenId, WaitId},
+    vocabulary::{Catches, Destination, Incident, LayerId, Post, PostId, Slot, TokenId, WaitId},
 };
 
 /// How deep scopes may nest in what is put together. What is undone can stand deeper than where it
@@ -62,6 +63,8 @@ pub struct Parts {
     pub bound: Vec<(TokenId, Vec<Destination>)>,
     /// What is not known to have arrived.
     pub posts: Vec<(PostId, Arc<Post>)>,
+    /// What a function has asked for and been told.
+    pub journal: Option<Box<Journal>>,
 }
 
 /// A [`Token`] without what others say of it.
@@ -147,6 +150,7 @@ impl Instance {
             waits,
             incidents,
             bound,
+            journal,
             posts,
             steps,
             agenda: _,
@@ -176,6 +180,7 @@ impl Instance {
             incidents: incidents.iter().map(|(id, it)| (*id, it.clone())).collect(),
             bound: bound.iter().map(|(id, it)| (*id, it.clone())).collect(),
             posts: posts.iter().map(|(id, it)| (*id, Arc::clone(it))).collect(),
+            journal: journal.clone(),
         }
     }
 }
@@ -327,6 +332,7 @@ impl Parts {
             incidents,
             bound,
             posts,
+            journal,
         } = self;
         for count in [steps, names, cues] {
             must(count <= COUNT_MAX, "counts begin at 0", count)?;
@@ -343,6 +349,7 @@ impl Parts {
             tokens: table(tokens, names)?,
             layers: table(layers, names)?,
             posts: table(posts, names)?,
+            journal,
             ..Instance::default()
         };
         let joins = instance.take_scopes(scopes)?;
@@ -355,6 +362,7 @@ impl Parts {
         instance.take_bound(bound)?;
         instance.check_layers()?;
         instance.check_scopes()?;
+        instance.check_journal()?;
         Ok(instance)
     }
 
@@ -485,6 +493,24 @@ impl Instance {
             let fits = scope.census.is_some() && scope.joins.contains_key(&node);
             must(fits, "an inclusive join has tokens, and they are counted", id.0)?;
             self.inclusive.insert((id, node));
+        }
+        Ok(())
+    }
+
+    fn check_journal(&self) -> Result<(), Unsound> {
+        let operations = match &self.journal {
+            Some(journal) => {
+                let token = journal.token;
+                must(self.tokens.contains_key(&token), "a function has a token", token.0)?;
+                must(journal.is_sound(), "a journal counts its operations", token.0)?;
+                journal.operations
+            }
+            None => 0,
+        };
+        for (id, wait) in &self.waits {
+            if let Slot::Operation(operation) = wait.slot {
+                must(operation < operations, "operations are asked for first", id.0)?;
+            }
         }
         Ok(())
     }

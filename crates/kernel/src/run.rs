@@ -115,6 +115,11 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             Cue::Listen(moment, from) => self.listen_again(token, moment, from),
+            // Whoever runs the code sees that it is due.
+            Cue::Think => {
+                self.emit(Event::TokenUncued { token });
+                Ok(())
+            }
         };
         if let Err(failure) = outcome {
             self.fail(token, failure, cue);

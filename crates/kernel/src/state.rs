@@ -9,6 +9,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
+    journal::Journal,
     plan::{FlowId, Moment, NodeId},
     table::Table,
     vocabulary::{
@@ -46,6 +47,8 @@ pub struct Instance {
     pub incidents: BTreeMap<TokenId, Incident>,
     /// Where inside their container tokens go that an operator has sent there.
     pub bound: BTreeMap<TokenId, Vec<Destination>>,
+    /// What a function has asked for and been told.
+    pub journal: Option<Box<Journal>>,
     /// What must be sent and is not known to have arrived.
     pub posts: Table<PostId, Arc<Post>>,
     /// How many nodes were run since the start, or since someone resolved a step-limit incident.
@@ -176,6 +179,8 @@ pub enum Cue {
     Offer,
     /// It goes on with its listeners, from this position on.
     Listen(Moment, u16),
+    /// Its code thinks again.
+    Think,
 }
 
 /// What is shared by the tokens that one token hosts.

@@ -241,5 +241,8 @@ fn name(command: &Command) -> &'static str {
         Command::Delivered { .. } => "delivered",
         Command::Continue => "continue",
         Command::Cancel => "cancel",
+        Command::Decide { .. } => "decide",
+        Command::Block { .. } => "block",
+        Command::Update { .. } => "update",
     }
 }

@@ -6,6 +6,7 @@ use travertine_expr::time::{Repeat, Timestamp};
 use travertine_expr::{Excess, Name, Value};
 
 use crate::{
+    journal::{Decision, JournalEntry},
     plan::{FlowId, Moment, NodeId},
     state::{Cue, Failing, Role, ScopeKind, State, Status},
     table::Key,
@@ -134,8 +135,26 @@ pub enum Command {
     },
     /// Go on where the last turn stopped.
     Continue,
-    /// End everything.
+    /// End everything. A function is told first, and ends when its code has cleared up; told again,
+    /// it ends at once.
     Cancel,
+    /// The code of a function has thought about its journal, and decided this.
+    Decide {
+        /// What, in this order.
+        decisions: Vec<Decision>,
+    },
+    /// The code of a function cannot go on: someone must look at it.
+    Block {
+        /// Why.
+        message: String,
+    },
+    /// Change what the code of a function has in hand.
+    Update {
+        /// What the code calls such changes.
+        name: Name,
+        /// What is given to it.
+        input: Value,
+    },
 }
 
 impl Command {
@@ -153,7 +172,10 @@ impl Command {
             | Self::Retry { .. }
             | Self::Delivered { .. }
             | Self::Continue
-            | Self::Cancel => (&[], &[]),
+            | Self::Cancel
+            | Self::Decide { .. }
+            | Self::Block { .. }
+            | Self::Update { .. } => (&[], &[]),
         };
         let places = steps.iter().filter_map(|it| match it {
             Modification::Add { to, .. } | Modification::Move { to, .. } => Some(to),
@@ -503,6 +525,23 @@ pub enum Event {
         /// The scopes that count their tokens by node from now on.
         counting: Vec<TokenId>,
     },
+    /// The code of a function is run, from its beginning and with an empty journal.
+    FunctionBegan {
+        /// The token that stands at it.
+        token: TokenId,
+        /// When.
+        at: Timestamp,
+    },
+    /// A function has asked for something, or was told something.
+    Journaled {
+        /// What.
+        entry: Box<JournalEntry>,
+    },
+    /// The code of a function has thought about all that it was told.
+    FunctionThought {
+        /// The token that stands at it.
+        token: TokenId,
+    },
     /// No token is left.
     Finished {
         /// How it ended.
@@ -528,6 +567,8 @@ pub enum Slot {
     Gate(Gate),
     /// A listener, by when it is called and its position.
     Listener(Moment, u16),
+    /// An operation of a function, by its number.
+    Operation(u32),
 }
 
 /// Where a decision is asked for.
@@ -641,6 +682,15 @@ pub enum Post {
         /// The variables of the process that raised it.
         variables: Assignments,
     },
+    /// A new instance, which goes its own way.
+    Start {
+        /// What it runs.
+        definition: Name,
+        /// What people call it.
+        id: Name,
+        /// What it begins with.
+        variables: Assignments,
+    },
 }
 
 /// A fault in the process, not in the engine: an operator can repair it.
@@ -690,6 +740,8 @@ pub enum FailureKind {
     Steps,
     /// Scopes are nested too deeply.
     Depth,
+    /// The code of a function cannot go on.
+    Code,
 }
 
 /// How an instance ended.
@@ -766,6 +818,10 @@ pub enum Rejection {
         /// Why.
         why: Excess,
     },
+    /// It is a process, and what was asked is for functions.
+    NotAFunction,
+    /// It is a function, and what was asked is for processes.
+    NotAProcess,
     /// Several scopes are open that the token could be in.
     Ambiguous {
         /// The element it shall stand before.
@@ -805,6 +861,8 @@ impl fmt::Display for Rejection {
             Self::CannotWithdraw { token, why } => {
                 write!(f, "token {} cannot be taken away: {why}", token.0)
             }
+            Self::NotAFunction => f.write_str("the instance is a process, not a function"),
+            Self::NotAProcess => f.write_str("the instance is a function: its code moves it"),
             Self::Ambiguous { at, scopes } => {
                 let scopes: Vec<String> = scopes.iter().map(|it| it.0.to_string()).collect();
                 write!(f, "{at} lies in several open scopes: name one of {}", scopes.join(", "))

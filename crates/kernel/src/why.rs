@@ -331,6 +331,7 @@ fn of_post(post: &Post) -> String {
         Post::Signal { name, .. } => format!("signal {name}"),
         Post::Escalation { code: Some(code), .. } => format!("escalation {code}"),
         Post::Escalation { code: None, .. } => "escalation".to_owned(),
+        Post::Start { definition, id, .. } => format!("start of {definition} as {id}"),
     }
 }
 

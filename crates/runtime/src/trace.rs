@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
+use travertine_expr::Value;
 use travertine_kernel::{
-    Assignments, Command, Cue, Effect, Ending, Event, Gate, Modification, NodeId, Plan, Post, Role,
-    Slot, WaitFor, Which,
+    Assignments, Command, Cue, Decision, Effect, Ending, Event, Gate, JournalEntry, Modification,
+    NodeId, Plan, Post, Role, Slot, WaitFor, Which,
 };
 
 /// One command with what came of it, line by line.
@@ -58,6 +59,27 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
         Command::Delivered { post } => format!("delivered {}", post.0),
         Command::Continue => "continue".to_owned(),
         Command::Cancel => "cancel".to_owned(),
+        Command::Decide { decisions } => {
+            let decisions: Vec<String> = decisions.iter().map(of_decision).collect();
+            format!("decide: {}", decisions.join(", "))
+        }
+        Command::Block { message } => format!("block: {message}"),
+        Command::Update { name, input } => format!("update {name} {input}"),
+    }
+}
+
+fn of_decision(decision: &Decision) -> String {
+    match decision {
+        Decision::Ask { key, .. } | Decision::Record { key, .. } | Decision::Post { key, .. } => {
+            key.to_string()
+        }
+        Decision::Drop { operation } => format!("call off operation {operation}"),
+        Decision::Complete { variables } => format!("complete{}", with(variables)),
+        Decision::Fail(failure) => format!("fail: {failure}"),
+        Decision::Cancel => "cancel".to_owned(),
+        Decision::ContinueAs { definition, variables } => {
+            format!("continue as {definition}{}", with(variables))
+        }
     }
 }
 
@@ -110,6 +132,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
                 Cue::Throw => "throws when all others rest",
                 Cue::Offer => "offers its work again",
                 Cue::Listen(..) => "goes on with its listeners",
+                Cue::Think => "thinks again",
             };
             format!("token {} {what}", token.0)
         }
@@ -165,6 +188,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
                 Slot::Own(_) => "",
                 Slot::Gate(_) => "the ",
                 Slot::Listener(..) => "listener ",
+                Slot::Operation(_) => "",
             };
             format!("wait {}: token {} for {what}{}", wait.0, token.0, of_wait(on))
         }
@@ -181,11 +205,33 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
             format!("token {} goes to {}", token.0, to.join(" and "))
         }
         Event::Migrated { .. } => "goes on by another plan".to_owned(),
+        Event::FunctionBegan { token, .. } => format!("token {} begins its function", token.0),
+        Event::Journaled { entry } => of_entry(entry),
+        Event::FunctionThought { token } => format!("token {} has thought", token.0),
         Event::Finished { ending } => match ending {
             Ending::Completed => "finished".to_owned(),
             Ending::Failed(failure) => format!("failed: {failure}"),
             Ending::Cancelled => "cancelled".to_owned(),
         },
+    }
+}
+
+/// One thing that a function has asked for or been told.
+pub fn of_entry(entry: &JournalEntry) -> String {
+    match entry {
+        JournalEntry::Began { .. } => "began".to_owned(),
+        JournalEntry::Asked { key } => format!("asks for {key}"),
+        JournalEntry::Recorded { key, value: Value::Null } => key.to_string(),
+        JournalEntry::Recorded { key, value } => format!("{key} = {value}"),
+        JournalEntry::Done { operation, outcome: Ok(result), .. } => {
+            format!("operation {operation} done{}", with(result))
+        }
+        JournalEntry::Done { operation, outcome: Err(failure), .. } => {
+            format!("operation {operation} failed: {failure}")
+        }
+        JournalEntry::Dropped { operation } => format!("operation {operation} called off"),
+        JournalEntry::Cancelled { .. } => "is to end".to_owned(),
+        JournalEntry::Updated { name, input, .. } => format!("update {name} {input}"),
     }
 }
 
@@ -215,6 +261,7 @@ fn of_post(post: &Post) -> String {
         Post::Escalation { code, .. } => {
             format!("escalation {}", code.as_deref().unwrap_or_default())
         }
+        Post::Start { definition, id, .. } => format!("start of {definition} as {id}"),
     }
 }
 

@@ -80,6 +80,7 @@ fn may_wait(node: &Node) -> bool {
             | Element::Send(_)
             | Element::Receive(_)
             | Element::Decision
+            | Element::Function
             | Element::Catch(_)
             | Element::Boundary(_)
             | Element::Complex { .. }

@@ -122,7 +122,10 @@ impl Watch {
             | Command::Modify { .. }
             | Command::Delivered { .. }
             | Command::Continue
-            | Command::Cancel => None,
+            | Command::Cancel
+            | Command::Decide { .. }
+            | Command::Block { .. }
+            | Command::Update { .. } => None,
         }
     }
 }

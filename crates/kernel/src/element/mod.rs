@@ -74,6 +74,10 @@ impl<'a> Run<'a> {
                 self.open(token, Slot::Own(0), WaitFor::Choice);
                 Ok(Step::Wait)
             }
+            Element::Function => {
+                self.begin_function(token);
+                Ok(Step::Wait)
+            }
             Element::Boundary(_) => unreachable!("boundary events are triggered, not entered"),
             Element::Throw(throws) => {
                 // Whoever is on the way to a signal shall hear it.

@@ -39,6 +39,8 @@ pub enum Element {
     Receive(Catch),
     /// Waits for a choice from outside.
     Decision,
+    /// Is code, and waits for what that asks for.
+    Function,
     /// Waits for an event.
     Catch(Catch),
     /// Waits beside an activity for an event.
@@ -443,6 +445,7 @@ impl Element {
             | Self::Send(_)
             | Self::Receive(_)
             | Self::Decision
+            | Self::Function
             | Self::Catch(_)
             | Self::Boundary(_)
             | Self::Throw(_)

@@ -397,6 +397,7 @@ impl Node {
                 | Element::Send(_)
                 | Element::Receive(_)
                 | Element::Decision
+                | Element::Function
                 | Element::Catch(_)
                 | Element::Boundary(_)
                 | Element::Exclusive
@@ -421,6 +422,7 @@ impl Node {
             | Element::Receive(_)
             | Element::Send(_)
             | Element::Decision
+            | Element::Function
             | Element::Call(_)
             | Element::Gosub { .. } => true,
             Element::Process(_)
@@ -449,6 +451,15 @@ impl Flow {
 }
 
 impl Plan {
+    /// The plan of a function: nothing but its code. What the code fails with, it fails with.
+    pub fn function(name: &str) -> Self {
+        let process = Node::new(name, None, Element::Process(Container::default()));
+        let code = Node::new("code", Some(NodeId(0)), Element::Function);
+        let mut plan = Self::new(vec![process, code], Vec::new());
+        plan.policy.unhandled_error = UnhandledError::Fail;
+        plan
+    }
+
     /// Works out what can be known before running.
     pub fn new(mut nodes: Vec<Node>, flows: Vec<Flow>) -> Self {
         for (id, flow) in (0..).map(FlowId).zip(&flows) {

@@ -484,6 +484,9 @@ impl Shard {
             Letter::Signal { to, variables } => self.signalled(to, variables),
             Letter::Ring { to } => self.rung(to),
             Letter::Cancel { instance } => self.cancelled(instance),
+            Letter::Start { definition, id, variables } => {
+                self.start_apart(&definition, id, variables);
+            }
         }
     }
 }

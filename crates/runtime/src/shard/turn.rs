@@ -331,6 +331,11 @@ impl Shard {
                 self.send(self.shard_of(to.0), letter);
                 return;
             }
+            Post::Start { definition, id, variables } => {
+                let (definition, id, variables) =
+                    (Name::clone(definition), Name::clone(id), variables.clone());
+                (self.keeper(&id), Letter::Start { definition, id, variables })
+            }
         };
         self.send(to, letter);
         self.letters.push_back((confirm, None));

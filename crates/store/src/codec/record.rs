@@ -376,6 +376,16 @@ pub enum Letter {
         /// The instance.
         instance: u64,
     },
+    /// Start something that goes its own way.
+    Start {
+        /// What it runs, in its latest version.
+        definition: Name,
+        /// What people call it.
+        id: Name,
+        /// What it begins with.
+        #[serde(with = "v1::values")]
+        variables: Assignments,
+    },
 }
 
 /// A call of a definition by an instance.

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use travertine_expr::Value;
 use travertine_kernel::{
     Assignments, Catches, Cue, Destination, Each, Ending, Event, Failing, Failure, FailureKind,
-    FanOut, FlowId, Gate, Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind,
-    Slot, State, TokenId, WaitFor, WaitId,
+    FanOut, FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId, Reads, Role,
+    ScopeKind, Slot, State, TokenId, WaitFor, WaitId,
     plan::{Moment, WorkKind},
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
@@ -77,6 +77,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("data", data()),
         ("migration", migration()),
         ("listeners", listeners()),
+        ("function", function()),
     ]
 }
 
@@ -134,6 +135,43 @@ fn ends() -> Vec<Event> {
         Event::Finished { ending: Ending::Failed(failed) },
         Event::Finished { ending: Ending::Cancelled },
     ]
+}
+
+/// What happens to functions, and the kinds that only they have.
+fn function() -> Vec<Event> {
+    let at = Timestamp::from_millis(1_700_000_000_000);
+    let entries = [
+        JournalEntry::Began { at },
+        JournalEntry::Asked { key: "activity charge".into() },
+        JournalEntry::Recorded { key: "record rnd".into(), value: json("[1, {}]") },
+        JournalEntry::Done { operation: 0, at, outcome: Ok(assignments(&[("result", "7")])) },
+        JournalEntry::Done { operation: 300, at, outcome: Err(failure(FailureKind::Code)) },
+        JournalEntry::Dropped { operation: 1 },
+        JournalEntry::Cancelled { at },
+        JournalEntry::Updated { at, name: "add".into(), input: json("\"x\"") },
+    ];
+    let began = Event::FunctionBegan { token: TokenId(2), at };
+    let entries = entries.into_iter().map(|it| Event::Journaled { entry: Box::new(it) });
+    let mut events: Vec<Event> = std::iter::once(began).chain(entries).collect();
+    events.extend([
+        Event::FunctionThought { token: TokenId(2) },
+        Event::TokenCued { token: TokenId(2), cue: Cue::Think },
+        Event::WaitOpened {
+            wait: WaitId(3),
+            token: TokenId(2),
+            slot: Slot::Operation(300),
+            on: Arc::new(WaitFor::Signal { name: "go".into() }),
+        },
+        Event::Posted {
+            post: PostId(4),
+            what: Arc::new(Post::Start {
+                definition: "order".into(),
+                id: "order-1".into(),
+                variables: assignments(&[("cents", "13")]),
+            }),
+        },
+    ]);
+    events
 }
 
 fn migration() -> Vec<Event> {

@@ -1,6 +1,7 @@
 //! Instances of many shapes, each stopped where it has something particular to keep.
 
-use travertine_kernel::{Command, Event, handle};
+use travertine_expr::{Name, time::Timestamp};
+use travertine_kernel::{Command, Decision, Event, Instance, Plan, WaitFor, handle};
 use travertine_testkit::{Scenario, assignments};
 
 /// Their names, and everything that happened to them.
@@ -24,7 +25,41 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("unfinished", unfinished()),
         ("completed", completed().events),
         ("failed", failed().events),
+        ("function", function()),
     ]
+}
+
+fn function() -> Vec<Event> {
+    let plan = Plan::function("order");
+    let mut instance = Instance::default();
+    let now = Timestamp::from_millis(1_700_000_000_000);
+    let mut events = Vec::new();
+    let key = |it: &str| -> Name { it.into() };
+    let commands = [
+        Command::Start { at: Vec::new(), variables: assignments(r#"{"cents": 7}"#), caller: None },
+        Command::Decide {
+            decisions: vec![
+                Decision::Record { key: key("record rnd"), value: 7.into() },
+                Decision::Ask {
+                    key: key("event order.cancel"),
+                    on: WaitFor::Message { name: "order.cancel".into(), correlation: Vec::new() },
+                },
+                Decision::Ask {
+                    key: key("sleep"),
+                    on: WaitFor::Timer { due: now.after_millis(1_000), repeat: None },
+                },
+                Decision::Drop { operation: 1 },
+            ],
+        },
+        Command::Update { name: key("add"), input: "more".into() },
+        Command::Cancel,
+    ];
+    for command in commands {
+        events.extend(
+            handle(&plan, &mut instance, now, command).expect("it is asked in order").events,
+        );
+    }
+    events
 }
 
 fn parked() -> Scenario {

@@ -6,8 +6,8 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use travertine_expr::{Map, Name, Number, Value};
 use travertine_kernel::{
     Assignments, Catches, Destination, Each, Ending, Event, Failing, Failure, FanOut, FlowId, Gate,
-    Incident, Job, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot, State, Status,
-    TokenId, WaitFor, WaitId,
+    Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot,
+    State, Status, TokenId, WaitFor, WaitId,
     plan::WorkKind,
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
@@ -179,6 +179,9 @@ fn content_event() -> BoxedStrategy<Event> {
         (vec((node(), node()), 0..4), vec((flow(), flow()), 0..4), vec(token(), 0..3))
             .prop_map(|(nodes, flows, counting)| Event::Migrated { nodes, flows, counting }),
         (layer(), name()).prop_map(|(layer, name)| Event::VariableRemoved { layer, name }),
+        (token(), time()).prop_map(|(token, at)| Event::FunctionBegan { token, at }),
+        entry().prop_map(|entry| Event::Journaled { entry: Box::new(entry) }),
+        token().prop_map(|token| Event::FunctionThought { token }),
     ]
     .boxed()
 }
@@ -319,4 +322,25 @@ fn wait_event() -> BoxedStrategy<Event> {
         id().prop_map(|post| Event::PostDelivered { post: PostId(post) }),
     ]
     .boxed()
+}
+
+fn entry() -> impl Strategy<Value = JournalEntry> {
+    prop_oneof![
+        time().prop_map(|at| JournalEntry::Began { at }),
+        name().prop_map(|key| JournalEntry::Asked { key }),
+        (name(), value()).prop_map(|(key, value)| JournalEntry::Recorded { key, value }),
+        (any::<u32>(), time(), assignments()).prop_map(|(operation, at, result)| {
+            JournalEntry::Done { operation, at, outcome: Ok(result) }
+        }),
+        (any::<u32>(), time(), failure()).prop_map(|(operation, at, failure)| {
+            JournalEntry::Done { operation, at, outcome: Err(failure) }
+        }),
+        any::<u32>().prop_map(|operation| JournalEntry::Dropped { operation }),
+        time().prop_map(|at| JournalEntry::Cancelled { at }),
+        (time(), name(), value()).prop_map(|(at, name, input)| JournalEntry::Updated {
+            at,
+            name,
+            input
+        }),
+    ]
 }

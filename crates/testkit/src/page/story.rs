@@ -107,8 +107,12 @@ impl Story {
             | Event::LayerOpened { .. }
             | Event::LayerClosed { .. }
             | Event::WaitClosed { .. }
-            | Event::PostDelivered { .. } => return About::Nothing,
-            Event::Posted { .. } | Event::Migrated { .. } | Event::Finished { .. } => {
+            | Event::PostDelivered { .. }
+            | Event::FunctionThought { .. } => return About::Nothing,
+            Event::Journaled { .. }
+            | Event::Posted { .. }
+            | Event::Migrated { .. }
+            | Event::Finished { .. } => {
                 return About::Instance;
             }
             Event::VariableSet { layer, .. } | Event::VariableRemoved { layer, .. } => {
@@ -133,6 +137,7 @@ impl Story {
             | Event::IncidentRaised { token, .. }
             | Event::IncidentResolved { token }
             | Event::TokenBound { token, .. }
+            | Event::FunctionBegan { token, .. }
             | Event::ScopeOpened { scope: token, .. }
             | Event::ScopeFailing { scope: token, .. }
             | Event::ScopeClosed { scope: token }

@@ -9,6 +9,7 @@ use travertine_kernel::{self as kernel, FlowId, LayerId, NodeId, PostId, TokenId
 use super::{
     Fault,
     failure::{Ending, Incident},
+    journal::JournalEntry,
     place::Destination,
     scope::{Failing, ScopeKind},
     token::{Cue, Reads, Role, State},
@@ -175,6 +176,16 @@ pub(super) enum Event<'a> {
         flows: Vec<(u32, u32)>,
         counting: Vec<u64>,
     },
+    FunctionBegan {
+        token: u64,
+        at_ms: i64,
+    },
+    Journaled {
+        entry: JournalEntry<'a>,
+    },
+    FunctionThought {
+        token: u64,
+    },
 }
 
 impl<'a> Event<'a> {
@@ -293,6 +304,11 @@ impl<'a> Event<'a> {
                 flows: flows.iter().map(|(from, to)| (from.0, to.0)).collect(),
                 counting: counting.iter().map(|it| it.0).collect(),
             },
+            Plain::FunctionBegan { token, at } => {
+                Self::FunctionBegan { token: token.0, at_ms: at.as_millis() }
+            }
+            Plain::Journaled { entry } => Self::Journaled { entry: JournalEntry::of(entry) },
+            Plain::FunctionThought { token } => Self::FunctionThought { token: token.0 },
             Plain::Finished { ending } => Self::Finished { ending: Ending::of(ending) },
         }
     }
@@ -416,6 +432,11 @@ impl<'a> Event<'a> {
                 flows: flows.into_iter().map(|(from, to)| (FlowId(from), FlowId(to))).collect(),
                 counting: counting.into_iter().map(TokenId).collect(),
             },
+            Self::FunctionBegan { token, at_ms } => {
+                Plain::FunctionBegan { token: TokenId(token), at: Timestamp::from_millis(at_ms) }
+            }
+            Self::Journaled { entry } => Plain::Journaled { entry: Box::new(entry.lift()?) },
+            Self::FunctionThought { token } => Plain::FunctionThought { token: TokenId(token) },
             Self::Finished { ending } => Plain::Finished { ending: ending.lift() },
         })
     }

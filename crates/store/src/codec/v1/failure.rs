@@ -65,6 +65,7 @@ enum FailureKind {
     Work,
     Steps,
     Depth,
+    Code,
 }
 
 impl FailureKind {
@@ -81,6 +82,7 @@ impl FailureKind {
             kernel::FailureKind::Work => Self::Work,
             kernel::FailureKind::Steps => Self::Steps,
             kernel::FailureKind::Depth => Self::Depth,
+            kernel::FailureKind::Code => Self::Code,
         }
     }
 
@@ -97,6 +99,7 @@ impl FailureKind {
             Self::Work => kernel::FailureKind::Work,
             Self::Steps => kernel::FailureKind::Steps,
             Self::Depth => kernel::FailureKind::Depth,
+            Self::Code => kernel::FailureKind::Code,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A whole instance: what there is one of, then its tokens, scopes, layers, waits, incidents, tokens
-//! that are bound for somewhere, and posts, each as a number and so many of them.
+//! that are bound for somewhere, posts, and the journal of a function, each as a number and so many of them.
 //!
 //! What can be worked out is not stored. Whether the rest fits together is for the kernel to say.
 
@@ -14,6 +14,7 @@ use travertine_kernel::{
 use super::{
     Fault,
     failure::{Ending, Incident},
+    journal::{Journal, JournalEntry},
     offset,
     place::Destination,
     read,
@@ -33,6 +34,7 @@ const WAIT_BYTES_MIN: usize = 5;
 const INCIDENT_BYTES_MIN: usize = 6;
 const BOUND_BYTES_MIN: usize = 2;
 const POST_BYTES_MIN: usize = 4;
+const JOURNAL_ENTRY_BYTES_MIN: usize = 2;
 
 pub(in crate::codec) fn encode_instance(
     instance: &kernel::Instance,
@@ -46,7 +48,13 @@ pub(in crate::codec) fn encode_instance(
     write_all(&parts.waits, Wait::of, bytes)?;
     write_all(&parts.incidents, |(id, it)| (id.0, Incident::of(it)), bytes)?;
     write_all(&parts.bound, Bound::of, bytes)?;
-    write_all(&parts.posts, |(id, it)| (id.0, Post::of(it)), bytes)
+    write_all(&parts.posts, |(id, it)| (id.0, Post::of(it)), bytes)?;
+    // Processes have none.
+    if let Some(journal) = &parts.journal {
+        write(&Journal::of(journal), bytes)?;
+        write_all(&journal.entries, JournalEntry::of, bytes)?;
+    }
+    Ok(())
 }
 
 fn write_all<'a, T, U: Serialize>(
@@ -73,7 +81,7 @@ pub(in crate::codec) fn decode_instance(bytes: &[u8]) -> Result<kernel::Instance
 
 fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
     let (head, mut rest) = read::<Head<'_>>(bytes)?;
-    let parts = Parts {
+    let mut parts = Parts {
         tokens: read_all(&mut rest, TOKEN_BYTES_MIN, Token::lift)?,
         scopes: read_all(&mut rest, SCOPE_BYTES_MIN, Scope::lift)?,
         layers: read_all(&mut rest, LAYER_BYTES_MIN, Layer::lift)?,
@@ -87,6 +95,12 @@ fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
         })?,
         ..head.lift()
     };
+    if !rest.is_empty() {
+        let (journal, after) = read::<Journal>(rest)?;
+        rest = after;
+        let entries = read_all(&mut rest, JOURNAL_ENTRY_BYTES_MIN, JournalEntry::lift)?;
+        parts.journal = Some(Box::new(journal.lift(entries)));
+    }
     if rest.is_empty() { Ok(parts) } else { Err(Fault { place: rest, flaw: Flaw::TrailingBytes }) }
 }
 
@@ -140,6 +154,7 @@ impl<'a> Head<'a> {
             incidents: _,
             bound: _,
             posts: _,
+            journal: _,
         } = parts;
         Self {
             phase: Phase::of(phase),
@@ -168,6 +183,7 @@ impl<'a> Head<'a> {
             incidents: Vec::new(),
             bound: Vec::new(),
             posts: Vec::new(),
+            journal: None,
         }
     }
 }

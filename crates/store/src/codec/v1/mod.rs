@@ -8,6 +8,7 @@
 mod event;
 mod failure;
 mod instance;
+mod journal;
 mod part;
 mod place;
 mod scope;

@@ -127,6 +127,7 @@ pub(super) enum Cue {
     Throw,
     Offer,
     Listen(Moment, u16),
+    Think,
 }
 
 impl Cue {
@@ -141,6 +142,7 @@ impl Cue {
             kernel::Cue::Throw => Self::Throw,
             kernel::Cue::Offer => Self::Offer,
             kernel::Cue::Listen(moment, position) => Self::Listen(Moment::of(moment), position),
+            kernel::Cue::Think => Self::Think,
         }
     }
 
@@ -155,6 +157,7 @@ impl Cue {
             Self::Throw => kernel::Cue::Throw,
             Self::Offer => kernel::Cue::Offer,
             Self::Listen(moment, position) => kernel::Cue::Listen(moment.lift(), position),
+            Self::Think => kernel::Cue::Think,
         }
     }
 }

@@ -16,6 +16,7 @@ pub(super) enum Slot {
     Own(u16),
     Gate(Gate),
     Listener(Moment, u16),
+    Operation(u32),
 }
 
 impl Slot {
@@ -26,6 +27,7 @@ impl Slot {
             kernel::Slot::Listener(moment, position) => {
                 Self::Listener(Moment::of(moment), position)
             }
+            kernel::Slot::Operation(operation) => Self::Operation(operation),
         }
     }
 
@@ -34,6 +36,7 @@ impl Slot {
             Self::Own(position) => kernel::Slot::Own(position),
             Self::Gate(gate) => kernel::Slot::Gate(gate.lift()),
             Self::Listener(moment, position) => kernel::Slot::Listener(moment.lift(), position),
+            Self::Operation(operation) => kernel::Slot::Operation(operation),
         }
     }
 }
@@ -325,6 +328,7 @@ pub(super) enum Post<'a> {
     Message { name: &'a str, correlation: Assignments<'a>, payload: Assignments<'a> },
     Signal { name: &'a str, payload: Assignments<'a> },
     Escalation { code: Option<&'a str>, variables: Assignments<'a> },
+    Start { definition: &'a str, id: &'a str, variables: Assignments<'a> },
 }
 
 impl<'a> Post<'a> {
@@ -341,6 +345,9 @@ impl<'a> Post<'a> {
             kernel::Post::Escalation { code, variables } => {
                 Self::Escalation { code: code.as_deref(), variables: Assignments::of(variables) }
             }
+            kernel::Post::Start { definition, id, variables } => {
+                Self::Start { definition, id, variables: Assignments::of(variables) }
+            }
         }
     }
 
@@ -356,6 +363,11 @@ impl<'a> Post<'a> {
             }
             Self::Escalation { code, variables } => kernel::Post::Escalation {
                 code: code.map(Into::into),
+                variables: variables.lift()?,
+            },
+            Self::Start { definition, id, variables } => kernel::Post::Start {
+                definition: definition.into(),
+                id: id.into(),
                 variables: variables.lift()?,
             },
         })

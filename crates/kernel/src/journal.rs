@@ -1,0 +1,295 @@
+//! What a function has asked for and been told.
+//!
+//! A function is code. Whoever runs it gives the code its journal and says what the code then decides;
+//! the kernel writes that down. The same code with the same journal decides the same.
+
+use travertine_expr::time::Timestamp;
+use travertine_expr::{Name, Value};
+
+use crate::{
+    run::Run,
+    state::{Cue, Instance, Phase},
+    vocabulary::{
+        Assignments, Ending, Event, Failure, FailureKind, Post, Rejection, Slot, TokenId, WaitFor,
+        WaitId,
+    },
+};
+
+/// What a function has asked for and been told, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Journal {
+    /// The token that stands at the function.
+    pub token: TokenId,
+    /// How often it has begun anew.
+    pub run: u32,
+    /// What has happened since.
+    pub entries: Vec<JournalEntry>,
+    /// Whether it was told something that its code has not thought about.
+    pub due: bool,
+    /// How many operations its code has asked for.
+    pub operations: u32,
+}
+
+/// One thing that a function has asked for or been told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JournalEntry {
+    /// It has begun. This is always the first.
+    Began {
+        /// When.
+        at: Timestamp,
+    },
+    /// Its code has asked for an operation. Operations are numbered from 0, with those recorded.
+    Asked {
+        /// What the code calls it.
+        key: Name,
+    },
+    /// An operation that is done as it is asked for.
+    Recorded {
+        /// What the code calls it.
+        key: Name,
+        /// What came of it.
+        value: Value,
+    },
+    /// An operation is done.
+    Done {
+        /// Which.
+        operation: u32,
+        /// When.
+        at: Timestamp,
+        /// What came of it.
+        outcome: Result<Assignments, Failure>,
+    },
+    /// The code does not need an operation any more.
+    Dropped {
+        /// Which.
+        operation: u32,
+    },
+    /// Someone wants it to end.
+    Cancelled {
+        /// When.
+        at: Timestamp,
+    },
+    /// Someone changes what the code has in hand.
+    Updated {
+        /// When.
+        at: Timestamp,
+        /// What the code calls such changes.
+        name: Name,
+        /// What is given to it.
+        input: Value,
+    },
+}
+
+impl JournalEntry {
+    /// Whether the code was told something, and has to think about it.
+    pub fn is_told(&self) -> bool {
+        match self {
+            Self::Began { .. }
+            | Self::Done { .. }
+            | Self::Cancelled { .. }
+            | Self::Updated { .. } => true,
+            Self::Asked { .. } | Self::Recorded { .. } | Self::Dropped { .. } => false,
+        }
+    }
+
+    fn is_operation(&self) -> bool {
+        matches!(self, Self::Asked { .. } | Self::Recorded { .. })
+    }
+}
+
+impl Journal {
+    /// The journal of a function that has just begun.
+    pub(crate) fn new(token: TokenId, run: u32, at: Timestamp) -> Self {
+        Self { token, run, entries: vec![JournalEntry::Began { at }], due: true, operations: 0 }
+    }
+
+    pub(crate) fn push(&mut self, entry: JournalEntry) {
+        self.due |= entry.is_told();
+        self.operations += u32::from(entry.is_operation());
+        self.entries.push(entry);
+    }
+
+    /// Whether its counts are those of its entries.
+    pub(crate) fn is_sound(&self) -> bool {
+        let operations = self.entries.iter().filter(|it| it.is_operation()).count();
+        u32::try_from(operations) == Ok(self.operations)
+            && matches!(self.entries.first(), Some(JournalEntry::Began { .. }))
+    }
+
+    /// Whether someone wants the function to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.entries.iter().any(|it| matches!(it, JournalEntry::Cancelled { .. }))
+    }
+
+    /// What the code calls an operation.
+    pub fn key(&self, operation: u32) -> Option<&Name> {
+        let mut keys = self.entries.iter().filter_map(|it| match it {
+            JournalEntry::Asked { key } | JournalEntry::Recorded { key, .. } => Some(key),
+            _ => None,
+        });
+        keys.nth(operation as usize)
+    }
+}
+
+impl Instance {
+    /// Whether it is a function whose code has to think.
+    pub fn is_thoughtful(&self) -> bool {
+        self.journal.as_ref().is_some_and(|it| {
+            it.due && self.phase == Phase::Running && !self.incidents.contains_key(&it.token)
+        })
+    }
+}
+
+impl Run<'_> {
+    /// A token has come to the function.
+    pub(crate) fn begin_function(&mut self, token: TokenId) {
+        self.emit(Event::FunctionBegan { token, at: self.now });
+    }
+
+    fn note(&mut self, entry: JournalEntry) {
+        self.emit(Event::Journaled { entry: Box::new(entry) });
+    }
+
+    /// What an operation waited for has happened, or failed.
+    pub(crate) fn operation_done(&mut self, operation: u32, outcome: Result<Assignments, Failure>) {
+        let at = self.now;
+        self.note(JournalEntry::Done { operation, at, outcome });
+    }
+
+    /// Someone wants the function to end. Its code may have something to clear up.
+    pub(crate) fn cancel_function(&mut self) {
+        self.note(JournalEntry::Cancelled { at: self.now });
+    }
+
+    pub(crate) fn update_function(&mut self, name: Name, input: Value) {
+        self.note(JournalEntry::Updated { at: self.now, name, input });
+    }
+
+    /// Its code and its journal disagree, or the code cannot be run.
+    pub(crate) fn block_function(&mut self, token: TokenId, message: String) {
+        self.incident(token, Failure::new(FailureKind::Code, message), Cue::Think);
+    }
+
+    /// Writes down what the code has decided.
+    pub(crate) fn decide(&mut self, token: TokenId, decisions: Vec<Decision>) {
+        self.emit(Event::FunctionThought { token });
+        for decision in decisions {
+            match decision {
+                Decision::Ask { key, on } => {
+                    let slot = Slot::Operation(self.operations());
+                    self.note(JournalEntry::Asked { key });
+                    self.open(token, slot, on);
+                }
+                Decision::Record { key, value } => {
+                    self.note(JournalEntry::Recorded { key, value });
+                }
+                Decision::Post { key, what } => {
+                    self.note(JournalEntry::Recorded { key, value: Value::Null });
+                    self.post(what);
+                }
+                Decision::Drop { operation } => {
+                    let slot = Slot::Operation(operation);
+                    let is_it = |it: &&WaitId| self.instance.waits[*it].slot == slot;
+                    let wait = self.instance.token(token).waits.iter().find(is_it).copied();
+                    if let Some(wait) = wait {
+                        self.emit(Event::WaitClosed { wait });
+                    }
+                    self.note(JournalEntry::Dropped { operation });
+                }
+                Decision::Complete { variables } => {
+                    self.close_waits(token);
+                    self.take_results(token, variables);
+                    if let Err(failure) = self.work_done(token) {
+                        self.fail(token, failure, Cue::Complete);
+                    }
+                    return;
+                }
+                Decision::Fail(failure) => {
+                    self.close_waits(token);
+                    self.fail(token, failure, Cue::Think);
+                    return;
+                }
+                Decision::Cancel => {
+                    self.end_process(Ending::Cancelled, crate::state::State::Withdrawn);
+                    return;
+                }
+                Decision::ContinueAs { definition: _, variables } => {
+                    self.close_waits(token);
+                    let layer = self.instance.token(token).layer;
+                    let old: Vec<Name> =
+                        self.instance.layers[&layer].variables.keys().cloned().collect();
+                    for name in old {
+                        if !variables.iter().any(|(it, _)| *it == name) {
+                            self.set(layer, name, None);
+                        }
+                    }
+                    for (name, value) in variables {
+                        self.set(layer, name, Some(value));
+                    }
+                    self.begin_function(token);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn operations(&self) -> u32 {
+        self.instance.journal.as_ref().map_or(0, |it| it.operations)
+    }
+}
+
+/// The token of the function, where it can be told something.
+pub(crate) fn function_token(instance: &Instance) -> Result<TokenId, Rejection> {
+    let journal = instance.journal.as_ref().ok_or(Rejection::NotAFunction)?;
+    if instance.incidents.contains_key(&journal.token) {
+        return Err(Rejection::HasIncident(journal.token));
+    }
+    Ok(journal.token)
+}
+
+/// What the code of a function has decided.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// Wait for something.
+    Ask {
+        /// What the code calls it.
+        key: Name,
+        /// For what.
+        on: WaitFor,
+    },
+    /// Keep a value.
+    Record {
+        /// What the code calls it.
+        key: Name,
+        /// The value.
+        value: Value,
+    },
+    /// Send something, and go on.
+    Post {
+        /// What the code calls it.
+        key: Name,
+        /// What is sent.
+        what: Post,
+    },
+    /// Wait for an operation no more.
+    Drop {
+        /// Which.
+        operation: u32,
+    },
+    /// It is done.
+    Complete {
+        /// With these variables.
+        variables: Assignments,
+    },
+    /// It has failed.
+    Fail(Failure),
+    /// It ends because someone wanted it to.
+    Cancel,
+    /// It begins anew, with an empty journal.
+    ContinueAs {
+        /// What it is from now on.
+        definition: Name,
+        /// What it begins with.
+        variables: Assignments,
+    },
+}

@@ -1,0 +1,93 @@
+//! What functions have asked for and been told.
+
+use serde::{Deserialize, Serialize};
+use travertine_expr::time::Timestamp;
+use travertine_kernel::{self as kernel, TokenId};
+
+use super::{
+    Fault,
+    failure::Failure,
+    value::{Assignments, Value},
+};
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+pub(super) enum JournalEntry<'a> {
+    Began { at_ms: i64 },
+    Asked { key: &'a str },
+    Recorded { key: &'a str, value: Value<'a> },
+    Done { operation: u32, at_ms: i64, result: Assignments<'a> },
+    Failed { operation: u32, at_ms: i64, failure: Failure<'a> },
+    Dropped { operation: u32 },
+    Cancelled { at_ms: i64 },
+    Updated { at_ms: i64, name: &'a str, input: Value<'a> },
+}
+
+impl<'a> JournalEntry<'a> {
+    pub(super) fn of(entry: &'a kernel::JournalEntry) -> Self {
+        use kernel::JournalEntry as Plain;
+        match entry {
+            Plain::Began { at } => Self::Began { at_ms: at.as_millis() },
+            Plain::Asked { key } => Self::Asked { key },
+            Plain::Recorded { key, value } => Self::Recorded { key, value: Value::Plain(value) },
+            Plain::Done { operation, at, outcome } => {
+                let (operation, at_ms) = (*operation, at.as_millis());
+                match outcome {
+                    Ok(result) => Self::Done { operation, at_ms, result: Assignments::of(result) },
+                    Err(failure) => {
+                        Self::Failed { operation, at_ms, failure: Failure::of(failure) }
+                    }
+                }
+            }
+            Plain::Dropped { operation } => Self::Dropped { operation: *operation },
+            Plain::Cancelled { at } => Self::Cancelled { at_ms: at.as_millis() },
+            Plain::Updated { at, name, input } => {
+                Self::Updated { at_ms: at.as_millis(), name, input: Value::Plain(input) }
+            }
+        }
+    }
+
+    pub(super) fn lift(self) -> Result<kernel::JournalEntry, Fault<'a>> {
+        use kernel::JournalEntry as Plain;
+        let at = Timestamp::from_millis;
+        Ok(match self {
+            Self::Began { at_ms } => Plain::Began { at: at(at_ms) },
+            Self::Asked { key } => Plain::Asked { key: key.into() },
+            Self::Recorded { key, value } => {
+                Plain::Recorded { key: key.into(), value: value.lift()? }
+            }
+            Self::Done { operation, at_ms, result } => {
+                Plain::Done { operation, at: at(at_ms), outcome: Ok(result.lift()?) }
+            }
+            Self::Failed { operation, at_ms, failure } => {
+                Plain::Done { operation, at: at(at_ms), outcome: Err(failure.lift()) }
+            }
+            Self::Dropped { operation } => Plain::Dropped { operation },
+            Self::Cancelled { at_ms } => Plain::Cancelled { at: at(at_ms) },
+            Self::Updated { at_ms, name, input } => {
+                Plain::Updated { at: at(at_ms), name: name.into(), input: input.lift()? }
+            }
+        })
+    }
+}
+
+/// All but the entries, which follow as a list.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Journal {
+    token: u64,
+    run: u32,
+    due: bool,
+    operations: u32,
+}
+
+impl Journal {
+    pub(super) fn of(journal: &kernel::Journal) -> Self {
+        let kernel::Journal { token, run, entries: _, due, operations } = journal;
+        Self { token: token.0, run: *run, due: *due, operations: *operations }
+    }
+
+    pub(super) fn lift(self, entries: Vec<kernel::JournalEntry>) -> kernel::Journal {
+        let Self { token, run, due, operations } = self;
+        kernel::Journal { token: TokenId(token), run, entries, due, operations }
+    }
+}
