@@ -135,6 +135,7 @@ impl From<&kernel::Failure> for Failure {
             Kind::Work => "work",
             Kind::Steps => "steps",
             Kind::Depth => "depth",
+            Kind::Code => "code",
             // Faults of a process that was called.
             Kind::NoFlow | Kind::Restriction | Kind::Operator | Kind::Repeat | Kind::FanIn => {
                 "process"
