@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// How deep lists and objects may nest. The parser recurses, and so does everyone after it.
-const DEPTH_MAX: usize = 256;
+pub(crate) const DEPTH_MAX: usize = 256;
 
 /// Why a text is not JSON. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ pub mod juel;
 mod number;
 mod program;
 pub mod time;
+pub mod typed;
 mod value;
 
 pub use json::JsonError;

@@ -100,6 +100,18 @@ impl Number {
         }
     }
 
+    /// The number as a whole `u128`, where it is one that fits.
+    pub fn to_u128(self) -> Option<u128> {
+        match self.0 {
+            Repr::Whole(whole) => whole.try_into().ok(),
+            Repr::Decimal(decimal) => {
+                let exponent = u32::try_from(decimal.exponent()).ok()?;
+                let coefficient = u128::try_from(decimal.coefficient()).ok()?;
+                coefficient.checked_mul(10_u128.checked_pow(exponent)?)
+            }
+        }
+    }
+
     /// The number that a text spells, rounded to 34 digits where it has more.
     pub fn parse_rounded(text: &str) -> Result<Self, NumberError> {
         match text.parse() {
@@ -123,6 +135,31 @@ impl Number {
                 decimal.to_string().parse().expect("every decimal text is a double")
             }
         }
+    }
+
+    /// The nearest single. The way through a double would round twice.
+    pub fn to_f32(self) -> f32 {
+        match self.0 {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "the caller asks for the nearest single"
+            )]
+            Repr::Whole(whole) => whole as f32,
+            Repr::Decimal(decimal) => {
+                decimal.to_string().parse().expect("every decimal text is a single")
+            }
+        }
+    }
+
+    /// The number that the shortest text of a single spells; `None` for NaN and the infinities.
+    pub fn from_f32(single: f32) -> Option<Self> {
+        if single.fract() == 0.0 && single.abs() < 16_777_216.0 {
+            #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^24")]
+            return Some(Self(Repr::Whole(single as i64)));
+        }
+        single.is_finite().then(|| {
+            format!("{single:e}").parse().expect("9 digits and an exponent of a single fit")
+        })
     }
 
     /// The number that the shortest text of a double spells; `None` for NaN and the infinities.
@@ -292,6 +329,23 @@ impl Number {
         }
     }
 
+    /// The whole number of this sign and magnitude.
+    fn from_magnitude(negative: bool, mut magnitude: u128) -> Result<Self, NumberError> {
+        const TOO_LARGE: u128 = 10_u128.pow(34);
+        let mut exponent = 0;
+        while magnitude >= TOO_LARGE {
+            if !magnitude.is_multiple_of(10) {
+                return Err(NumberError::TooManyDigits);
+            }
+            magnitude /= 10;
+            exponent += 1;
+        }
+        let mut context = Arithmetic::default();
+        let mut decimal = context.from_u128(magnitude);
+        context.set_exponent(&mut decimal, exponent);
+        Self::canonical(if negative { -decimal } else { decimal })
+    }
+
     fn decimal(self) -> Decimal128 {
         match self.0 {
             Repr::Whole(whole) => whole.into(),
@@ -448,6 +502,28 @@ impl From<u64> for Number {
         match i64::try_from(value) {
             Ok(whole) => whole.into(),
             Err(_) => Self::canonical(value.into()).expect("every u64 is a number"),
+        }
+    }
+}
+
+impl TryFrom<i128> for Number {
+    type Error = NumberError;
+
+    fn try_from(value: i128) -> Result<Self, NumberError> {
+        match i64::try_from(value) {
+            Ok(whole) => Ok(whole.into()),
+            Err(_) => Self::from_magnitude(value < 0, value.unsigned_abs()),
+        }
+    }
+}
+
+impl TryFrom<u128> for Number {
+    type Error = NumberError;
+
+    fn try_from(value: u128) -> Result<Self, NumberError> {
+        match i64::try_from(value) {
+            Ok(whole) => Ok(whole.into()),
+            Err(_) => Self::from_magnitude(false, value),
         }
     }
 }
