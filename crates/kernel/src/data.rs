@@ -5,10 +5,13 @@ use std::sync::Arc;
 use travertine_expr::{Name, Value, Variables as _};
 
 use crate::{
+    handle::check_variables,
     plan::{Node, Payload},
     run::Run,
     state::{Cue, Wait},
-    vocabulary::{Assignments, Event, Failure, Gate, LayerId, Slot, TokenId, WaitFor, WaitId},
+    vocabulary::{
+        Assignments, Event, Failure, FailureKind, Gate, LayerId, Slot, TokenId, WaitFor, WaitId,
+    },
 };
 
 impl Run<'_> {
@@ -113,6 +116,9 @@ impl Run<'_> {
                 }
             }
         }
+        // Whoever gets it must be able to take it.
+        check_variables(&values, &self.plan.limits)
+            .map_err(|error| Failure::new(FailureKind::Script, error.to_string()))?;
         Ok(values)
     }
 }

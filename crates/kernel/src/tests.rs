@@ -301,6 +301,22 @@ fn a_script_whose_value_cannot_be_kept_is_an_incident() {
 }
 
 #[test]
+fn what_no_receiver_could_take_is_an_incident_of_the_sender() {
+    let send = |depth: usize| {
+        let mut build = Build::new();
+        let payload = vec![("x".into(), Program::constant(nested(depth)))].into();
+        let name = Program::constant("alarm".into());
+        build.add(PROCESS, "send", Element::Throw(vec![Throw::Signal { name, payload }]));
+        Bench::started(build.plan())
+    };
+    assert!(send(VALUE_DEPTH_MAX - 2).is_over());
+    let bench = send(VALUE_DEPTH_MAX - 1);
+    let incident = bench.instance.incidents.values().next().unwrap();
+    assert_eq!(incident.failure.message, "the value of x is nested deeper than 1022");
+    assert!(bench.instance.posts.is_empty());
+}
+
+#[test]
 fn a_list_of_results_that_cannot_be_kept_is_an_incident_of_the_activity() {
     let mut build = Build::new();
     let each_one =

@@ -346,7 +346,8 @@ impl Engine {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever comes to
     /// wait for it before it expires.
     pub fn publish(&self, message: Message) -> Pending<Receipt> {
-        if let Err(error) = check_variables(&message.variables, &Limits::default()) {
+        let all = message.variables.iter().chain(&message.correlation);
+        if let Err(error) = check_variables(all, &Limits::default()) {
             return Pending(State::Refused(Some(error.into())));
         }
         let keeper = self.keeper(&message.name);
@@ -367,6 +368,9 @@ impl Engine {
 
     /// Offers variables to the conditional start events. Answers with what they started.
     pub fn evaluate_conditions(&self, variables: Assignments) -> Pending<Vec<InstanceId>> {
+        if let Err(error) = check_variables(&variables, &Limits::default()) {
+            return Pending(State::Refused(Some(error.into())));
+        }
         self.ask(self.any_shard(), move |shard| Ok(shard.evaluate_conditions(&variables)))
     }
 }

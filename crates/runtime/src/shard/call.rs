@@ -117,7 +117,9 @@ impl Shard {
             confirm: confirm.clone(),
         };
         let command = Command::Escalate { wait: WaitId(to.1), code, variables };
-        self.tell_or_defer(to.0, command, &letter);
+        if let Heard::TooMuch(why) = self.tell_or_defer(to.0, command, &letter) {
+            self.not_called(to, format!("an escalation of the called instance is too much: {why}"));
+        }
         let child = if let Letter::Signal { to, .. } = *confirm {
             to.0
         } else if let Letter::Delivered { instance, .. } = *confirm {

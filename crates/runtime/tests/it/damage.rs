@@ -51,7 +51,7 @@ impl World {
         self.store.instance(id.0).expect("it can be asked").expect("it is there")
     }
 
-    fn jobs(&self, engine: &Engine, id: InstanceId) -> Vec<Address> {
+    fn jobs(engine: &Engine, id: InstanceId) -> Vec<Address> {
         let filters = vec![Filter::Instance(id.0)];
         let query =
             Query { table: Table::Jobs, filters, descending: false, after: None, limit: 10 };
@@ -176,7 +176,7 @@ fn what_comes_for_an_instance_that_cannot_be_read_is_kept() {
     let engine = world.open();
     engine.publish(Message::new("paid")).wait().expect("the first has waited longest");
     engine.publish(Message::new("paid")).wait().expect("the second has waited, too");
-    let job = world.jobs(&engine, world.good)[0];
+    let job = World::jobs(&engine, world.good)[0];
     engine.complete(job, Vec::new()).wait().expect("it goes on");
     assert!(engine.settle(std::time::Duration::from_mins(1)).expect("it can be asked"));
     assert_eq!(world.row(&engine, world.good).state, InstanceState::Completed);
@@ -194,7 +194,7 @@ fn an_instance_that_cannot_be_read_can_be_deleted() {
     assert!(matches!(refused, Err(Error::InUse { .. })), "{refused:?}");
     engine.delete(world.bad).expect("nobody can use it");
     engine.publish(Message::new("paid")).wait().expect("it is for the other one");
-    let job = world.jobs(&engine, world.good)[0];
+    let job = World::jobs(&engine, world.good)[0];
     engine.complete(job, Vec::new()).wait().expect("it goes on");
     assert!(engine.settle(std::time::Duration::from_mins(1)).expect("it can be asked"));
     assert_eq!(world.row(&engine, world.good).state, InstanceState::Completed);
