@@ -517,3 +517,30 @@ fn processes_that_call_each_other_for_ever_are_given_up() {
     assert_eq!(troubles.len(), 1);
     assert_eq!(troubles[0].message, "more than 256 calls within one another");
 }
+
+#[test]
+fn an_instance_whose_first_entry_cannot_be_stored_is_refused_and_leaves_nothing() {
+    let deep = (0..2_000).fold(Value::Null, |it, _| vec![it].into());
+    let (id, plan) = chain("p", vec![begin_on(vec![Trigger::Message(message("go"))]), user("t")]);
+    let mut plan = Arc::unwrap_or_clone(plan);
+    let (name, message) = ("conversation".into(), "go".into());
+    let path = Program::constant(deep);
+    plan.keys = vec![travertine_kernel::plan::Key { name, message, property: "x".into(), path }];
+    let mut world = Sandbox::new(NOON);
+    world.deploy(&[(id, Arc::new(plan)), chain("q", vec![begin(), user("t")])]).unwrap();
+    let business_id = Some("one".into());
+    let start = Start { at: Some("begin"), business_id, ..Start::of("p") };
+    for _ in 0..2 {
+        let refused = world.start(start.clone());
+        assert!(
+            matches!(&refused, Err(Error::Failed { reason }) if reason.contains("cannot be stored")),
+            "{refused:?}"
+        );
+        assert_eq!(world.instances().count(), 0);
+    }
+    let other = world.start(Start::of("q")).unwrap();
+    assert_eq!(other, InstanceId(1), "no number is lost");
+    world.checkpoint().unwrap();
+    world.restart().unwrap();
+    assert_eq!(world.instances().map(|it| it.id).collect::<Vec<_>>(), [other]);
+}

@@ -275,16 +275,20 @@ impl Shard {
         let turn = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, start)))
             .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
         let seq = self.seq + 1;
+        self.happened(id, turn, Some(created.clone()), Vec::new(), seen.as_ref());
+        let live = &self.lives[&id];
+        if let (0, Some(reason)) = (live.last, &live.halted) {
+            return Err(Error::Failed { reason: reason.clone() });
+        }
         self.fresh.push_back((seq, id));
         if let Some(caller) = created.caller {
             self.called.insert(caller, id);
         }
         if let Some(name) = &created.business_id {
-            let definition = &self.lives[&id].definition.id;
+            let definition = &live.definition.id;
             self.named.insert((Name::clone(definition), Name::clone(name)), id);
         }
         self.order.push_back(id);
-        self.happened(id, turn, Some(created), Vec::new(), seen.as_ref());
         Ok(())
     }
 

@@ -122,14 +122,20 @@ impl Shard {
     }
 
     /// Writes what has become true of an instance. Says whether that was possible; otherwise the
-    /// instance is halted.
+    /// instance is halted, and one of which nothing was written yet is not to be kept.
     pub(super) fn tell(&mut self, id: u64, records: &[Record]) -> bool {
         let mut body = Vec::with_capacity(256);
-        if let Err(error) = encode_records(records, &mut body) {
-            self.halt(id, format!("what has happened cannot be stored: {error}"));
+        let encoded = encode_records(records, &mut body);
+        let live = self.lives.get_mut(&id).expect("whoever tells of an instance has seen it");
+        if let Err(error) = encoded {
+            let reason = format!("what has happened cannot be stored: {error}");
+            if live.last == 0 {
+                live.halted = Some(reason);
+            } else {
+                self.halt(id, reason);
+            }
             return false;
         }
-        let live = self.lives.get(&id).expect("whoever tells of an instance has seen it");
         let (previous, size) = (live.last, body.len());
         let seq = self.push_entry(id, previous, body);
         let live = self.lives.get_mut(&id).expect("it was here a moment ago");
