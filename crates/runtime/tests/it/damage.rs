@@ -12,7 +12,7 @@ use travertine_store::{
     view::{Change, Filter, InstanceRow, InstanceState, Query, Row, Table},
 };
 
-use crate::world::file;
+use crate::world::{file, rest};
 
 const PROCESS: &str = r#"<message id="m" name="paid"/><process id="p" isExecutable="true">
     <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="g"/><parallelGateway id="g"/>
@@ -178,7 +178,7 @@ fn what_comes_for_an_instance_that_cannot_be_read_is_kept() {
     engine.publish(Message::new("paid")).wait().expect("the second has waited, too");
     let job = World::jobs(&engine, world.good)[0];
     engine.complete(job, Vec::new()).wait().expect("it goes on");
-    assert!(engine.settle(std::time::Duration::from_mins(1)).expect("it can be asked"));
+    rest(&engine);
     assert_eq!(world.row(&engine, world.good).state, InstanceState::Completed);
     assert_eq!(world.row(&engine, world.bad).state, InstanceState::Halted);
     let verified = engine.verify().expect("it can be asked");
@@ -196,7 +196,7 @@ fn an_instance_that_cannot_be_read_can_be_deleted() {
     engine.publish(Message::new("paid")).wait().expect("it is for the other one");
     let job = World::jobs(&engine, world.good)[0];
     engine.complete(job, Vec::new()).wait().expect("it goes on");
-    assert!(engine.settle(std::time::Duration::from_mins(1)).expect("it can be asked"));
+    rest(&engine);
     assert_eq!(world.row(&engine, world.good).state, InstanceState::Completed);
     let swept = Retention { ended_max: Some(0), ..Retention::default() };
     assert_eq!(engine.sweep_with(&swept).expect("sweeps").removed, 1);

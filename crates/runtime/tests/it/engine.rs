@@ -8,7 +8,7 @@ use travertine_runtime::{
 };
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
 
-use crate::world::{World, file, vars};
+use crate::world::{World, file, vars, within};
 
 const ONE_TASK: &str = r#"<process id="p" isExecutable="true">
     <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
@@ -31,18 +31,14 @@ fn an_instance_survives_a_restart_and_goes_on() {
         let jobs = world.jobs();
         assert_eq!(jobs.len(), 1);
         assert_eq!((jobs[0].instance, &*jobs[0].job_type), (id.0, "work"));
-        let result = world.engine().result(id);
         world.engine().complete(address(&jobs[0]), vars(&[("y", 2.into())])).wait().expect("done");
-        let ended = result.wait().expect("it ends");
+        let ended = world.ended(id);
         assert_eq!(ended.ending, Ending::Completed);
         assert_eq!(ended.variables, vars(&[("x", 1.into()), ("y", 2.into())]));
         world.check();
         world.restart();
         assert_eq!(world.jobs(), []);
-        assert_eq!(
-            world.engine().result(id).wait().expect("it has ended").ending,
-            Ending::Completed
-        );
+        assert_eq!(world.ended(id).ending, Ending::Completed);
         world.check();
     }
 }
@@ -93,7 +89,7 @@ fn a_timer_that_was_due_while_down_fires_once() {
     assert_eq!(world.rows(Table::Timers, Vec::new()).len(), 1);
     world.clock.set(world.engine().now().after_millis(7_200_000));
     world.restart();
-    world.engine().result(id).wait().expect("the timer has fired");
+    world.ended(id);
     assert_eq!(world.rows(Table::Timers, Vec::new()), []);
     world.check();
 }
@@ -116,7 +112,7 @@ fn messages_are_held_matched_and_recognised_across_shards() {
         assert_eq!(world.engine().publish(early).wait(), Ok(Receipt::Known));
         let ids: Vec<InstanceId> =
             (0..6).map(|_| world.engine().start("p").wait().expect("starts")).collect();
-        world.engine().result(ids[0]).wait().expect("the held message was for the first");
+        world.ended(ids[0]);
         world.flush();
         assert_eq!(world.rows(Table::Subscriptions, Vec::new()).len(), 5);
         world.restart();
@@ -125,7 +121,7 @@ fn messages_are_held_matched_and_recognised_across_shards() {
             assert!(matches!(receipt, Receipt::Received(_)), "{receipt:?}");
         }
         for id in ids {
-            world.engine().result(id).wait().expect("all have a message");
+            world.ended(id);
         }
         world.flush();
         assert_eq!(world.rows(Table::Subscriptions, Vec::new()), []);
@@ -145,15 +141,17 @@ fn called_instances_report_back_across_shards() {
     ));
     let parent = world.engine().start("q").wait().expect("starts");
     let cancelled = world.engine().start("q").wait().expect("starts");
-    while world.jobs().len() < 10 {}
+    world.rest();
+    assert_eq!(world.jobs().len(), 10);
     world.restart();
     world.engine().cancel(cancelled).wait().expect("is cancelled");
-    while world.jobs().len() > 5 {}
+    world.rest();
+    assert_eq!(world.jobs().len(), 5);
     for job in world.jobs() {
         world.engine().complete(address(&job), Vec::new()).wait().expect("is done");
         world.restart();
     }
-    assert_eq!(world.engine().result(parent).wait().expect("ends").ending, Ending::Completed);
+    assert_eq!(world.ended(parent).ending, Ending::Completed);
     world.check();
     let children = world.rows(Table::Instances, vec![Filter::Root(parent.0)]);
     assert_eq!(children.len(), 6);
@@ -176,7 +174,7 @@ fn a_suspended_instance_hears_later_what_came_meanwhile() {
     let rows = world.rows(Table::Instances, Vec::new());
     assert!(matches!(&rows[..], [Row::Instance(it)] if it.state == InstanceState::Suspended));
     world.engine().resume(id).wait().expect("goes on");
-    world.engine().result(id).wait().expect("the timer had fired");
+    world.ended(id);
     world.check();
 }
 
@@ -200,7 +198,7 @@ fn a_failed_job_is_offered_again_after_a_while_and_then_needs_someone() {
     assert!(reasons.iter().any(|it| it.to_string().contains("oops again")), "{reasons:?}");
     assert_eq!(world.engine().retry(id, None).wait(), Ok(1));
     world.engine().complete(job, Vec::new()).wait().expect("is done");
-    world.engine().result(id).wait().expect("ends");
+    world.ended(id);
     world.check();
 }
 
@@ -216,7 +214,8 @@ fn two_engines_cannot_have_the_same_store() {
 
 #[test]
 fn workers_of_the_same_process_do_jobs() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
     runtime.expect("threads can be started").block_on(async {
         let world = World::new(2);
         world.deploy(ONE_TASK);
@@ -231,7 +230,7 @@ fn workers_of_the_same_process_do_jobs() {
             ids.push(world.engine().start("p").variable("x", x).await.expect("starts"));
         }
         for (x, id) in (0..50_i64).zip(ids) {
-            let ended = world.engine().result(id).await.expect("ends");
+            let ended = within(world.engine().result(id)).await.expect("ends");
             let y =
                 ended.variables.iter().find(|(name, _)| &**name == "y").map(|(_, it)| it.as_i64());
             assert_eq!(y, Some(Some(x * 2)));
@@ -255,7 +254,7 @@ fn ended_instances_are_shortened_and_then_forgotten() {
     assert_eq!(world.engine().sweep_with(&short).expect("sweeps").folded, 1);
     world.restart();
     assert_eq!(world.engine().history(id).expect("has an end").steps.len(), 1);
-    let ended = world.engine().result(id).wait().expect("has ended");
+    let ended = world.ended(id);
     assert_eq!(ended.variables, vars(&[("x", 7.into())]));
     world.check();
     let gone = Retention { ended: Some(Duration::from_secs(5)), ..Retention::default() };
@@ -281,7 +280,7 @@ fn calls_on_other_shards_are_over_when_the_engine_rests() {
     world.deploy(CALL);
     let ids: Vec<_> =
         (0..6).map(|_| world.engine().start("outer").wait().expect("starts")).collect();
-    assert!(world.engine().settle(std::time::Duration::from_mins(1)).expect("it can be asked"));
+    world.rest();
     for id in ids {
         let look = world.engine().look(id).wait().expect("it is there");
         assert_eq!(look.row.state, InstanceState::Completed);
@@ -378,9 +377,12 @@ fn what_was_halted_has_its_jobs_and_timers_when_it_goes_on_even_after_a_restart(
         other => panic!("{other:?}"),
     };
     assert_eq!(state(&world), InstanceState::Halted);
-    while state(&world) == InstanceState::Halted {
-        world.engine().release(id).expect("it is tried again");
+    for _ in 0..1_000 {
+        if state(&world) == InstanceState::Halted {
+            world.engine().release(id).expect("it is tried again");
+        }
     }
+    assert_eq!(state(&world), InstanceState::Running);
     assert_eq!(world.jobs().len(), 1);
     assert_eq!(world.rows(Table::Timers, Vec::new()).len(), 1);
     world.check();
@@ -388,7 +390,7 @@ fn what_was_halted_has_its_jobs_and_timers_when_it_goes_on_even_after_a_restart(
     let job = address(&world.jobs()[0]);
     world.engine().complete(job, Vec::new()).wait().expect("done");
     world.advance(3_600_000);
-    let ended = world.engine().result(id).wait().expect("the timer has rung");
+    let ended = world.ended(id);
     assert_eq!(ended.ending, Ending::Completed);
     world.check();
 }
@@ -410,7 +412,7 @@ fn a_message_that_is_too_much_is_refused_and_takes_nothing_from_its_receiver() {
         let too_much = Message { variables: vars(&[("x", large)]), ..Message::new("paid") };
         assert!(matches!(engine.publish(too_much).wait(), Err(Error::Rejected(_))));
         engine.publish(Message::new("paid")).wait().expect("is sent");
-        engine.result(id).wait().expect("it has come");
+        world.ended(id);
     }
 }
 
@@ -427,7 +429,7 @@ fn a_version_that_the_history_of_an_instance_needs_stays() {
     world.restart();
     let job = world.jobs().into_iter().find(|it| it.instance == id.0).expect("it is there");
     world.engine().complete(address(&job), Vec::new()).wait().expect("done");
-    assert_eq!(world.engine().result(id).wait().expect("ends").ending, Ending::Completed);
+    assert_eq!(world.ended(id).ending, Ending::Completed);
 }
 
 #[test]
@@ -448,7 +450,7 @@ fn a_timer_that_rang_before_a_restart_is_kept_once_for_who_is_suspended() {
     world.flush();
     assert_eq!(world.engine().history(id).expect("is known").steps.len(), before);
     world.engine().resume(id).wait().expect("goes on");
-    world.engine().result(id).wait().expect("the timer has rung");
+    world.ended(id);
 }
 
 const CALLER: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
@@ -473,7 +475,7 @@ fn a_call_is_called_off_also_where_the_called_instance_is_halted() {
     world.engine().cancel(id).wait().expect("it is cancelled");
     let child = InstanceId(child.id);
     world.engine().release(child).expect("it is tried again");
-    let ended = world.engine().result(child).wait().expect("it hears that nobody wants it");
+    let ended = world.ended(child);
     assert_eq!(ended.ending, Ending::Cancelled);
     world.check();
 }
@@ -501,7 +503,7 @@ async fn workers_do_their_jobs_however_much_waits() {
         }
     });
     let workers = worker.start();
-    told.await.expect("it does the job");
+    within(told).await.expect("it does the job");
     workers.stop().await;
     assert_eq!(world.jobs(), []);
 }

@@ -1,12 +1,18 @@
 //! An engine in a directory of its own, which can be shut down and opened again.
 
-use std::sync::Arc;
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use tempfile::TempDir;
 use travertine_expr::{Name, Value};
 use travertine_kernel::Assignments;
 use travertine_runtime::{
-    Engine, Timestamp,
+    Ended, Engine, InstanceId, Timestamp,
     engine::{File, ManualClock, Options},
 };
 use travertine_store::view::{Filter, JobRow, Query, Row, Table};
@@ -58,6 +64,16 @@ impl World {
         self.flush();
     }
 
+    /// Lets everything that goes on by itself come to its end.
+    pub(crate) fn rest(&self) {
+        rest(self.engine());
+    }
+
+    /// How an instance has ended, once nothing goes on by itself any more.
+    pub(crate) fn ended(&self, id: InstanceId) -> Ended {
+        ended(self.engine(), id)
+    }
+
     pub(crate) fn flush(&self) {
         self.rows(Table::Instances, Vec::new());
     }
@@ -76,6 +92,34 @@ impl World {
         let verified = self.engine().verify().expect("the store can be read");
         assert_eq!(verified.differences, []);
     }
+}
+
+/// How long an engine may go on by itself before a test gives up.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Lets everything that goes on by itself come to its end.
+pub(crate) fn rest(engine: &Engine) {
+    let rests = engine.settle(PATIENCE).expect("the engine has not failed");
+    assert!(rests, "the engine has not come to rest");
+}
+
+/// How an instance has ended, once nothing goes on by itself any more. A test fails here, and does
+/// not wait for ever, where it has not.
+pub(crate) fn ended(engine: &Engine, id: InstanceId) -> Ended {
+    let mut result = engine.result(id);
+    rest(engine);
+    match Pin::new(&mut result).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(ended) => ended.expect("it has ended"),
+        Poll::Pending => {
+            let why = engine.why(id).wait().expect("it can say why");
+            panic!("instance {id} has not ended, and nothing goes on: {why:?}")
+        }
+    }
+}
+
+/// What a future brings. A test fails here, and does not wait for ever, where it brings nothing.
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("what was awaited has not come")
 }
 
 pub(crate) fn file(name: &str, process: &str) -> File {
