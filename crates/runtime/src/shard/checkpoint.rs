@@ -158,7 +158,8 @@ impl Shard {
             noted: self
                 .noted
                 .iter()
-                .map(|(start, variables)| Noted { start: *start, variables: variables.clone() })
+                .flat_map(|(start, all)| all.iter().map(|it| (*start, it.clone())))
+                .map(|(start, variables)| Noted { start, variables })
                 .collect(),
             timers: self.timers.values().cloned().collect(),
             unfinished: self.unfinished.iter().copied().collect(),

@@ -114,8 +114,8 @@ pub struct Shard {
     known_until: BTreeMap<u64, ((Name, Name), i64)>,
     /// Those of them that have no row yet.
     fresh_known: BTreeSet<u64>,
-    /// Triggers of start events that wait for others.
-    noted: BTreeMap<StartKey, Assignments>,
+    /// Triggers of start events that wait for others: what each brought, oldest first.
+    noted: BTreeMap<StartKey, VecDeque<Assignments>>,
     timers: BTreeMap<StartKey, StartTimer>,
     /// Those of them whose row is not up to date.
     changed_timers: BTreeSet<StartKey>,
@@ -486,6 +486,9 @@ impl Shard {
             Letter::Cancel { instance } => self.cancelled(instance),
             Letter::Start { definition, id, variables } => {
                 self.start_apart(&definition, id, variables);
+            }
+            Letter::Trigger { start, variables } => {
+                self.trigger_start(start, variables);
             }
         }
     }

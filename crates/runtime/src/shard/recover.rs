@@ -100,7 +100,7 @@ impl Shard {
             known: BTreeMap::new(),
             known_until: BTreeMap::new(),
             fresh_known: BTreeSet::new(),
-            noted: state.noted.into_iter().map(|it| (it.start, it.variables)).collect(),
+            noted: BTreeMap::new(),
             timers: BTreeMap::new(),
             changed_timers: BTreeSet::new(),
             letters: VecDeque::new(),
@@ -126,6 +126,9 @@ impl Shard {
             pending: Pending::default(),
             hook: None,
         };
+        for it in state.noted {
+            shard.noted.entry(it.start).or_default().push_back(it.variables);
+        }
         for timer in state.timers {
             shard.set_start_timer(timer);
         }
@@ -446,7 +449,7 @@ impl Shard {
                 self.forget_silently((instance, wait));
             }
             Record::Noted { start, variables } => {
-                self.noted.insert(start, variables);
+                self.noted.entry(start).or_default().push_back(variables);
             }
             Record::Unnoted { start } => {
                 self.unnote(start);

@@ -7,7 +7,7 @@ use std::{
 
 use travertine_expr::{Map, Name};
 use travertine_kernel::{Assignments, Command, NodeId, handle};
-use travertine_store::codec::record::{Created, Record, StartKey, StartTimer};
+use travertine_store::codec::record::{Created, Letter, Record, StartKey, StartTimer};
 
 use super::{Shard, alarm::Alarm, keeper, live::Live, turn::panic_text};
 use crate::{
@@ -207,8 +207,8 @@ impl Shard {
         started
     }
 
-    /// One trigger of a start event has happened. Where all are needed, the last of them starts an
-    /// instance with what all of them brought.
+    /// One trigger of a start event has happened. Where all are needed they come together at one
+    /// shard, and the last of them starts an instance with what all of them brought.
     pub(super) fn trigger_start(&mut self, start: StartKey, variables: Assignments) -> Receipt {
         let Some(definition) = self.definitions.get(start.definition).map(Arc::clone) else {
             return Receipt::Dropped;
@@ -216,8 +216,13 @@ impl Shard {
         let node = NodeId(start.node);
         let Some(event) = definition.start(node) else { return Receipt::Dropped };
         let variables = if event.all {
+            let keeper = self.keeper(&definition.id);
+            if keeper != self.id() {
+                self.send(keeper, Letter::Trigger { start, variables });
+                return Receipt::Noted;
+            }
             self.write(&[Record::Noted { start, variables: variables.clone() }]);
-            self.noted.insert(start, variables);
+            self.noted.entry(start).or_default().push_back(variables);
             let (first, last) = round(start);
             if self.noted.range(first..=last).count() < event.triggers.len() {
                 return Receipt::Noted;
@@ -243,11 +248,13 @@ impl Shard {
         }
     }
 
-    /// Forgets what has happened to a start event that needs several triggers.
+    /// Takes one of each trigger of a start event that needs them all.
     pub(super) fn unnote(&mut self, start: StartKey) -> Vec<Assignments> {
         let (first, last) = round(start);
-        let keys: Vec<StartKey> = self.noted.range(first..=last).map(|(key, _)| *key).collect();
-        keys.iter().filter_map(|key| self.noted.remove(key)).collect()
+        let taken = self.noted.range_mut(first..=last).filter_map(|(_, it)| it.pop_front());
+        let taken = taken.collect();
+        self.noted.retain(|_, it| !it.is_empty());
+        taken
     }
 
     /// Makes an instance and starts it; none where it refuses to start.

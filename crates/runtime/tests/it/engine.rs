@@ -525,3 +525,46 @@ fn metrics_count_over_all_shards_and_say_how_far_the_views_are_behind() {
         world.restart();
     }
 }
+
+#[test]
+fn a_start_event_that_needs_all_its_triggers_gets_each_of_them_once_from_every_shard() {
+    for shards in [1, 4] {
+        let mut world = World::new(shards);
+        world.deploy(
+            r#"<message id="ma" name="a"/><message id="mb" name="b"/><message id="mc" name="c"/>
+            <process id="p" isExecutable="true"><startEvent id="s" parallelMultiple="true">
+              <messageEventDefinition messageRef="ma"/><messageEventDefinition messageRef="mb"/>
+              <messageEventDefinition messageRef="mc"/></startEvent>
+            <sequenceFlow id="f" sourceRef="s" targetRef="t"/><userTask id="t"/>
+            <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>"#,
+        );
+        let publish = |world: &World, name: &str, n: i64| {
+            let message = Message { variables: vars(&[(name, n.into())]), ..Message::new(name) };
+            world.engine().publish(message).wait().expect("is sent");
+            world.rest();
+        };
+        for (name, n) in [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("a", 3)] {
+            publish(&world, name, n);
+        }
+        world.restart();
+        assert_eq!(world.rows(Table::Instances, Vec::new()), []);
+        for n in 1..=2 {
+            publish(&world, "c", n);
+            let started = world.rows(Table::Instances, Vec::new());
+            assert_eq!(started.len(), usize::try_from(n).expect("it is small"));
+        }
+        world.restart();
+        let mut brought = Vec::new();
+        for row in world.rows(Table::Instances, Vec::new()) {
+            let look =
+                world.engine().look(InstanceId(row.key().instance)).wait().expect("is there");
+            brought.push(look.variables);
+        }
+        let round = |n: i64| vars(&[("a", n.into()), ("b", n.into()), ("c", n.into())]);
+        assert_eq!(brought, [round(1), round(2)]);
+        publish(&world, "c", 3);
+        publish(&world, "b", 3);
+        assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 3);
+        world.check();
+    }
+}

@@ -386,6 +386,14 @@ pub enum Letter {
         #[serde(with = "v1::values")]
         variables: Assignments,
     },
+    /// One of several triggers of a start event has happened.
+    Trigger {
+        /// The start event.
+        start: StartKey,
+        /// What it brought.
+        #[serde(with = "v1::values")]
+        variables: Assignments,
+    },
 }
 
 /// A call of a definition by an instance.
