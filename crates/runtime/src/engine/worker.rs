@@ -15,7 +15,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 use travertine_expr::Name;
-use travertine_kernel::{Assignments, Command};
+use travertine_kernel::{Assignments, Command, Rejection};
 
 use super::Engine;
 use crate::{Activated, Address, Error, Lease};
@@ -194,6 +194,9 @@ async fn run(worker: Worker, stop: Arc<Stop>) {
     while tasks.join_next().await.is_some() {}
 }
 
+/// How long a job waits for its next try that has brought too much, in milliseconds.
+const TOO_MUCH_BACKOFF: i64 = 1_000;
+
 async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
     let shard = engine.shard_of(job.instance);
     let names = names.to_vec();
@@ -208,6 +211,8 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
             return;
         }
     };
+    // Whoever runs the worker may end it in the middle.
+    let mut held = Held { engine, job, told: false };
     let span = tracing::debug_span!("job", %job, job_type = %given.job_type);
     // A panic must not take the job with it.
     let doing = work(given);
@@ -219,7 +224,12 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
         },
     };
     let told = engine.ask_inside(shard, move |shard| match outcome {
-        Outcome::Done(variables) => shard.complete(job, variables),
+        Outcome::Done(variables) => match shard.complete(job, variables) {
+            Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
+                shard.fail(job, None, TOO_MUCH_BACKOFF, format!("it brings too much: {why}"))
+            }
+            told => told,
+        },
         Outcome::Failed { message, backoff } => {
             let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
             shard.fail(job, None, backoff, message)
@@ -231,13 +241,27 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
         }
     });
     let told = told.await;
+    held.told = matches!(told, Ok(()) | Err(Error::Rejected(_)));
     match told {
         // It may have been withdrawn while it was done.
         Ok(()) | Err(Error::Rejected(_)) => {}
-        Err(error) => {
-            tracing::warn!(%job, %error, "the outcome of a job could not be told");
-            let _: Result<(), Error> =
-                engine.ask_inside(shard, move |shard| shard.put_back(job)).await;
+        Err(error) => tracing::warn!(%job, %error, "the outcome of a job could not be told"),
+    }
+}
+
+/// A job that a worker has. It is put up again where no outcome of it was told.
+struct Held<'a> {
+    engine: &'a Engine,
+    job: Address,
+    told: bool,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if !self.told {
+            let job = self.job;
+            let shard = self.engine.shard_of(job.instance);
+            drop(self.engine.ask_inside(shard, move |shard| shard.put_back(job)));
         }
     }
 }

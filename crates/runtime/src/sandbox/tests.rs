@@ -265,11 +265,16 @@ fn a_start_that_needs_several_triggers_waits_for_the_last() {
     sandbox.signal("s", &vars(&[("x", 1.into())])).unwrap();
     sandbox.signal("s", &vars(&[("x", 2.into())])).unwrap();
     assert_eq!(sandbox.instances().count(), 0);
-    let receipt =
-        sandbox.publish(Message { variables: vars(&[("y", 3.into())]), ..Message::new("m") });
-    assert_eq!(receipt, Ok(Receipt::Started(InstanceId(1))));
-    assert_eq!(variable(&sandbox, InstanceId(1), "x"), Some(2.into()));
-    assert_eq!(variable(&sandbox, InstanceId(1), "y"), Some(3.into()));
+    for (id, y) in [(InstanceId(1), 3), (InstanceId(2), 4)] {
+        let variables = vars(&[("y", y.into())]);
+        let receipt = sandbox.publish(Message { variables, ..Message::new("m") });
+        assert_eq!(receipt, Ok(Receipt::Started(id)));
+        assert_eq!(variable(&sandbox, id, "y"), Some(y.into()));
+    }
+    assert_eq!(variable(&sandbox, InstanceId(1), "x"), Some(1.into()));
+    assert_eq!(variable(&sandbox, InstanceId(2), "x"), Some(2.into()));
+    let receipt = sandbox.publish(Message::new("m"));
+    assert_eq!(receipt, Ok(Receipt::Noted));
 }
 
 #[test]

@@ -65,7 +65,10 @@ impl Shard {
                 self.alarms.set(until, Alarm::Job(id, wait.0));
                 Some(until)
             }
-            Lease::Process => None,
+            Lease::Process => {
+                live.take(wait);
+                None
+            }
         };
         let live = &self.lives[&id];
         Some(activated(live, wait, names, until))
@@ -73,7 +76,7 @@ impl Shard {
 
     /// Puts a job up again that a worker of this process does not do after all.
     pub fn put_back(&mut self, job: Address) -> Result<(), Error> {
-        self.live(job.instance.0)?;
+        self.live(job.instance.0)?.put_back(job.wait);
         self.offer(job.instance.0, job.wait);
         Ok(())
     }

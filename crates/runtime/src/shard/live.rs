@@ -93,6 +93,8 @@ pub(super) struct Work {
     pub(super) since: i64,
     /// Who has it, and until when.
     pub(super) lease: Option<(Name, i64)>,
+    /// Whether a worker of this process has it.
+    pub(super) taken: bool,
     /// When it is offered again; 0 for at once.
     pub(super) paused: i64,
     /// What someone has changed of it.
@@ -230,6 +232,25 @@ impl Live {
         matches!(self.state.phase, Phase::Ended(_))
     }
 
+    /// A worker of this process has a job from now on.
+    pub(super) fn take(&mut self, job: WaitId) {
+        if let Some(work) = self.work.get_mut(&job) {
+            work.taken = true;
+        }
+    }
+
+    /// A worker of this process does not do a job after all.
+    pub(super) fn put_back(&mut self, job: WaitId) {
+        if let Some(work) = self.work.get_mut(&job) {
+            work.taken = false;
+        }
+    }
+
+    /// Whether a worker of this process has one of its jobs, which only memory knows.
+    pub(super) fn is_at_work(&self) -> bool {
+        self.work.iter().any(|(_, it)| it.taken)
+    }
+
     /// Whether it has ended and no entry will follow on that one.
     pub(super) fn is_over(&self, last: Seq) -> bool {
         self.has_ended() && self.last == last && self.state.posts.is_empty()
@@ -265,6 +286,7 @@ impl Live {
         let work = self.work.get(&wait)?;
         let may = work.kind == WorkKind::Job
             && work.lease.is_none()
+            && !work.taken
             && work.paused == 0
             && !self.suspended
             && self.halted.is_none()
@@ -364,8 +386,7 @@ impl Live {
                 Event::RetriesSet { wait, .. } => {
                     self.touched.waits.push((*wait, None));
                     if let Some(work) = self.work.get_mut(wait) {
-                        work.lease = None;
-                        work.paused = 0;
+                        work.free();
                     }
                 }
                 Event::WaitClosed { wait } => {
@@ -383,8 +404,7 @@ impl Live {
                     for wait in self.state.tokens.get(token).into_iter().flat_map(|it| &it.waits) {
                         self.touched.waits.push((*wait, None));
                         if let Some(work) = self.work.get_mut(wait) {
-                            work.lease = None;
-                            work.paused = 0;
+                            work.free();
                         }
                     }
                 }
@@ -569,6 +589,13 @@ impl Live {
 }
 
 impl Work {
+    /// Nobody has it any more.
+    fn free(&mut self) {
+        self.lease = None;
+        self.taken = false;
+        self.paused = 0;
+    }
+
     fn new(job: &Job, since: i64) -> Self {
         let priority = field(job, "priority").and_then(Value::as_i64).unwrap_or(0);
         Self {
@@ -577,6 +604,7 @@ impl Work {
             priority,
             since,
             lease: None,
+            taken: false,
             paused: 0,
             change: None,
         }

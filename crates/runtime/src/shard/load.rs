@@ -264,7 +264,7 @@ impl Shard {
             chances -= 1;
             let Some(id) = self.order.pop_front() else { return };
             let Some(live) = self.lives.get_mut(&id) else { continue };
-            let idle = live.used == 0 || live.has_ended();
+            let idle = (live.used == 0 && !live.is_at_work()) || live.has_ended();
             if idle && !live.touched.any && live.last <= self.stored {
                 self.lives.remove(&id);
             } else {

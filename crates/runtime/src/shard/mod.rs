@@ -30,7 +30,7 @@ use std::{
 };
 
 use travertine_expr::{Name, time::Timestamp};
-use travertine_kernel::{Assignments, Command, PostId};
+use travertine_kernel::{Assignments, Command};
 use travertine_store::{
     Batch, Claim, Entry, Mail, MailId, Seq, ShardId, Store,
     codec::record::{Letter, Record, StartKey, StartTimer, encode_letter, encode_records},
@@ -468,11 +468,7 @@ impl Shard {
             Letter::Escalated { to, code, variables, confirm } => {
                 self.escalated(to, code, variables, confirm);
             }
-            Letter::Delivered { instance, post } => {
-                // It may have ended, or gone on without.
-                let _: Result<(), Error> =
-                    self.turn(instance, Command::Delivered { post: PostId(post) });
-            }
+            Letter::Delivered { instance, post } => self.delivered(instance, post),
             Letter::Subscribe(subscription) => self.subscribe_remote(subscription),
             Letter::Unsubscribe { instance, wait } => self.unsubscribe_remote((instance, wait)),
             Letter::Publish { message, again, expires } => {

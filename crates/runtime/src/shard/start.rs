@@ -265,7 +265,7 @@ impl Shard {
         let id = self.id().instance(self.counts.instances + 1, self.shards);
         let live = Live::new(id, created.clone(), definition);
         self.lives.insert(id, Box::new(live));
-        let made = self.turn_first(id, start, created);
+        let made = self.turn_first(id, start, &created);
         if made.is_err() {
             self.lives.remove(&id);
         } else {
@@ -274,7 +274,7 @@ impl Shard {
         made.map(|()| id)
     }
 
-    fn turn_first(&mut self, id: u64, start: Command, created: Created) -> Result<(), Error> {
+    fn turn_first(&mut self, id: u64, start: Command, created: &Created) -> Result<(), Error> {
         let seen = self.hook.is_some().then(|| start.clone());
         let live = self.lives.get_mut(&id).expect("it has just been made");
         let (plan, now) = (Arc::clone(&live.definition.plan), self.now);

@@ -8,7 +8,7 @@ use std::{
 
 use travertine_expr::Name;
 use travertine_kernel::{
-    Command, Effect, Event, Phase, Post, Rejection, Turn, WaitFor, WaitId, effects, handle,
+    Command, Effect, Event, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId, effects, handle,
 };
 use travertine_store::codec::record::{Created, Letter, Message, Record, encode_records};
 
@@ -367,6 +367,14 @@ impl Shard {
         }
         let command = Command::Complete { wait: WaitId(to.1), variables: Vec::new() };
         self.tell_or_defer(to.0, command, &Letter::Ring { to });
+    }
+
+    /// What an instance has sent is there. The instance may have ended since, or gone on without.
+    pub(super) fn delivered(&mut self, id: u64, post: u64) {
+        let told = self.turn(id, Command::Delivered { post: PostId(post) });
+        if let Err(Error::Halted { .. }) = told {
+            self.learn(id, &[Record::Deferred(Letter::Delivered { instance: id, post })]);
+        }
     }
 
     pub(super) fn cancelled(&mut self, id: u64) {

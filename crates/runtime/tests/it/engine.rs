@@ -1,10 +1,11 @@
 //! What users ask of an engine.
 
+use tokio::sync::{mpsc, oneshot};
 use travertine_expr::Value;
 use travertine_kernel::{Ending, Mapping, WaitId};
 use travertine_runtime::{
     Address, Error, InstanceId, Message, Receipt, Settings,
-    engine::{Options, Outcome, Target},
+    engine::{Options, Outcome, Target, Workers},
 };
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
 
@@ -493,7 +494,7 @@ async fn workers_do_their_jobs_however_much_waits() {
     assert!(matches!(engine.start("p").at("s").wait(), Err(Error::Busy { .. })));
     world.advance(3_600_000);
     assert_eq!(world.jobs().len(), 1);
-    let (done, told) = tokio::sync::oneshot::channel();
+    let (done, told) = oneshot::channel();
     let done = std::sync::Mutex::new(Some(done));
     let worker = engine.worker("work", move |_| {
         let done = done.lock().expect("nobody has failed").take();
@@ -567,4 +568,95 @@ fn a_start_event_that_needs_all_its_triggers_gets_each_of_them_once_from_every_s
         assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 3);
         world.check();
     }
+}
+
+#[test]
+fn an_instance_hears_that_what_it_sent_has_arrived_though_it_was_halted_then() {
+    let settings = Settings { turns_max: 0, ..Settings::default() };
+    let world = World::with(Options { settings, ..Options::default() });
+    world.deploy(
+        r#"<signal id="g" name="gone"/><process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="i"/>
+        <intermediateThrowEvent id="i"><signalEventDefinition signalRef="g"/></intermediateThrowEvent>
+        <sequenceFlow id="f2" sourceRef="i" targetRef="m"/>
+        <task id="m"><multiInstanceLoopCharacteristics>
+          <loopCardinality>12000</loopCardinality></multiInstanceLoopCharacteristics></task>
+        <sequenceFlow id="f3" sourceRef="m" targetRef="e"/><endEvent id="e"/></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("starts");
+    for _ in 0..1_000 {
+        match world.engine().release(id) {
+            Ok(()) => {}
+            Err(Error::NotHalted(_)) => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(world.ended(id).ending, Ending::Completed);
+    world.engine().delete(id).expect("nothing of it is on its way");
+}
+
+/// A worker that says when it has a job, and does it when it is told to.
+fn slow_worker(world: &World) -> (Workers, mpsc::UnboundedReceiver<oneshot::Sender<()>>) {
+    let (has, jobs) = mpsc::unbounded_channel();
+    let worker = world.engine().worker("work", move |_| {
+        let (done, told) = oneshot::channel();
+        has.send(done).expect("someone waits");
+        async move {
+            told.await.expect("it is told to go on");
+            Outcome::Done(Vec::new())
+        }
+    });
+    (worker.start(), jobs)
+}
+
+#[tokio::test]
+async fn a_job_that_a_worker_has_is_not_offered_again_when_its_instance_goes_on() {
+    let world = World::new(1);
+    world.deploy(ONE_TASK);
+    let (workers, mut jobs) = slow_worker(&world);
+    let id = world.engine().start("p").await.expect("starts");
+    let done = within(jobs.recv()).await.expect("it has the job");
+    world.engine().suspend(id).await.expect("stands still");
+    world.engine().resume(id).await.expect("goes on");
+    assert_eq!(world.engine().metrics().jobs, 0);
+    done.send(()).expect("it waits");
+    within(world.engine().result(id)).await.expect("ends");
+    workers.stop().await;
+    assert!(jobs.try_recv().is_err(), "nobody has done it twice");
+}
+
+#[test]
+fn a_job_whose_worker_was_ended_in_the_middle_is_offered_again() {
+    let world = World::new(1);
+    world.deploy(ONE_TASK);
+    world.engine().start("p").wait().expect("starts");
+    let runtime = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("it can be built")
+    };
+    for _ in 0..2 {
+        let _not_done = runtime().block_on(async {
+            let (_workers, mut jobs) = slow_worker(&world);
+            within(jobs.recv()).await.expect("it has the job")
+        });
+        world.rest();
+        assert_eq!(world.engine().metrics().jobs, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_brings_too_much_has_failed() {
+    let world = World::new(1);
+    world.deploy(&ONE_TASK.replace(r#"tv:jobType="work""#, r#"tv:jobType="work" tv:retries="1""#));
+    let worker = world
+        .engine()
+        .worker("work", |_| async { vars(&[("x", "x".repeat(17 << 20).as_str().into())]) });
+    let workers = worker.start();
+    let id = world.engine().start("p").await.expect("starts");
+    while world.rows(Table::Incidents, Vec::new()).is_empty() {
+        within(tokio::task::yield_now()).await;
+    }
+    let why = world.engine().why(id).await.expect("it can say why");
+    assert!(why[0].to_string().contains("brings too much"), "{why:?}");
+    workers.stop().await;
 }
