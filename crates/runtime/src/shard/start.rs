@@ -265,7 +265,7 @@ impl Shard {
         let id = self.id().instance(self.counts.instances + 1, self.shards);
         let live = Live::new(id, created.clone(), definition);
         self.lives.insert(id, Box::new(live));
-        let made = self.turn_first(id, start, &created);
+        let made = self.turn_first(id, start, created);
         if made.is_err() {
             self.lives.remove(&id);
         } else {
@@ -274,7 +274,7 @@ impl Shard {
         made.map(|()| id)
     }
 
-    fn turn_first(&mut self, id: u64, start: Command, created: &Created) -> Result<(), Error> {
+    fn turn_first(&mut self, id: u64, start: Command, created: Created) -> Result<(), Error> {
         let seen = self.hook.is_some().then(|| start.clone());
         let live = self.lives.get_mut(&id).expect("it has just been made");
         let (plan, now) = (Arc::clone(&live.definition.plan), self.now);
@@ -282,18 +282,18 @@ impl Shard {
         let turn = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, start)))
             .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
         let seq = self.seq + 1;
-        self.happened(id, turn, Some(created.clone()), Vec::new(), seen.as_ref());
+        let (caller, name) = (created.caller, created.business_id.clone());
+        self.happened(id, turn, Some(created), Vec::new(), seen.as_ref());
         let live = &self.lives[&id];
         if let (0, Some(reason)) = (live.last, &live.halted) {
             return Err(Error::Failed { reason: reason.clone() });
         }
         self.fresh.push_back((seq, id));
-        if let Some(caller) = created.caller {
+        if let Some(caller) = caller {
             self.called.insert(caller, id);
         }
-        if let Some(name) = &created.business_id {
-            let definition = &live.definition.id;
-            self.named.insert((Name::clone(definition), Name::clone(name)), id);
+        if let Some(name) = name {
+            self.named.insert((Name::clone(&live.definition.id), name), id);
         }
         self.order.push_back(id);
         Ok(())
