@@ -18,7 +18,7 @@ use travertine_expr::Name;
 use travertine_kernel::{Assignments, Command, Rejection};
 
 use super::Engine;
-use crate::{Activated, Address, Error, Lease};
+use crate::{Activated, Address, Error, Lease, Shard};
 
 /// A job that a worker has been given.
 pub type Job = Activated;
@@ -223,13 +223,25 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
             backoff: Duration::from_secs(1),
         },
     };
-    let told = engine.ask_inside(shard, move |shard| match outcome {
-        Outcome::Done(variables) => match shard.complete(job, variables) {
-            Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
-                shard.fail(job, None, TOO_MUCH_BACKOFF, format!("it brings too much: {why}"))
-            }
-            told => told,
-        },
+    let told = engine.ask_inside(shard, move |shard| match tell(shard, job, outcome) {
+        Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
+            shard.fail(job, None, TOO_MUCH_BACKOFF, format!("it brings too much: {why}"))
+        }
+        told => told,
+    });
+    let told = told.await;
+    held.told = matches!(told, Ok(()) | Err(Error::Rejected(_)));
+    match told {
+        // It may have been withdrawn while it was done.
+        Ok(()) | Err(Error::Rejected(_)) => {}
+        Err(error) => tracing::warn!(%job, %error, "the outcome of a job could not be told"),
+    }
+}
+
+/// Tells what came of a job.
+fn tell(shard: &mut Shard, job: Address, outcome: Outcome) -> Result<(), Error> {
+    match outcome {
+        Outcome::Done(variables) => shard.complete(job, variables),
         Outcome::Failed { message, backoff } => {
             let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
             shard.fail(job, None, backoff, message)
@@ -239,13 +251,6 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
             let raise = Command::Raise { wait: job.wait, code, message, variables };
             shard.command(job.instance, raise)
         }
-    });
-    let told = told.await;
-    held.told = matches!(told, Ok(()) | Err(Error::Rejected(_)));
-    match told {
-        // It may have been withdrawn while it was done.
-        Ok(()) | Err(Error::Rejected(_)) => {}
-        Err(error) => tracing::warn!(%job, %error, "the outcome of a job could not be told"),
     }
 }
 

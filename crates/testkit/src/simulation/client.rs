@@ -321,19 +321,37 @@ impl World {
         let (job, process) = self.clients.hands.swap_remove(nth);
         let (_, variables) = self.clients.value();
         let wait = job.wait;
+        // Workers of the process put up again what they could not tell of.
+        let told = move |it: &mut Shard, told: Result<(), Error>| {
+            if process && !matches!(told, Ok(()) | Err(Error::Rejected(_))) {
+                it.put_back(job)?;
+            }
+            told
+        };
         match self.random.below(20) {
             0..10 => {
-                self.ask_at(job.instance, Asked::Close(job), |it| it.complete(job, variables));
+                let act = move |it: &mut Shard| {
+                    let done = it.complete(job, variables);
+                    told(it, done)
+                };
+                self.ask_at(job.instance, Asked::Close(job), act);
             }
             10..14 => {
                 let backoff = i64::try_from(self.random.below(3) * 60_000).expect("it is small");
-                let act = move |it: &mut Shard| it.fail(job, None, backoff, "no".to_owned());
+                let act = move |it: &mut Shard| {
+                    let failed = it.fail(job, None, backoff, "no".to_owned());
+                    told(it, failed)
+                };
                 self.ask_at(job.instance, Asked::Other, act);
             }
             14..16 => {
                 let (code, message) = (Some("BAD".into()), "bad".to_owned());
                 let raise = Command::Raise { wait, code, message, variables };
-                self.ask_at(job.instance, Asked::Other, |it| it.command(job.instance, raise));
+                let act = move |it: &mut Shard| {
+                    let raised = it.command(job.instance, raise);
+                    told(it, raised)
+                };
+                self.ask_at(job.instance, Asked::Other, act);
             }
             _ if process => self.ask_at(job.instance, Asked::Other, |it| it.put_back(job)),
             16..18 => {
