@@ -20,6 +20,19 @@ pub use definition::{
 };
 pub use error::{Blocked, Failure, Flow, Stop};
 pub use event::{Consume, Delivery, Event, EventConfig};
-pub use linkme;
 pub use registry::{ACTIVITIES, DuplicateFunction, Functions, RunnableActivity, WORKFLOWS};
 pub use retry::{Retry, parse_duration};
+
+/// What the attributes of functions write in place of them; nothing for people.
+#[doc(hidden)]
+pub mod __macros {
+    pub use linkme;
+
+    pub use crate::{
+        definition::{ActivityDefinition, ActivityOptions, WorkflowDefinition, encode},
+        error::Flow,
+        event::{Consume, Delivery, EventConfig},
+        registry::{ACTIVITIES, WORKFLOWS},
+        retry::Retry,
+    };
+}

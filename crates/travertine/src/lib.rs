@@ -42,10 +42,17 @@
 #![forbid(unsafe_code)]
 
 pub use travertine_expr::{Map, Name, Value};
+#[doc(hidden)]
+pub use travertine_func::__macros;
+pub use travertine_func::{
+    Activity, ActivityContext, ActivityOptions, Consume, Context, Delivery, Dependencies, Event,
+    EventConfig, Failure, Flow, Functions, Retry, Stop, Workflow,
+};
 pub use travertine_kernel::{
     Assignments, Destination, Ending, Mapping, Migration, Modification, Reason, TokenId, WaitId,
     Which,
 };
+pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
     Activated, Address, Definition, Edit, Ended, Engine, Error, InstanceId, Message, Receipt,
     TaskChange, Timestamp,
