@@ -8,9 +8,9 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::Value;
+use travertine_expr::{Value, typed};
 
-use crate::{definition::BoxFuture, error::Failure, typed};
+use crate::{definition::BoxFuture, error::Failure};
 
 /// The surroundings of one attempt of an activity. Cheap to clone, and free to go to other threads.
 ///

@@ -1,9 +1,316 @@
 //! What a durable function sees of the engine.
 
-use std::rc::Rc;
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    rc::Rc,
+    time::Duration,
+};
 
-/// The surroundings of a durable function.
-#[derive(Clone, Debug)]
+use serde::{Serialize, de::DeserializeOwned};
+use travertine_expr::{Name, time::Timestamp, typed};
+
+use crate::{
+    core::{Core, Scope},
+    definition::{Activity, Continuation, Workflow},
+    error::{Failure, Flow, Stop},
+    event::{Event, millis},
+    operation::{
+        self, Call, Child, EventWait, JobCall, ProcessCall, SendEvent, Sleep, Spawned, Start,
+    },
+    random::{self, Random},
+    saga::Saga,
+};
+
+/// The surroundings of a durable function: everything that it may ask of the world.
+///
+/// What goes through the context is written into the journal of the function, so that after a crash,
+/// or years later, the code runs again up to where it was and gets the same answers. Between two
+/// calls of its context a function computes; it reads no clock, no file and no network, which is what
+/// activities are for.
+///
+/// ```
+/// use std::time::Duration;
+/// use travertine_func::{Activity, ActivityOptions, Context, Flow, select};
+/// # use serde::{Deserialize, Serialize};
+/// # use travertine_func::Event;
+/// # #[derive(Serialize, Deserialize)]
+/// # struct CancelOrder { reason: String }
+/// # impl Event for CancelOrder { const NAME: &'static str = "order.cancel"; }
+/// # fn ship(order: &str) -> Activity<String> {
+/// #     Activity::new("ship", ActivityOptions::DEFAULT).argument("order", order)
+/// # }
+///
+/// async fn order(cx: Context, order: String) -> Flow<String> {
+///     Ok(select! { cx;
+///         event = cx.event::<CancelOrder>() => format!("cancelled: {}", event?.reason),
+///         _ = cx.sleep(Duration::from_secs(2 * 86_400)) => cx.call(ship(&order)).await?,
+///     })
+/// }
+/// ```
+///
+/// It stays on the thread of its function; what would take it elsewhere does not compile.
+///
+/// ```compile_fail,E0277
+/// fn elsewhere<T: Send>(_: T) {}
+/// fn wrong(cx: travertine_func::Context) {
+///     elsewhere(cx)
+/// }
+/// ```
+#[derive(Clone)]
 pub struct Context {
-    _core: Rc<()>,
+    pub(crate) core: Rc<Core>,
+    pub(crate) scope: Rc<Scope>,
+}
+
+impl Context {
+    pub(crate) fn new(core: &Rc<Core>) -> Self {
+        Self { core: Rc::clone(core), scope: Rc::default() }
+    }
+
+    /// The same function, inside a part of it.
+    pub(crate) fn inside(&self, name: &str) -> Self {
+        Self { core: Rc::clone(&self.core), scope: self.scope.open(name) }
+    }
+
+    pub(crate) fn name(&self) -> &Name {
+        &self.core.identity.id
+    }
+
+    /// A text that belongs to one operation of one run of one instance.
+    pub(crate) fn unique(&self, key: &str) -> String {
+        format!("{}/{}/{key}", self.id(), self.run())
+    }
+
+    // What is known.
+
+    /// The id of the instance.
+    pub fn id(&self) -> &str {
+        &self.core.identity.id
+    }
+
+    /// How often the function has begun anew.
+    pub fn run(&self) -> u32 {
+        self.core.identity.run
+    }
+
+    /// The time: when the function was last told something. It stands still in between.
+    pub fn now(&self) -> Timestamp {
+        self.core.now()
+    }
+
+    /// A generator of random numbers, which are the same when the function runs again.
+    pub fn random(&self) -> Random {
+        Random::new(random::seed(self.digest("random")))
+    }
+
+    /// A UUID that no other place in any function gets, and the same when this one runs again.
+    pub fn uuid(&self) -> String {
+        random::uuid(self.digest("uuid"))
+    }
+
+    fn digest(&self, name: &str) -> u128 {
+        let identity = &self.core.identity;
+        let key = self.scope.key(name);
+        random::digest(&[&identity.id, &identity.seed.to_string(), &identity.run.to_string(), &key])
+    }
+
+    /// Whether the function was told to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.core.is_cancelled(&self.scope)
+    }
+
+    /// Makes a value once and keeps it: for what is not the same every time and too small for an
+    /// activity.
+    ///
+    /// ```compile_fail,E0277
+    /// // It cannot ask for operations meanwhile.
+    /// fn wrong(cx: travertine_func::Context) {
+    ///     let inner = cx.clone();
+    ///     cx.record("x", move || inner.uuid());
+    /// }
+    /// ```
+    pub fn record<T, F>(&self, name: &str, make: F) -> T
+    where
+        T: Serialize + DeserializeOwned,
+        F: FnOnce() -> T + Send,
+    {
+        let key = self.scope.key(&format!("record {name}"));
+        let mut make = Some(make);
+        let mut made = None;
+        let value = self.core.record(&key, || {
+            let it = make.take().map(|make| make()).expect("a value is made once");
+            let value = typed::to_value(&it).map_err(|it| it.to_string());
+            made = Some(it);
+            value
+        });
+        // What was just made is read back too: what is not kept must not be relied on.
+        match value.map(|it| typed::from_value(&it)) {
+            Some(Ok(value)) => return value,
+            Some(Err(error)) => {
+                self.core.block(format!("the value that was kept as `{key}`: {error}"));
+            }
+            None => {}
+        }
+        // The session is blocked, but the code needs something to go on with until it waits.
+        made.or_else(|| make.take().map(|make| make())).expect("it is made now, if not before")
+    }
+
+    /// Whether this instance runs with a change of the code. Old instances, which were beyond this
+    /// point before the change, answer no for good; all others yes. When no old ones are left the
+    /// call can be taken out.
+    pub fn patched(&self, id: &str) -> bool {
+        self.core.mark(&format!("patch {id}").into(), 1) > 0
+    }
+
+    /// Which version of some part of the code this instance runs with: `max` where it comes here
+    /// first, later the same as then, and 0 where it was here before there was such a part. A version
+    /// below `min` is no longer in the code, and the instance is blocked.
+    pub fn version(&self, id: &str, min: u32, max: u32) -> u32 {
+        let version = self.core.mark(&format!("version {id}").into(), max);
+        if !(min..=max).contains(&version) {
+            self.core.block(format!(
+                "the instance runs with version {version} of `{id}`, the code has {min} to {max}; \
+                 go back to code that has it, then retry"
+            ));
+        }
+        version
+    }
+
+    // What is waited for.
+
+    /// Calls an activity.
+    pub fn call<T: DeserializeOwned>(&self, activity: Activity<T>) -> Call<T> {
+        Call::new(self, activity)
+    }
+
+    /// Offers work to workers of this type, wherever they are. What they say at its end is the result.
+    pub fn job<T: DeserializeOwned>(&self, job_type: &str) -> JobCall<T> {
+        JobCall::new(self, job_type)
+    }
+
+    /// Sleeps so long.
+    pub fn sleep(&self, duration: Duration) -> Sleep {
+        // Not shorter than asked for: what is less than a millisecond counts as one.
+        let rest = duration.subsec_nanos() % 1_000_000;
+        let millis = millis(duration).saturating_add(i64::from(rest > 0));
+        self.sleep_until(self.now().after_millis(millis))
+    }
+
+    /// Sleeps until then. A time that has passed is over at once.
+    pub fn sleep_until(&self, due: Timestamp) -> Sleep {
+        Sleep::new(self, due)
+    }
+
+    /// Waits for an event that is sent to this function, or to everyone.
+    pub fn event<E: Event>(&self) -> EventWait<E> {
+        EventWait::new(self)
+    }
+
+    /// Waits until a condition over what the code has in hand is true. It is looked at whenever the
+    /// function is told something.
+    pub async fn until(&self, condition: impl FnMut() -> bool) -> Result<(), Failure> {
+        operation::until(self, condition).await
+    }
+
+    // Others.
+
+    /// Sends an event.
+    pub fn send<E: Event>(&self, event: E) -> SendEvent<E> {
+        SendEvent::new(self, event)
+    }
+
+    /// Calls another function and waits for its result. It ends with this one.
+    pub fn child<T: DeserializeOwned>(&self, workflow: Workflow<T>) -> Child<T> {
+        Child::new(self, workflow)
+    }
+
+    /// Lets another function run beside this one. See [`Spawned`].
+    pub fn spawn<T: DeserializeOwned>(&self, workflow: Workflow<T>) -> Spawned<T> {
+        Spawned::new(self, workflow)
+    }
+
+    /// Starts another function, which goes its own way.
+    pub fn start<T>(&self, workflow: Workflow<T>) -> Start {
+        let definition = Name::from(workflow.name());
+        Start::new(self, definition, workflow.into_arguments())
+    }
+
+    /// Calls a process. See [`ProcessCall`].
+    pub fn process<T: DeserializeOwned>(&self, id: &str) -> ProcessCall<T> {
+        ProcessCall::new(self, id)
+    }
+
+    // Parts.
+
+    /// Runs a part of the function under a name of its own: what it asks for is counted apart.
+    pub async fn gosub<F: Future>(&self, name: &str, run: impl FnOnce(Self) -> F) -> F::Output {
+        let name = self.scope.count(&format!("gosub {name}"));
+        run(self.inside(&name)).await
+    }
+
+    /// Lets what is inside go on although the function was told to end: for clearing up.
+    pub async fn shield<F: IntoFuture>(&self, inner: F) -> F::Output {
+        let inner = async move { inner.into_future().await };
+        operation::shield(self, inner).await
+    }
+
+    /// Steps with what undoes them.
+    pub fn saga(&self) -> Saga {
+        Saga::new(self)
+    }
+
+    /// Ends this run and begins anew with an empty journal, as the same instance: for functions that
+    /// go on for long.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # fn billing(cycle: u32) -> Workflow<()> { Workflow::new("billing", 1).argument("cycle", &cycle) }
+    /// async fn billing_body(cx: Context, cycle: u32) -> Flow<()> {
+    ///     if cycle == 12 {
+    ///         return Ok(());
+    ///     }
+    ///     cx.sleep(Duration::from_secs(30 * 86_400)).await?;
+    ///     cx.continue_as(billing(cycle + 1))
+    /// }
+    /// ```
+    #[expect(clippy::unused_self, reason = "only a function that runs can continue")]
+    pub fn continue_as<T, O>(&self, workflow: Workflow<O>) -> Flow<T> {
+        let definition = Name::from(workflow.name());
+        let arguments = workflow.into_arguments()?;
+        Err(Stop::ContinueAs(Continuation { definition, arguments }))
+    }
+
+    // What others ask of it.
+
+    /// Answers those who look into the function. The handler may only look.
+    pub fn on_query<I, O>(&self, name: &str, answer: impl Fn(I) -> O + 'static)
+    where
+        I: DeserializeOwned,
+        O: Serialize,
+    {
+        self.core.handlers.borrow_mut().add_query(name, answer);
+    }
+
+    /// Lets others change what the code has in hand, and answers them. `validate` may only look; what
+    /// it refuses does not become part of the journal. Register updates before the first wait: one
+    /// that comes earlier is refused.
+    pub fn on_update<I, O>(
+        &self,
+        name: &str,
+        validate: impl Fn(&I) -> Result<(), Failure> + 'static,
+        apply: impl FnMut(I) -> Result<O, Failure> + 'static,
+    ) where
+        I: DeserializeOwned,
+        O: Serialize,
+    {
+        self.core.handlers.borrow_mut().add_update(name, validate, apply);
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "context of {} run {}", self.id(), self.run())
+    }
 }

@@ -4,7 +4,7 @@
 use std::{fmt, future::Future, marker::PhantomData, pin::Pin, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::{Name, Value};
+use travertine_expr::{Name, Value, typed};
 use travertine_kernel::Assignments;
 
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
     context::Context,
     error::{Failure, Flow},
     retry::Retry,
-    typed,
 };
 
 /// A future on the thread of its function.

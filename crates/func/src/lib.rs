@@ -4,15 +4,25 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod combine;
 mod context;
+mod core;
 mod definition;
 mod error;
 mod event;
+mod handler;
+pub mod merge;
+mod operation;
+mod panics;
+mod random;
 mod registry;
 mod retry;
-mod typed;
+mod saga;
+mod session;
+mod wake;
 
 pub use activity::{ActivityContext, Attempt, Dependencies, Heart};
+pub use combine::{Arm, Arms};
 pub use context::Context;
 pub use definition::{
     Activity, ActivityDefinition, ActivityOptions, Arguments, BoxFuture, Continuation,
@@ -20,8 +30,15 @@ pub use definition::{
 };
 pub use error::{Blocked, Failure, Flow, Stop};
 pub use event::{Consume, Delivery, Event, EventConfig};
+pub use operation::{
+    Call, Child, EventWait, JobCall, Operation, Posted, ProcessCall, SendEvent, Sleep, Spawned,
+    Start,
+};
+pub use random::Random;
 pub use registry::{ACTIVITIES, DuplicateFunction, Functions, RunnableActivity, WORKFLOWS};
 pub use retry::{Retry, parse_duration};
+pub use saga::Saga;
+pub use session::{Advance, Answer, Identity, Outcome, Session, Settings, run};
 
 /// What the attributes of functions write in place of them; nothing for people.
 #[doc(hidden)]

@@ -1,0 +1,768 @@
+//! What one session knows: the operations of its function, what the journal says comes next, and
+//! what the code has decided beyond it.
+//!
+//! Everything that code does goes through [`Core::decide`], which holds it against the journal.
+
+use std::{
+    cell::{Cell, RefCell, RefMut},
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+    task::{Poll, Waker},
+};
+
+use travertine_expr::{Name, Value, time::Timestamp};
+use travertine_kernel::{Assignments, Decision, Post, WaitFor};
+
+use crate::{
+    error::Failure,
+    handler::Handlers,
+    session::{Identity, Settings},
+};
+
+/// What operations of one function share.
+pub(crate) struct Core {
+    pub(crate) identity: Identity,
+    pub(crate) settings: Settings,
+    state: RefCell<State>,
+    pub(crate) handlers: RefCell<Handlers>,
+    /// What the function is polled with.
+    pub(crate) waker: Waker,
+}
+
+#[derive(Default)]
+struct State {
+    /// The time of the last entry that told something.
+    now: Timestamp,
+    /// How many entries were read when the code was last told something: a clock for races.
+    position: u64,
+    /// What of that clock may be seen, while a race looks for its winner.
+    horizon: Option<u64>,
+    operations: Vec<Started>,
+    /// Operations that are done and that nobody has taken, by when they were done.
+    unclaimed: BTreeMap<u64, u32>,
+    /// What the journal says was decided in this step.
+    expected: VecDeque<Said>,
+    /// What the journal goes on with after this step.
+    goes_on: Option<String>,
+    /// Whether the code may decide anything beyond the journal.
+    due: bool,
+    decisions: Vec<Decision>,
+    /// How the journal will show these decisions.
+    said: VecDeque<Said>,
+    blocked: Option<String>,
+    /// The session is taken out of memory, or its code has ended: nothing is decided any more.
+    closed: bool,
+    /// A query is being answered.
+    reading: bool,
+    /// What its handler did that it may not.
+    misuse: Option<String>,
+    /// How many shields are around what is polled now.
+    shields: u32,
+    cancelled: Option<u64>,
+    interruption: Option<Interruption>,
+    /// Answers of markers, which are the same for the rest of the run.
+    markers: BTreeMap<String, u32>,
+    /// Operations asked in this step.
+    asked: usize,
+    /// Durable things that were polled in this round and are not ready.
+    pending: usize,
+    /// Conditions that were polled in this round and are not true.
+    conditions: Vec<Waker>,
+    /// Grows with everything that lets code go on.
+    progress: u64,
+}
+
+/// One operation that was asked for.
+struct Started {
+    key: Name,
+    /// When.
+    position: u64,
+    outcome: Option<(u64, Result<Assignments, Failure>)>,
+    dropped: bool,
+    /// What happens to others when it fails.
+    attached: bool,
+    waker: Option<Waker>,
+    /// Whether it is polled by someone in between, who decides when to poll it again.
+    behind: bool,
+}
+
+/// A child on its own has failed. That interrupts what was open then, or else what comes next.
+struct Interruption {
+    position: u64,
+    failure: Failure,
+    delivered: bool,
+}
+
+/// An entry that the code has decided.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Asked(Name),
+    Recorded(Name, Value),
+    Dropped(u32),
+}
+
+/// The beginnings of keys that may be gone from the code: they are only marks.
+const PATCH: &str = "patch ";
+const VERSION: &str = "version ";
+
+impl Said {
+    /// The id and answer of a mark that the code may leave out.
+    fn marker(&self) -> Option<(&str, u32)> {
+        let Self::Recorded(key, value) = self else { return None };
+        if !key.starts_with(PATCH) && !key.starts_with(VERSION) {
+            return None;
+        }
+        let answer = value.as_i64().and_then(|it| u32::try_from(it).ok())?;
+        Some((key, answer))
+    }
+}
+
+/// What became of a wish for an operation.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// It has this number.
+    Number(u32),
+    /// It was not asked for, and this is its answer.
+    Refused(Failure),
+    /// Nothing will come: the session is blocked.
+    Stuck,
+}
+
+impl Core {
+    pub(crate) fn new(identity: Identity, settings: Settings, waker: Waker) -> Rc<Self> {
+        let (state, handlers) = (RefCell::default(), RefCell::default());
+        Rc::new(Self { identity, settings, state, handlers, waker })
+    }
+
+    fn state(&self) -> RefMut<'_, State> {
+        self.state.borrow_mut()
+    }
+
+    // What code asks for.
+
+    /// Asks for an operation, unless the code was told to end.
+    pub(crate) fn ask(
+        &self,
+        scope: &Scope,
+        key: &Name,
+        on: impl FnOnce() -> Result<WaitFor, Failure>,
+    ) -> Asked {
+        if let Some(failure) = self.state().refusal(scope) {
+            return self.count(key).map_or(Asked::Stuck, |()| Asked::Refused(failure));
+        }
+        let on = match on() {
+            Ok(on) => on,
+            Err(failure) => return Asked::Refused(failure),
+        };
+        let said = Said::Asked(Name::clone(key));
+        let decision = Decision::Ask { key: Name::clone(key), on };
+        match self.count(key).and_then(|()| self.state().decide(said, || decision)) {
+            Some(()) => Asked::Number(self.state().start(key)),
+            None => Asked::Stuck,
+        }
+    }
+
+    /// Sends something that nobody here waits for.
+    pub(crate) fn post(
+        &self,
+        scope: &Scope,
+        key: &Name,
+        what: impl FnOnce() -> Result<Post, Failure>,
+    ) -> Asked {
+        if let Some(failure) = self.state().refusal(scope) {
+            return self.count(key).map_or(Asked::Stuck, |()| Asked::Refused(failure));
+        }
+        let what = match what() {
+            Ok(what) => what,
+            Err(failure) => return Asked::Refused(failure),
+        };
+        let said = Said::Recorded(Name::clone(key), Value::Null);
+        let decision = Decision::Post { key: Name::clone(key), what };
+        match self.count(key).and_then(|()| self.state().decide(said, || decision)) {
+            Some(()) => Asked::Number(self.state().start(key)),
+            None => Asked::Stuck,
+        }
+    }
+
+    /// Keeps a value, or finds the one that was kept.
+    pub(crate) fn record(
+        &self,
+        key: &Name,
+        make: impl FnOnce() -> Result<Value, String>,
+    ) -> Option<Value> {
+        self.count_or_panic(key);
+        // What is kept already is not made again. Nothing of the state is held meanwhile: it is the
+        // user's code that makes the value.
+        let kept = self.state().kept(key);
+        let value = match kept {
+            Some(value) => value,
+            None => match make() {
+                Ok(value) => value,
+                Err(message) => {
+                    self.block(format!("the value of `{key}` cannot be kept: {message}"));
+                    return None;
+                }
+            },
+        };
+        let said = Said::Recorded(Name::clone(key), value.clone());
+        let decision = Decision::Record { key: Name::clone(key), value: value.clone() };
+        self.state().decide(said, || decision)?;
+        self.state().start(key);
+        Some(value)
+    }
+
+    /// The answer of a mark: what the journal has; else the newest, where the code is beyond the
+    /// journal; else 0, which stands for code that had no such mark.
+    pub(crate) fn mark(&self, key: &Name, newest: u32) -> u32 {
+        self.count_or_panic(key);
+        let mut state = self.state();
+        if let Some(answer) = state.markers.get(&**key) {
+            return *answer;
+        }
+        let answer = match state.expected.front().and_then(Said::marker) {
+            Some((it, answer)) if it == &**key => {
+                state.skip_marker();
+                return answer;
+            }
+            _ if state.is_beyond() => newest,
+            _ => 0,
+        };
+        if answer > 0 {
+            let value = Value::from(answer);
+            let said = Said::Recorded(Name::clone(key), value.clone());
+            let decision = Decision::Record { key: Name::clone(key), value };
+            if state.decide(said, || decision).is_some() {
+                state.start(key);
+            }
+        }
+        state.markers.insert(key.to_string(), answer);
+        answer
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn drop_operation(&self, number: u32) {
+        // A panic of our own while the state was held must not become a second one.
+        let Ok(mut state) = self.state.try_borrow_mut() else { return };
+        let Some(started) = state.operations.get_mut(number as usize) else { return };
+        if let Some((position, _)) = &started.outcome {
+            let position = *position;
+            state.unclaimed.remove(&position);
+        } else if !started.dropped {
+            started.dropped = true;
+            started.waker = None;
+            let _ = state.decide(Said::Dropped(number), || Decision::Drop { operation: number });
+        }
+    }
+
+    /// Counts what is asked in one step. A function that never waits would never give back its thread.
+    fn count(&self, key: &Name) -> Option<()> {
+        let mut state = self.state();
+        state.asked += 1;
+        if state.asked > self.settings.operations_max {
+            let text = too_many(self.settings.operations_max, key);
+            state.block(text);
+        }
+        state.blocked.is_none().then_some(())
+    }
+
+    /// The same for what answers at once, where only a panic can end an endless loop.
+    fn count_or_panic(&self, key: &Name) {
+        self.state().asked += 1;
+        let max = self.settings.operations_max;
+        assert!(self.state().asked <= max.saturating_mul(2), "{}", too_many(max, key));
+    }
+
+    // What operations learn.
+
+    pub(crate) fn poll_operation(
+        &self,
+        scope: &Scope,
+        number: u32,
+        waker: &Waker,
+    ) -> Poll<Result<Assignments, Failure>> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let started = &mut state.operations[number as usize];
+        if let Some((position, outcome)) = &started.outcome {
+            if state.horizon.is_some_and(|it| *position > it) {
+                // The race that hides it will look again.
+                state.pending += 1;
+                waker.wake_by_ref();
+                return Poll::Pending;
+            }
+            state.unclaimed.remove(position);
+            state.progress += 1;
+            return Poll::Ready(outcome.clone());
+        }
+        let since = started.position;
+        if let Some(failure) = state.stop_for(scope, since) {
+            state.progress += 1;
+            return Poll::Ready(Err(failure));
+        }
+        let started = &mut state.operations[number as usize];
+        started.behind = !waker.will_wake(&self.waker);
+        started.waker = Some(waker.clone());
+        state.pending += 1;
+        Poll::Pending
+    }
+
+    /// Whether a condition that was begun then must end without having become true.
+    pub(crate) fn stop_for(&self, scope: &Scope, since: u64) -> Option<Failure> {
+        let mut state = self.state();
+        let failure = state.stop_for(scope, since);
+        state.progress += u64::from(failure.is_some());
+        failure
+    }
+
+    pub(crate) fn condition_is_true(&self) {
+        self.state().progress += 1;
+    }
+
+    pub(crate) fn condition_waits(&self, waker: &Waker) {
+        let mut state = self.state();
+        state.pending += 1;
+        state.conditions.push(waker.clone());
+    }
+
+    /// Nothing will come, and that is known.
+    pub(crate) fn stuck(&self) {
+        self.state().pending += 1;
+    }
+
+    pub(crate) fn attach(&self, number: u32, attached: bool) {
+        self.state().operations[number as usize].attached = attached;
+    }
+
+    pub(crate) fn interrupt(&self, failure: Failure) {
+        let mut state = self.state();
+        let position = state.position;
+        state.interruption.get_or_insert(Interruption { position, failure, delivered: false });
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.state().now
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.state().position
+    }
+
+    /// Whether what is polled now was told to end.
+    pub(crate) fn is_cancelled(&self, scope: &Scope) -> bool {
+        let state = self.state();
+        state.shields == 0 && state.sees_cancel(scope)
+    }
+
+    pub(crate) fn shield(self: &Rc<Self>) -> impl Drop + use<> {
+        struct Shield(Rc<Core>);
+        impl Drop for Shield {
+            fn drop(&mut self) {
+                self.0.state().shields -= 1;
+            }
+        }
+        self.state().shields += 1;
+        Shield(Rc::clone(self))
+    }
+
+    /// When, after that point, operations were done that nobody has taken; as far as can be seen.
+    pub(crate) fn unclaimed_since(&self, seen: u64) -> (Vec<u64>, u64) {
+        let state = self.state();
+        let last = state.horizon.unwrap_or(u64::MAX).min(state.position);
+        if seen >= last {
+            return (Vec::new(), last);
+        }
+        (state.unclaimed.range(seen + 1..=last).map(|(position, _)| *position).collect(), last)
+    }
+
+    /// Hides what was done later.
+    pub(crate) fn horizon(self: &Rc<Self>, position: u64) -> impl Drop + use<> {
+        struct Horizon(Rc<Core>, Option<u64>);
+        impl Drop for Horizon {
+            fn drop(&mut self) {
+                self.0.state().horizon = self.1;
+            }
+        }
+        let before = self.state().horizon.replace(position);
+        Horizon(Rc::clone(self), before)
+    }
+
+    // What the session does.
+
+    pub(crate) fn block(&self, message: String) {
+        self.state().block(message);
+    }
+
+    pub(crate) fn blocked(&self) -> Option<String> {
+        self.state().blocked.clone()
+    }
+
+    pub(crate) fn close(&self) {
+        self.state().closed = true;
+    }
+
+    /// The last decision: how it ended.
+    pub(crate) fn end(&self, decision: Decision) {
+        self.state().decisions.push(decision);
+    }
+
+    /// What a handler did that it may not.
+    pub(crate) fn take_misuse(&self) -> Option<String> {
+        self.state().misuse.take()
+    }
+
+    /// The journal has told something, once or several times in a row, and then this was decided.
+    pub(crate) fn begin_chapter(&self, chapter: Chapter) {
+        let mut state = self.state();
+        state.expected = chapter.expected;
+        state.goes_on = chapter.goes_on;
+        state.due = chapter.due;
+    }
+
+    /// One thing that the journal tells.
+    pub(crate) fn begin_step(&self, position: u64, at: Timestamp) {
+        let mut state = self.state();
+        state.position = position;
+        state.now = at;
+        state.asked = 0;
+    }
+
+    /// The code has thought about it: nothing that the journal has may be left.
+    pub(crate) fn end_chapter(&self) {
+        let mut state = self.state();
+        while state.expected.front().is_some_and(|it| it.marker().is_some()) {
+            state.skip_marker();
+        }
+        if let Some(said) = state.expected.front() {
+            let text = format!(
+                "the journal has {} where the code asks for nothing more; {WAY_OUT}",
+                state.describe(said)
+            );
+            state.block(text);
+        }
+    }
+
+    /// An operation is done. Answers whether that is so.
+    pub(crate) fn finish(
+        &self,
+        number: u32,
+        outcome: Result<Assignments, Failure>,
+    ) -> Result<(), String> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let position = state.position;
+        let Some(started) = state.operations.get_mut(number as usize) else {
+            return Err(format!("the journal ends operation {number}, which was never asked for"));
+        };
+        let waker = started.waker.take();
+        if let (true, Err(failure)) = (started.attached, &outcome) {
+            let failure = failure.clone().of_child();
+            let interruption = Interruption { position, failure, delivered: false };
+            state.interruption = Some(interruption);
+        }
+        if !started.dropped {
+            state.unclaimed.insert(position, number);
+        }
+        state.operations[number as usize].outcome = Some((position, outcome));
+        let interrupts = state.interruption.as_ref().is_some_and(|it| it.position == position);
+        drop(guard);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        if interrupts {
+            self.wake_all();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cancel(&self) {
+        let mut state = self.state();
+        let position = state.position;
+        state.cancelled.get_or_insert(position);
+        drop(state);
+        self.wake_all();
+    }
+
+    /// Whatever was asked may have something to say.
+    pub(crate) fn wake_all(&self) {
+        let mut state = self.state();
+        let wakers: Vec<_> = state.operations.iter_mut().filter_map(|it| it.waker.take()).collect();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The code is polled: once more, or for the first time in this step. Conditions look again.
+    pub(crate) fn begin_round(&self) -> u64 {
+        let mut state = self.state();
+        state.pending = 0;
+        let conditions = std::mem::take(&mut state.conditions);
+        let progress = state.progress;
+        drop(state);
+        conditions.into_iter().for_each(Waker::wake);
+        progress
+    }
+
+    /// Whether some code waits for a condition that may have become true while it was polled.
+    pub(crate) fn has_conditions(&self) -> bool {
+        !self.state().conditions.is_empty()
+    }
+
+    pub(crate) fn progress(&self) -> u64 {
+        self.state().progress
+    }
+
+    /// Whether the code waits for anything that the journal can tell it.
+    pub(crate) fn waits(&self) -> bool {
+        let state = self.state();
+        let behind = |it: &Started| it.behind && it.waker.is_some() && it.outcome.is_none();
+        state.pending > 0 || state.operations.iter().any(behind)
+    }
+
+    pub(crate) fn take_decisions(&self) -> (Vec<Decision>, VecDeque<Said>) {
+        let mut state = self.state();
+        (std::mem::take(&mut state.decisions), std::mem::take(&mut state.said))
+    }
+
+    /// Operations that are neither done nor dropped.
+    pub(crate) fn open(&self) -> Vec<Name> {
+        let state = self.state();
+        let open = state.operations.iter().filter(|it| it.outcome.is_none() && !it.dropped);
+        open.map(|it| Name::clone(&it.key)).collect()
+    }
+
+    pub(crate) fn key_of(&self, number: u32) -> Option<Name> {
+        self.state().operations.get(number as usize).map(|it| Name::clone(&it.key))
+    }
+
+    /// While this is held nothing may be asked for.
+    pub(crate) fn read_only<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.state().reading = true;
+        let answer = read();
+        self.state().reading = false;
+        answer
+    }
+}
+
+/// The way out of most disagreements.
+pub(crate) const WAY_OUT: &str = "go back to the code that wrote the journal, or put the change behind `cx.patched(…)`, then retry";
+
+fn too_many(max: usize, key: &str) -> String {
+    format!(
+        "the code asked for more than {max} operations without waiting, `{key}` at last: a loop in \
+         it never waits for anything; let it sleep, or continue as a new run"
+    )
+}
+
+/// What the journal says was decided after the code was told something.
+///
+/// While a function was blocked it may have been told more, so that several things stand in a row of
+/// which the code had not thought. What it decides at each of them then stands behind the last, and
+/// that is where it is looked for.
+pub(crate) struct Chapter {
+    pub(crate) expected: VecDeque<Said>,
+    /// What the journal tells next.
+    pub(crate) goes_on: Option<String>,
+    /// Whether the code may decide anything beyond it.
+    pub(crate) due: bool,
+}
+
+impl State {
+    /// Holds what the code does against the journal. `None`: they disagree.
+    fn decide(&mut self, said: Said, decision: impl FnOnce() -> Decision) -> Option<()> {
+        if self.closed || self.blocked.is_some() {
+            return None;
+        }
+        if self.reading {
+            let text = format!("it may only look, and asks for {}", self.describe(&said));
+            self.misuse.get_or_insert(text);
+            return None;
+        }
+        while self.expected.front().is_some_and(|it| it.marker().is_some() && !it.is_same(&said)) {
+            self.skip_marker();
+        }
+        if let Some(front) = self.expected.front() {
+            if front.is_same(&said) {
+                self.expected.pop_front();
+                return Some(());
+            }
+            let text = format!(
+                "the journal has {} where the code asks for {}; {WAY_OUT}",
+                self.describe(front),
+                self.describe(&said)
+            );
+            self.block(text);
+            return None;
+        }
+        if let Some(goes_on) = &self.goes_on {
+            let text = format!(
+                "the code asks for {} where the journal goes on with {goes_on}; {WAY_OUT}",
+                self.describe(&said)
+            );
+            self.block(text);
+            return None;
+        }
+        if !self.due {
+            let text = format!(
+                "the code asks for {} where it asked for nothing more when it ran before; {WAY_OUT}",
+                self.describe(&said)
+            );
+            self.block(text);
+            return None;
+        }
+        self.decisions.push(decision());
+        self.said.push_back(said);
+        Some(())
+    }
+
+    /// Whether the code has come to the end of the journal and may go on.
+    fn is_beyond(&self) -> bool {
+        self.expected.is_empty() && self.goes_on.is_none() && self.due
+    }
+
+    fn skip_marker(&mut self) {
+        let Some(said) = self.expected.pop_front() else { return };
+        if let (Said::Recorded(key, _), Some((id, answer))) = (&said, said.marker()) {
+            self.markers.insert(id.to_owned(), answer);
+            let key = Name::clone(key);
+            self.start(&key);
+        }
+    }
+
+    /// The value that the journal has next, where it is of this key.
+    fn kept(&mut self, key: &Name) -> Option<Value> {
+        let is_marker =
+            |it: &Said| it.marker().is_some() && !matches!(it, Said::Recorded(it, _) if it == key);
+        while self.expected.front().is_some_and(is_marker) {
+            self.skip_marker();
+        }
+        match self.expected.front() {
+            Some(Said::Recorded(it, value)) if it == key => Some(value.clone()),
+            _ => None,
+        }
+    }
+
+    fn start(&mut self, key: &Name) -> u32 {
+        let number = u32::try_from(self.operations.len())
+            .expect("operations of a run are counted in 32 bits");
+        self.operations.push(Started {
+            key: Name::clone(key),
+            position: self.position,
+            outcome: None,
+            dropped: false,
+            attached: false,
+            waker: None,
+            behind: false,
+        });
+        number
+    }
+
+    fn sees_cancel(&self, scope: &Scope) -> bool {
+        let visible = |at: u64| self.horizon.is_none_or(|it| at <= it);
+        self.cancelled.is_some_and(visible) || scope.cancelled_at().is_some_and(visible)
+    }
+
+    /// Why an operation is not even asked for.
+    fn refusal(&mut self, scope: &Scope) -> Option<Failure> {
+        if self.shields > 0 || self.blocked.is_some() {
+            return None;
+        }
+        if self.sees_cancel(scope) {
+            return Some(Failure::cancelled());
+        }
+        let interruption = self.interruption.as_mut().filter(|it| !it.delivered)?;
+        interruption.delivered = true;
+        Some(interruption.failure.clone())
+    }
+
+    /// Why what was begun then answers now, although it is not done.
+    fn stop_for(&mut self, scope: &Scope, since: u64) -> Option<Failure> {
+        if self.shields > 0 || self.blocked.is_some() {
+            return None;
+        }
+        if self.sees_cancel(scope) {
+            return Some(Failure::cancelled());
+        }
+        let horizon = self.horizon;
+        let applies = |it: &&mut Interruption| {
+            since < it.position && horizon.is_none_or(|horizon| it.position <= horizon)
+        };
+        let interruption = self.interruption.as_mut().filter(applies)?;
+        interruption.delivered = true;
+        Some(interruption.failure.clone())
+    }
+
+    fn block(&mut self, message: String) {
+        self.blocked.get_or_insert(message);
+    }
+
+    fn describe(&self, said: &Said) -> String {
+        match said {
+            Said::Asked(key) | Said::Recorded(key, _) => format!("`{key}`"),
+            Said::Dropped(number) => match self.operations.get(*number as usize) {
+                Some(it) => format!("the drop of `{}`", it.key),
+                None => format!("the drop of operation {number}"),
+            },
+        }
+    }
+}
+
+impl Said {
+    /// Whether the code does what the journal has. What is sent or kept may differ: the journal's counts.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Asked(one), Self::Asked(other))
+            | (Self::Recorded(one, _), Self::Recorded(other, _)) => one == other,
+            (Self::Dropped(one), Self::Dropped(other)) => one == other,
+            (Self::Asked(_) | Self::Recorded(..) | Self::Dropped(_), _) => false,
+        }
+    }
+}
+
+/// Where code stands: in the function itself, a sub-routine, a branch, a slice of a batch. Names of
+/// operations are counted in it, and a branch can be cancelled alone.
+#[derive(Default)]
+pub(crate) struct Scope {
+    path: String,
+    counts: RefCell<BTreeMap<String, u32>>,
+    cancelled: Cell<Option<u64>>,
+    parent: Option<Rc<Self>>,
+}
+
+impl Scope {
+    /// This name, with a number from its second use on.
+    pub(crate) fn count(&self, name: &str) -> String {
+        let mut counts = self.counts.borrow_mut();
+        if let Some(count) = counts.get_mut(name) {
+            *count += 1;
+            return format!("{name}#{count}");
+        }
+        counts.insert(name.to_owned(), 1);
+        name.to_owned()
+    }
+
+    pub(crate) fn key(&self, name: &str) -> Name {
+        format!("{}{}", self.path, self.count(name)).into()
+    }
+
+    /// The key of something that there is only once.
+    pub(crate) fn open(self: &Rc<Self>, name: &str) -> Rc<Self> {
+        let path = format!("{}{name}/", self.path);
+        Rc::new(Self { path, parent: Some(Rc::clone(self)), ..Self::default() })
+    }
+
+    pub(crate) fn cancel(&self, position: u64) {
+        if self.cancelled.get().is_none() {
+            self.cancelled.set(Some(position));
+        }
+    }
+
+    fn cancelled_at(&self) -> Option<u64> {
+        let mut scope = Some(self);
+        while let Some(it) = scope {
+            if let Some(position) = it.cancelled.get() {
+                return Some(position);
+            }
+            scope = it.parent.as_deref();
+        }
+        None
+    }
+}

@@ -1,0 +1,109 @@
+//! How the results of branches become one. Always by the order of the branches, never by that of
+//! their ends.
+
+use crate::error::Failure;
+
+/// A rule that makes one result of those of all branches.
+pub trait Merge<T> {
+    /// What comes out.
+    type Output;
+
+    /// Merges the results of the branches, which stand in the order of the branches.
+    fn merge(self, results: Vec<T>) -> Result<Self::Output, Failure>;
+}
+
+/// All results, one for each branch.
+#[derive(Clone, Copy, Debug)]
+pub struct All;
+
+/// That of the last branch; none where there are no branches.
+#[derive(Clone, Copy, Debug)]
+pub struct Last;
+
+/// What all branches agree on; none where they do not, or where there are no branches.
+#[derive(Clone, Copy, Debug)]
+pub struct Agree;
+
+/// What all branches agree on; a failure with the code `conflict` where they do not.
+#[derive(Clone, Copy, Debug)]
+pub struct Same;
+
+/// The items of all results, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Append;
+
+/// Whatever this function makes of them.
+#[derive(Clone, Copy, Debug)]
+pub struct With<F>(pub F);
+
+impl<T> Merge<T> for All {
+    type Output = Vec<T>;
+
+    fn merge(self, results: Vec<T>) -> Result<Self::Output, Failure> {
+        Ok(results)
+    }
+}
+
+impl<T> Merge<T> for Last {
+    type Output = Option<T>;
+
+    fn merge(self, mut results: Vec<T>) -> Result<Self::Output, Failure> {
+        Ok(results.pop())
+    }
+}
+
+impl<T: PartialEq> Merge<T> for Agree {
+    type Output = Option<T>;
+
+    fn merge(self, results: Vec<T>) -> Result<Self::Output, Failure> {
+        let agree = results.windows(2).all(|it| it[0] == it[1]);
+        Ok(results.into_iter().next().filter(|_| agree))
+    }
+}
+
+impl<T: PartialEq> Merge<T> for Same {
+    type Output = Option<T>;
+
+    fn merge(self, results: Vec<T>) -> Result<Self::Output, Failure> {
+        if let Some(at) = results.windows(2).position(|it| it[0] != it[1]) {
+            let text = format!("branches {at} and {} have different results", at + 1);
+            return Err(Failure::terminal("conflict", text));
+        }
+        Ok(results.into_iter().next())
+    }
+}
+
+impl<I: IntoIterator> Merge<I> for Append {
+    type Output = Vec<I::Item>;
+
+    fn merge(self, results: Vec<I>) -> Result<Self::Output, Failure> {
+        Ok(results.into_iter().flatten().collect())
+    }
+}
+
+impl<T, O, F: FnOnce(Vec<T>) -> O> Merge<T> for With<F> {
+    type Output = O;
+
+    fn merge(self, results: Vec<T>) -> Result<Self::Output, Failure> {
+        Ok((self.0)(results))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_merges_in_the_order_of_the_branches() {
+        assert_eq!(All.merge(vec![3, 1, 2]), Ok(vec![3, 1, 2]));
+        assert_eq!(Last.merge(vec![3, 1, 2]), Ok(Some(2)));
+        assert_eq!(Agree.merge(vec![3, 1]), Ok(None));
+        assert_eq!(Agree.merge(vec![3, 3]), Ok(Some(3)));
+        assert_eq!(Append.merge(vec![vec![3], vec![], vec![1, 2]]), Ok(vec![3, 1, 2]));
+        assert_eq!(With(|all: Vec<i32>| all.len()).merge(vec![3, 1]), Ok(2));
+        assert_eq!(
+            Same.merge(vec![3, 3, 1]).unwrap_err().message,
+            "branches 1 and 2 have different results"
+        );
+    }
+}

@@ -1,0 +1,663 @@
+//! Operations: what a function has asked for and waits for, and the builders that ask.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture, Ready, ready},
+    marker::PhantomData,
+    pin::Pin,
+    rc::Rc,
+    task::{self, Poll},
+    time::Duration,
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use travertine_expr::{Map, Name, Value, time::Timestamp, typed};
+use travertine_kernel::{Assignments, Catches, Job, Post, WaitFor, plan::WorkKind};
+
+use crate::{
+    context::Context,
+    core::Asked,
+    definition::{Activity, ActivityOptions, Workflow},
+    error::Failure,
+    event::{Event, millis},
+    retry::Retry,
+};
+
+/// How the answer of an operation becomes a value.
+type Decode<T> = fn(&Name, &Assignments) -> Result<T, Failure>;
+
+/// An operation that was asked for. It runs whether it is awaited or not; to drop it before it is
+/// done is to say that it is not needed, and that is written into the journal.
+#[must_use = "an operation that is dropped is called off"]
+pub struct Operation<T> {
+    cx: Context,
+    key: Name,
+    asked: Asked,
+    decode: Decode<T>,
+    is_child: bool,
+    /// Whether it goes on when this is dropped.
+    is_detached: bool,
+}
+
+impl<T> Operation<T> {
+    pub(crate) fn ask(
+        cx: &Context,
+        name: &str,
+        decode: Decode<T>,
+        on: impl FnOnce(&Name) -> Result<WaitFor, Failure>,
+    ) -> Self {
+        let key = cx.scope.key(name);
+        let asked = cx.core.ask(&cx.scope, &key, || on(&key));
+        Self { cx: cx.clone(), key, asked, decode, is_child: false, is_detached: false }
+    }
+
+    fn of_child(mut self) -> Self {
+        self.is_child = true;
+        self
+    }
+
+    /// What the journal calls it.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+// Nothing in it is pinned.
+impl<T> Unpin for Operation<T> {}
+
+impl<T> Future for Operation<T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let core = &self.cx.core;
+        let number = match &self.asked {
+            Asked::Number(number) => *number,
+            Asked::Refused(failure) => return Poll::Ready(Err(failure.clone())),
+            Asked::Stuck => {
+                core.stuck();
+                return Poll::Pending;
+            }
+        };
+        core.poll_operation(&self.cx.scope, number, cx.waker()).map(|answer| match answer {
+            Ok(answer) => (self.decode)(&self.key, &answer),
+            Err(failure) if self.is_child && !failure.is_cancelled() => Err(failure.of_child()),
+            Err(failure) => Err(failure),
+        })
+    }
+}
+
+impl<T> Drop for Operation<T> {
+    fn drop(&mut self) {
+        if let (Asked::Number(number), false) = (&self.asked, self.is_detached) {
+            self.cx.core.drop_operation(*number);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Operation<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "operation {} {:?}", self.key, self.asked)
+    }
+}
+
+/// The `result` of activities and functions.
+fn decode_result<T: DeserializeOwned>(key: &Name, answer: &Assignments) -> Result<T, Failure> {
+    let result = answer.iter().find(|(name, _)| &**name == "result");
+    let value = result.map_or(&Value::Null, |(_, value)| value);
+    typed::from_value(value).map_err(|error| undecodable(key, &error))
+}
+
+/// The variables of messages, jobs and processes.
+fn decode_variables<T: DeserializeOwned>(key: &Name, answer: &Assignments) -> Result<T, Failure> {
+    typed::from_assignments(answer).map_err(|error| undecodable(key, &error))
+}
+
+fn undecodable(key: &str, error: &dyn fmt::Display) -> Failure {
+    Failure::terminal(Failure::DECODE, format!("the answer of `{key}`: {error}"))
+}
+
+/// Gives a builder `start`, and lets it be awaited.
+macro_rules! startable {
+    ($builder:ident<$output:ident> $(where $bound:ident)?) => {
+        impl<$output: DeserializeOwned $(+ $bound)?> IntoFuture for $builder<$output> {
+            type Output = Result<$output, Failure>;
+            type IntoFuture = Operation<$output>;
+
+            fn into_future(self) -> Self::IntoFuture {
+                self.start()
+            }
+        }
+    };
+}
+
+/// A call of an activity that can still be told how. Await it, or [`start`](Self::start) it.
+#[must_use = "nothing is called before this is awaited or started"]
+#[derive(Debug)]
+pub struct Call<T> {
+    cx: Context,
+    activity: Activity<T>,
+    priority: Option<i64>,
+}
+
+impl<T: DeserializeOwned> Call<T> {
+    pub(crate) fn new(cx: &Context, activity: Activity<T>) -> Self {
+        Self { cx: cx.clone(), activity, priority: None }
+    }
+
+    /// Tries again like this.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.activity.options.retry = retry;
+        self
+    }
+
+    /// How long one attempt may take.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.activity.options.timeout = Some(timeout);
+        self
+    }
+
+    /// How long all attempts together may take.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.activity.options.deadline = Some(deadline);
+        self
+    }
+
+    /// How long it may be silent before its attempt counts as lost.
+    pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
+        self.activity.options.heartbeat = Some(heartbeat);
+        self
+    }
+
+    /// What is higher is done first.
+    pub fn priority(mut self, priority: i64) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Asks for it now, to be awaited later.
+    pub fn start(self) -> Operation<T> {
+        let Self { cx, activity, priority } = self;
+        let name = format!("activity {}", activity.name());
+        Operation::ask(&cx, &name, decode_result, |key| {
+            let (options, job_type) = (*activity.options(), Name::from(activity.name()));
+            job(&cx, key, job_type, activity.into_arguments()?, &options, priority)
+        })
+    }
+}
+
+startable!(Call<T>);
+
+/// Work for a worker outside, described step by step. Await it, or [`start`](Self::start) it.
+#[must_use = "nothing is offered before this is awaited or started"]
+pub struct JobCall<T> {
+    cx: Context,
+    job_type: Name,
+    input: Result<Assignments, Failure>,
+    options: ActivityOptions,
+    priority: Option<i64>,
+    output: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> JobCall<T> {
+    pub(crate) fn new(cx: &Context, job_type: &str) -> Self {
+        Self {
+            cx: cx.clone(),
+            job_type: job_type.into(),
+            input: Ok(Vec::new()),
+            options: ActivityOptions::DEFAULT,
+            priority: None,
+            output: PhantomData,
+        }
+    }
+
+    /// A variable that the worker gets.
+    pub fn variable<V: Serialize + ?Sized>(mut self, name: &str, value: &V) -> Self {
+        add_variable(&mut self.input, &self.job_type, name, value);
+        self
+    }
+
+    /// How it is tried again and how long it may take.
+    pub fn options(mut self, options: ActivityOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// What is higher is done first.
+    pub fn priority(mut self, priority: i64) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Asks for it now, to be awaited later.
+    pub fn start(self) -> Operation<T> {
+        let Self { cx, job_type, input, options, priority, output: _ } = self;
+        let name = format!("job {job_type}");
+        Operation::ask(&cx, &name, decode_variables, |key| {
+            job(&cx, key, job_type, input?, &options, priority)
+        })
+    }
+}
+
+startable!(JobCall<T>);
+
+impl<T> fmt::Debug for JobCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "job {} {:?}", self.job_type, self.input)
+    }
+}
+
+/// The work of an activity, as the engine offers it to workers.
+fn job(
+    cx: &Context,
+    key: &Name,
+    job_type: Name,
+    input: Assignments,
+    options: &ActivityOptions,
+    priority: Option<i64>,
+) -> Result<WaitFor, Failure> {
+    let ActivityOptions { retry, timeout, deadline, heartbeat } = options;
+    let mut fields: Assignments = vec![
+        ("input".into(), Value::from(input.into_iter().collect::<Map>())),
+        ("idempotencyKey".into(), cx.unique(key).into()),
+        ("attempts".into(), Value::from(retry.attempts)),
+    ];
+    let factor = typed::to_value(&retry.factor).map_err(|error| {
+        Failure::terminal(Failure::ENCODE, format!("the factor of pauses of `{job_type}`: {error}"))
+    })?;
+    let pauses: [(Name, Value); 3] = [
+        ("initial".into(), millis(retry.initial).into()),
+        ("factor".into(), factor),
+        ("maxDelay".into(), millis(retry.max_delay).into()),
+    ];
+    fields.push(("retry".into(), Value::from(Map::from_iter(pauses))));
+    let mut limit = |name: &str, value: Option<i64>| {
+        fields.extend(value.map(|value| (Name::from(name), Value::from(value))));
+    };
+    limit("timeout", timeout.map(millis));
+    limit("deadline", deadline.map(|it| cx.now().after_millis(millis(it)).as_millis()));
+    limit("heartbeat", heartbeat.map(millis));
+    limit("priority", priority);
+    let (kind, retries) = (WorkKind::Job, retry.attempts);
+    Ok(WaitFor::Work(Job { kind, job_type, retries, fields }))
+}
+
+/// A sleep. Await it, or [`start`](Self::start) it.
+#[must_use = "nobody sleeps before this is awaited or started"]
+#[derive(Debug)]
+pub struct Sleep {
+    cx: Context,
+    due: Timestamp,
+}
+
+impl Sleep {
+    pub(crate) fn new(cx: &Context, due: Timestamp) -> Self {
+        Self { cx: cx.clone(), due }
+    }
+
+    /// Begins it now, to be awaited later.
+    pub fn start(self) -> Operation<()> {
+        let Self { cx, due } = self;
+        Operation::ask(&cx, "sleep", |_, _| Ok(()), |_| Ok(WaitFor::Timer { due, repeat: None }))
+    }
+}
+
+impl IntoFuture for Sleep {
+    type Output = Result<(), Failure>;
+    type IntoFuture = Operation<()>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.start()
+    }
+}
+
+/// A call of another function whose result is waited for. Await it, or [`start`](Self::start) it.
+#[must_use = "no child begins before this is awaited or started"]
+#[derive(Debug)]
+pub struct Child<T> {
+    cx: Context,
+    workflow: Workflow<T>,
+}
+
+impl<T: DeserializeOwned> Child<T> {
+    pub(crate) fn new(cx: &Context, workflow: Workflow<T>) -> Self {
+        Self { cx: cx.clone(), workflow }
+    }
+
+    /// Begins the child now, to be awaited later.
+    pub fn start(self) -> Operation<T> {
+        let Self { cx, workflow } = self;
+        let name = format!("child {}", workflow.name());
+        let operation = Operation::ask(&cx, &name, decode_result, |_| {
+            let definition = Name::from(workflow.name());
+            let binding = workflow.binding().map(|it| it.to_string().into());
+            Ok(child(definition, binding, workflow.into_arguments()?))
+        });
+        operation.of_child()
+    }
+}
+
+startable!(Child<T>);
+
+fn child(definition: Name, binding: Option<Name>, variables: Assignments) -> WaitFor {
+    let catches = Catches { all: true, ..Catches::default() };
+    WaitFor::Child { definition, binding, variables, catches }
+}
+
+/// A child that runs beside its parent. It ends with its parent at the latest; dropping this does
+/// not end it. If it fails, the operations that its parent has open answer with that failure, unless
+/// it is [`isolated`](Self::isolated). It can be awaited for its result.
+pub struct Spawned<T> {
+    operation: Operation<T>,
+}
+
+impl<T: DeserializeOwned> Spawned<T> {
+    pub(crate) fn new(cx: &Context, workflow: Workflow<T>) -> Self {
+        let mut operation = Child::new(cx, workflow).start();
+        operation.is_detached = true;
+        let attached = cx.core.settings.propagate_child_failures;
+        match &operation.asked {
+            Asked::Number(number) => cx.core.attach(*number, attached),
+            Asked::Refused(failure) if attached && !failure.is_cancelled() => {
+                cx.core.interrupt(failure.clone());
+            }
+            Asked::Refused(_) | Asked::Stuck => {}
+        }
+        Self { operation }
+    }
+
+    /// Its failure does not disturb its parent.
+    #[must_use = "to isolate it is all that this does"]
+    pub fn isolated(self) -> Self {
+        self.set_attached(false)
+    }
+
+    /// Its failure interrupts its parent, also where that is not the setting.
+    #[must_use = "to propagate failures is all that this does"]
+    pub fn propagating(self) -> Self {
+        self.set_attached(true)
+    }
+
+    fn set_attached(self, attached: bool) -> Self {
+        if let Asked::Number(number) = self.operation.asked {
+            self.operation.cx.core.attach(number, attached);
+        }
+        self
+    }
+
+    /// Ends it.
+    pub fn cancel(mut self) {
+        self.operation.is_detached = false;
+    }
+}
+
+impl<T> Future for Spawned<T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.operation).poll(cx)
+    }
+}
+
+impl<T> fmt::Debug for Spawned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "spawned {:?}", self.operation)
+    }
+}
+
+/// The start of an instance that goes its own way. Await it for its id, which is known at once.
+#[must_use = "nothing is started before this is awaited"]
+#[derive(Debug)]
+pub struct Start {
+    cx: Context,
+    definition: Name,
+    variables: Result<Assignments, Failure>,
+    id: Option<Name>,
+}
+
+impl Start {
+    pub(crate) fn new(
+        cx: &Context,
+        definition: Name,
+        variables: Result<Assignments, Failure>,
+    ) -> Self {
+        Self { cx: cx.clone(), definition, variables, id: None }
+    }
+
+    /// The id of the new instance. Otherwise it is made from that of this one.
+    pub fn id(mut self, id: impl Into<Name>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+}
+
+impl IntoFuture for Start {
+    type Output = Result<String, Failure>;
+    type IntoFuture = Posted<String>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { cx, definition, variables, id } = self;
+        let key = cx.scope.key(&format!("start {definition}"));
+        let id = id.unwrap_or_else(|| cx.unique(&key).into());
+        let asked = cx.core.post(&cx.scope, &key, || {
+            Ok(Post::Start { definition, id: Name::clone(&id), variables: variables? })
+        });
+        Posted::new(&cx, asked, id.to_string())
+    }
+}
+
+/// The answer of something that was sent: it is there at once.
+#[derive(Debug)]
+pub struct Posted<T> {
+    cx: Context,
+    answer: Option<Ready<Result<T, Failure>>>,
+}
+
+impl<T> Posted<T> {
+    fn new(cx: &Context, asked: Asked, value: T) -> Self {
+        let answer = match asked {
+            Asked::Number(_) => Some(ready(Ok(value))),
+            Asked::Refused(failure) => Some(ready(Err(failure))),
+            Asked::Stuck => None,
+        };
+        Self { cx: cx.clone(), answer }
+    }
+}
+
+impl<T> Unpin for Posted<T> {}
+
+impl<T> Future for Posted<T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        if let Some(answer) = &mut self.answer {
+            return Pin::new(answer).poll(cx);
+        }
+        self.cx.core.stuck();
+        Poll::Pending
+    }
+}
+
+/// A call of a process, described variable by variable. Await it, [`start`](Self::start) it, or let
+/// it go its own way with [`detached`](Self::detached).
+#[must_use = "no process begins before this is awaited or started"]
+pub struct ProcessCall<T> {
+    cx: Context,
+    process: Name,
+    variables: Result<Assignments, Failure>,
+    output: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> ProcessCall<T> {
+    pub(crate) fn new(cx: &Context, process: &str) -> Self {
+        let (process, variables) = (process.into(), Ok(Vec::new()));
+        Self { cx: cx.clone(), process, variables, output: PhantomData }
+    }
+
+    /// A variable that the process begins with.
+    pub fn variable<V: Serialize + ?Sized>(mut self, name: &str, value: &V) -> Self {
+        add_variable(&mut self.variables, &self.process, name, value);
+        self
+    }
+
+    /// Begins the process now, to be awaited later. Its variables at its end are the result.
+    pub fn start(self) -> Operation<T> {
+        let Self { cx, process, variables, output: _ } = self;
+        let name = format!("process {process}");
+        let operation =
+            Operation::ask(&cx, &name, decode_variables, |_| Ok(child(process, None, variables?)));
+        operation.of_child()
+    }
+
+    /// Starts it for itself: nobody here learns how it ends.
+    pub fn detached(self) -> Start {
+        Start::new(&self.cx, self.process, self.variables)
+    }
+}
+
+startable!(ProcessCall<T>);
+
+impl<T> fmt::Debug for ProcessCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} {:?}", self.process, self.variables)
+    }
+}
+
+/// A wait for an event. Await it, or [`start`](Self::start) it.
+#[must_use = "nothing waits before this is awaited or started"]
+pub struct EventWait<T> {
+    cx: Context,
+    key: Result<Option<Value>, Failure>,
+    event: PhantomData<fn() -> T>,
+}
+
+impl<T: Event> EventWait<T> {
+    pub(crate) fn new(cx: &Context) -> Self {
+        Self { cx: cx.clone(), key: Ok(None), event: PhantomData }
+    }
+
+    /// Only events with this key.
+    pub fn key<K: Serialize + ?Sized>(mut self, key: &K) -> Self {
+        self.key = event_key(T::NAME, key).map(Some);
+        self
+    }
+
+    /// Waits from now on, to be awaited later.
+    pub fn start(self) -> Operation<T> {
+        let Self { cx, key, event: _ } = self;
+        Operation::ask(&cx, &format!("event {}", T::NAME), decode_variables, |_| {
+            let mut correlation = vec![(Name::from("$to"), Value::from(Name::clone(cx.name())))];
+            correlation.extend(key?.map(|key| (Name::from("key"), key)));
+            Ok(WaitFor::Message { name: T::NAME.into(), correlation })
+        })
+    }
+}
+
+startable!(EventWait<T> where Event);
+
+impl<T: Event> fmt::Debug for EventWait<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "event {} {:?}", T::NAME, self.key)
+    }
+}
+
+/// An event to be sent. Await it: it is on its way at once.
+#[must_use = "nothing is sent before this is awaited"]
+#[derive(Debug)]
+pub struct SendEvent<T> {
+    cx: Context,
+    event: T,
+    to: Option<Name>,
+    key: Result<Option<Value>, Failure>,
+}
+
+impl<T: Event> SendEvent<T> {
+    pub(crate) fn new(cx: &Context, event: T) -> Self {
+        Self { cx: cx.clone(), event, to: None, key: Ok(None) }
+    }
+
+    /// Only to the instance of this id.
+    pub fn to(mut self, id: impl Into<Name>) -> Self {
+        self.to = Some(id.into());
+        self
+    }
+
+    /// With this key, for those that wait for it.
+    pub fn key<K: Serialize + ?Sized>(mut self, key: &K) -> Self {
+        self.key = event_key(T::NAME, key).map(Some);
+        self
+    }
+}
+
+impl<T: Event> IntoFuture for SendEvent<T> {
+    type Output = Result<(), Failure>;
+    type IntoFuture = Posted<()>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { cx, event, to, key } = self;
+        let name = cx.scope.key(&format!("send {}", T::NAME));
+        let asked = cx.core.post(&cx.scope, &name, || {
+            let mut correlation = T::CONFIG.properties();
+            correlation.extend(to.map(|to| (Name::from("$to"), Value::from(to))));
+            correlation.extend(key?.map(|key| (Name::from("key"), key)));
+            let payload = typed::to_assignments(&event).map_err(|error| {
+                let text = format!("event `{}` cannot be kept: {error}", T::NAME);
+                Failure::terminal(Failure::ENCODE, text)
+            })?;
+            Ok(Post::Message { name: T::NAME.into(), correlation, payload })
+        });
+        Posted::new(&cx, asked, ())
+    }
+}
+
+fn event_key<K: Serialize + ?Sized>(event: &str, key: &K) -> Result<Value, Failure> {
+    typed::to_value(key).map_err(|error| {
+        Failure::terminal(Failure::ENCODE, format!("the key of event `{event}`: {error}"))
+    })
+}
+
+fn add_variable<V: Serialize + ?Sized>(
+    variables: &mut Result<Assignments, Failure>,
+    of: &str,
+    name: &str,
+    value: &V,
+) {
+    let Ok(list) = variables else { return };
+    match typed::to_value(value) {
+        Ok(value) => list.push((name.into(), value)),
+        Err(error) => {
+            let text = format!("variable `{name}` of `{of}` cannot be kept: {error}");
+            *variables = Err(Failure::terminal(Failure::ENCODE, text));
+        }
+    }
+}
+
+/// Waits until a condition over what the code has in hand is true.
+pub(crate) async fn until(
+    cx: &Context,
+    mut condition: impl FnMut() -> bool,
+) -> Result<(), Failure> {
+    let since = cx.core.position();
+    std::future::poll_fn(|task| {
+        if condition() {
+            cx.core.condition_is_true();
+            return Poll::Ready(Ok(()));
+        }
+        if let Some(failure) = cx.core.stop_for(&cx.scope, since) {
+            return Poll::Ready(Err(failure));
+        }
+        cx.core.condition_waits(task.waker());
+        Poll::Pending
+    })
+    .await
+}
+
+/// Lets what is inside go on although the function was told to end.
+pub(crate) async fn shield<F: Future>(cx: &Context, inner: F) -> F::Output {
+    let mut inner = std::pin::pin!(inner);
+    let core = Rc::clone(&cx.core);
+    std::future::poll_fn(|task| {
+        let _shield = core.shield();
+        inner.as_mut().poll(task)
+    })
+    .await
+}
