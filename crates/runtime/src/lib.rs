@@ -14,6 +14,7 @@ mod definition;
 pub mod engine;
 mod error;
 mod id;
+mod index;
 mod message;
 mod model;
 mod sandbox;
@@ -25,7 +26,7 @@ pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use engine::Engine;
 pub use error::Error;
 pub use id::{Address, InstanceId};
-pub use message::{Message, Receipt, correlates};
+pub use message::{Consume, Delivery, INSTANCE, Message, Receipt, correlates, is_for};
 pub use model::{is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use shard::{

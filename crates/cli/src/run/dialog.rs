@@ -201,7 +201,8 @@ impl Dialog<'_> {
                 self.say("nobody waits for it yet; it is held for whoever does");
             }
             Some(Receipt::Started(id)) => self.say(&format!("it has started instance {id}")),
-            Some(Receipt::Received(_) | Receipt::Noted | Receipt::Known) | None => {}
+            Some(Receipt::Received(_) | Receipt::Shared(_) | Receipt::Noted | Receipt::Known)
+            | None => {}
         }
         Ok(())
     }

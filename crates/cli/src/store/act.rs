@@ -174,6 +174,9 @@ pub(crate) fn message(args: &args::Message, desk: &Desk<'_>) -> Result<Status> {
         Receipt::Started(id) => {
             ("started", format!("started instance {id}"), Some(json::key(id.0)))
         }
+        Receipt::Shared(count) => {
+            ("shared", format!("received by {count}, and kept for others until it expires"), None)
+        }
         Receipt::Noted => ("noted", "noted; its start event needs others as well".to_owned(), None),
         Receipt::Held => ("held", "held: nobody waits for it yet".to_owned(), None),
         Receipt::Dropped => {

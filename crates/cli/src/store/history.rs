@@ -102,6 +102,7 @@ fn tell(
             let started = time(&folded.started);
             (format!("{how}, started {started}; what happened between is not kept"), None)
         }
+        Record::Heard { name, .. } => (format!("message {name} is not heard again"), None),
         // These are about shards, not about instances.
         Record::Held(_)
         | Record::Gone { .. }

@@ -344,14 +344,16 @@ impl Engine {
     }
 
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever comes to
-    /// wait for it before it expires.
+    /// wait for it before it expires. One for all goes to all who wait and to the start events, and is kept
+    /// for others until it expires. One that would have to be held while too many of its name are is
+    /// refused.
     pub fn publish(&self, message: Message) -> Pending<Receipt> {
         let all = message.variables.iter().chain(&message.correlation);
         if let Err(error) = check_variables(all, &Limits::default()) {
             return Pending(State::Refused(Some(error.into())));
         }
         let keeper = self.keeper(&message.name);
-        self.ask(keeper, move |shard| Ok(shard.publish(message)))
+        self.ask(keeper, move |shard| shard.publish(message))
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.

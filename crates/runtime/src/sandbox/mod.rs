@@ -185,7 +185,7 @@ impl Sandbox {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
     /// comes to wait for it before it expires.
     pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
-        self.ask(|shard| Ok(shard.publish(message)))
+        self.ask(|shard| shard.publish(message))
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.

@@ -24,6 +24,7 @@ impl Shard {
                 moved.map(|(wait, due)| format!("timer {id}-{} is moved to {due}", wait.0)),
             );
             lines.extend(live.deferred.iter().map(|it| format!("instance {id} will hear {it:?}")));
+            lines.extend(live.heard.iter().map(|it| format!("instance {id} has had {it:?}")));
             let kept = live.subscribed.iter();
             lines.extend(
                 kept.map(|(wait, at)| format!("wait {id}-{} is kept by shard {at}", wait.0)),

@@ -14,7 +14,7 @@ use travertine_kernel::{
 };
 use travertine_store::{
     Entry, Seq, ShardId,
-    codec::record::{Created, Letter, Record, Snapshot, TaskChange, decode_records},
+    codec::record::{Created, Letter, Record, Shared, Snapshot, TaskChange, decode_records},
     codec::{DecodeError, EncodeError, decode_instance, encode_instance},
     view,
 };
@@ -44,6 +44,8 @@ pub struct Live {
     pub(super) work: Table<WaitId, Work>,
     /// Timers that someone has moved.
     pub(super) moved: BTreeMap<WaitId, i64>,
+    /// Which messages for all it has had, by name.
+    pub(super) heard: BTreeMap<Name, Had>,
     /// The last entry about it.
     pub(super) last: Seq,
     /// The entry after which its snapshot was taken.
@@ -72,6 +74,15 @@ pub struct Live {
     pub(super) turns: u32,
     /// The tokens whose incidents have rows.
     pub(super) broken: BTreeSet<TokenId>,
+}
+
+/// Messages of a name for all that an instance has had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Had {
+    /// All up to this number count as had.
+    pub(super) after: u64,
+    /// Those with greater numbers, in order.
+    pub(super) had: Vec<u64>,
 }
 
 /// Why an instance cannot go on without help.
@@ -127,6 +138,7 @@ impl Live {
             deferred: Vec::new(),
             work: Table::default(),
             moved: BTreeMap::new(),
+            heard: BTreeMap::new(),
             last: 0,
             snapshot: 0,
             snapshot_size: 0,
@@ -499,6 +511,10 @@ impl Live {
                 self.touched.waits.push((WaitId(*wait), None));
                 self.moved.insert(WaitId(*wait), *due);
             }
+            Record::Heard { name, after, had } => {
+                let had = Had { after: *after, had: had.clone() };
+                self.heard.insert(Name::clone(name), had);
+            }
             // The definition itself is found by whoever has them all.
             Record::Created(_)
             | Record::Happened(_)
@@ -513,6 +529,17 @@ impl Live {
             | Record::Unnoted { .. }
             | Record::StartTimer(_) => {}
         }
+    }
+
+    /// What is true once it has had a message for all.
+    pub(super) fn after_hearing(&self, name: &Name, it: Shared) -> Record {
+        let Had { after, mut had } = self.heard.get(name).cloned().unwrap_or_default();
+        let after = after.max(it.upto);
+        if let Err(place) = had.binary_search(&it.number) {
+            had.insert(place, it.number);
+        }
+        had.retain(|it| *it > after);
+        Record::Heard { name: Name::clone(name), after, had }
     }
 
     /// Replays what has happened.
@@ -549,6 +576,11 @@ impl Live {
         }
         let moved = self.moved.iter();
         records.extend(moved.map(|(wait, due)| Record::TimerMoved { wait: wait.0, due: *due }));
+        records.extend(self.heard.iter().map(|(name, it)| Record::Heard {
+            name: Name::clone(name),
+            after: it.after,
+            had: it.had.clone(),
+        }));
         let mut state = Vec::new();
         encode_instance(&self.state, &mut state)?;
         Ok(Snapshot {

@@ -2,37 +2,72 @@
 
 use std::sync::Arc;
 
-use travertine_expr::Name;
+use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Command, WaitFor, WaitId};
 use travertine_store::{
-    codec::record::{Held, Letter, Message, Record, Subscription, SubscriptionKind},
+    codec::record::{
+        Consume, Delivery, Held, Letter, Message, Record, Shared, Subscription, SubscriptionKind,
+    },
     view::{Change, Key, Table},
 };
 
 use super::{Shard, alarm::Alarm, turn::Heard};
-use crate::{Address, Receipt, StartOn, Timestamp};
+use crate::{Address, Error, Receipt, StartOn, Timestamp, message::INSTANCE};
+
+/// How long a message for those who wait already is held, in milliseconds: as long as another shard may
+/// need to say who does.
+const HEARD_OF_BY: i64 = 60_000;
 
 impl Shard {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
-    /// comes to wait for it before it expires. Only the shard that keeps its name may be asked.
-    pub fn publish(&mut self, mut message: Message) -> Receipt {
+    /// comes to wait for it before it expires. One for all goes to all who wait and to the start events,
+    /// and is kept for others until it expires. Only the shard that keeps its name may be asked.
+    pub fn publish(&mut self, mut message: Message) -> Result<Receipt, Error> {
         self.definitions.correlate(&mut message);
         let now = self.now.as_millis();
         if let Some(id) = &message.id {
             let key = (Name::clone(&message.name), Name::clone(id));
             let known = self.known.get(&key).map(|number| self.known_until[number].1);
             if known.is_some_and(|until| now < until) || self.held.has(&key.0, &key.1) {
-                return Receipt::Known;
+                return Ok(Receipt::Known);
             }
-            self.counts.messages += 1;
-            let number = self.id().instance(self.counts.messages, self.shards);
+        }
+        self.check_room(&message)?;
+        if let Some(id) = &message.id {
+            let key = (Name::clone(&message.name), Name::clone(id));
+            let number = self.next_message();
             let until = now.saturating_add(self.settings.known_for.max(message.ttl.unwrap_or(0)));
             let (name, id) = (Name::clone(&key.0), Name::clone(&key.1));
             self.write(&[Record::Known { number, name, id, until }]);
             self.recognise(number, key, until);
         }
-        let expires = self.expiry(&message);
-        self.route(message, expires)
+        Ok(self.route(message))
+    }
+
+    /// Refuses a message that would have to be held while too many are.
+    fn check_room(&self, message: &Message) -> Result<(), Error> {
+        let (count, most) = (self.held.count(&message.name), self.settings.pending_max);
+        let stays = match consume(message) {
+            Consume::All => true,
+            Consume::One => {
+                self.waiting.hear(message, None).next().is_none()
+                    && self.start_for(message).is_none()
+            }
+        };
+        if count < most || !stays || message.ttl.is_some_and(|it| it <= 0) {
+            return Ok(());
+        }
+        let name = &message.name;
+        let reason = format!(
+            "{count} messages {name} are held already, and pending_max is {most}: start what receives them, \
+             send them with a time to live, or allow more"
+        );
+        Err(Error::Busy { reason })
+    }
+
+    fn next_message(&mut self) -> u64 {
+        self.counts.messages += 1;
+        self.id().instance(self.counts.messages, self.shards)
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers. Only the
@@ -47,31 +82,86 @@ impl Shard {
     }
 
     /// When a new message is dropped; for good where nothing is said.
-    pub(super) fn expiry(&self, message: &Message) -> Option<i64> {
-        message.ttl.map(|ttl| self.now.as_millis().saturating_add(ttl))
+    fn expiry(&self, message: &Message) -> Option<i64> {
+        let ttl = match message.delivery {
+            Delivery::AfterWait => Some(message.ttl.map_or(HEARD_OF_BY, |it| it.min(HEARD_OF_BY))),
+            Delivery::AfterCreate | Delivery::All => message.ttl,
+        };
+        ttl.map(|ttl| self.now.as_millis().saturating_add(ttl))
     }
 
-    /// Finds the one receiver of a message. `expires` is when it is dropped, for one that was on
-    /// its way before.
-    pub(super) fn route(&mut self, message: Message, expires: Option<i64>) -> Receipt {
-        let now = self.now.as_millis();
-        if let Some(to) = self.waiting.find(&message) {
+    /// Finds those who receive a new message.
+    pub(super) fn route(&mut self, mut message: Message) -> Receipt {
+        message.consume = consume(&message);
+        let expires = self.expiry(&message);
+        match message.consume {
+            Consume::All => self.share(message, expires),
+            Consume::One => self.give(message, self.now.as_millis(), expires, false),
+        }
+    }
+
+    /// Finds the one receiver of a message, perhaps `again`, if whoever had it did not want it.
+    pub(super) fn give(
+        &mut self,
+        message: Message,
+        published: i64,
+        expires: Option<i64>,
+        again: bool,
+    ) -> Receipt {
+        let found = self.waiting.hear(&message, again.then_some(published)).next();
+        if let Some(to) = found.map(|it| (it.instance, it.wait)) {
             self.forget(to);
-            self.send(self.shard_of(to.0), Letter::Deliver { to, message, expires });
+            let letter = Letter::Deliver { to, message, published, expires, shared: None };
+            self.send(self.shard_of(to.0), letter);
             return Receipt::Received(Address::new(to));
         }
         if let Some(start) = self.start_for(&message) {
             return self.trigger_start(start, message.variables);
         }
-        if expires.is_some_and(|it| it <= now) {
+        if expires.is_some_and(|it| it <= self.now.as_millis()) {
             return Receipt::Dropped;
         }
-        self.counts.messages += 1;
-        let number = self.id().instance(self.counts.messages, self.shards);
-        let held = Held { number, message, published: now, expires };
+        let number = self.next_message();
+        let held = Held { number, message, published, expires };
         self.write(&[Record::Held(held.clone())]);
         self.hold(held);
         Receipt::Held
+    }
+
+    /// Gives a new message to all who wait for it and to the start events that hear it, and keeps it for
+    /// others.
+    fn share(&mut self, message: Message, expires: Option<i64>) -> Receipt {
+        let published = self.now.as_millis();
+        let kept = expires.is_none_or(|it| published < it);
+        let number = self.next_message();
+        let receivers: Vec<Subscription> = self.waiting.hear(&message, None).cloned().collect();
+        for it in &receivers {
+            let to = (it.instance, it.wait);
+            // One that is not kept cannot come again.
+            let shared = kept.then(|| Shared { number, upto: self.held.had_upto(it, number) });
+            self.forget(to);
+            let letter =
+                Letter::Deliver { to, message: message.clone(), published, expires, shared };
+            self.send(self.shard_of(to.0), letter);
+        }
+        let mut received = receivers.len() as u64;
+        for start in self.starts_for(&message) {
+            if let Receipt::Started(id) = self.trigger_start(start, message.variables.clone()) {
+                received += 1;
+                // It has not been held while the instance began, so nobody else can have told it.
+                let live = &self.lives[&id.0];
+                if kept && !live.has_ended() && live.halted.is_none() {
+                    let heard = live.after_hearing(&message.name, Shared { number, upto: 0 });
+                    self.learn(id.0, &[heard]);
+                }
+            }
+        }
+        if kept {
+            let held = Held { number, message, published, expires };
+            self.write(&[Record::Held(held.clone())]);
+            self.hold(held);
+        }
+        Receipt::Shared(received)
     }
 
     /// Keeps a message that nobody waits for.
@@ -118,14 +208,23 @@ impl Shard {
     }
 
     /// A message is there for a wait.
-    pub(super) fn deliver(&mut self, to: (u64, u64), message: Message, expires: Option<i64>) {
-        let variables = message.variables.clone();
-        let letter = Letter::Deliver { to, message, expires };
+    pub(super) fn deliver(&mut self, letter: Letter) {
+        let Letter::Deliver { to, message, shared, .. } = &letter else { return };
+        let (to, variables) = (*to, message.variables.clone());
+        let live = self.live(to.0);
+        let heard =
+            (*shared).zip(live.ok()).map(|(it, live)| live.after_hearing(&message.name, it));
+        let records: Vec<Record> = heard.into_iter().collect();
         let command = Command::Complete { wait: WaitId(to.1), variables };
-        match self.tell_or_defer(to.0, command, &letter) {
+        match self.tell_with_or_defer(to.0, command, records.clone(), &letter) {
             Heard::Yes => {}
             Heard::No => self.give_back(letter),
-            Heard::TooMuch(why) => self.listen_again(to, &why),
+            Heard::TooMuch(why) => {
+                if !records.is_empty() {
+                    self.learn(to.0, &records);
+                }
+                self.listen_again(to, &why);
+            }
         }
     }
 
@@ -200,6 +299,7 @@ impl Shard {
         };
         let token = live.state.waits.get(&wait)?.token;
         let node = live.state.tokens[&token].node;
+        let heard = live.heard.get(name).filter(|_| kind == SubscriptionKind::Message);
         Some(Subscription {
             instance: id,
             wait: wait.0,
@@ -209,27 +309,41 @@ impl Shard {
             element: Name::clone(&live.definition.plan.node(node).name),
             since: live.at,
             place: 0,
+            created: live.state.started.map_or(live.at, Timestamp::as_millis),
+            after: heard.map_or(0, |it| it.after),
+            had: heard.map_or_else(Vec::new, |it| it.had.clone()),
         })
     }
 
     /// Someone waits, unless what is waited for is here already.
     fn wait_or_take(&mut self, it: Subscription) {
         let now = self.now.as_millis();
-        let found = (it.kind == SubscriptionKind::Message)
-            .then(|| self.held.find(&it.name, &it.correlation, now).map(|it| it.number))
-            .flatten();
-        if let Some(held) = found.and_then(|number| self.let_go(number)) {
-            let to = (it.instance, it.wait);
-            let mut records = vec![Record::Gone { message: held.number }];
-            if self.shard_of(to.0) != self.id() {
-                records.push(Record::Unsubscribed { instance: to.0, wait: to.1 });
-            }
-            self.write(&records);
-            let (message, expires) = (held.message, held.expires);
-            self.send(self.shard_of(to.0), Letter::Deliver { to, message, expires });
-        } else {
+        let found = match it.kind {
+            SubscriptionKind::Message => self.held.find(&it, now).cloned(),
+            SubscriptionKind::Signal => None,
+        };
+        let Some(Held { number, message, published, expires }) = found else {
             self.remember(it);
+            return;
+        };
+        let to = (it.instance, it.wait);
+        let mut records = Vec::new();
+        let shared = match message.consume {
+            Consume::One => {
+                self.let_go(number);
+                records.push(Record::Gone { message: number });
+                None
+            }
+            Consume::All => Some(Shared { number, upto: self.held.had_upto(&it, number) }),
+        };
+        if self.shard_of(to.0) != self.id() {
+            records.push(Record::Unsubscribed { instance: to.0, wait: to.1 });
         }
+        if !records.is_empty() {
+            self.write(&records);
+        }
+        let letter = Letter::Deliver { to, message, published, expires, shared };
+        self.send(self.shard_of(to.0), letter);
     }
 
     /// Someone waits.
@@ -277,4 +391,10 @@ impl Shard {
             self.forget(address);
         }
     }
+}
+
+/// Who receives a message. One to an instance has one receiver.
+fn consume(message: &Message) -> Consume {
+    let is_to = |(name, value): &(Name, Value)| &**name == INSTANCE && !value.is_null();
+    if message.correlation.iter().any(is_to) { Consume::One } else { message.consume }
 }

@@ -66,6 +66,9 @@ pub struct Settings {
     /// How long a message is recognised when it is sent again, in milliseconds, if it is not held
     /// longer.
     pub known_for: i64,
+    /// How many messages of a name are held before those that nobody waits for are refused. What
+    /// instances send is always held.
+    pub pending_max: usize,
     /// How many turns in a row an instance may take without coming to rest.
     pub turns_max: u32,
     /// How many bytes of entries an instance gathers before it gets a snapshot.
@@ -80,6 +83,7 @@ impl Default for Settings {
             batch_bytes: 4 << 20,
             call_depth_max: 256,
             known_for: 3_600_000,
+            pending_max: 10_000,
             turns_max: 1_000,
             snapshot_bytes: 16 << 10,
         }
@@ -471,11 +475,13 @@ impl Shard {
             Letter::Delivered { instance, post } => self.delivered(instance, post),
             Letter::Subscribe(subscription) => self.subscribe_remote(subscription),
             Letter::Unsubscribe { instance, wait } => self.unsubscribe_remote((instance, wait)),
-            Letter::Publish { message, again, expires } => {
-                let expires = if again { expires } else { self.expiry(&message) };
-                self.route(message, expires);
+            Letter::Publish { message, again: true, published, expires } => {
+                self.give(message, published, expires, true);
             }
-            Letter::Deliver { to, message, expires } => self.deliver(to, message, expires),
+            Letter::Publish { message, again: false, .. } => {
+                self.route(message);
+            }
+            letter @ Letter::Deliver { .. } => self.deliver(letter),
             Letter::Broadcast { name, variables, from } => self.broadcast(&name, &variables, from),
             Letter::Signal { to, variables } => self.signalled(to, variables),
             Letter::Ring { to } => self.rung(to),

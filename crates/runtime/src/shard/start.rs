@@ -134,7 +134,7 @@ impl Shard {
     /// Messages that were held start what has just been deployed.
     fn take_held(&mut self, name: &Name, wanted: &Assignments, start: StartKey) {
         let now = self.now.as_millis();
-        while let Some(number) = self.held.find(name, wanted, now).map(|it| it.number) {
+        while let Some(number) = self.held.find_for_start(name, wanted, now).map(|it| it.number) {
             let Some(held) = self.let_go(number) else { return };
             self.write(&[Record::Gone { message: number }]);
             self.trigger_start(start, held.message.variables);
@@ -182,7 +182,16 @@ impl Shard {
 
     /// The first start event that hears a message.
     pub(super) fn start_for(&self, message: &Message) -> Option<StartKey> {
-        self.definitions.latest().find_map(|it| {
+        self.hears(message).next()
+    }
+
+    /// All start events that hear a message, one of each definition.
+    pub(super) fn starts_for(&self, message: &Message) -> Vec<StartKey> {
+        self.hears(message).collect()
+    }
+
+    fn hears(&self, message: &Message) -> impl Iterator<Item = StartKey> {
+        self.definitions.latest().filter_map(|it| {
             let hears = |trigger: &&StartTrigger| {
                 matches!(&trigger.on, StartOn::Message(name) if *name == message.name)
                     && correlates(&it.wanted(trigger), &message.correlation)

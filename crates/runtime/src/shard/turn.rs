@@ -10,7 +10,7 @@ use travertine_expr::Name;
 use travertine_kernel::{
     Command, Effect, Event, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId, effects, handle,
 };
-use travertine_store::codec::record::{Created, Letter, Message, Record, encode_records};
+use travertine_store::codec::record::{Consume, Created, Letter, Message, Record, encode_records};
 
 use super::{Ended, Release, Seen, Shard, alarm::Alarm};
 use crate::{Error, Timestamp};
@@ -180,6 +180,17 @@ impl Shard {
 
     /// Tells an instance something that it may not be able to hear now. It is kept for it then.
     pub(super) fn tell_or_defer(&mut self, id: u64, command: Command, letter: &Letter) -> Heard {
+        self.tell_with_or_defer(id, command, Vec::new(), letter)
+    }
+
+    /// The same, and has `records` become true once it has heard.
+    pub(super) fn tell_with_or_defer(
+        &mut self,
+        id: u64,
+        command: Command,
+        records: Vec<Record>,
+        letter: &Letter,
+    ) -> Heard {
         let Ok(live) = self.live(id) else { return Heard::No };
         let deaf = live.suspended || live.halted.is_some();
         // Of one that is halted the log may tell something else.
@@ -187,7 +198,7 @@ impl Shard {
             return Heard::No;
         }
         if !deaf {
-            match self.turn(id, command) {
+            match self.turn_with(id, command, records) {
                 Ok(()) => return Heard::Yes,
                 Err(Error::Rejected(Rejection::HasIncident(_)) | Error::Halted { .. }) => {}
                 Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
@@ -243,9 +254,12 @@ impl Shard {
 
     /// A message that its receiver did not want goes to another.
     pub(super) fn give_back(&mut self, letter: Letter) {
-        if let Letter::Deliver { message, expires, .. } = letter {
+        // One for all is kept for them anyway.
+        if let Letter::Deliver { message, published, expires, shared: None, .. } = letter
+            && message.consume == Consume::One
+        {
             let keeper = self.keeper(&message.name);
-            self.send(keeper, Letter::Publish { message, again: true, expires });
+            self.send(keeper, Letter::Publish { message, again: true, published, expires });
         }
     }
 
@@ -313,13 +327,12 @@ impl Shard {
         let (to, letter) = match what {
             Post::Message { name, correlation, payload } => {
                 let message = Message {
-                    name: Name::clone(name),
                     correlation: correlation.clone(),
                     variables: payload.clone(),
-                    id: None,
-                    ttl: None,
+                    ..Message::new(name)
                 };
-                (self.keeper(name), Letter::Publish { message, again: false, expires: None })
+                let letter = Letter::Publish { message, again: false, published: 0, expires: None };
+                (self.keeper(name), letter)
             }
             // The sender has told its own tokens already.
             Post::Signal { name, payload } => {

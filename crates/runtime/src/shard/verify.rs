@@ -132,6 +132,9 @@ impl Shard {
         if loaded.state != live.state {
             found.differs(id, "its snapshot leads to another state than its log");
         }
+        if loaded.heard != live.heard {
+            found.differs(id, "its snapshot tells of other messages that it has had than its log");
+        }
         self.verify_rows(live, found)
     }
 

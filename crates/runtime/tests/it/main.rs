@@ -2,5 +2,6 @@
 
 mod damage;
 mod engine;
+mod events;
 mod views;
 mod world;

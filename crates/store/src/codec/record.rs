@@ -109,6 +109,15 @@ pub enum Record {
     },
     /// A timer that starts instances.
     StartTimer(StartTimer),
+    /// The instance has had messages of a name that many receive, and does not get them again.
+    Heard {
+        /// The name.
+        name: Name,
+        /// All of them up to this number count as had.
+        after: u64,
+        /// Those with greater numbers that it has had, in order.
+        had: Vec<u64>,
+    },
 }
 
 /// How an instance came to be.
@@ -200,7 +209,30 @@ pub struct Held {
     pub expires: Option<i64>,
 }
 
-/// A message to one receiver.
+/// Who receives a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Consume {
+    /// One, who takes it away.
+    #[default]
+    One,
+    /// All who wait for it, each instance once. It is kept for those who come to wait for it before
+    /// it expires.
+    All,
+}
+
+/// Which waits a message is for, by when it was published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Delivery {
+    /// Those that had begun before.
+    AfterWait,
+    /// Those of instances that had begun by then.
+    AfterCreate,
+    /// All.
+    #[default]
+    All,
+}
+
+/// A message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// Its name.
@@ -216,6 +248,10 @@ pub struct Message {
     /// How long it is held for a receiver that does not wait yet, in milliseconds; for good where
     /// nothing is said.
     pub ttl: Option<i64>,
+    /// Who receives it.
+    pub consume: Consume,
+    /// Which waits it is for.
+    pub delivery: Delivery,
 }
 
 /// Whether messages or signals are meant.
@@ -247,6 +283,12 @@ pub struct Subscription {
     pub since: i64,
     /// Its place among those who wait, given by the shard that finds receivers; 0 before that.
     pub place: u64,
+    /// When the instance began.
+    pub created: i64,
+    /// Messages for many with numbers up to this one are not for it: the instance has had them.
+    pub after: u64,
+    /// Those with greater numbers that it has had, in order.
+    pub had: Vec<u64>,
 }
 
 /// One trigger of a start event.
@@ -336,6 +378,8 @@ pub enum Letter {
         message: Message,
         /// Whether a receiver has had it before and did not want it after all.
         again: bool,
+        /// When it was published, for such a one.
+        published: i64,
         /// When it is dropped, for such a one; for good where nothing is said.
         expires: Option<i64>,
     },
@@ -345,8 +389,12 @@ pub enum Letter {
         to: (u64, u64),
         /// The message.
         message: Message,
+        /// When it was published.
+        published: i64,
         /// When it is dropped.
         expires: Option<i64>,
+        /// What its receiver remembers, where many receive it.
+        shared: Option<Shared>,
     },
     /// Tell all who wait for a signal.
     Broadcast {
@@ -394,6 +442,16 @@ pub enum Letter {
         #[serde(with = "v1::values")]
         variables: Assignments,
     },
+}
+
+/// What a receiver of a message that many receive remembers of it, so that it gets it once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// The message.
+    pub number: u64,
+    /// Up to this number there is no message for many of that name that the receiver has not had, once
+    /// it has had this one.
+    pub upto: u64,
 }
 
 /// A call of a definition by an instance.
@@ -464,6 +522,8 @@ impl Message {
             variables: Vec::new(),
             id: None,
             ttl: None,
+            consume: Consume::One,
+            delivery: Delivery::All,
         }
     }
 }

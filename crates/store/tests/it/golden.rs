@@ -10,6 +10,10 @@ use travertine_kernel::{Event, WaitFor, replay};
 use travertine_store::codec::{
     Flaw, decode_events, decode_instance, decode_repeat, decode_values, encode_repeat,
     encode_values,
+    record::{
+        Consume, Held, Letter, Record, Shared, decode_letter, decode_records, encode_letter,
+        encode_records,
+    },
 };
 
 use crate::{encoded, instance, sample, shapes};
@@ -72,6 +76,45 @@ fn values_and_cycles_are_what_they_were() {
         let file = golden(&format!("parts/repeat-{number}.bin"), &bytes);
         assert_eq!(decode_repeat(&file), Ok(repeat));
         assert_eq!(bytes, file, "cycle {number} is written differently");
+    }
+}
+
+/// Entries and mails about messages.
+#[test]
+fn what_is_said_of_messages_is_what_it_was() {
+    let mut letters = Vec::new();
+    let mut records = Vec::new();
+    for (message, number) in sample::messages().into_iter().zip(7..) {
+        let (published, expires) = (1_000, message.ttl.map(|it| it + 1_000));
+        letters.push(Letter::Publish {
+            message: message.clone(),
+            again: number % 2 == 0,
+            published,
+            expires,
+        });
+        letters.push(Letter::Deliver {
+            to: (4, number),
+            message: message.clone(),
+            published,
+            expires,
+            shared: (message.consume == Consume::All).then_some(Shared { number, upto: 5 }),
+        });
+        records.push(Record::Held(Held { number, message, published, expires }));
+    }
+    letters.push(Letter::Subscribe(sample::subscription()));
+    records.push(Record::Subscribed(sample::subscription()));
+    records.push(Record::Heard { name: "news".into(), after: 5, had: vec![7, 9] });
+    let mut bytes = Vec::new();
+    encode_records(&records, &mut bytes).unwrap();
+    let file = golden("parts/messages.bin", &bytes);
+    assert_eq!(decode_records(&file), Ok(records));
+    assert_eq!(bytes, file, "records are written differently");
+    for (number, letter) in letters.into_iter().enumerate() {
+        let mut bytes = Vec::new();
+        encode_letter(&letter, &mut bytes).unwrap();
+        let file = golden(&format!("parts/letter-{number}.bin"), &bytes);
+        assert_eq!(decode_letter(&file), Ok(letter));
+        assert_eq!(bytes, file, "letter {number} is written differently");
     }
 }
 

@@ -11,6 +11,7 @@ use travertine_kernel::{
     plan::{Moment, WorkKind},
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
+use travertine_store::codec::record::{Consume, Delivery, Message, Subscription, SubscriptionKind};
 
 pub(crate) const STATES: [State; 13] = [
     State::Created,
@@ -530,4 +531,41 @@ fn incidents() -> Vec<Event> {
     events.extend(CUES.map(|cue| raised(failure(FailureKind::Work), cue)));
     events.push(Event::IncidentResolved { token });
     events
+}
+
+/// Messages of every kind.
+pub(crate) fn messages() -> Vec<Message> {
+    let modes = [
+        (Consume::One, Delivery::All),
+        (Consume::One, Delivery::AfterCreate),
+        (Consume::All, Delivery::AfterWait),
+        (Consume::All, Delivery::All),
+    ];
+    let message = |(consume, delivery)| Message {
+        correlation: vec![("$to".into(), "order-1".into())],
+        variables: vec![("text".into(), "hello".into())],
+        id: Some("id-1".into()),
+        ttl: (delivery == Delivery::All).then_some(500),
+        consume,
+        delivery,
+        ..Message::new("news")
+    };
+    modes.into_iter().map(message).collect()
+}
+
+/// A wait for messages.
+pub(crate) fn subscription() -> Subscription {
+    Subscription {
+        instance: 4,
+        wait: 9,
+        kind: SubscriptionKind::Message,
+        name: "news".into(),
+        correlation: vec![("key".into(), 7.into())],
+        element: "receive".into(),
+        since: 900,
+        place: 3,
+        created: 800,
+        after: 5,
+        had: vec![7, 9],
+    }
 }

@@ -138,6 +138,7 @@ impl World<'_> {
             return match self.sandbox.publish(message).map_err(text)? {
                 Receipt::Dropped => Err(format!("nobody waits for message {}", step.name)),
                 Receipt::Received(_)
+                | Receipt::Shared(_)
                 | Receipt::Started(_)
                 | Receipt::Noted
                 | Receipt::Held

@@ -280,7 +280,9 @@ impl Client {
                 Receipt::Received(at) => format!("received {at}"),
                 Receipt::Held => "held".to_owned(),
                 Receipt::Known => "known".to_owned(),
-                Receipt::Started(_) | Receipt::Noted | Receipt::Dropped => "wrong".to_owned(),
+                Receipt::Shared(_) | Receipt::Started(_) | Receipt::Noted | Receipt::Dropped => {
+                    "wrong".to_owned()
+                }
             },
         )
     }

@@ -126,7 +126,7 @@ impl Stage {
                     Receipt::Held => self.say("  held"),
                     Receipt::Dropped => self.say("  dropped"),
                     Receipt::Known => self.say("  known"),
-                    Receipt::Received(_) | Receipt::Started(_) => {}
+                    Receipt::Received(_) | Receipt::Shared(_) | Receipt::Started(_) => {}
                 })
             }
             ["signal", name] => self.sandbox.signal(name, &variables),

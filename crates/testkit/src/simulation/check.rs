@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use travertine_kernel::{WaitFor, plan::WorkKind};
-use travertine_runtime::{Address, InstanceId, Live, Message, Receipt, correlates};
+use travertine_runtime::{
+    Address, Consume, Delivery, InstanceId, Live, Message, Receipt, correlates,
+};
 use travertine_store::{ShardId, Store};
 
 use super::{Figures, client::Clients, world::World};
@@ -126,28 +128,55 @@ impl World {
     fn check_messages(&mut self) -> Result<(), String> {
         let mut held = Vec::new();
         for seat in &self.seats {
-            held.extend(seat.shard.held().map(|it| it.message.clone()));
+            held.extend(seat.shard.held().cloned());
         }
         for (number, sent) in self.clients.messages.iter().enumerate() {
             let mark = Clients::mark(number);
-            let is_it = |it: &Message| it.variables.iter().any(|(name, _)| **name == *mark);
-            let is_held = held.iter().filter(|it| is_it(it)).count();
+            let is_held = held.iter().filter(|it| mark_of(&it.message) == Some(&*mark)).count();
             let received = self.journal.received(&mark) as usize;
-            let kept = sent.receipt.is_some_and(|it| it != Receipt::Dropped);
-            if is_held + received > 1
-                || kept && sent.message.ttl.is_none() && is_held + received != 1
-            {
+            let Message { ttl, consume, delivery, .. } = sent.message;
+            let kept = sent.receipt.is_some_and(|it| it != Receipt::Dropped)
+                && ttl.is_none()
+                && delivery != Delivery::AfterWait;
+            let wrong = match consume {
+                Consume::One => is_held + received > 1 || kept && is_held + received != 1,
+                Consume::All => is_held > 1 || kept && is_held != 1,
+            };
+            if wrong {
                 return Err(format!(
                     "message {number} was received {received} times and is held {is_held} times: {sent:?}"
                 ));
             }
         }
+        let mut had: BTreeSet<(u64, String)> = BTreeSet::new();
+        for id in self.journal.created.keys() {
+            let marks = held.iter().filter_map(|it| mark_of(&it.message));
+            had.extend(
+                marks
+                    .filter(|mark| self.journal.has_had(*id, mark))
+                    .map(|mark| (*id, mark.to_owned())),
+            );
+        }
         self.each(|live| {
             for (wait, it) in &live.state.waits {
                 let WaitFor::Message { name, correlation } = &*it.on else { continue };
-                let fits = held
-                    .iter()
-                    .find(|held| held.name == *name && correlates(correlation, &held.correlation));
+                let id = live.id.0;
+                let fits = held.iter().find(|held| {
+                    let message = &held.message;
+                    let mark = mark_of(message);
+                    let after = match message.delivery {
+                        // Those who waited have it.
+                        Delivery::AfterWait => false,
+                        Delivery::AfterCreate => {
+                            live.state.started.is_some_and(|it| it.as_millis() <= held.published)
+                        }
+                        Delivery::All => true,
+                    };
+                    after
+                        && message.name == *name
+                        && correlates(correlation, &message.correlation)
+                        && mark.is_none_or(|it| !had.contains(&(id, it.to_owned())))
+                });
                 // Who has an incident will hear of it once that is resolved.
                 if let Some(message) = fits {
                     let address = Address { instance: live.id, wait: *wait };
@@ -258,4 +287,9 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// The variable by which a message of a client is known.
+fn mark_of(message: &Message) -> Option<&str> {
+    message.variables.first().map(|(name, _)| &**name)
 }

@@ -11,7 +11,8 @@ use travertine_kernel::{
     plan::WorkKind,
 };
 use travertine_runtime::{
-    Address, At, Begin, Edit, Error, InstanceId, Lease, Live, Message, Receipt, Shard, TaskChange,
+    Address, At, Begin, Consume, Delivery, Edit, Error, InstanceId, Lease, Live, Message, Receipt,
+    Shard, TaskChange,
 };
 use travertine_store::ShardId;
 
@@ -100,9 +101,16 @@ impl Clients {
                 .map_err(|what| format!("{what}, but {asked:?} was acknowledged: {answer:?}"))?;
         }
         for number in 0..self.messages.len() {
-            let times = journal.received(&Self::mark(number));
-            if times > 1 {
-                return Err(format!("message {number} was received {times} times"));
+            let mark = Self::mark(number);
+            let times = journal.received(&mark);
+            match self.messages[number].message.consume {
+                Consume::One if times > 1 => {
+                    return Err(format!("message {number} was received {times} times"));
+                }
+                Consume::All if journal.has_come_again(&mark) => {
+                    return Err(format!("message {number} has come to an instance again"));
+                }
+                Consume::One | Consume::All => {}
             }
         }
         Ok(())
@@ -267,13 +275,21 @@ impl World {
                     .random
                     .percent(30)
                     .then(|| i64::try_from(self.random.below(1_200_000)).expect("it is small"));
+                if self.random.percent(30) {
+                    message.consume = Consume::All;
+                }
+                message.delivery = match self.random.below(10) {
+                    0..2 => Delivery::AfterCreate,
+                    2 => Delivery::AfterWait,
+                    _ => Delivery::All,
+                };
                 self.clients.messages.push(Sent { message, receipt: None });
                 number
             }
         };
         let message = self.clients.messages[number].message.clone();
         let keeper = self.seats[0].shard.keeper(&message.name);
-        self.ask(keeper, Asked::Publish(number), |it| Ok(it.publish(message)), Answer::Receipt);
+        self.ask(keeper, Asked::Publish(number), |it| it.publish(message), Answer::Receipt);
     }
 
     fn signal(&mut self) {

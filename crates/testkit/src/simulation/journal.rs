@@ -22,10 +22,16 @@ pub(super) struct Journal {
     called: BTreeMap<(u64, u64), u64>,
     pub(super) ended: BTreeSet<u64>,
     closed: BTreeSet<(u64, u64)>,
-    expecting: BTreeSet<(u64, u64)>,
+    /// Waits for messages, and after how many receipts they were opened.
+    expecting: BTreeMap<(u64, u64), u64>,
     set: BTreeSet<Name>,
     /// How often a message brought a variable.
     received: BTreeMap<Name, u32>,
+    /// How many receipts there had been when a message first brought a variable to an instance.
+    first: BTreeMap<(u64, Name), u64>,
+    receipts: u64,
+    /// Variables that a message brought to a wait of an instance that had had it before.
+    again: BTreeSet<Name>,
     records: BTreeMap<(u64, &'static str), u32>,
 }
 
@@ -68,7 +74,8 @@ impl Journal {
                 | Record::Unsubscribed { .. }
                 | Record::Noted { .. }
                 | Record::Unnoted { .. }
-                | Record::StartTimer(_) => {}
+                | Record::StartTimer(_)
+                | Record::Heard { .. } => {}
             }
         }
         self.read.insert(shard, entry.seq);
@@ -98,19 +105,24 @@ impl Journal {
     /// Whether a message was received is told by the variables that it brings, where nobody hands them
     /// on.
     fn happen(&mut self, id: u64, starts: bool, events: &[Event]) {
-        let mut received = starts;
+        let mut received = starts.then_some(self.receipts);
         for event in events {
             if let Event::WaitOpened { wait, on, .. } = event {
                 if let WaitFor::Message { .. } = **on {
-                    self.expecting.insert((id, wait.0));
+                    self.expecting.insert((id, wait.0), self.receipts);
                 }
             } else if let Event::WaitClosed { wait } = event {
-                received |= self.expecting.contains(&(id, wait.0));
+                received = self.expecting.get(&(id, wait.0)).copied().or(received);
                 self.closed.insert((id, wait.0));
             } else if let Event::VariableSet { name, .. } = event {
                 self.set.insert(Name::clone(name));
-                if received {
+                if let Some(opened) = received {
                     *self.received.entry(Name::clone(name)).or_default() += 1;
+                    self.receipts += 1;
+                    let first = self.first.entry((id, Name::clone(name))).or_insert(self.receipts);
+                    if *first <= opened {
+                        self.again.insert(Name::clone(name));
+                    }
                 }
             } else if let Event::Finished { .. } = event {
                 self.ended.insert(id);
@@ -140,6 +152,16 @@ impl Journal {
     /// How often a message brought a variable of that name.
     pub(super) fn received(&self, name: &str) -> u32 {
         self.received.get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether a message brought a variable of that name to a wait of an instance that had had it.
+    pub(super) fn has_come_again(&self, name: &str) -> bool {
+        self.again.contains(name)
+    }
+
+    /// Whether a message has brought a variable of that name to an instance.
+    pub(super) fn has_had(&self, id: u64, name: &str) -> bool {
+        self.first.contains_key(&(id, Name::from(name)))
     }
 
     /// What was called by a wait.

@@ -90,6 +90,7 @@ impl World {
             snapshot_bytes: [0, 200, usize::MAX][random.position(3)],
             // Longer than any run, because the clients rely on it.
             known_for: 1 << 50,
+            pending_max: [2, 10_000][random.position(2)],
             ..Settings::default()
         };
         let storm = [1, 3, 8][random.position(3)];
