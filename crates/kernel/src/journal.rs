@@ -140,6 +140,13 @@ impl Instance {
     }
 }
 
+impl Instance {
+    /// Whether there is something to do that needs nothing from outside.
+    pub fn has_work(&self) -> bool {
+        self.is_unfinished() || self.is_thoughtful()
+    }
+}
+
 impl Run<'_> {
     /// A token has come to the function.
     pub(crate) fn begin_function(&mut self, token: TokenId) {

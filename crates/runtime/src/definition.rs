@@ -29,6 +29,14 @@ pub struct Definition {
     pub starts: Vec<StartTrigger>,
 }
 
+impl Definition {
+    /// Whether it is a function, as opposed to a process.
+    pub fn is_function(&self) -> bool {
+        let code = self.plan.nodes.get(1);
+        code.is_some_and(|it| matches!(it.element, Element::Function))
+    }
+}
+
 /// One trigger of a start event.
 #[derive(Clone, Debug)]
 pub struct StartTrigger {
@@ -109,6 +117,13 @@ impl Definitions {
         let versions = self.versions.entry(Name::clone(&definition.id)).or_default();
         versions.push(definition);
         versions.sort_by_key(|it| it.version);
+    }
+
+    /// Puts some versions behind all others of the same id, so that they count as later.
+    pub(crate) fn prefer(&mut self, preferred: impl Fn(&Definition) -> bool) {
+        for versions in self.versions.values_mut() {
+            versions.sort_by_key(|it| (preferred(it), it.version));
+        }
     }
 
     /// The version of the definition that `binding` names, as `caller` sees it: a number, a tag, or

@@ -87,6 +87,22 @@ pub enum Error {
         /// What is needed, and by what.
         reason: String,
     },
+    /// Something else goes by that id already.
+    AlreadyExists {
+        /// The id.
+        id: Name,
+        /// What goes by it.
+        instance: InstanceId,
+        /// What that is an instance of.
+        definition: Name,
+    },
+    /// The code of a function says no.
+    Function {
+        /// The instance.
+        instance: InstanceId,
+        /// What it says.
+        failure: travertine_func::Failure,
+    },
     /// The store has failed.
     Store(travertine_store::Error),
     /// What the store has cannot be read.
@@ -146,6 +162,11 @@ impl fmt::Display for Error {
             Self::Failed { reason } => write!(f, "the engine failed: {reason}"),
             Self::Closed { reason } => write!(f, "the engine is closed: {reason}"),
             Self::Refused { diagnostics } => f.write_str(&diagnostics.join("\n")),
+            Self::AlreadyExists { id, instance, definition } => write!(
+                f,
+                "{id} is instance {instance} of {definition} already, with other arguments; choose another id"
+            ),
+            Self::Function { instance, failure } => write!(f, "instance {instance}: {failure}"),
             Self::Store(error) => error.fmt(f),
             Self::Damaged { place, reason } => write!(f, "{place} is damaged: {reason}"),
             Self::Backwards { .. } => f.write_str("the clock does not go backwards"),

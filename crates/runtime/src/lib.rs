@@ -30,7 +30,8 @@ pub use message::{Consume, Delivery, INSTANCE, Message, Receipt, correlates, is_
 pub use model::{is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use shard::{
-    Activated, At, Begin, Checkpoint, Difference, Edit, Ended, Lease, Live, Opening, Recovered,
-    Release, Sealed, Seen, Settings, Shard, TaskChange, Trouble, Verified,
+    Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Lease, Live,
+    Opening, Recovered, Release, RunStatus, Sealed, Seen, Settings, Shard, TaskChange, Trouble,
+    Verified,
 };
 pub use travertine_expr::time::Timestamp;

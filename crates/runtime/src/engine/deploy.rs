@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_bpmn::{Diagnostic, Severity};
 use travertine_expr::Name;
+use travertine_func::Functions;
+use travertine_kernel::Plan;
 use travertine_store::{
     Deployed, Deployment as Stored, Error as StoreError, Resource, ShardId, Store,
     codec::record::{Record, decode_records},
@@ -82,6 +84,9 @@ impl Engine {
             .any(|it| known.get(it.name.as_str()) != Some(&it.body.as_slice()));
         for process in report.processes.iter().filter(|it| it.executable) {
             let id = Name::from(process.id.as_str());
+            if definitions.find(&id).is_some_and(|it| it.is_function()) {
+                return Err(taken(&id));
+            }
             let body = files.iter().find(|it| it.name == process.file).map(|it| &it.body);
             let latest = definitions.find(&id);
             let same = latest.filter(|it| {
@@ -127,7 +132,7 @@ impl Engine {
 
     /// Takes over what the store has.
     fn reload(&self) -> Result<(), Error> {
-        let fresh = Arc::new(load(&*self.inner.common.store)?);
+        let fresh = Arc::new(load(&*self.inner.common.store, &self.inner.functions)?);
         let mut definitions =
             self.inner.definitions.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         *definitions = Arc::clone(&fresh);
@@ -221,8 +226,69 @@ impl Engine {
     }
 }
 
-/// Everything that a store has deployed.
-pub(super) fn load(store: &dyn Store) -> Result<Definitions, Error> {
+/// Something else has that id.
+fn taken(id: &str) -> Error {
+    let reason = format!("{id} is a process and a function; give one of them another name");
+    Error::Refused { diagnostics: vec![reason] }
+}
+
+fn is_function(name: &str) -> bool {
+    std::path::Path::new(name).extension().is_some_and(|it| it == "function")
+}
+
+/// Deploys the functions of this program that the store does not know.
+pub(super) fn deploy_functions(
+    store: &dyn Store,
+    functions: &Functions,
+    now: Timestamp,
+) -> Result<(), Error> {
+    for _ in 0..TRIES {
+        let before = store.deployments(0)?;
+        let used = before.iter().flat_map(|deployment| {
+            let all = deployment.definitions.iter().filter(|it| !it.removed);
+            all.map(|it| (it, deployment.resources.get(it.resource as usize)))
+        });
+        let used: Vec<(&Deployed, bool)> =
+            used.map(|(it, from)| (it, from.is_some_and(|it| is_function(&it.name)))).collect();
+        let mut key = used.iter().map(|(it, _)| it.key).max().unwrap_or(0);
+        let removed = before.iter().flat_map(|it| &it.definitions).map(|it| it.key).max();
+        key = key.max(removed.unwrap_or(0));
+        let (mut resources, mut definitions) = (Vec::new(), Vec::new());
+        for function in functions.workflows() {
+            let (name, version) = (function.name, function.version);
+            if used.iter().any(|(it, function)| &*it.id == name && !function) {
+                return Err(taken(name));
+            }
+            if used.iter().any(|(it, _)| &*it.id == name && it.version == version) {
+                continue;
+            }
+            key += 1;
+            definitions.push(Deployed {
+                key,
+                id: name.into(),
+                version,
+                tag: None,
+                resource: u32::try_from(resources.len()).expect("there are few functions"),
+                removed: false,
+            });
+            let body = function.parameters.join("\n").into_bytes();
+            resources.push(Resource { name: format!("{name}.{version}.function"), body });
+        }
+        if definitions.is_empty() {
+            return Ok(());
+        }
+        let number = before.iter().map(|it| it.number).max().unwrap_or(0) + 1;
+        match store.deploy(&Stored { number, at: now.as_millis(), resources, definitions }) {
+            Err(StoreError::Conflict { .. }) => {}
+            outcome => return outcome.map_err(Error::from),
+        }
+    }
+    Err(Error::Busy { reason: "others deploy the same functions; try again".to_owned() })
+}
+
+/// Everything that a store has deployed. Of functions the versions that this program has come last,
+/// so that they are the latest.
+pub(super) fn load(store: &dyn Store, functions: &Functions) -> Result<Definitions, Error> {
     let mut definitions = Definitions::default();
     let mut decisions: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for deployment in store.deployments(0)? {
@@ -237,6 +303,7 @@ pub(super) fn load(store: &dyn Store) -> Result<Definitions, Error> {
         let files: Vec<File> = deployment
             .resources
             .iter()
+            .filter(|it| !is_function(&it.name))
             .map(|it| File { name: it.name.clone(), body: it.body.clone() })
             .collect();
         let known: BTreeMap<&str, &[u8]> =
@@ -244,6 +311,19 @@ pub(super) fn load(store: &dyn Store) -> Result<Definitions, Error> {
         let at = Timestamp::from_millis(deployment.at);
         let report = read(&files, &known, at);
         for deployed in wanted {
+            let resource = deployment.resources.get(deployed.resource as usize);
+            if resource.is_some_and(|it| is_function(&it.name)) {
+                definitions.insert(Definition {
+                    key: deployed.key,
+                    id: Name::clone(&deployed.id),
+                    tag: None,
+                    version: deployed.version,
+                    deployment: deployment.number,
+                    plan: Arc::new(Plan::function(&deployed.id)),
+                    starts: Vec::new(),
+                });
+                continue;
+            }
             let Some(process) = report.processes.iter().find(|it| *it.id == *deployed.id) else {
                 return Err(Error::Refused {
                     diagnostics: report
@@ -265,6 +345,8 @@ pub(super) fn load(store: &dyn Store) -> Result<Definitions, Error> {
             });
         }
     }
+    let here = |it: &Definition| functions.find_workflow(&it.id, Some(it.version)).is_some();
+    definitions.prefer(|it| it.is_function() && here(it));
     Ok(definitions)
 }
 

@@ -3,8 +3,10 @@
 //! Every call asks a shard for something and answers when that is durable. Answers are futures that
 //! any executor can wait for; [`Pending::wait`] waits for them without one.
 
+mod activity;
 mod clock;
 mod deploy;
+mod function;
 mod history;
 mod metrics;
 mod operate;
@@ -32,10 +34,12 @@ use std::{
 };
 
 use tokio::sync::oneshot;
+use travertine_func::{Dependencies, Functions};
 use travertine_store::{MemoryStore, ShardId, SqliteStore, Store, sqlite};
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use deploy::{Deployment, File};
+pub use function::{Preflight, Run, RunError, Sending, Startable, StartingFunction};
 pub use history::{History, Step};
 pub use metrics::Metrics;
 pub use operate::{Starting, Target};
@@ -46,6 +50,7 @@ pub use verify::{Difference, Verified};
 pub use worker::{Job, Outcome, Worker, Workers};
 
 use crate::{Board, Definitions, Error, InstanceId, Opening, Recovered, Seen, Settings, Shard};
+use activity::Performers;
 use metrics::add;
 use queue::{Queue, Refused};
 use threads::{Common, Input};
@@ -71,6 +76,14 @@ pub struct Options {
     pub progress: Option<Progress>,
     /// Who looks on while instances do something.
     pub observer: Option<Observer>,
+    /// The functions and activities of this program: all that it is linked with, where nothing is said.
+    pub functions: Functions,
+    /// What activities are given.
+    pub dependencies: Dependencies,
+    /// How many activities of a kind are done at once.
+    pub activities_at_once: usize,
+    /// How long events are kept for those who do not wait yet, where their type does not say.
+    pub event_retention: Duration,
 }
 
 /// Who looks on while instances do something: called on the shard's own thread after each accepted
@@ -109,6 +122,10 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             progress: None,
             observer: None,
+            functions: Functions::linked(),
+            dependencies: Dependencies::new(),
+            activities_at_once: 256,
+            event_retention: Duration::from_hours(7 * 24),
         }
     }
 }
@@ -125,9 +142,12 @@ struct Inner {
     definitions: RwLock<Arc<Definitions>>,
     /// Held while something is deployed.
     deploying: Mutex<()>,
+    functions: Arc<Functions>,
+    performers: Mutex<Performers>,
     next: AtomicU64,
     threads: Mutex<Vec<JoinHandle<()>>>,
     retention: Retention,
+    event_retention: Duration,
     recovered: Opened,
 }
 
@@ -232,7 +252,10 @@ impl Engine {
     #[tracing::instrument(skip_all)]
     pub fn on(store: &Arc<dyn Store>, options: Options) -> Result<Self, Error> {
         let began = Instant::now();
-        let definitions = Arc::new(deploy::load(&**store)?);
+        options.functions.check().map_err(|error| Error::Failed { reason: error.to_string() })?;
+        let functions = Arc::new(options.functions);
+        deploy::deploy_functions(&**store, &functions, options.clock.now())?;
+        let definitions = Arc::new(deploy::load(&**store, &functions)?);
         let board = Arc::new(Board::default());
         let count = usize::from(store.shards());
         let common = Arc::new(Common {
@@ -258,6 +281,7 @@ impl Engine {
                 store: Arc::clone(store),
                 owner: &owner,
                 definitions: Arc::clone(&definitions),
+                functions: Arc::clone(&functions),
                 board: Arc::clone(&board),
                 settings: options.settings.clone(),
                 now: options.clock.now(),
@@ -271,18 +295,25 @@ impl Engine {
         }
         let recovered = Opened { shards: found, took: began.elapsed() };
         let threads = start_threads(&common, shards)?;
+        let (dependencies, at_once) = (&options.dependencies, options.activities_at_once.max(1));
+        let performers = Performers::start(&common, &functions, dependencies, at_once)?;
         tracing::info!(took = ?recovered.took, shards = count, "the engine is open");
-        Ok(Self {
+        let engine = Self {
             inner: Arc::new(Inner {
+                functions,
+                performers: Mutex::new(performers),
                 common,
                 definitions: RwLock::new(definitions),
                 deploying: Mutex::new(()),
                 next: AtomicU64::new(0),
                 threads: Mutex::new(threads),
                 retention: options.retention,
+                event_retention: options.event_retention,
                 recovered,
             }),
-        })
+        };
+        engine.welcome_code()?;
+        Ok(engine)
     }
 
     /// What was found when it was opened.
@@ -356,23 +387,7 @@ impl Engine {
         inside: bool,
         act: impl FnOnce(&mut Shard, oneshot::Sender<Result<T, Error>>) + Send + 'static,
     ) -> Pending<T> {
-        let common = &self.inner.common;
-        let (sender, receiver) = oneshot::channel();
-        let input = Input::Ask(Box::new(move |shard| act(shard, sender)));
-        match common.queues[usize::from(shard.0)].request(input, inside) {
-            Ok(()) => {
-                add(&common.counters.requests, 1);
-                Pending(State::Waits(receiver, Arc::clone(common)))
-            }
-            Err(Refused::Full(waiting)) => {
-                add(&common.counters.refused, 1);
-                let reason = format!(
-                    "{waiting} requests wait at shard {shard} already; slow down and try again"
-                );
-                Pending(State::Refused(Some(Error::Busy { reason })))
-            }
-            Err(Refused::Closed(reason)) => Pending(State::Refused(Some(Error::Closed { reason }))),
-        }
+        ask_common_later(&self.inner.common, shard, inside, act)
     }
 
     fn shards(&self) -> u16 {
@@ -426,6 +441,40 @@ impl Engine {
     }
 }
 
+/// Asks a shard, without an engine at hand.
+fn ask_common<T: Send + 'static>(
+    common: &Arc<Common>,
+    shard: ShardId,
+    inside: bool,
+    act: impl FnOnce(&mut Shard) -> Result<T, Error> + Send + 'static,
+) -> Pending<T> {
+    ask_common_later(common, shard, inside, answered(act))
+}
+
+fn ask_common_later<T: Send + 'static>(
+    common: &Arc<Common>,
+    shard: ShardId,
+    inside: bool,
+    act: impl FnOnce(&mut Shard, oneshot::Sender<Result<T, Error>>) + Send + 'static,
+) -> Pending<T> {
+    let (sender, receiver) = oneshot::channel();
+    let input = Input::Ask(Box::new(move |shard| act(shard, sender)));
+    match common.queues[usize::from(shard.0)].request(input, inside) {
+        Ok(()) => {
+            add(&common.counters.requests, 1);
+            Pending(State::Waits(receiver, Arc::clone(common)))
+        }
+        Err(Refused::Full(waiting)) => {
+            add(&common.counters.refused, 1);
+            let reason = format!(
+                "{waiting} requests wait at shard {shard} already; slow down and try again"
+            );
+            Pending(State::Refused(Some(Error::Busy { reason })))
+        }
+        Err(Refused::Closed(reason)) => Pending(State::Refused(Some(Error::Closed { reason }))),
+    }
+}
+
 /// Has what was asked done, and answers when it is durable.
 fn answered<T: Send + 'static>(
     act: impl FnOnce(&mut Shard) -> Result<T, Error>,
@@ -440,6 +489,7 @@ fn answered<T: Send + 'static>(
 
 impl Inner {
     fn stop(&self) {
+        *self.performers.lock().unwrap_or_else(PoisonError::into_inner) = Performers::default();
         self.common.stopping.store(true, Ordering::SeqCst);
         for queue in &self.common.queues {
             queue.refuse("it is shut down");

@@ -9,7 +9,7 @@ use travertine_kernel::{
     dry_run,
 };
 
-use super::{Engine, Pending, State};
+use super::{Engine, Pending, Startable, State};
 use crate::{
     Activated, Address, At, Begin, Edit, Ended, Error, InstanceId, Lease, Message, Receipt,
     TaskChange,
@@ -24,6 +24,22 @@ pub enum Target {
     Version(Name, u32),
     /// The latest that its author calls so.
     Tag(Name, Name),
+}
+
+impl Startable for Target {
+    type Starting<'a> = Starting<'a>;
+
+    fn starting(self, engine: &Engine) -> Starting<'_> {
+        Starting { engine, target: self, business_id: None, at: At::Start, variables: Vec::new() }
+    }
+}
+
+impl Startable for &str {
+    type Starting<'a> = Starting<'a>;
+
+    fn starting(self, engine: &Engine) -> Starting<'_> {
+        Target::from(self).starting(engine)
+    }
 }
 
 impl From<&str> for Target {
@@ -104,15 +120,10 @@ impl<'a> IntoFuture for Starting<'a> {
 }
 
 impl Engine {
-    /// Starts an instance: of the latest version where only an id is named.
-    pub fn start(&self, target: impl Into<Target>) -> Starting<'_> {
-        Starting {
-            engine: self,
-            target: target.into(),
-            business_id: None,
-            at: At::Start,
-            variables: Vec::new(),
-        }
+    /// Starts a process, of its latest version where only an id is named, or a function: awaiting
+    /// what this answers with starts it.
+    pub fn start<S: Startable>(&self, what: S) -> S::Starting<'_> {
+        what.starting(self)
     }
 
     pub(super) fn target(&self, target: &Target) -> Result<u64, Error> {

@@ -4,21 +4,22 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use tokio::{
-    sync::{Notify, Semaphore},
+    runtime::Handle,
+    sync::Notify,
     task::{JoinHandle, JoinSet},
 };
 use travertine_expr::Name;
 use travertine_kernel::{Assignments, Command, Rejection};
 
-use super::Engine;
-use crate::{Activated, Address, Error, Lease, Shard};
+use super::{Engine, threads::Common};
+use crate::{Activated, Address, Error, Lease, Shard, board::Offer};
 
 /// A job that a worker has been given.
 pub type Job = Activated;
@@ -89,12 +90,22 @@ pub struct Workers {
 }
 
 #[derive(Debug, Default)]
-struct Stop {
+pub(super) struct Stop {
     asked: AtomicBool,
     news: Notify,
 }
 
 impl Workers {
+    /// Has `work` done until it is told to stop.
+    pub(super) fn start<F: Future<Output = ()> + Send + 'static>(
+        on: &Handle,
+        work: impl FnOnce(Arc<Stop>) -> F,
+    ) -> Self {
+        let stop = Arc::new(Stop::default());
+        let task = on.spawn(work(Arc::clone(&stop)));
+        Self { stop, task: Some(task) }
+    }
+
     /// Lets it finish what it has begun.
     pub async fn stop(mut self) {
         self.ask();
@@ -157,38 +168,49 @@ impl Worker {
 
     /// Starts it, on the tokio runtime that the caller runs on.
     pub fn start(self) -> Workers {
-        let stop = Arc::new(Stop::default());
-        let task = tokio::spawn(run(self, Arc::clone(&stop)));
-        Workers { stop, task: Some(task) }
+        Workers::start(&Handle::current(), |stop| run(self, stop))
     }
 }
 
 async fn run(worker: Worker, stop: Arc<Stop>) {
     let Worker { engine, job_type, names, at_once, work } = worker;
-    let places = Arc::new(Semaphore::new(at_once));
-    let board = Arc::clone(&engine.inner.common.board);
-    let news = board.news(&job_type);
+    let common = Arc::downgrade(&engine.inner.common);
+    let each = move |offer: Offer| {
+        let (engine, work, names) = (engine.clone(), Arc::clone(&work), names.clone());
+        async move { do_one(&engine, offer.job, &names, &work).await }
+    };
+    serve(common, job_type, at_once, stop, each).await;
+}
+
+/// Takes jobs of a type off the board and has `each` of them done, so many at once, until told to
+/// stop. It does not keep the engine open.
+pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
+    common: Weak<Common>,
+    job_type: Name,
+    at_once: usize,
+    stop: Arc<Stop>,
+    each: impl Fn(Offer) -> F,
+) {
+    let Some(news) = common.upgrade().map(|it| it.board.news(&job_type)) else { return };
     let mut tasks = JoinSet::new();
-    while !stop.asked.load(Ordering::SeqCst) && engine.fault().is_none() {
+    while !stop.asked.load(Ordering::SeqCst) {
         while tasks.try_join_next().is_some() {}
-        let free = places.available_permits();
-        let offers = if free == 0 { Vec::new() } else { board.take(&job_type, free) };
+        let free = at_once.saturating_sub(tasks.len());
+        let offers = {
+            let Some(common) = common.upgrade().filter(|it| it.fault.get().is_none()) else {
+                break;
+            };
+            if free == 0 { Vec::new() } else { common.board.take(&job_type, free) }
+        };
         if offers.is_empty() {
             tokio::select! {
                 () = stop.news.notified() => {}
                 () = news.notified(), if free > 0 => {}
                 _ = tasks.join_next(), if !tasks.is_empty() => {}
             }
-            continue;
         }
         for offer in offers {
-            let place = Arc::clone(&places).try_acquire_owned();
-            let Ok(place) = place else { break };
-            let (engine, work, names) = (engine.clone(), Arc::clone(&work), names.clone());
-            tasks.spawn(async move {
-                do_one(&engine, offer.job, &names, &work).await;
-                drop(place);
-            });
+            tasks.spawn(each(offer));
         }
     }
     while tasks.join_next().await.is_some() {}

@@ -331,6 +331,7 @@ fn open(
     now: Timestamp,
 ) -> Result<Shard, Error> {
     let opening = Opening {
+        functions: Arc::default(),
         store: Arc::clone(store),
         owner: "sandbox",
         definitions: Arc::new(definitions.clone()),

@@ -16,6 +16,8 @@ pub(super) enum Alarm {
     Job(u64, u64),
     /// The end of a held message.
     Message(u64),
+    /// The end of an attempt of this process at an activity: instance and wait.
+    Attempt(u64, u64),
 }
 
 /// The timers that are set, by when they are due.

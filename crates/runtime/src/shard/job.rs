@@ -180,7 +180,11 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
     let token = live.state.waits[&wait].token;
     let job = live.job(wait).expect("only jobs are offered");
     let view = View::new(plan, &live.state, token);
-    let variables = if names.is_empty() {
+    let variables = if let Some(Value::Map(input)) = super::live::field(job, "input")
+        && live.state.journal.is_some()
+    {
+        input.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
+    } else if names.is_empty() {
         view.all()
     } else {
         let wanted = |(name, _): &(Name, Value)| names.contains(name);

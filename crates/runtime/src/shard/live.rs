@@ -19,6 +19,7 @@ use travertine_store::{
     view,
 };
 
+use super::function::Mind;
 use crate::{Address, Definition, Error, InstanceId, Timestamp, board::Offer};
 
 /// An instance in memory.
@@ -74,6 +75,8 @@ pub struct Live {
     pub(super) turns: u32,
     /// The tokens whose incidents have rows.
     pub(super) broken: BTreeSet<TokenId>,
+    /// Its code, where it is a function that has thought lately.
+    pub(super) mind: Mind,
 }
 
 /// Messages of a name for all that an instance has had.
@@ -153,6 +156,7 @@ impl Live {
             subscribed: BTreeMap::new(),
             turns: 0,
             broken: BTreeSet::new(),
+            mind: Mind::default(),
         }
     }
 

@@ -10,8 +10,10 @@
 //! keeps them until the receiver has written what came of them.
 
 mod alarm;
+mod attempt;
 mod call;
 mod checkpoint;
+mod function;
 mod inventory;
 mod job;
 mod live;
@@ -36,7 +38,10 @@ use travertine_store::{
     codec::record::{Letter, Record, StartKey, StartTimer, encode_letter, encode_records},
 };
 
+pub(crate) use attempt::{Calling, Given};
 pub use checkpoint::Checkpoint;
+pub use function::{FunctionSettings, RunStatus};
+pub(crate) use function::{NO_CODE, configure};
 pub use job::{Activated, Lease};
 pub use live::{Live, Trouble};
 pub use recover::{Opening, Recovered};
@@ -51,6 +56,8 @@ use crate::{
     message::{Held, Waiting},
 };
 use alarm::Alarms;
+use attempt::Attempt;
+use travertine_func::Functions;
 
 /// How a shard behaves.
 #[derive(Clone, Debug)]
@@ -73,6 +80,8 @@ pub struct Settings {
     pub turns_max: u32,
     /// How many bytes of entries an instance gathers before it gets a snapshot.
     pub snapshot_bytes: usize,
+    /// How functions behave.
+    pub functions: FunctionSettings,
 }
 
 impl Default for Settings {
@@ -86,6 +95,7 @@ impl Default for Settings {
             pending_max: 10_000,
             turns_max: 1_000,
             snapshot_bytes: 16 << 10,
+            functions: FunctionSettings::default(),
         }
     }
 }
@@ -97,6 +107,8 @@ pub struct Shard {
     store: Arc<dyn Store>,
     definitions: Arc<Definitions>,
     board: Arc<Board>,
+    /// The functions that this process has.
+    functions: Arc<Functions>,
     settings: Settings,
     now: Timestamp,
     /// Instances in memory.
@@ -128,6 +140,16 @@ pub struct Shard {
     letters: VecDeque<(Letter, Option<MailId>)>,
     /// Instances that used up their turn.
     unfinished: VecDeque<u64>,
+    /// Attempts that workers of this process are making, by instance and wait.
+    attempts: HashMap<(u64, u64), Attempt>,
+    /// What such attempts have told of themselves last.
+    details: HashMap<(u64, u64), travertine_expr::Value>,
+    /// What code has answered to updates.
+    answers: Vec<Result<travertine_expr::Value, travertine_func::Failure>>,
+    /// Whether what code has decided is being written down.
+    deciding: bool,
+    /// How often code has thought.
+    thoughts: u64,
     /// How many events there have been since this was set to 0.
     events: u64,
     /// Those who wait for an instance to end.

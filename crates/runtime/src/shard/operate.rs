@@ -111,7 +111,7 @@ impl Shard {
     fn awake(&mut self, id: u64) {
         let live = &self.lives[&id];
         let waits: Vec<WaitId> = live.work.keys().copied().collect();
-        if live.state.is_unfinished() {
+        if live.state.has_work() {
             self.unfinished.push_back(id);
         }
         for wait in waits {

@@ -37,6 +37,8 @@ pub struct Opening<'a> {
     pub owner: &'a str,
     /// What is deployed.
     pub definitions: Arc<Definitions>,
+    /// The functions that this process has.
+    pub functions: Arc<travertine_func::Functions>,
     /// Where jobs are put up.
     pub board: Arc<Board>,
     /// How it behaves.
@@ -71,7 +73,7 @@ impl Shard {
         opening: Opening<'_>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(Self, Recovered), Error> {
-        let Opening { store, owner, definitions, board, settings, now } = opening;
+        let Opening { store, owner, definitions, functions, board, settings, now } = opening;
         let claim = store.claim(id, owner)?;
         let (upto, state) = store.checkpointed(id)?;
         let state = if state.is_empty() {
@@ -86,6 +88,7 @@ impl Shard {
             shards,
             store,
             definitions: Arc::clone(&definitions),
+            functions,
             board,
             settings,
             now,
@@ -105,6 +108,11 @@ impl Shard {
             changed_timers: BTreeSet::new(),
             letters: VecDeque::new(),
             unfinished: state.unfinished.into_iter().collect(),
+            attempts: HashMap::new(),
+            details: HashMap::new(),
+            answers: Vec::new(),
+            deciding: false,
+            thoughts: 0,
             events: 0,
             watchers: HashMap::new(),
             fresh_messages: BTreeSet::new(),
@@ -293,7 +301,7 @@ impl Shard {
             self.index(id, record);
         }
         let live = &self.lives[&id];
-        if live.state.is_unfinished() && !live.has_ended() {
+        if live.state.has_work() && !live.has_ended() {
             self.unfinished.push_back(id);
         }
         Ok(())

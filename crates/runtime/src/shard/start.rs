@@ -46,7 +46,14 @@ impl Shard {
         let Some(definition) = self.definitions.get(begin.definition).map(Arc::clone) else {
             return Err(Error::no_such_definition(&format!("key {}", begin.definition)));
         };
-        if let Some(id) = &begin.business_id
+        if definition.is_function() {
+            if let Some(id) = &begin.business_id
+                && let Some(known) = self.run_named(id)?
+            {
+                self.same_start(known, &definition, &begin.variables)?;
+                return Ok((InstanceId(known), true));
+            }
+        } else if let Some(id) = &begin.business_id
             && let Some(known) = self.instance_named(&definition.id, id)?
         {
             return Ok((InstanceId(known), true));

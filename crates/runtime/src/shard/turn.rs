@@ -12,7 +12,7 @@ use travertine_kernel::{
 };
 use travertine_store::codec::record::{Consume, Created, Letter, Message, Record, encode_records};
 
-use super::{Ended, Release, Seen, Shard, alarm::Alarm};
+use super::{Ended, Release, Seen, Shard, alarm::Alarm, function};
 use crate::{Error, Timestamp};
 
 /// Whether an instance has heard something.
@@ -86,6 +86,7 @@ impl Shard {
         let offered = live.reconsidered(&turn.events);
         let repaired = turn.events.iter().any(|it| matches!(it, Event::IncidentResolved { .. }));
         let ended = live.has_ended();
+        let thoughtful = live.state.is_thoughtful();
         let mut records = Vec::with_capacity(2 + more.len());
         records.extend(created.map(Record::Created));
         if !turn.events.is_empty() {
@@ -118,6 +119,9 @@ impl Shard {
             self.halt(id, reason);
         } else if turn.unfinished {
             self.unfinished.push_back(id);
+        }
+        if thoughtful && !self.deciding {
+            self.think(id);
         }
     }
 
@@ -229,6 +233,10 @@ impl Shard {
         if live.has_ended() || live.suspended || live.halted.is_some() {
             return;
         }
+        if live.state.is_thoughtful() {
+            self.think_on(id);
+            return;
+        }
         // What it refuses now it has finished meanwhile.
         let _: Result<(), Error> = self.turn(id, Command::Continue);
     }
@@ -313,6 +321,7 @@ impl Shard {
             let offer = live.any_offer(wait, &work);
             self.alarms.unset(Alarm::Job(id, wait.0));
             self.release(Release::Withdraw(offer));
+            self.call_off_attempt(id, wait);
         } else if let Some(run) = live.calls.remove(&wait) {
             let to = self.place_of_run(run);
             self.send(to, Letter::Uncall { from: (id, wait.0) });
@@ -326,11 +335,14 @@ impl Shard {
     fn post(&mut self, id: u64, what: &Post, confirm: Letter) {
         let (to, letter) = match what {
             Post::Message { name, correlation, payload } => {
-                let message = Message {
+                let mut message = Message {
                     correlation: correlation.clone(),
                     variables: payload.clone(),
                     ..Message::new(name)
                 };
+                if self.lives[&id].definition.is_function() {
+                    function::as_event(&mut message);
+                }
                 let letter = Letter::Publish { message, again: false, published: 0, expires: None };
                 (self.keeper(name), letter)
             }
@@ -368,6 +380,7 @@ impl Shard {
             Alarm::Start(start) => self.start_timer_rung(start, due),
             Alarm::Job(instance, wait) => self.job_again(instance, WaitId(wait)),
             Alarm::Message(number) => self.expire(number),
+            Alarm::Attempt(instance, wait) => self.attempt_lost((instance, wait)),
         }
         true
     }

@@ -422,6 +422,7 @@ impl World {
 
     fn open(&self, shard: ShardId) -> Result<Seat, String> {
         let opening = Opening {
+            functions: Arc::default(),
             store: Arc::clone(&self.store) as Arc<dyn Store>,
             owner: "simulation",
             definitions: Arc::clone(&self.definitions),

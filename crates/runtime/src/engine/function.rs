@@ -1,0 +1,455 @@
+//! Durable functions: start them, talk to them, see what they do.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    marker::PhantomData,
+    pin::Pin,
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use travertine_expr::{Name, Value, typed};
+use travertine_func::{Event, Failure, Workflow};
+use travertine_kernel::Ending;
+use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
+
+use super::{Engine, Pending, State};
+use crate::{
+    At, Begin, Ended, Error, InstanceId, Message, Receipt,
+    shard::{NO_CODE, RunStatus, configure},
+};
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// What can be started: a process by its id, a function by a described call.
+pub trait Startable {
+    /// What starts it when it is awaited.
+    type Starting<'a>;
+
+    /// Prepares the start.
+    fn starting(self, engine: &Engine) -> Self::Starting<'_>;
+}
+
+impl<O> Startable for Workflow<O> {
+    type Starting<'a> = StartingFunction<'a, O>;
+
+    fn starting(self, engine: &Engine) -> StartingFunction<'_, O> {
+        StartingFunction { engine, call: self, id: None }
+    }
+}
+
+/// A function that is about to be started. Awaiting it, or [`StartingFunction::wait`], starts it.
+#[must_use = "nothing is started before it is awaited"]
+pub struct StartingFunction<'a, O> {
+    engine: &'a Engine,
+    call: Workflow<O>,
+    id: Option<Name>,
+}
+
+impl<O> fmt::Debug for StartingFunction<'_, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StartingFunction").field("call", &self.call).field("id", &self.id).finish()
+    }
+}
+
+impl<O> StartingFunction<'_, O> {
+    /// What the run is called. Starting the same function with the same arguments under an id that is
+    /// known answers with the run that is there.
+    pub fn id(mut self, id: &str) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Starts it, on a thread that may be blocked.
+    pub fn wait(self) -> Result<Run<O>, Error> {
+        let (engine, id) = (self.engine.clone(), self.id.clone());
+        let instance = self.begin().wait()?.0;
+        Ok(Run::new(engine, id, instance))
+    }
+
+    fn begin(self) -> Pending<(InstanceId, bool)> {
+        let Self { engine, call, id } = self;
+        let refused = |error| Pending(State::Refused(Some(error)));
+        let definitions = engine.definitions();
+        let (name, version) = (Name::from(call.name()), call.binding());
+        let found = match version {
+            None => definitions.find(&name),
+            Some(version) => definitions.versions(&name).iter().find(|it| it.version == version),
+        };
+        let Some(found) = found.filter(|it| it.is_function()) else {
+            return refused(Error::no_such_definition(&name));
+        };
+        let variables = match call.into_arguments() {
+            Ok(variables) => variables,
+            Err(failure) => return refused(Error::Failed { reason: failure.to_string() }),
+        };
+        let shard = match &id {
+            Some(id) => engine.keeper(id),
+            None => engine.any_shard(),
+        };
+        let begin = Begin { definition: found.key, business_id: id, at: At::Start, variables };
+        engine.ask(shard, move |shard| shard.start(begin))
+    }
+}
+
+impl<'a, O: 'a> IntoFuture for StartingFunction<'a, O> {
+    type Output = Result<Run<O>, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let (engine, id) = (self.engine.clone(), self.id.clone());
+        let begun = self.begin();
+        Box::pin(async move { begun.await.map(|(instance, _)| Run::new(engine, id, instance)) })
+    }
+}
+
+/// A run of a function.
+pub struct Run<O> {
+    engine: Engine,
+    id: Name,
+    instance: InstanceId,
+    output: PhantomData<fn() -> O>,
+}
+
+impl<O> Clone for Run<O> {
+    fn clone(&self) -> Self {
+        let Self { engine, id, instance, output } = self;
+        Self { engine: engine.clone(), id: Name::clone(id), instance: *instance, output: *output }
+    }
+}
+
+impl<O> fmt::Debug for Run<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("id", &self.id).field("instance", &self.instance).finish()
+    }
+}
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunError {
+    /// Its code has failed.
+    Failed(Failure),
+    /// Someone has ended it.
+    Cancelled,
+    /// The engine cannot tell.
+    Engine(Error),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(failure) => write!(f, "the function failed: {failure}"),
+            Self::Cancelled => f.write_str("the function was cancelled"),
+            Self::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<Error> for RunError {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl<O> Run<O> {
+    fn new(engine: Engine, id: Option<Name>, instance: InstanceId) -> Self {
+        let id = id.unwrap_or_else(|| instance.to_string().into());
+        Self { engine, id, instance, output: PhantomData }
+    }
+
+    /// What it is called.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its number among all instances.
+    pub fn instance(&self) -> InstanceId {
+        self.instance
+    }
+
+    /// What it is doing.
+    pub fn status(&self) -> Pending<RunStatus> {
+        let id = self.instance;
+        let shard = self.engine.shard_of(id);
+        self.engine.ask(shard, move |shard| Ok(shard.look(id)?.status()))
+    }
+
+    /// Asks it to end; its code may clear up first. Says whether it was still running.
+    pub fn cancel(&self) -> Pending<bool> {
+        self.engine.cancel_instance(self.instance)
+    }
+
+    /// Asks its code about what it has in hand.
+    pub fn query<I: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        input: &I,
+    ) -> Answer<'static, T> {
+        let (id, name) = (self.instance, Name::from(name));
+        let input = encoded(input);
+        let asked = self
+            .engine
+            .ask(self.engine.shard_of(id), move |shard| shard.query_function(id, &name, input?));
+        Box::pin(async move { decoded(asked.await?) })
+    }
+
+    /// Has its code change what it has in hand, and answers with what the code says to that, once it
+    /// is durable.
+    pub fn update<I: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        input: &I,
+    ) -> Answer<'static, T> {
+        let (id, name) = (self.instance, Name::from(name));
+        let input = encoded(input);
+        let asked = self
+            .engine
+            .ask(self.engine.shard_of(id), move |shard| shard.update_function(id, &name, input?));
+        Box::pin(async move { decoded(asked.await?) })
+    }
+}
+
+impl<O: DeserializeOwned> Run<O> {
+    /// Answers when it has ended.
+    pub async fn result(&self) -> Result<O, RunError> {
+        outcome(self.engine.result(self.instance).await?)
+    }
+
+    /// The same, on a thread that may be blocked.
+    pub fn wait(&self) -> Result<O, RunError> {
+        outcome(self.engine.result(self.instance).wait()?)
+    }
+}
+
+fn outcome<O: DeserializeOwned>(ended: Ended) -> Result<O, RunError> {
+    match ended.ending {
+        Ending::Completed => {
+            let mut variables = ended.variables.into_iter();
+            let found = variables.find(|(name, _)| &**name == "result");
+            Ok(decoded(found.map_or(Value::Null, |(_, value)| value))?)
+        }
+        Ending::Failed(failure) => Err(RunError::Failed((&failure).into())),
+        Ending::Cancelled => Err(RunError::Cancelled),
+    }
+}
+
+fn encoded<I: Serialize + ?Sized>(input: &I) -> Result<Value, Error> {
+    typed::to_value(input).map_err(|error| Error::Failed { reason: error.to_string() })
+}
+
+fn decoded<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
+    typed::from_value(&value)
+        .map_err(|error| Error::Failed { reason: format!("it is of another type: {error}") })
+}
+
+/// An event that is about to be sent. Awaiting it sends it.
+#[must_use = "nothing is sent before it is awaited"]
+#[derive(Debug)]
+pub struct Sending<'a> {
+    engine: &'a Engine,
+    message: Result<Message, Error>,
+}
+
+impl Sending<'_> {
+    fn change(mut self, change: impl FnOnce(&mut Message)) -> Self {
+        if let Ok(message) = &mut self.message {
+            change(message);
+        }
+        self
+    }
+
+    /// Only to the run of this id.
+    pub fn to(self, id: &str) -> Self {
+        self.change(|it| it.correlation.push(("$to".into(), id.into())))
+    }
+
+    /// Only to those who wait with this key, or with none.
+    pub fn key(self, key: impl Into<Value>) -> Self {
+        let key = key.into();
+        self.change(|it| it.correlation.push(("key".into(), key)))
+    }
+
+    /// What the sender calls it. The same again is recognised, and delivered once.
+    pub fn message_id(self, id: &str) -> Self {
+        self.change(|it| it.id = Some(id.into()))
+    }
+
+    /// Sends it, on a thread that may be blocked.
+    pub fn wait(self) -> Result<Receipt, Error> {
+        self.engine.publish(self.message?).wait()
+    }
+}
+
+impl<'a> IntoFuture for Sending<'a> {
+    type Output = Result<Receipt, Error>;
+    type IntoFuture = Answer<'a, Receipt>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.engine.publish(self.message?).await })
+    }
+}
+
+/// What came of trying the code of this program against open instances.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preflight {
+    /// How many instances were tried.
+    pub tried: usize,
+    /// Those whose journal the code does not agree with, and why.
+    pub problems: Vec<(InstanceId, String)>,
+}
+
+impl Engine {
+    /// Sends an event to the functions, and processes, that wait for it, as its type says.
+    pub fn send_event<E: Event>(&self, event: &E) -> Sending<'_> {
+        let variables = typed::to_assignments(event);
+        let message = variables.map_err(|error| Error::Failed { reason: error.to_string() });
+        let retention = self.inner.event_retention;
+        let message = message.map(|variables| {
+            let mut config = E::CONFIG;
+            config.expire_after.get_or_insert(retention);
+            let mut message = Message { variables, ..Message::new(E::NAME) };
+            configure(&mut message, config);
+            message
+        });
+        Sending { engine: self, message }
+    }
+
+    /// The run of that id, where there is one.
+    pub async fn run<O>(&self, id: &str) -> Result<Option<Run<O>>, Error> {
+        let found = self.find_run(id).await?;
+        Ok(found.map(|instance| Run::new(self.clone(), Some(id.into()), instance)))
+    }
+
+    async fn find_run(&self, id: &str) -> Result<Option<InstanceId>, Error> {
+        let name = Name::from(id);
+        let named = self.ask(self.keeper(id), move |shard| shard.run_named(&name)).await?;
+        if let Some(found) = named {
+            return Ok(Some(InstanceId(found)));
+        }
+        // One that was given no id goes by its number.
+        let Ok(number) = id.parse().map(InstanceId) else { return Ok(None) };
+        let unnamed = self.ask(self.shard_of(number), move |shard| {
+            let live = match shard.look(number) {
+                Err(Error::NoSuchInstance(_)) => return Ok(false),
+                live => live?,
+            };
+            Ok(live.definition.is_function() && live.created.business_id.is_none())
+        });
+        Ok(unnamed.await?.then_some(number))
+    }
+
+    /// What the run of that id is doing; nothing where there is none.
+    pub async fn query_status(&self, id: &str) -> Result<Option<RunStatus>, Error> {
+        match self.run::<()>(id).await? {
+            Some(run) => run.status().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The result of the run of that id, where it has succeeded.
+    pub async fn query_result<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>, Error> {
+        let Some(instance) = self.find_run(id).await? else { return Ok(None) };
+        let found = self.ask(self.shard_of(instance), move |shard| {
+            let live = shard.look(instance)?;
+            let succeeded = live.status() == RunStatus::Succeeded;
+            Ok(succeeded.then(|| live.result()))
+        });
+        let Some(variables) = found.await? else { return Ok(None) };
+        let result = variables.into_iter().find(|(name, _)| &**name == "result");
+        decoded(result.map_or(Value::Null, |(_, value)| value)).map(Some)
+    }
+
+    /// Asks the run of that id to end; its code may clear up first. Says whether it was running.
+    pub async fn cancel_run(&self, id: &str) -> Result<bool, Error> {
+        match self.find_run(id).await? {
+            Some(instance) => self.cancel_instance(instance).await,
+            None => Ok(false),
+        }
+    }
+
+    fn cancel_instance(&self, instance: InstanceId) -> Pending<bool> {
+        self.ask(self.shard_of(instance), move |shard| {
+            if shard.look(instance)?.has_ended() {
+                return Ok(false);
+            }
+            shard.command(instance, travertine_kernel::Command::Cancel).map(|()| true)
+        })
+    }
+
+    /// Lets activities that have begun come to their end, and begins no more. Functions go on where
+    /// they are when the engine is opened again.
+    pub async fn drain(&self) {
+        let mut performers = {
+            let mut held =
+                self.inner.performers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            std::mem::take(&mut *held)
+        };
+        performers.drain().await;
+    }
+
+    /// Tries the code of this program against the journals of open instances, without changing
+    /// anything: what would block is told before it does.
+    pub fn preflight(&self) -> Result<Preflight, Error> {
+        let mut report = Preflight::default();
+        for definition in self.definitions().all().filter(|it| it.is_function()) {
+            let filters = vec![
+                Filter::Definition(Name::clone(&definition.id)),
+                Filter::Version(definition.version),
+                Filter::State(vec![
+                    InstanceState::Running,
+                    InstanceState::Suspended,
+                    InstanceState::Halted,
+                ]),
+            ];
+            self.each_row(Table::Instances, &filters, |row| {
+                let id = InstanceId(row.key().instance);
+                report.tried += 1;
+                let tried = self.ask(self.shard_of(id), move |shard| shard.try_code(id)).wait()?;
+                report.problems.extend(tried.err().map(|problem| (id, problem)));
+                Ok(())
+            })?;
+        }
+        Ok(report)
+    }
+
+    /// Lets functions go on that some other program could not run.
+    pub(super) fn welcome_code(&self) -> Result<(), Error> {
+        if self.inner.functions.workflows().next().is_none() {
+            return Ok(());
+        }
+        self.each_row(Table::Incidents, &[], |row| {
+            let Row::Incident(it) = row else { return Ok(()) };
+            let (id, token) = (InstanceId(it.instance), travertine_kernel::TokenId(it.token));
+            let wanted = it.message.strip_prefix(NO_CODE).and_then(|it| {
+                let (name, version) = it.trim().rsplit_once(" version ")?;
+                self.inner.functions.find_workflow(name, Some(version.parse().ok()?))
+            });
+            if wanted.is_some() {
+                self.retry(id, Some(token)).wait()?;
+            }
+            Ok(())
+        })
+    }
+
+    fn each_row(
+        &self,
+        table: Table,
+        filters: &[Filter],
+        mut each: impl FnMut(Row) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.flush_now()?;
+        let mut after = None;
+        loop {
+            let query =
+                Query { table, filters: filters.to_vec(), descending: false, after, limit: 1_000 };
+            let page = self.store().query(&query)?;
+            page.rows.into_iter().try_for_each(&mut each)?;
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+}

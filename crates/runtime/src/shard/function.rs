@@ -1,0 +1,354 @@
+//! Functions: their code thinks here, on the shard's own thread, in the batch of what it was told.
+
+use std::{fmt, sync::Arc};
+
+use send_wrapper::SendWrapper;
+use travertine_expr::{Name, Value};
+use travertine_func::{
+    Advance, Arguments, Consume, Delivery, EventConfig, Failure, Functions, Identity, Session,
+};
+use travertine_kernel::{Assignments, Command, Decision, Phase, Post, ROOT_LAYER, WaitFor};
+use travertine_store::codec::record::{self, Message, Record};
+
+use super::{Shard, live::Live};
+use crate::{Definition, Error, InstanceId};
+
+/// The code of a function in the middle of its run. It stays on the thread that it was begun on.
+#[derive(Default)]
+pub(super) struct Mind(Option<SendWrapper<Session>>);
+
+impl fmt::Debug for Mind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Mind" } else { "no Mind" })
+    }
+}
+
+/// How functions behave.
+#[derive(Clone, Debug)]
+pub struct FunctionSettings {
+    /// What every session is told.
+    pub session: travertine_func::Settings,
+    /// Every how many steps the whole journal is replayed beside the running code, to see that both
+    /// decide the same; never where it is 0.
+    pub shadow_every: u64,
+}
+
+impl Default for FunctionSettings {
+    fn default() -> Self {
+        Self { session: travertine_func::Settings::default(), shadow_every: 1_000 }
+    }
+}
+
+/// What a function is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    /// Its code or its activities are at work.
+    Running,
+    /// It waits for a time, an event, or a child.
+    Suspended,
+    /// It has come to its end.
+    Succeeded,
+    /// It has failed.
+    Failed,
+    /// Someone has ended it.
+    Cancelled,
+}
+
+impl Live {
+    /// What people and events call it.
+    pub(crate) fn name(&self) -> Name {
+        match &self.created.business_id {
+            Some(id) => Name::clone(id),
+            None => self.id.0.to_string().into(),
+        }
+    }
+
+    fn identity(&self, run: u32) -> Identity {
+        Identity { id: self.name(), seed: self.id.0, run }
+    }
+
+    /// What it is doing, where it is a function.
+    pub(crate) fn status(&self) -> RunStatus {
+        use travertine_kernel::Ending;
+        match &self.state.phase {
+            Phase::Ended(Ending::Completed) => RunStatus::Succeeded,
+            Phase::Ended(Ending::Failed(_)) => RunStatus::Failed,
+            Phase::Ended(Ending::Cancelled) => RunStatus::Cancelled,
+            Phase::New | Phase::Running => {
+                let works = |wait: &travertine_kernel::Wait| matches!(*wait.on, WaitFor::Work(_));
+                let busy =
+                    self.state.is_thoughtful() || self.state.waits.iter().any(|(_, it)| works(it));
+                if busy { RunStatus::Running } else { RunStatus::Suspended }
+            }
+        }
+    }
+}
+
+impl Shard {
+    /// The functions that this process has.
+    pub fn functions(&self) -> &Arc<Functions> {
+        &self.functions
+    }
+
+    /// Has the code of a function think about what it was told, if it has to.
+    pub(super) fn think(&mut self, id: u64) {
+        let Some(live) = self.lives.get_mut(&id) else { return };
+        if live.halted.is_some() || !live.state.is_thoughtful() {
+            return;
+        }
+        let (command, records) = match self.thought(id) {
+            Ok(decisions) => match self.migration(id, &decisions) {
+                Ok(records) => (Command::Decide { decisions }, records),
+                Err(message) => (Command::Block { message }, Vec::new()),
+            },
+            Err(message) => (Command::Block { message }, Vec::new()),
+        };
+        let begins_anew = matches!(&command, Command::Decide { decisions }
+            if matches!(decisions.last(), Some(Decision::ContinueAs { .. })));
+        if begins_anew || matches!(command, Command::Block { .. }) {
+            let live = self.lives.get_mut(&id).expect("it has just thought");
+            live.mind = Mind::default();
+        }
+        let turns = self.lives[&id].turns;
+        self.deciding = true;
+        let decided = self.turn_with(id, command, records);
+        self.deciding = false;
+        if let Err(error) = decided {
+            self.halt(id, format!("what its code decided cannot be done: {error}"));
+            return;
+        }
+        let Some(live) = self.lives.get_mut(&id) else { return };
+        live.turns = turns;
+        if live.state.is_thoughtful() {
+            self.unfinished.push_back(id);
+        }
+    }
+
+    /// The same, for one that has begun anew or was found so.
+    pub(super) fn think_on(&mut self, id: u64) {
+        let max = self.settings.turns_max;
+        let live = self.lives.get_mut(&id).expect("it has to think");
+        live.turns += 1;
+        if live.turns > max {
+            self.halt(id, format!("it has begun anew {max} times without waiting for anything"));
+        } else {
+            self.think(id);
+        }
+    }
+
+    /// Takes over the definition that a function goes on as.
+    fn migration(&mut self, id: u64, decisions: &[Decision]) -> Result<Vec<Record>, String> {
+        for decision in decisions {
+            if let Decision::Post { what: Post::Start { definition, .. }, .. } = decision
+                && self.definitions.find(definition).is_none()
+            {
+                return Err(format!(
+                    "{}; deploy it, then retry",
+                    Error::no_such_definition(definition)
+                ));
+            }
+        }
+        let Some(Decision::ContinueAs { definition, .. }) = decisions.last() else {
+            return Ok(Vec::new());
+        };
+        let found = self.definitions.find(definition).filter(|it| it.is_function()).map(Arc::clone);
+        let Some(next) = found else {
+            return Err(format!("no such function to continue as: {definition}"));
+        };
+        let live = self.lives.get_mut(&id).expect("it has just thought");
+        if live.definition.key == next.key {
+            return Ok(Vec::new());
+        }
+        let record = Record::Migrated { definition: next.key };
+        live.definition = next;
+        Ok(vec![record])
+    }
+
+    fn thought(&mut self, id: u64) -> Result<Vec<Decision>, String> {
+        self.thoughts += 1;
+        let every = self.settings.functions.shadow_every;
+        let shadowed = every > 0 && self.thoughts.is_multiple_of(every);
+        let had_mind = self.lives[&id].mind.0.is_some();
+        self.mind(id)?;
+        let live = self.lives.get_mut(&id).expect("it has to think");
+        let journal = live.state.journal.as_ref().ok_or("it is no function")?;
+        let session = live.mind.0.as_mut().expect("it has one now");
+        let Advance { decisions, answers } = session.advance(journal).map_err(|it| it.message)?;
+        self.answers.extend(answers.into_iter().map(|it| it.result));
+        if shadowed && had_mind {
+            let live = &self.lives[&id];
+            let journal = live.state.journal.as_ref().ok_or("it is no function")?;
+            let again = self.session(live)?.advance(journal).map_err(|it| it.message)?;
+            if again.decisions != decisions {
+                return Err(format!(
+                    "its code is not deterministic: it decided {decisions:?}, and from its journal {:?}",
+                    again.decisions
+                ));
+            }
+        }
+        Ok(decisions)
+    }
+
+    /// Sees to it that the code of a function is at hand.
+    fn mind(&mut self, id: u64) -> Result<(), String> {
+        let live = &self.lives[&id];
+        if live.mind.0.is_none() {
+            let session = self.session(live)?;
+            let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+            live.mind = Mind(Some(SendWrapper::new(session)));
+        }
+        Ok(())
+    }
+
+    /// The code of a function, at its beginning.
+    fn session(&self, live: &Live) -> Result<Session, String> {
+        let Definition { id, version, .. } = &*live.definition;
+        let Some(function) = self.functions.find_workflow(id, Some(*version)) else {
+            return Err(format!("{NO_CODE} {id} version {version}"));
+        };
+        let run = live.state.journal.as_ref().map_or(0, |it| it.run);
+        let arguments = Arguments::new(Name::clone(id), arguments(live));
+        let settings = self.settings.functions.session;
+        Ok(Session::new(function, live.identity(run), arguments, settings))
+    }
+
+    /// Asks the code of a function about what it has in hand.
+    pub fn query_function(
+        &mut self,
+        id: InstanceId,
+        name: &str,
+        input: Value,
+    ) -> Result<Value, Error> {
+        self.awake_mind(id)?;
+        let live = self.lives.get_mut(&id.0).expect("its mind is awake");
+        let session = live.mind.0.as_mut().expect("it is awake");
+        session.query(name, &input).map_err(|failure| Error::Function { instance: id, failure })
+    }
+
+    /// Has the code of a function change what it has in hand. Answers with what the code says to that.
+    pub fn update_function(
+        &mut self,
+        id: InstanceId,
+        name: &Name,
+        input: Value,
+    ) -> Result<Value, Error> {
+        self.awake_mind(id)?;
+        self.ready(id.0)?;
+        let refused = |failure: Failure| Error::Function { instance: id, failure };
+        let live = self.lives.get_mut(&id.0).expect("its mind is awake");
+        let session = live.mind.0.as_mut().expect("it is awake");
+        session.validate_update(name, &input).map_err(refused)?;
+        self.answers.clear();
+        self.turn(id.0, Command::Update { name: Name::clone(name), input })?;
+        self.answers
+            .pop()
+            .unwrap_or_else(|| {
+                Err(Failure::terminal("blocked", "its code cannot go on: see its incident"))
+            })
+            .map_err(refused)
+    }
+
+    /// Has the code of a running function at hand, as far as its journal goes.
+    fn awake_mind(&mut self, id: InstanceId) -> Result<(), Error> {
+        let live = self.live(id.0)?;
+        if live.has_ended() {
+            return Err(travertine_kernel::Rejection::Ended.into());
+        }
+        if live.state.journal.is_none() {
+            return Err(travertine_kernel::Rejection::NotAFunction.into());
+        }
+        let blocked = |message: String| Error::Function {
+            instance: id,
+            failure: Failure::terminal("blocked", message),
+        };
+        if live.mind.0.is_none() {
+            self.mind(id.0).map_err(blocked)?;
+            let live = self.lives.get_mut(&id.0).expect("it was here a moment ago");
+            let journal = live.state.journal.as_ref().expect("it is a function");
+            let session = live.mind.0.as_mut().expect("it has one now");
+            if let Err(error) = session.advance(journal) {
+                live.mind = Mind::default();
+                return Err(blocked(error.message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the code that is here agrees with the journal of an instance.
+    pub fn try_code(&mut self, id: InstanceId) -> Result<Result<(), String>, Error> {
+        let live = self.live(id.0)?;
+        let Some(journal) = live.state.journal.clone() else { return Ok(Ok(())) };
+        let live = &self.lives[&id.0];
+        let tried = self
+            .session(live)
+            .and_then(|mut session| session.advance(&journal).map(drop).map_err(|it| it.message));
+        Ok(tried)
+    }
+
+    /// The function instance that people call so.
+    pub fn run_named(&mut self, name: &Name) -> Result<Option<u64>, Error> {
+        for definition in self.definitions.latest().filter(|it| it.is_function()) {
+            let key = (Name::clone(&definition.id), Name::clone(name));
+            if let Some(known) = self.named.get(&key) {
+                return Ok(Some(*known));
+            }
+        }
+        let rows = self.store.named(self.id(), name)?;
+        let is_function = |key: u64| self.definitions.get(key).is_some_and(|it| it.is_function());
+        Ok(rows.into_iter().find(|it| is_function(it.definition_key)).map(|it| it.id))
+    }
+
+    /// Whether an instance that people call so is what someone wants to start.
+    pub(super) fn same_start(
+        &mut self,
+        known: u64,
+        definition: &Definition,
+        given: &Assignments,
+    ) -> Result<(), Error> {
+        let live = self.live(known)?;
+        let anew = live.state.journal.as_ref().is_some_and(|it| it.run > 0);
+        let has = arguments(live);
+        let same = |(name, value): &(Name, Value)| {
+            has.iter().any(|(it, other)| it == name && other == value)
+        };
+        if live.definition.id == definition.id && (anew || given.iter().all(same)) {
+            return Ok(());
+        }
+        Err(Error::AlreadyExists {
+            id: live.name(),
+            instance: live.id,
+            definition: Name::clone(&live.definition.id),
+        })
+    }
+}
+
+/// What an incident says where the code of a function is not in this program.
+pub(crate) const NO_CODE: &str = "this program has no function";
+
+/// What a function was begun with, by the names of its parameters.
+fn arguments(live: &Live) -> Assignments {
+    let layer = live.state.layers.get(&ROOT_LAYER);
+    let all = layer.into_iter().flat_map(|it| it.variables.iter());
+    all.map(|(name, value)| (Name::clone(name), value.clone())).collect()
+}
+
+/// A message that a function sends is an event: what its type says of it travels with it.
+pub(super) fn as_event(message: &mut Message) {
+    let config = EventConfig::from_properties(&message.correlation);
+    message.correlation.retain(|(name, _)| !EventConfig::is_property(name));
+    configure(message, config);
+}
+
+/// Has a message go to whom the type of an event says, and stay as long.
+pub(crate) fn configure(message: &mut Message, config: EventConfig) {
+    message.consume = match config.consume {
+        Consume::One => record::Consume::One,
+        Consume::All => record::Consume::All,
+    };
+    message.delivery = match config.delivery {
+        Delivery::AfterWait => record::Delivery::AfterWait,
+        Delivery::AfterCreate => record::Delivery::AfterCreate,
+        Delivery::All => record::Delivery::All,
+    };
+    message.ttl = config.expire_after.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+}
