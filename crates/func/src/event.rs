@@ -100,6 +100,11 @@ impl EventConfig {
         properties
     }
 
+    /// Whether a property is one of these.
+    pub fn is_property(name: &str) -> bool {
+        [CONSUME, DELIVERY, EXPIRE].contains(&name)
+    }
+
     /// What [`properties`](Self::properties) has written; the default for what is not there.
     pub fn from_properties(properties: &Assignments) -> Self {
         let text = |name| find(properties, name).and_then(Value::as_str);

@@ -3,5 +3,6 @@
 mod damage;
 mod engine;
 mod events;
+mod function;
 mod views;
 mod world;
