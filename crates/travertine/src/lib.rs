@@ -54,8 +54,8 @@ pub use travertine_kernel::{
 };
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
-    Activated, Address, Consume, Definition, Delivery, Edit, Ended, Engine, Error, InstanceId,
-    Message, Receipt, Settings, TaskChange, Timestamp,
+    Activated, Address, Definition, Edit, Ended, Engine, Error, InstanceId, Message, Receipt,
+    Settings, TaskChange, Timestamp,
     engine::{
         Clock, Deployment, File, History, Job, Look, ManualClock, Metrics, Options, Outcome, Pace,
         Pending, Progress, Retention, Starting, Swept, SystemClock, Target, Worker, Workers,
