@@ -302,8 +302,8 @@ pub struct Preflight {
 
 impl Engine {
     /// Sends an event to the functions, and processes, that wait for it, as its type says.
-    pub fn send_event<E: Event>(&self, event: &E) -> Sending<'_> {
-        let variables = typed::to_assignments(event);
+    pub fn send_event<E: Event>(&self, event: E) -> Sending<'_> {
+        let variables = typed::to_assignments(&event);
         let message = variables.map_err(|error| Error::Failed { reason: error.to_string() });
         let retention = self.inner.event_retention;
         let message = message.map(|variables| {

@@ -148,7 +148,7 @@ async fn an_event_wins_over_the_timer_and_a_failure_is_told() {
     let engine = world.open();
     let run = engine.start(order(7)).id("a").await.unwrap();
     world.settle(&engine, "a").await;
-    let receipt = engine.send_event(&Cancel { reason: "mind".into() }).to("a").await.unwrap();
+    let receipt = engine.send_event(Cancel { reason: "mind".into() }).to("a").await.unwrap();
     assert!(matches!(receipt, Receipt::Received(_)), "{receipt:?}");
     assert_eq!(run.result().await.unwrap(), "cancelled: mind");
 
