@@ -46,7 +46,8 @@ pub use travertine_expr::{Map, Name, Value};
 pub use travertine_func::__macros;
 pub use travertine_func::{
     Activity, ActivityContext, ActivityOptions, Consume, Context, Delivery, Dependencies, Event,
-    EventConfig, Failure, Flow, Functions, Retry, Stop, Workflow,
+    EventConfig, Failure, Flow, Functions, Operation, Random, Retry, Saga, Stop, Workflow, merge,
+    select,
 };
 pub use travertine_kernel::{
     Assignments, Destination, Ending, Mapping, Migration, Modification, Reason, TokenId, WaitId,
@@ -55,10 +56,11 @@ pub use travertine_kernel::{
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
     Activated, Address, Definition, Edit, Ended, Engine, Error, InstanceId, Message, Receipt,
-    Settings, TaskChange, Timestamp,
+    RunStatus, Settings, TaskChange, Timestamp,
     engine::{
         Clock, Deployment, File, History, Job, Look, ManualClock, Metrics, Options, Outcome, Pace,
-        Pending, Progress, Retention, Starting, Swept, SystemClock, Target, Worker, Workers,
+        Pending, Preflight, Progress, Retention, Run, RunError, Sending, Startable, Starting,
+        StartingFunction, Swept, SystemClock, Target, Worker, Workers,
     },
 };
 pub use travertine_store::view;
