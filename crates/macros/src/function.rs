@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{
     Abi, Attribute, Error, FnArg, GenericArgument, Pat, PatType, PathArguments, PathSegment,
@@ -131,7 +131,7 @@ impl Function {
         let types: Vec<_> = self.parameters.iter().map(|it| &it.ty).collect();
         let stored: Vec<_> = self.parameters.iter().map(|it| &it.name).collect();
         let arguments = self.parameters.iter().map(
-            |Parameter { ident, name, ty }| quote_spanned!(ty.span()=> .argument(#name, &#ident)),
+            |Parameter { ident, name, ty }| quote_spanned!(place(ty)=> .argument(#name, &#ident)),
         );
         let run = self.run(parts);
         // It is in use even if nobody calls it but by its name.
@@ -165,22 +165,27 @@ impl Function {
         let hears_arguments =
             if self.parameters.is_empty() { quote!(_) } else { quote!(mut arguments) };
         let take = self.parameters.iter().map(
-            |Parameter { name, ty, .. }| quote_spanned!(ty.span()=> arguments.take::<#ty>(#name)?),
+            |Parameter { name, ty, .. }| quote_spanned!(place(ty)=> arguments.take::<#ty>(#name)?),
         );
         let result = &self.result;
-        let encode = quote_spanned!(result.span()=> #travertine::__macros::encode(#name, &result));
+        let encode = quote_spanned!(place(result)=> #travertine::__macros::encode(#name, &result));
         let encoded = match self.kind {
             // `?` makes a `Stop` of the failure.
             Kind::Workflow => quote!(#travertine::__macros::Flow::Ok(#encode?)),
             Kind::Activity => encode,
         };
-        quote! {
+        quote_spanned! {place(&self.ident)=>
             |#hears_context, #hears_arguments| ::std::boxed::Box::pin(async move {
                 let result: #result = __travertine_body(#context #(#take),*).await?;
                 #encoded
             })
         }
     }
+}
+
+/// Where the compiler shall point for what we have written, as ours.
+fn place(it: &impl Spanned) -> Span {
+    it.span().resolved_at(Span::call_site())
 }
 
 /// In what the functions that describe calls of workflows and of activities differ.

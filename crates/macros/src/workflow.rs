@@ -56,3 +56,41 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
         options: quote!(#version),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::expand;
+
+    #[test]
+    fn attributes_go_to_the_description_and_to_the_code() {
+        let written = expand(
+            quote!(),
+            quote! {
+                #[doc = "Takes an order."]
+                #[cfg(feature = "shop")]
+                #[expect(clippy::unwrap_used, reason = "why")]
+                #[traced]
+                pub(crate) async fn order(cx: Context, mut n: u64) -> Flow<u64> { body }
+            },
+        );
+        let written = written.expect("it is right").to_string();
+        let (description, code) = written.split_once("const _").expect("the code stands inside");
+        let expected = quote! {
+            #[allow(dead_code)]
+            #[doc = "Takes an order."]
+            #[cfg(feature = "shop")]
+            #[expect(clippy::unwrap_used, reason = "why")]
+            pub(crate) fn order(n: u64) -> ::travertine::Workflow<u64>
+        };
+        assert_eq!(description.trim_end_matches(['{', ' ']), expected.to_string());
+        let expected = quote!(
+            async fn __travertine_body(cx: Context, mut n: u64) -> Flow<u64> {
+                body
+            }
+        );
+        assert!(code.contains(&quote!(#[traced]).to_string()), "{code}");
+        assert!(code.contains(&expected.to_string()), "{code}");
+    }
+}

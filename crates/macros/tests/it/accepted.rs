@@ -63,6 +63,27 @@ async fn once() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where some crate has put what it needs.
+mod elsewhere {
+    pub(super) use travertine::*;
+}
+
+#[activity(crate = elsewhere)]
+async fn found() -> Result<(), Failure> {
+    Ok(())
+}
+
+/// Macros of others write functions too.
+macro_rules! doubling {
+    ($name:ident, $number:ty) => {
+        #[workflow]
+        async fn $name(_cx: Context, it: $number) -> Flow<$number> {
+            Ok(it * 2)
+        }
+    };
+}
+doubling!(double, u64);
+
 /// Nobody describes a call of this one, and the compiler does not mind.
 #[activity]
 async fn plain(a: u8, b: u8, _type: u8) -> Result<u8, Failure> {
@@ -99,6 +120,20 @@ fn a_function_describes_a_call_with_its_arguments_by_name() {
     let call: Activity<String> = charge("visa".into(), 5);
     assert_eq!(call.name(), "bank.charge");
     assert_eq!(call.into_arguments().unwrap()[0].0.as_ref(), "type");
+}
+
+#[test]
+fn functions_may_come_from_macros_and_know_another_path() {
+    assert_eq!(double(4).into_arguments().map(|it| it[0].1.to_json()), Ok("4".into()));
+    assert_eq!(found().name(), "found");
+    let within: Workflow<()> = {
+        #[workflow]
+        async fn within(_cx: Context) -> Flow<()> {
+            Ok(())
+        }
+        within()
+    };
+    assert!(WORKFLOWS.iter().any(|it| it.name == within.name()));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod accepted;
+mod annotated;
 
 /// `TRYBUILD=overwrite` writes down what the compiler says now; look at each change.
 #[test]
