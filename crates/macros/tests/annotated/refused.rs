@@ -73,6 +73,24 @@ async fn context_in_a_task(cx: Context) -> Flow<()> {
     Ok(())
 }
 
+/// What is recorded is made once, and a replay would miss what was asked for inside.
+#[workflow]
+async fn durable_call_in_a_record(cx: Context) -> Flow<u64> {
+    let inner = cx.clone();
+    Ok(cx.record("n", move || inner.run().into())) //~ cannot be sent between threads safely
+}
+
+/// An activity has no context of its workflow to call with.
+#[activity]
+async fn durable_call_in_an_activity(cx: travertine::ActivityContext) -> Result<u64, Failure> {
+    cx.call(charge(5)).await //~ no method named `call` found for struct `ActivityContext`
+}
+
+#[workflow]
+async fn activity_without_a_context(_cx: Context) -> Flow<u64> {
+    Ok(charge(5).await?) //~ `Activity<u64>` is not a future
+}
+
 /// Any worker may run an activity.
 #[activity]
 async fn not_send(cents: u64) -> Result<u64, Failure> {
