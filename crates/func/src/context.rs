@@ -73,6 +73,17 @@ impl Context {
         Self { core: Rc::clone(&self.core), scope: self.scope.open(name) }
     }
 
+    /// This name, with a number from its second use on in this part of the function.
+    pub(crate) fn count(&self, name: &str) -> String {
+        // Who only looks leaves no trace, not even in what later operations are called.
+        if self.core.is_reading() { name.to_owned() } else { self.scope.count(name) }
+    }
+
+    /// What the journal calls an operation of this name.
+    pub(crate) fn key(&self, name: &str) -> Name {
+        format!("{}{}", self.scope.path(), self.count(name)).into()
+    }
+
     pub(crate) fn name(&self) -> &Name {
         &self.core.identity.id
     }
@@ -111,7 +122,7 @@ impl Context {
 
     fn digest(&self, name: &str) -> u128 {
         let identity = &self.core.identity;
-        let key = self.scope.key(name);
+        let key = self.key(name);
         random::digest(&[&identity.id, &identity.seed.to_string(), &identity.run.to_string(), &key])
     }
 
@@ -135,7 +146,7 @@ impl Context {
         T: Serialize + DeserializeOwned,
         F: FnOnce() -> T + Send,
     {
-        let key = self.scope.key(&format!("record {name}"));
+        let key = self.key(&format!("record {name}"));
         let mut make = Some(make);
         let mut made = None;
         let value = self.core.record(&key, || {
@@ -245,7 +256,7 @@ impl Context {
 
     /// Runs a part of the function under a name of its own: what it asks for is counted apart.
     pub async fn gosub<F: Future>(&self, name: &str, run: impl FnOnce(Self) -> F) -> F::Output {
-        let name = self.scope.count(&format!("gosub {name}"));
+        let name = self.count(&format!("gosub {name}"));
         run(self.inside(&name)).await
     }
 

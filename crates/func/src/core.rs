@@ -5,7 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell, RefMut},
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     rc::Rc,
     task::{Poll, Waker},
 };
@@ -38,8 +38,10 @@ struct State {
     /// What of that clock may be seen, while a race looks for its winner.
     horizon: Option<u64>,
     operations: Vec<Started>,
-    /// Operations that are done and that nobody has taken, by when they were done.
-    unclaimed: BTreeMap<u64, u32>,
+    /// When operations were done that nobody has taken.
+    unclaimed: BTreeSet<u64>,
+    /// Open operations that are polled by someone in between, who decides when to poll them again.
+    behind: BTreeSet<u32>,
     /// What the journal says was decided in this step.
     expected: VecDeque<Said>,
     /// What the journal goes on with after this step.
@@ -78,12 +80,14 @@ struct Started {
     /// When.
     position: u64,
     outcome: Option<(u64, Result<Assignments, Failure>)>,
+    /// It was done as it was asked for.
+    settled: bool,
     dropped: bool,
     /// What happens to others when it fails.
     attached: bool,
     waker: Option<Waker>,
-    /// Whether it is polled by someone in between, who decides when to poll it again.
-    behind: bool,
+    /// Nobody will ask what came of it.
+    forgotten: bool,
 }
 
 /// A child on its own has failed. That interrupts what was open then, or else what comes next.
@@ -106,6 +110,14 @@ const PATCH: &str = "patch ";
 const VERSION: &str = "version ";
 
 impl Said {
+    /// What the journal calls it, where it is an operation.
+    pub(crate) fn key(&self) -> Option<Name> {
+        match self {
+            Self::Asked(key) | Self::Recorded(key, _) => Some(Name::clone(key)),
+            Self::Dropped(_) => None,
+        }
+    }
+
     /// The id and answer of a mark that the code may leave out.
     fn marker(&self) -> Option<(&str, u32)> {
         let Self::Recorded(key, value) = self else { return None };
@@ -147,7 +159,8 @@ impl Core {
         key: &Name,
         on: impl FnOnce() -> Result<WaitFor, Failure>,
     ) -> Asked {
-        if let Some(failure) = self.state().refusal(scope) {
+        let refusal = self.state().refusal(scope);
+        if let Some(failure) = refusal {
             return self.count(key).map_or(Asked::Stuck, |()| Asked::Refused(failure));
         }
         let on = match on() {
@@ -157,7 +170,7 @@ impl Core {
         let said = Said::Asked(Name::clone(key));
         let decision = Decision::Ask { key: Name::clone(key), on };
         match self.count(key).and_then(|()| self.state().decide(said, || decision)) {
-            Some(()) => Asked::Number(self.state().start(key)),
+            Some(()) => Asked::Number(self.state().start(key, false)),
             None => Asked::Stuck,
         }
     }
@@ -169,7 +182,8 @@ impl Core {
         key: &Name,
         what: impl FnOnce() -> Result<Post, Failure>,
     ) -> Asked {
-        if let Some(failure) = self.state().refusal(scope) {
+        let refusal = self.state().refusal(scope);
+        if let Some(failure) = refusal {
             return self.count(key).map_or(Asked::Stuck, |()| Asked::Refused(failure));
         }
         let what = match what() {
@@ -179,7 +193,7 @@ impl Core {
         let said = Said::Recorded(Name::clone(key), Value::Null);
         let decision = Decision::Post { key: Name::clone(key), what };
         match self.count(key).and_then(|()| self.state().decide(said, || decision)) {
-            Some(()) => Asked::Number(self.state().start(key)),
+            Some(()) => Asked::Number(self.state().start(key, true)),
             None => Asked::Stuck,
         }
     }
@@ -207,7 +221,7 @@ impl Core {
         let said = Said::Recorded(Name::clone(key), value.clone());
         let decision = Decision::Record { key: Name::clone(key), value: value.clone() };
         self.state().decide(said, || decision)?;
-        self.state().start(key);
+        self.state().start(key, true);
         Some(value)
     }
 
@@ -232,7 +246,7 @@ impl Core {
             let said = Said::Recorded(Name::clone(key), value.clone());
             let decision = Decision::Record { key: Name::clone(key), value };
             if state.decide(said, || decision).is_some() {
-                state.start(key);
+                state.start(key, true);
             }
         }
         state.markers.insert(key.to_string(), answer);
@@ -250,8 +264,19 @@ impl Core {
         } else if !started.dropped {
             started.dropped = true;
             started.waker = None;
+            state.behind.remove(&number);
             let _ = state.decide(Said::Dropped(number), || Decision::Drop { operation: number });
         }
+    }
+
+    /// Nobody asks what came of it any more, but it goes on.
+    pub(crate) fn forget_operation(&self, number: u32) {
+        let Ok(mut state) = self.state.try_borrow_mut() else { return };
+        let Some(started) = state.operations.get_mut(number as usize) else { return };
+        started.forgotten = true;
+        let position = started.outcome.as_ref().map_or(0, |(position, _)| *position);
+        state.unclaimed.remove(&position);
+        state.behind.remove(&number);
     }
 
     /// Counts what is asked in one step. A function that never waits would never give back its thread.
@@ -300,8 +325,10 @@ impl Core {
             return Poll::Ready(Err(failure));
         }
         let started = &mut state.operations[number as usize];
-        started.behind = !waker.will_wake(&self.waker);
         started.waker = Some(waker.clone());
+        if !waker.will_wake(&self.waker) {
+            state.behind.insert(number);
+        }
         state.pending += 1;
         Poll::Pending
     }
@@ -371,7 +398,7 @@ impl Core {
         if seen >= last {
             return (Vec::new(), last);
         }
-        (state.unclaimed.range(seen + 1..=last).map(|(position, _)| *position).collect(), last)
+        (state.unclaimed.range(seen + 1..=last).copied().collect(), last)
     }
 
     /// Hides what was done later.
@@ -459,9 +486,10 @@ impl Core {
             let interruption = Interruption { position, failure, delivered: false };
             state.interruption = Some(interruption);
         }
-        if !started.dropped {
-            state.unclaimed.insert(position, number);
+        if !started.dropped && !started.forgotten {
+            state.unclaimed.insert(position);
         }
+        state.behind.remove(&number);
         state.operations[number as usize].outcome = Some((position, outcome));
         let interrupts = state.interruption.as_ref().is_some_and(|it| it.position == position);
         drop(guard);
@@ -513,8 +541,7 @@ impl Core {
     /// Whether the code waits for anything that the journal can tell it.
     pub(crate) fn waits(&self) -> bool {
         let state = self.state();
-        let behind = |it: &Started| it.behind && it.waker.is_some() && it.outcome.is_none();
-        state.pending > 0 || state.operations.iter().any(behind)
+        state.pending > 0 || !state.behind.is_empty()
     }
 
     pub(crate) fn take_decisions(&self) -> (Vec<Decision>, VecDeque<Said>) {
@@ -525,12 +552,13 @@ impl Core {
     /// Operations that are neither done nor dropped.
     pub(crate) fn open(&self) -> Vec<Name> {
         let state = self.state();
-        let open = state.operations.iter().filter(|it| it.outcome.is_none() && !it.dropped);
+        let open =
+            state.operations.iter().filter(|it| it.outcome.is_none() && !it.settled && !it.dropped);
         open.map(|it| Name::clone(&it.key)).collect()
     }
 
-    pub(crate) fn key_of(&self, number: u32) -> Option<Name> {
-        self.state().operations.get(number as usize).map(|it| Name::clone(&it.key))
+    pub(crate) fn is_reading(&self) -> bool {
+        self.state().reading
     }
 
     /// While this is held nothing may be asked for.
@@ -623,7 +651,7 @@ impl State {
         if let (Said::Recorded(key, _), Some((id, answer))) = (&said, said.marker()) {
             self.markers.insert(id.to_owned(), answer);
             let key = Name::clone(key);
-            self.start(&key);
+            self.start(&key, true);
         }
     }
 
@@ -640,17 +668,18 @@ impl State {
         }
     }
 
-    fn start(&mut self, key: &Name) -> u32 {
+    fn start(&mut self, key: &Name, settled: bool) -> u32 {
         let number = u32::try_from(self.operations.len())
             .expect("operations of a run are counted in 32 bits");
         self.operations.push(Started {
             key: Name::clone(key),
             position: self.position,
             outcome: None,
+            settled,
             dropped: false,
             attached: false,
             waker: None,
-            behind: false,
+            forgotten: false,
         });
         number
     }
@@ -739,11 +768,12 @@ impl Scope {
         name.to_owned()
     }
 
-    pub(crate) fn key(&self, name: &str) -> Name {
-        format!("{}{}", self.path, self.count(name)).into()
+    /// The path of this scope before a name.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
-    /// The key of something that there is only once.
+    /// A part of it.
     pub(crate) fn open(self: &Rc<Self>, name: &str) -> Rc<Self> {
         let path = format!("{}{name}/", self.path);
         Rc::new(Self { path, parent: Some(Rc::clone(self)), ..Self::default() })

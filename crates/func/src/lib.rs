@@ -1,5 +1,21 @@
 //! Durable functions: what they are written against, and the runner that takes them through their
 //! journals.
+//!
+//! ```text
+//! journal ──> Session::advance ──> decisions          told: began, done, cancelled, updated
+//!                   │                                 decided: ask, record, post, drop, end
+//!                   ▼
+//!             the user's code ──> Context ──> Core    holds what is asked against the journal
+//! ```
+//!
+//! A function is an `async fn` over a [`Context`]. All that it asks of the world is an [`Operation`]
+//! with a key: where it stands, its kind and name, and how often that came before. A [`Session`] feeds
+//! the journal to the code entry by entry. What the code asks for must be what the journal has next;
+//! beyond its end, it is decided. So the same code with the same journal decides the same, and a
+//! session may be thrown away whenever nobody needs it. There is no clock, no thread and no engine
+//! here; [`run`] is the whole of it as one pure function.
+//!
+//! Start reading at `session`, then `core`, then whatever you came for.
 
 #![forbid(unsafe_code)]
 
@@ -53,3 +69,6 @@ pub mod __macros {
         retry::Retry,
     };
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,7 +46,7 @@ impl<T> Operation<T> {
         decode: Decode<T>,
         on: impl FnOnce(&Name) -> Result<WaitFor, Failure>,
     ) -> Self {
-        let key = cx.scope.key(name);
+        let key = cx.key(name);
         let asked = cx.core.ask(&cx.scope, &key, || on(&key));
         Self { cx: cx.clone(), key, asked, decode, is_child: false, is_detached: false }
     }
@@ -88,8 +88,10 @@ impl<T> Future for Operation<T> {
 
 impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
-        if let (Asked::Number(number), false) = (&self.asked, self.is_detached) {
-            self.cx.core.drop_operation(*number);
+        match self.asked {
+            Asked::Number(number) if self.is_detached => self.cx.core.forget_operation(number),
+            Asked::Number(number) => self.cx.core.drop_operation(number),
+            Asked::Refused(_) | Asked::Stuck => {}
         }
     }
 }
@@ -436,7 +438,7 @@ impl IntoFuture for Start {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { cx, definition, variables, id } = self;
-        let key = cx.scope.key(&format!("start {definition}"));
+        let key = cx.key(&format!("start {definition}"));
         let id = id.unwrap_or_else(|| cx.unique(&key).into());
         let asked = cx.core.post(&cx.scope, &key, || {
             Ok(Post::Start { definition, id: Name::clone(&id), variables: variables? })
@@ -594,7 +596,7 @@ impl<T: Event> IntoFuture for SendEvent<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { cx, event, to, key } = self;
-        let name = cx.scope.key(&format!("send {}", T::NAME));
+        let name = cx.key(&format!("send {}", T::NAME));
         let asked = cx.core.post(&cx.scope, &name, || {
             let mut correlation = T::CONFIG.properties();
             correlation.extend(to.map(|to| (Name::from("$to"), Value::from(to))));

@@ -82,6 +82,8 @@ pub struct Session {
     future: Option<LocalBoxFuture<'static, Flow<Value>>>,
     /// How many entries were read.
     seen: usize,
+    /// What the journal calls the operations of these, by their numbers.
+    keys: Vec<Name>,
     /// What the journal will have because of what was decided last.
     said: VecDeque<Said>,
     blocked: Option<Blocked>,
@@ -127,6 +129,7 @@ impl Session {
             function: definition.name,
             future: Some(future),
             seen: 0,
+            keys: Vec::new(),
             said: VecDeque::new(),
             blocked: None,
         }
@@ -193,6 +196,7 @@ impl Session {
             return Err(Blocked { message });
         }
         while let Some(said) = self.said.pop_front() {
+            self.keys.extend(said.key());
             if journal.entries.get(self.seen).and_then(as_said).as_ref() != Some(&said) {
                 let message = "the journal does not have what the code decided last; \
                                begin again with a new session";
@@ -204,7 +208,7 @@ impl Session {
     }
 
     /// What is told next, and what was then decided.
-    fn read_chapter(&self, journal: &Journal) -> Result<Reading, Blocked> {
+    fn read_chapter(&mut self, journal: &Journal) -> Result<Reading, Blocked> {
         let entries = &journal.entries;
         let start = self.seen;
         let told_end = start + entries[start..].iter().take_while(|it| it.is_told()).count();
@@ -216,6 +220,7 @@ impl Session {
             );
             return Err(Blocked { message });
         }
+        self.keys.extend(said.iter().filter_map(Said::key));
         let next = told_end + said.len();
         let goes_on = entries.get(next).map(|it| self.describe(it));
         let is_last = goes_on.is_none();
@@ -298,7 +303,7 @@ impl Session {
     }
 
     fn describe(&self, entry: &JournalEntry) -> String {
-        let name = |operation: u32| match self.core.key_of(operation) {
+        let name = |operation: u32| match self.keys.get(operation as usize) {
             Some(key) => format!("`{key}`"),
             None => format!("operation {operation}"),
         };
@@ -337,6 +342,11 @@ impl Session {
     /// What the function waits for: the keys of its open operations, in the order they were asked.
     pub fn waits(&self) -> Vec<Name> {
         self.core.open()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> std::rc::Weak<Core> {
+        Rc::downgrade(&self.core)
     }
 
     /// Whether the code has ended.

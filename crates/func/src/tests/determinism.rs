@@ -1,0 +1,231 @@
+//! Code that does not do what its journal says, or waits for what nobody will tell it.
+
+use std::{
+    future::{pending, poll_fn},
+    task::Poll,
+};
+
+use super::{HOUR, act, driver::Driver, function};
+use crate::{Arguments, Blocked, Identity, Session, Settings, Stop, WorkflowDefinition};
+
+/// What the code is blocked with at its first step.
+fn blocked(definition: &WorkflowDefinition) -> String {
+    let waits = Driver::new(function!(|cx| { Ok::<_, Stop>(cx.sleep(HOUR).await?) }));
+    let mut journal = waits.journal;
+    journal.entries.truncate(1);
+    journal.due = true;
+    let identity = Identity { id: "i".into(), seed: 1, run: 0 };
+    let settings = Settings { operations_max: 100, ..Settings::default() };
+    let mut session = Session::new(definition, identity, Arguments::new("f", vec![]), settings);
+    let Blocked { message } = session.advance(&journal).unwrap_err();
+    assert_eq!(session.advance(&journal).unwrap_err().message, message, "and it stays so");
+    message
+}
+
+fn journal() -> Driver {
+    let mut driver = Driver::new(function!(|cx| {
+        cx.call(act::<()>("charge")).await?;
+        let dropped = cx.sleep(HOUR).start();
+        drop(dropped);
+        cx.call(act::<()>("charge")).await?;
+        Ok::<_, Stop>(cx.sleep(HOUR).await?)
+    }));
+    driver.done("activity charge", None::<bool>);
+    driver.done("activity charge#2", None::<bool>);
+    driver
+}
+
+#[test]
+fn every_disagreement_has_its_words() {
+    let driver = journal();
+    let other = |definition: WorkflowDefinition| {
+        let message = driver.replay(&definition).unwrap_err().message;
+        message.split(';').next().unwrap().to_owned()
+    };
+    let name = other(function!(|cx| { Ok::<_, Stop>(cx.call(act::<()>("refund")).await?) }));
+    assert_eq!(name, "the journal has `activity charge` where the code asks for `activity refund`");
+    let less = other(function!(|cx| {
+        cx.call(act::<()>("charge")).await?;
+        cx.until(|| false).await?;
+        Ok::<_, Stop>(())
+    }));
+    assert_eq!(less, "the journal has `sleep` where the code asks for nothing more");
+    let kept = other(function!(|cx| {
+        cx.call(act::<()>("charge")).await?;
+        let _kept = cx.sleep(HOUR).start();
+        Ok::<_, Stop>(cx.call(act::<()>("charge")).await?)
+    }));
+    assert_eq!(
+        kept,
+        "the journal has the drop of `sleep` where the code asks for `activity charge#2`"
+    );
+    let more = other(function!(|cx| {
+        cx.call(act::<()>("charge")).await?;
+        drop(cx.sleep(HOUR).start());
+        let (a, b) = cx.join(cx.call(act::<()>("charge")), cx.sleep(HOUR)).await;
+        a?;
+        Ok::<_, Stop>(b?)
+    }));
+    assert_eq!(
+        more,
+        "the code asks for `sleep#2` where the journal goes on with the end of `activity charge#2`"
+    );
+    let short = other(function!(|cx| { Ok::<_, Stop>(cx.call(act::<()>("charge")).await?) }));
+    assert_eq!(short, "the journal has `sleep` where the code asks for nothing more");
+    let ended = other(function!(|cx| {
+        cx.call(act::<()>("charge")).await?;
+        drop(cx.sleep(HOUR).start());
+        let _open = std::mem::ManuallyDrop::new(cx.call(act::<()>("charge")).start());
+        Ok::<_, Stop>(())
+    }));
+    assert_eq!(
+        ended,
+        "the code has ended where the journal goes on with the end of `activity charge#2`"
+    );
+    let beyond = other(function!(|cx| {
+        cx.call(act::<()>("charge")).await?;
+        drop(cx.sleep(HOUR).start());
+        cx.call(act::<()>("charge")).await?;
+        let (a, b) = cx.join(cx.sleep(HOUR), cx.sleep(HOUR)).await;
+        a?;
+        Ok::<_, Stop>(b?)
+    }));
+    assert_eq!(
+        beyond,
+        "the code asks for `sleep#3` where it asked for nothing more when it ran before"
+    );
+}
+
+#[test]
+fn a_session_does_not_go_on_with_the_journal_of_another() {
+    let mut driver = journal();
+    let last = driver.journal.entries.len() - 1;
+    driver.journal.entries.truncate(last);
+    let blocked = driver.session.advance(&driver.journal).unwrap_err();
+    assert!(blocked.message.contains("begin again with a new session"), "{blocked}");
+}
+
+/// covers: ENGINE-76
+#[test]
+fn what_was_told_while_the_code_was_blocked_is_thought_about_in_order() {
+    let code = function!(|cx| {
+        let second = cx.sleep(HOUR).start();
+        cx.sleep(HOUR).await?;
+        cx.call(act::<()>("one")).await?;
+        second.await?;
+        Ok::<_, Stop>(cx.call(act::<()>("two")).await?)
+    });
+    let mut driver = Driver::new(code);
+    let at = travertine_expr::time::Timestamp::from_millis(5);
+    // Nobody could run the code when this was told.
+    driver.journal.entries.push(travertine_kernel::JournalEntry::Done {
+        operation: driver.number("sleep#2"),
+        at,
+        outcome: Ok(vec![]),
+    });
+    driver.fire("sleep");
+    assert_eq!(driver.session.waits(), ["activity one".into()]);
+    driver.evict();
+    driver.done("activity one", None::<bool>);
+    driver.evict();
+    assert_eq!(driver.session.waits(), ["activity two".into()]);
+}
+
+#[test]
+fn an_await_of_something_else_is_found_at_the_first_poll() {
+    let message = blocked(&function!(|cx| {
+        let _ = &cx;
+        pending::<()>().await;
+        Ok::<_, Stop>(())
+    }));
+    assert!(
+        message.contains("for no durable operation") && message.contains("cx.call"),
+        "{message}"
+    );
+    let message = blocked(&function!(|cx| {
+        let _started = cx.sleep(HOUR).start();
+        pending::<()>().await;
+        Ok::<_, Stop>(())
+    }));
+    assert!(message.contains("for no durable operation"), "{message}");
+}
+
+#[test]
+fn a_wake_from_elsewhere_is_found() {
+    let message = blocked(&function!(|cx| {
+        let foreign = poll_fn(|task| {
+            let waker = task.waker().clone();
+            std::thread::spawn(move || waker.wake()).join().unwrap();
+            Poll::<()>::Pending
+        });
+        cx.race([
+            Box::pin(foreign) as crate::LocalBoxFuture<'_, ()>,
+            Box::pin(async { drop(cx.sleep(HOUR).await) }),
+        ])
+        .await;
+        Ok::<_, Stop>(())
+    }));
+    assert!(message.contains("woken by something that is no durable operation"), "{message}");
+}
+
+#[test]
+fn a_panic_blocks_with_its_text_and_place() {
+    let message = blocked(&function!(|cx| {
+        let _open = cx.sleep(HOUR).start();
+        assert!(cx.run() > 0, "one of {}", 3);
+        Ok::<_, Stop>(())
+    }));
+    assert!(message.contains("determinism.rs:") && message.ends_with(": one of 3"), "{message}");
+}
+
+#[test]
+fn a_loop_that_never_waits_is_found() {
+    let loops = [
+        function!(|cx| {
+            loop {
+                cx.send(super::Cancel { reason: String::new() }).await?;
+            }
+            #[expect(unreachable_code, reason = "it says what the function returns")]
+            Ok::<_, Stop>(())
+        }),
+        function!(|cx| {
+            loop {
+                cx.record("again", || 1);
+            }
+            #[expect(unreachable_code, reason = "it says what the function returns")]
+            Ok::<_, Stop>(())
+        }),
+    ];
+    for it in loops {
+        let message = blocked(&it);
+        assert!(message.contains("more than 100 operations without waiting"), "{message}");
+    }
+    let mut driver = Driver::with(
+        function!(|cx| {
+            loop {
+                drop(cx.sleep(HOUR).await);
+            }
+            #[expect(unreachable_code, reason = "it says what the function returns")]
+            Ok::<_, Stop>(())
+        }),
+        Settings { operations_max: 100, ..Settings::default() },
+        vec![],
+    );
+    let at = travertine_expr::time::Timestamp::from_millis(5);
+    driver.journal.entries.push(travertine_kernel::JournalEntry::Cancelled { at });
+    driver.journal.due = true;
+    let blocked = driver.session.advance(&driver.journal).unwrap_err();
+    assert!(blocked.message.contains("without waiting, `sleep#"), "{blocked}");
+}
+
+#[test]
+fn handlers_do_not_keep_a_session_in_memory() {
+    let mut driver = Driver::new(function!(|cx| {
+        let inner = cx.clone();
+        cx.on_query("id", move |(): ()| inner.id().to_owned());
+        Ok::<_, Stop>(cx.sleep(HOUR).await?)
+    }));
+    let core = driver.session.core();
+    driver.evict();
+    assert_eq!(core.strong_count(), 0);
+}
