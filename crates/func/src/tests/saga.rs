@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use travertine_expr::Value;
+use travertine_kernel::Decision;
 
 use super::{HOUR, act, driver::Driver, function};
 use crate::{Activity, WorkflowDefinition};
@@ -113,4 +114,19 @@ fn a_saga_that_went_well_undoes_nothing() {
     driver.fire("sleep");
     driver.done("activity ship", "s");
     assert_eq!(driver.completed(), "s".into());
+}
+
+#[test]
+fn no_step_begins_once_the_function_is_cancelled() {
+    let mut driver = Driver::new(function!(|cx| {
+        let slept = cx.sleep(HOUR).await;
+        let mut saga = cx.saga();
+        let step = saga.step(cx.call(act("charge")), undo("refund")).await;
+        assert!(step.unwrap_err().is_cancelled());
+        slept?;
+        saga.finish(Ok(())).await
+    }));
+    driver.cancel();
+    assert_eq!(driver.last(), Some(&Decision::Cancel));
+    driver.check();
 }

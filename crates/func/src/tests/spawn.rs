@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{HOUR, act, driver::Driver, function};
-use crate::{Settings, Workflow, WorkflowDefinition};
+use crate::{Context, Settings, Workflow, WorkflowDefinition, merge};
 
 fn child() -> Workflow<u64> {
     Workflow::new("child", 1)
@@ -99,5 +99,17 @@ fn a_spawned_child_goes_on_when_its_handle_is_dropped_and_ends_when_it_is_cancel
         completed: 5
     "]]
     .assert_eq(&driver.trace());
+    driver.check();
+}
+
+#[test]
+fn branches_are_interrupted_too() {
+    let mut driver = Driver::new(function!(|cx| {
+        cx.spawn(child());
+        let branches = [1, 2].map(|_| async |cx: Context| Ok(cx.sleep(HOUR).await?));
+        cx.fan_out(branches, merge::All).await
+    }));
+    driver.fail("child child", "lost");
+    assert_eq!(driver.failed().code.as_deref(), Some("lost"));
     driver.check();
 }
