@@ -70,6 +70,8 @@ pub struct Options {
     pub requests_max: usize,
     /// How long what has ended is kept.
     pub retention: Retention,
+    /// How often the engine looks by itself for what need not be kept any more.
+    pub sweep_every: Duration,
     /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
     /// Who is told how far reading the store is.
@@ -119,6 +121,7 @@ impl Default for Options {
             pace: Pace::default(),
             requests_max: 100_000,
             retention: Retention::default(),
+            sweep_every: Duration::from_mins(10),
             clock: Arc::new(SystemClock),
             progress: None,
             observer: None,
@@ -134,6 +137,8 @@ impl Default for Options {
 #[derive(Clone, Debug)]
 pub struct Engine {
     inner: Arc<Inner>,
+    /// What ends when nobody has the engine any more. Its own threads do not keep it open.
+    threads: Option<Arc<Threads>>,
 }
 
 #[derive(Debug)]
@@ -145,10 +150,19 @@ struct Inner {
     functions: Arc<Functions>,
     performers: Mutex<Performers>,
     next: AtomicU64,
-    threads: Mutex<Vec<JoinHandle<()>>>,
     retention: Retention,
     event_retention: Duration,
     recovered: Opened,
+}
+
+/// The threads of an engine.
+#[derive(Debug)]
+struct Threads {
+    inner: Arc<Inner>,
+    /// Those that do what is asked.
+    asked: Mutex<Vec<JoinHandle<()>>>,
+    /// The one that asks by itself.
+    sweeper: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What was found when an engine was opened.
@@ -264,6 +278,7 @@ impl Engine {
             clock: Arc::clone(&options.clock),
             counters: metrics::Counters::default(),
             queues: (0..count).map(|_| Queue::new(options.requests_max)).collect(),
+            naps: Queue::new(usize::MAX),
             pace: options.pace.clone(),
             fault: OnceLock::new(),
             stopping: AtomicBool::new(false),
@@ -298,20 +313,30 @@ impl Engine {
         let (dependencies, at_once) = (&options.dependencies, options.activities_at_once.max(1));
         let performers = Performers::start(&common, &functions, dependencies, at_once)?;
         tracing::info!(took = ?recovered.took, shards = count, "the engine is open");
-        let engine = Self {
-            inner: Arc::new(Inner {
-                functions,
-                performers: Mutex::new(performers),
-                common,
-                definitions: RwLock::new(definitions),
-                deploying: Mutex::new(()),
-                next: AtomicU64::new(0),
-                threads: Mutex::new(threads),
-                retention: options.retention,
-                event_retention: options.event_retention,
-                recovered,
-            }),
+        let inner = Arc::new(Inner {
+            functions,
+            performers: Mutex::new(performers),
+            common: Arc::clone(&common),
+            definitions: RwLock::new(definitions),
+            deploying: Mutex::new(()),
+            next: AtomicU64::new(0),
+            retention: options.retention,
+            event_retention: options.event_retention,
+            recovered,
+        });
+        let threads = Threads {
+            inner: Arc::clone(&inner),
+            asked: Mutex::new(threads),
+            sweeper: Mutex::new(None),
         };
+        if inner.retention != Retention::default() {
+            let engine = Self { inner: Arc::clone(&inner), threads: None };
+            let every = options.sweep_every;
+            let sweep = guarded(&common, move || engine.sweep_now_and_then(every));
+            let sweeper = spawn("sweeper".into(), sweep)?;
+            *threads.sweeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(sweeper);
+        }
+        let engine = Self { inner, threads: Some(Arc::new(threads)) };
         engine.welcome_code()?;
         Ok(engine)
     }
@@ -352,12 +377,15 @@ impl Engine {
     /// Has shards look at the clock, after one that does not go by itself was set.
     pub fn wake(&self) {
         self.inner.common.queues.iter().for_each(|it| it.tell(Input::Wake));
+        self.inner.common.naps.tell(());
     }
 
     /// Does everything that was asked, brings the views up to date and closes the store. Clones of the
     /// engine can do no more after that.
     pub fn shutdown(self) -> Result<(), Error> {
-        self.inner.stop();
+        if let Some(threads) = &self.threads {
+            threads.stop();
+        }
         self.fault().map_or(Ok(()), Err)
     }
 
@@ -487,40 +515,51 @@ fn answered<T: Send + 'static>(
     }
 }
 
-impl Inner {
+impl Threads {
     fn stop(&self) {
-        *self.performers.lock().unwrap_or_else(PoisonError::into_inner) = Performers::default();
-        self.common.stopping.store(true, Ordering::SeqCst);
-        for queue in &self.common.queues {
+        let common = &self.inner.common;
+        *self.inner.performers.lock().unwrap_or_else(PoisonError::into_inner) =
+            Performers::default();
+        common.stopping.store(true, Ordering::SeqCst);
+        common.naps.tell(());
+        for queue in &common.queues {
             queue.refuse("it is shut down");
             queue.tell(Input::Stop);
         }
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            if thread.join().is_err() {
-                self.common.fail(&Error::Failed { reason: "a thread of the engine failed".into() });
-            }
-        }
-        for queue in &self.common.queues {
+        let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        asked.into_iter().for_each(|it| self.join(it));
+        for queue in &common.queues {
             queue.close("it is shut down", None);
+        }
+        // Whatever it waits for is answered now.
+        let sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        sweeper.into_iter().for_each(|it| self.join(it));
+    }
+
+    fn join(&self, thread: JoinHandle<()>) {
+        if thread.join().is_err() {
+            self.inner
+                .common
+                .fail(&Error::Failed { reason: "a thread of the engine failed".into() });
         }
     }
 }
 
-impl Drop for Inner {
+impl Drop for Threads {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
+fn spawn(name: String, run: Box<dyn FnOnce() + Send>) -> Result<JoinHandle<()>, Error> {
+    thread::Builder::new()
+        .name(name)
+        .spawn(run)
+        .map_err(|error| Error::Failed { reason: format!("a thread cannot be started: {error}") })
+}
+
 fn start_threads(common: &Arc<Common>, shards: Vec<Shard>) -> Result<Vec<JoinHandle<()>>, Error> {
     let mut threads = Vec::new();
-    let spawn = |name: String, run: Box<dyn FnOnce() + Send>| {
-        thread::Builder::new().name(name).spawn(run).map_err(|error| Error::Failed {
-            reason: format!("a thread cannot be started: {error}"),
-        })
-    };
     let begun = shards.iter().map(Shard::seq).collect();
     let (views, rows) = mpsc::sync_channel(4);
     for shard in shards {

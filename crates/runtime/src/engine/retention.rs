@@ -1,8 +1,11 @@
 //! What has ended is kept for a while, then shortened, then forgotten.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
-use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
+use travertine_store::{
+    Error as StoreError, Seq, ShardId,
+    view::{Filter, InstanceState, Query, Row, Table},
+};
 
 use super::Engine;
 use crate::{Error, InstanceId};
@@ -31,9 +34,33 @@ pub struct Swept {
 const PAGE: u32 = 1_000;
 
 impl Engine {
-    /// Shortens and forgets what has ended long enough ago, as the engine was told when it was opened.
+    /// Shortens and forgets what has ended long enough ago, as the engine was told when it was opened. It
+    /// does so by itself now and then.
     pub fn sweep(&self) -> Result<Swept, Error> {
         self.sweep_with(&self.inner.retention)
+    }
+
+    /// Sweeps whenever so much time has gone by, until the engine ends.
+    pub(super) fn sweep_now_and_then(&self, every: Duration) {
+        let common = &self.inner.common;
+        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
+        let mut next = self.now().after_millis(every);
+        let mut woken = VecDeque::new();
+        while common.goes_on() {
+            let left = next.as_millis().saturating_sub(self.now().as_millis());
+            if let Ok(left @ 1..) = u64::try_from(left) {
+                let nap = common.clock.runs().then(|| Duration::from_millis(left));
+                common.naps.take(&mut woken, nap);
+                woken.clear();
+                continue;
+            }
+            next = self.now().after_millis(every);
+            match self.sweep() {
+                Ok(swept) => tracing::debug!(?swept, "swept"),
+                Err(error) if common.goes_on() => tracing::warn!(%error, "cannot sweep"),
+                Err(_) => {}
+            }
+        }
     }
 
     /// The same, with other limits.
@@ -143,11 +170,23 @@ impl Engine {
         Ok(removed)
     }
 
+    /// Whether there is nothing to shorten: an entry is the only one of its instance, or gone.
+    fn is_short(&self, shard: ShardId, last: Seq) -> Result<bool, Error> {
+        match self.store().chain(shard, last, last - 1) {
+            Ok(chain) => Ok(chain.iter().all(|it| it.previous == 0)),
+            Err(StoreError::NoSuchEntry { .. }) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn fold_ended(&self, before: i64) -> Result<u64, Error> {
         let mut folded = 0;
         self.ended(Some(before), |page| {
             for (instance, last) in page {
                 let shard = self.shard_of(instance);
+                if self.is_short(shard, last)? {
+                    continue;
+                }
                 folded +=
                     u64::from(self.ask(shard, move |shard| shard.fold(instance, last)).wait()?);
             }

@@ -67,6 +67,8 @@ pub(super) struct Common {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) counters: Counters,
     pub(super) queues: Vec<Queue<Input>>,
+    /// What ends the naps of the thread that looks for what need not be kept any more.
+    pub(super) naps: Queue<()>,
     pub(super) pace: Pace,
     /// Why the engine takes no more.
     pub(super) fault: OnceLock<Error>,
@@ -114,10 +116,11 @@ impl Common {
         for queue in &self.queues {
             queue.close(&error.to_string(), Some(Input::Stop));
         }
+        self.naps.tell(());
     }
 
     /// Whether nobody has stopped it, and nothing has failed.
-    fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.fault.get().is_none() && !self.stopping.load(Ordering::SeqCst)
     }
 

@@ -1,5 +1,7 @@
 //! What users ask of an engine.
 
+use std::time::Duration;
+
 use tokio::sync::{mpsc, oneshot};
 use travertine_expr::Value;
 use travertine_kernel::{Ending, Mapping, WaitId};
@@ -9,7 +11,7 @@ use travertine_runtime::{
 };
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
 
-use crate::world::{World, file, vars, within};
+use crate::world::{World, file, vars, within, within_now};
 
 const ONE_TASK: &str = r#"<process id="p" isExecutable="true">
     <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
@@ -242,7 +244,6 @@ fn workers_of_the_same_process_do_jobs() {
 
 #[test]
 fn ended_instances_are_shortened_and_then_forgotten() {
-    use std::time::Duration;
     use travertine_runtime::engine::Retention;
     let mut world = World::new(1);
     world.deploy(ONE_TASK);
@@ -263,6 +264,26 @@ fn ended_instances_are_shortened_and_then_forgotten() {
     assert!(matches!(world.engine().history(id), Err(Error::NoSuchInstance(_))));
     world.restart();
     assert!(matches!(world.engine().history(id), Err(Error::NoSuchInstance(_))));
+    world.check();
+}
+
+#[test]
+fn an_engine_forgets_by_itself_what_need_not_be_kept_any_more() {
+    use travertine_runtime::engine::Retention;
+    let retention = Retention { ended: Some(Duration::from_mins(1)), ..Retention::default() };
+    let sweep_every = Duration::from_mins(5);
+    let mut world = World::with(Options { retention, sweep_every, ..Options::default() });
+    world.deploy(ONE_TASK);
+    let ids: Vec<_> = (0..3).map(|_| world.engine().start("p").wait().expect("starts")).collect();
+    for id in &ids[..2] {
+        world.engine().cancel(*id).wait().expect("it is cancelled");
+    }
+    world.advance(299_999);
+    assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 3, "it is not time yet");
+    world.advance(1);
+    within_now(|| world.rows(Table::Instances, Vec::new()).len() == 1);
+    world.restart();
+    assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 1);
     world.check();
 }
 

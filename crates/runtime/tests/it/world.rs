@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
@@ -120,6 +120,15 @@ pub(crate) fn ended(engine: &Engine, id: InstanceId) -> Ended {
 /// What a future brings. A test fails here, and does not wait for ever, where it brings nothing.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.expect("what was awaited has not come")
+}
+
+/// Waits until something that other threads see to is so. A test fails here where it never is.
+pub(crate) fn within_now(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "what was waited for has not come");
+        std::thread::yield_now();
+    }
 }
 
 pub(crate) fn file(name: &str, process: &str) -> File {
