@@ -527,13 +527,17 @@ impl Threads {
             queue.tell(Input::Stop);
         }
         let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
-        asked.into_iter().for_each(|it| self.join(it));
+        for thread in asked {
+            self.join(thread);
+        }
         for queue in &common.queues {
             queue.close("it is shut down", None);
         }
         // Whatever it waits for is answered now.
         let sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-        sweeper.into_iter().for_each(|it| self.join(it));
+        if let Some(thread) = sweeper {
+            self.join(thread);
+        }
     }
 
     fn join(&self, thread: JoinHandle<()>) {

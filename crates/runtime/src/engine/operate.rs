@@ -6,7 +6,6 @@ use std::pin::Pin;
 use travertine_expr::{Limits, Name, Value};
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, check_variables,
-    dry_run,
 };
 
 use super::{Engine, Pending, Startable, State};
@@ -150,12 +149,7 @@ impl Engine {
     /// Answers when the instance has ended, and how.
     pub fn result(&self, instance: InstanceId) -> Pending<Ended> {
         self.ask_later(self.shard_of(instance), false, move |shard, sender| {
-            shard.watch(
-                instance,
-                Box::new(move |ended| {
-                    let _: Result<(), Result<Ended, Error>> = sender.send(ended);
-                }),
-            );
+            shard.watch(instance, sender);
         })
     }
 
@@ -210,10 +204,7 @@ impl Engine {
     ) -> Pending<Migration> {
         let target = self.target(&to.into());
         self.ask(self.shard_of(instance), move |shard| {
-            let new = shard.definition(target?)?;
-            let now = shard.now();
-            let live = shard.look(instance)?;
-            Ok(dry_run(&live.definition.plan, &new.plan, &live.state, now, &mapping))
+            shard.try_migration(instance, target?, &mapping)
         })
     }
 
@@ -385,5 +376,33 @@ impl Engine {
             return Pending(State::Refused(Some(error.into())));
         }
         self.ask(self.any_shard(), move |shard| Ok(shard.evaluate_conditions(&variables)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{File, Options};
+
+    #[test]
+    fn who_does_not_wait_any_more_is_forgotten_long_before_the_end() {
+        let engine = Engine::in_memory(Options { shards: 1, ..Options::default() }).unwrap();
+        let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+            targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
+            <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+            <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>
+            </definitions>"#;
+        engine.deploy(&[File { name: "p.bpmn".to_owned(), body: model.into() }]).unwrap();
+        let id = engine.start("p").wait().unwrap();
+        let waits = engine.result(id);
+        for _ in 0..1_000 {
+            drop(engine.result(id));
+        }
+        let shard = engine.shard_of(id);
+        let watched = engine.ask(shard, |shard| Ok(shard.watched())).wait().unwrap();
+        assert!(watched < 200, "{watched}");
+        engine.cancel(id).wait().unwrap();
+        waits.wait().unwrap();
+        assert_eq!(engine.ask(shard, |shard| Ok(shard.watched())).wait(), Ok(0));
     }
 }

@@ -549,3 +549,46 @@ fn an_instance_whose_first_entry_cannot_be_stored_is_refused_and_leaves_nothing(
     world.restart().unwrap();
     assert_eq!(world.instances().map(|it| it.id).collect::<Vec<_>>(), [other]);
 }
+
+/// A program that the engine did not expect.
+#[derive(Debug)]
+struct Explodes;
+
+impl travertine_expr::Evaluate for Explodes {
+    fn run(
+        &self,
+        _: &dyn travertine_expr::Variables,
+        _: &travertine_expr::Limits,
+    ) -> Result<travertine_expr::Outcome, travertine_expr::EvalError> {
+        panic!("nobody expects this")
+    }
+}
+
+#[test]
+fn where_the_engine_fails_to_migrate_an_instance_only_that_one_is_halted() {
+    let mut sandbox = world(&[chain("p", vec![begin(), user("a")])]);
+    let ids = [(); 2].map(|()| sandbox.start(Start::of("p")).unwrap());
+    let late = Trigger::Timer {
+        kind: TimerKind::Duration,
+        when: Program::new("explodes", Arc::new(Explodes)),
+    };
+    let next = plan("p", vec![begin(), user("a")], |nodes, _| {
+        let boundary = Boundary {
+            attached_to: NodeId(2),
+            triggers: vec![late],
+            all: false,
+            interrupting: true,
+            handler: None,
+        };
+        nodes.push(Node::new("late", Some(NodeId(0)), Element::Boundary(boundary)));
+    });
+    let to = sandbox.deploy(&[next]).unwrap()[0].key;
+    let mapping = travertine_kernel::Mapping::default();
+    let tried = sandbox.ask(|shard| shard.try_migration(ids[0], to, &mapping));
+    assert!(matches!(tried, Err(Error::Failed { .. })), "{tried:?}");
+    let halted = sandbox.ask(|shard| shard.migrate(ids[0], to, &mapping));
+    assert!(matches!(halted, Err(Error::Halted { .. })), "{halted:?}");
+    sandbox.checkpoint().unwrap();
+    sandbox.ask(|shard| shard.release_halted(ids[0])).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 a", "2 a"]);
+}

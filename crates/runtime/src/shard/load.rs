@@ -13,7 +13,7 @@ use travertine_store::{
 };
 
 use super::{
-    Release, Shard,
+    Shard,
     live::{Live, Touched},
     turn::panic_text,
 };
@@ -164,8 +164,7 @@ impl Shard {
         self.board.clear(|job| job.instance.0 == id);
         self.halt(id, error.to_string());
         for watcher in self.watchers.remove(&id).into_iter().flatten() {
-            let error = error.clone();
-            self.release(Release::Reply(Box::new(move || watcher(Err(error)))));
+            self.tell_watcher(watcher, Err(error.clone()));
         }
     }
 

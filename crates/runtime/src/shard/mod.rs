@@ -31,6 +31,7 @@ use std::{
     sync::Arc,
 };
 
+use tokio::sync::oneshot;
 use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{Assignments, Command};
 use travertine_store::{
@@ -154,6 +155,8 @@ pub struct Shard {
     events: u64,
     /// Those who wait for an instance to end.
     watchers: HashMap<u64, Vec<Watcher>>,
+    /// How many more of them may come before those are forgotten who do not wait any more.
+    watchers_left: usize,
     /// Held messages and subscriptions that have no row yet.
     fresh_messages: BTreeSet<u64>,
     fresh_subscriptions: BTreeSet<(u64, u64)>,
@@ -186,8 +189,8 @@ struct Counts {
     mails: u64,
 }
 
-/// Who waits for an instance to end.
-pub(crate) type Watcher = Box<dyn FnOnce(Result<Ended, Error>) + Send>;
+/// Who waits for an instance to end, and may not wait any more.
+pub(crate) type Watcher = oneshot::Sender<Result<Ended, Error>>;
 
 /// How an instance ended, and with which variables.
 #[derive(Clone, Debug, PartialEq)]
@@ -426,6 +429,14 @@ impl Shard {
             self.pending.taken.extend(mail);
             self.carry_out(letter);
         }
+    }
+
+    /// Tells someone how an instance ended, once that is durable.
+    fn tell_watcher(&mut self, watcher: Watcher, ended: Result<Ended, Error>) {
+        self.release(Release::Reply(Box::new(move || {
+            // Whoever asked may not wait any more.
+            let _: Result<(), Result<Ended, Error>> = watcher.send(ended);
+        })));
     }
 
     fn release(&mut self, release: Release) {

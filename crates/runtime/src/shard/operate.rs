@@ -1,9 +1,13 @@
 //! What operators ask of an instance.
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use travertine_kernel::{
-    Assignments, Command, Ending, Mapping, Phase, Rejection, TokenId, WaitFor, WaitId,
+    Assignments, Command, Ending, Mapping, Migration, Phase, Rejection, TokenId, WaitFor, WaitId,
+    dry_run,
 };
 use travertine_store::{
     Entry, Error as StoreError, Fold, Seq,
@@ -11,8 +15,11 @@ use travertine_store::{
     view::{Change, InstanceRow},
 };
 
-use super::{Ended, Release, Shard, Watcher, live::Live};
+use super::{Ended, Release, Shard, Watcher, live::Live, turn::panic_text};
 use crate::{Address, Definition, Error, InstanceId, Timestamp};
+
+/// So few that do not wait any more do no harm.
+const WATCHERS_MIN: usize = 64;
 
 impl Shard {
     /// An instance that can be told something.
@@ -163,13 +170,32 @@ impl Shard {
 
     /// Tells `watcher` how the instance ended, when it has.
     pub fn watch(&mut self, instance: InstanceId, watcher: Watcher) {
-        match self.look(instance) {
-            Ok(live) => match ended(live) {
-                Some(ended) => self.release(Release::Reply(Box::new(move || watcher(Ok(ended))))),
-                None => self.watchers.entry(instance.0).or_default().push(watcher),
-            },
-            Err(error) => self.release(Release::Reply(Box::new(move || watcher(Err(error))))),
+        match self.look(instance).map(ended) {
+            Ok(Some(ended)) => self.tell_watcher(watcher, Ok(ended)),
+            Err(error) => self.tell_watcher(watcher, Err(error)),
+            Ok(None) => {
+                self.forget_watchers();
+                self.watchers.entry(instance.0).or_default().push(watcher);
+            }
         }
+    }
+
+    /// Forgets now and then who does not wait any more: when as many have come as waited before.
+    fn forget_watchers(&mut self) {
+        if let Some(left) = self.watchers_left.checked_sub(1) {
+            self.watchers_left = left;
+            return;
+        }
+        self.watchers.retain(|_, it| {
+            it.retain(|watcher| !watcher.is_closed());
+            !it.is_empty()
+        });
+        self.watchers_left = self.watched().max(WATCHERS_MIN);
+    }
+
+    /// How many wait for instances to end, or have waited lately.
+    pub fn watched(&self) -> usize {
+        self.watchers.values().map(Vec::len).sum()
     }
 }
 
@@ -212,14 +238,37 @@ impl Shard {
             return Err(Rejection::Ended.into());
         }
         let old = Arc::clone(&live.definition);
-        let turn = travertine_kernel::migrate(&old.plan, &new.plan, &mut live.state, now, mapping)
-            .map_err(|problems| Error::NotMigrated {
-                instance,
-                problems: problems.iter().map(ToString::to_string).collect(),
-            })?;
+        let state = &mut live.state;
+        let turn = match catch_unwind(AssertUnwindSafe(|| {
+            travertine_kernel::migrate(&old.plan, &new.plan, state, now, mapping)
+        })) {
+            Ok(Ok(turn)) => turn,
+            Ok(Err(problems)) => {
+                let problems = problems.iter().map(ToString::to_string).collect();
+                return Err(Error::NotMigrated { instance, problems });
+            }
+            Err(panic) => {
+                return Err(self.halt(id, format!("the engine failed: {}", panic_text(&*panic))));
+            }
+        };
         live.definition = new;
         self.happened(id, turn, None, vec![Record::Migrated { definition: to }], None);
         Ok(())
+    }
+
+    /// What would happen if an instance went on by another version of its definition.
+    pub fn try_migration(
+        &mut self,
+        instance: InstanceId,
+        to: u64,
+        mapping: &Mapping,
+    ) -> Result<Migration, Error> {
+        let (new, now) = (self.definition(to)?, self.now);
+        let live = self.look(instance)?;
+        catch_unwind(AssertUnwindSafe(|| {
+            dry_run(&live.definition.plan, &new.plan, &live.state, now, mapping)
+        }))
+        .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })
     }
 
     /// Forgets an instance that has ended, with that entry, or cannot be read. Says whether it could:

@@ -115,6 +115,7 @@ impl Shard {
             thoughts: 0,
             events: 0,
             watchers: HashMap::new(),
+            watchers_left: 0,
             fresh_messages: BTreeSet::new(),
             fresh_subscriptions: BTreeSet::new(),
             fresh: VecDeque::new(),

@@ -252,7 +252,7 @@ impl Shard {
         }
         for watcher in self.watchers.remove(&id).into_iter().flatten() {
             let ended = Ended { ending: ending.clone(), variables: variables.clone() };
-            self.release(Release::Reply(Box::new(move || watcher(Ok(ended)))));
+            self.tell_watcher(watcher, Ok(ended));
         }
         if let Some(to) = caller {
             let letter = Letter::Ended { to, child: id, ending, variables };
