@@ -88,9 +88,21 @@ impl Definitions {
         self.by_key.get(&key)
     }
 
-    /// The definition with that key, where an instance may come to run it.
-    pub(crate) fn runnable(&self, key: u64) -> Option<&Arc<Definition>> {
-        self.by_key.get(&key).filter(|_| self.leaving != Some(key))
+    /// Whether that is the latest version of its definition.
+    pub(crate) fn is_latest(&self, key: u64) -> bool {
+        let definition = self.get(key);
+        definition.is_some_and(|it| self.find(&it.id).is_some_and(|it| it.key == key))
+    }
+
+    /// The latest version of each that messages, signals, times and conditions start, by id. One that is
+    /// about to be removed is none, and none takes its place before it is gone.
+    pub(crate) fn startable(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.latest().filter(|it| self.leaving != Some(it.key))
+    }
+
+    /// Whether that one is about to be removed.
+    pub(crate) fn is_leaving(&self, key: u64) -> bool {
+        self.leaving == Some(key)
     }
 
     /// The same definitions, but nothing more comes to run this one.

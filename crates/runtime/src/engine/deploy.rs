@@ -12,7 +12,7 @@ use travertine_store::{
     view::{Filter, Query, Table},
 };
 
-use super::{Engine, threads::Input};
+use super::{Engine, Pending, threads::Input};
 use crate::{
     Definition, Definitions, Error, Timestamp,
     definition::start_triggers,
@@ -133,6 +133,9 @@ impl Engine {
     /// Takes over what the store has.
     fn reload(&self) -> Result<(), Error> {
         let fresh = Arc::new(load(&*self.inner.common.store, &self.inner.functions)?);
+        // Whoever has it may ask any shard for it, so all shards know of it before any has it.
+        let known = self.tell_all(|told| Input::Expect(Arc::clone(&fresh), told));
+        known.into_iter().try_for_each(Pending::wait)?;
         let mut definitions =
             self.inner.definitions.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         *definitions = Arc::clone(&fresh);
@@ -368,4 +371,40 @@ fn read(files: &[File], known: &BTreeMap<&str, &[u8]>, now: Timestamp) -> traver
     let files: Vec<(&str, &[u8])> =
         files.iter().map(|it| (it.name.as_str(), it.body.as_slice())).collect();
     read_models(&files, known, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread};
+
+    use super::*;
+    use crate::engine::Options;
+
+    #[test]
+    fn nobody_has_what_is_deployed_before_all_shards_know_it() {
+        let engine = Engine::in_memory(Options { shards: 2, ..Options::default() }).unwrap();
+        let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+            targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
+            <sequenceFlow id="f" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>
+            </definitions>"#;
+        let files = [File { name: "p.bpmn".to_owned(), body: model.into() }];
+        let ((stands, has_stopped), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
+        let slow = engine.ask(ShardId(1), move |_| {
+            stands.send(()).unwrap();
+            goes_on.recv().unwrap();
+            Ok(())
+        });
+        has_stopped.recv().unwrap();
+        thread::scope(|scope| {
+            let deployed = scope.spawn(|| engine.deploy(&files).unwrap());
+            while engine.inner.common.queues[1].len() == 0 {
+                assert!(!deployed.is_finished());
+                thread::yield_now();
+            }
+            assert!(engine.definitions().find("p").is_none());
+            go_on.send(()).unwrap();
+        });
+        slow.wait().unwrap();
+        engine.start("p").wait().unwrap();
+    }
 }

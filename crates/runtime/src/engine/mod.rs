@@ -53,7 +53,7 @@ use crate::{Board, Definitions, Error, InstanceId, Opening, Recovered, Seen, Set
 use activity::Performers;
 use metrics::add;
 use queue::{Queue, Refused};
-use threads::{Common, Input};
+use threads::{Common, Flushed, Input};
 
 /// How an engine is opened.
 #[derive(Clone, Debug)]
@@ -454,18 +454,23 @@ impl Engine {
     }
 
     fn flushing(&self) -> Vec<Pending<()>> {
+        self.tell_all(Input::Flush)
+    }
+
+    /// Tells all shards something, and hears when each has seen to it.
+    fn tell_all(&self, what: impl Fn(Flushed) -> Input) -> Vec<Pending<()>> {
         let common = &self.inner.common;
-        let flush = |queue: &Queue<Input>| {
+        let tell = |queue: &Queue<Input>| {
             if let Some(error) = common.fault.get() {
                 return Pending(State::Refused(Some(error.clone())));
             }
             let (sender, receiver) = oneshot::channel();
-            queue.tell(Input::Flush(Box::new(move |outcome| {
+            queue.tell(what(Box::new(move |outcome| {
                 let _: Result<(), Result<(), Error>> = sender.send(outcome);
             })));
             Pending(State::Waits(receiver, Arc::clone(common)))
         };
-        common.queues.iter().map(flush).collect()
+        common.queues.iter().map(tell).collect()
     }
 }
 

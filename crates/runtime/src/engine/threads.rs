@@ -30,6 +30,8 @@ pub(super) enum Input {
     Ask(Box<dyn FnOnce(&mut Shard) + Send>),
     /// Another shard asks.
     Mail(Mail),
+    /// Something will be deployed in a moment.
+    Expect(Arc<Definitions>, Flushed),
     /// Something is deployed.
     Adopt(Arc<Definitions>),
     /// The rows up to here are stored.
@@ -42,7 +44,7 @@ pub(super) enum Input {
     Stop,
 }
 
-/// Called when rows are up to date, or cannot be.
+/// Called when what was told is seen to: rows are up to date, or cannot be.
 pub(super) type Flushed = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
 /// What the thread that writes is told.
@@ -98,6 +100,7 @@ impl std::fmt::Debug for Input {
         f.write_str(match self {
             Self::Ask(_) => "Ask",
             Self::Mail(_) => "Mail",
+            Self::Expect(..) => "Expect",
             Self::Adopt(_) => "Adopt",
             Self::Stored(_) => "Stored",
             Self::Flush(_) => "Flush",
@@ -171,6 +174,10 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
                         common.fail(&error);
                         return;
                     }
+                }
+                Input::Expect(definitions, told) => {
+                    shard.expect(&definitions);
+                    told(Ok(()));
                 }
                 Input::Adopt(definitions) => shard.adopt(&definitions),
                 Input::Stored(upto) => {

@@ -592,3 +592,45 @@ fn where_the_engine_fails_to_migrate_an_instance_only_that_one_is_halted() {
     sandbox.ask(|shard| shard.release_halted(ids[0])).unwrap();
     assert_eq!(waiting(&sandbox), ["1 a", "2 a"]);
 }
+
+#[test]
+fn a_shard_starts_what_others_have_before_it_has_it_itself() {
+    let mut sandbox = world(&[chain("p", vec![begin(), user("a")])]);
+    let mut next = sandbox.definitions().clone();
+    let key = next.add(&[chain("p", vec![begin(), user("b")])], NOON).unwrap()[0].key;
+    let begin = Begin { definition: key, business_id: None, at: At::Start, variables: Vec::new() };
+    let early = sandbox.ask(|shard| shard.start(begin.clone()));
+    assert!(matches!(early, Err(Error::NoSuchDefinition(_))), "{early:?}");
+    let next = Arc::new(next);
+    sandbox.shard.expect(&next);
+    sandbox.ask(|shard| shard.start(begin)).unwrap();
+    sandbox.start(Start::of("p")).unwrap();
+    assert_eq!(waiting(&sandbox), ["1 b", "2 a"]);
+    sandbox.shard.adopt(&next);
+    assert_eq!(waiting(&sandbox), ["1 b", "2 a"]);
+}
+
+#[test]
+fn what_comes_for_a_version_that_is_about_to_be_removed_waits_until_it_is_gone_or_stays() {
+    let timer = Trigger::Timer { kind: TimerKind::Duration, when: text("PT1M") };
+    for stays in [true, false] {
+        let on_both = || begin_on(vec![on_message("m"), timer.clone()]);
+        let mut sandbox = world(&[chain("p", vec![begin_on(vec![on_message("m")]), user("a")])]);
+        let added = sandbox.deploy(&[chain("p", vec![on_both(), user("b")])]).unwrap();
+        let definitions = sandbox.definitions().clone();
+        sandbox.shard.adopt(&Arc::new(definitions.leaving(added[0].key)));
+        assert_eq!(sandbox.publish(Message::new("m")), Ok(Receipt::Held));
+        sandbox.advance_by(60_000).unwrap();
+        assert_eq!(waiting(&sandbox), [""; 0]);
+        let after = if stays {
+            definitions
+        } else {
+            let mut older = Definitions::default();
+            older.insert((*definitions.versions("p")[0]).clone());
+            older
+        };
+        sandbox.shard.adopt(&Arc::new(after));
+        sandbox.settle().unwrap();
+        assert_eq!(waiting(&sandbox), if stays { vec!["1 b", "2 b"] } else { vec!["1 a"] });
+    }
+}

@@ -43,6 +43,11 @@ impl Alarms {
         due.is_some()
     }
 
+    /// Whether it is set.
+    pub(super) fn is_set(&self, alarm: Alarm) -> bool {
+        self.due.contains_key(&alarm)
+    }
+
     /// Unsets all that wake an instance.
     pub(super) fn forget(&mut self, instance: u64) {
         for (first, last) in [

@@ -171,7 +171,8 @@ impl Shard {
         let number =
             start.definition << 28 | u64::from(start.node) << 8 | u64::from(start.position);
         let wait = self.id().instance(number, self.shards);
-        let timer = self.timers.get(&start).and_then(|it| it.due);
+        let stands = !self.alarms.is_set(super::alarm::Alarm::Start(start));
+        let timer = self.timers.get(&start).filter(|_| !stands).and_then(|it| it.due);
         let definition = self.definitions.get(start.definition);
         match (timer, definition) {
             (Some(due), Some(definition)) => Change::Put(Row::Timer(TimerRow {

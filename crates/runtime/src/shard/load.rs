@@ -17,7 +17,7 @@ use super::{
     live::{Live, Touched},
     turn::panic_text,
 };
-use crate::{Definition, Definitions, Error, InstanceId, Timestamp};
+use crate::{Definition, Error, InstanceId, Timestamp};
 
 impl Shard {
     /// The instance of that number, in memory. One that cannot be read is halted.
@@ -182,7 +182,7 @@ impl Shard {
 
     /// What an instance runs, as what is stored of it says.
     pub(super) fn definition_of(&self, id: u64, key: u64) -> Result<Arc<Definition>, Error> {
-        definition(&self.definitions, key).map_err(|error| damaged(id, &error))
+        self.definition(key).map_err(|error| damaged(id, &error))
     }
 
     /// Makes an instance in memory what it was after an entry.
@@ -308,11 +308,6 @@ fn unfolded(folded: &Folded) -> Vec<Event> {
     events.push(Event::TokenGone { token: ROOT, state: State::Done });
     events.push(Event::Finished { ending: folded.ending.clone() });
     events
-}
-
-pub(super) fn definition(definitions: &Definitions, key: u64) -> Result<Arc<Definition>, Error> {
-    let found = definitions.get(key).map(Arc::clone);
-    found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
 }
 
 pub(super) fn damaged(id: u64, error: &dyn std::fmt::Display) -> Error {

@@ -107,6 +107,8 @@ pub struct Shard {
     shards: u16,
     store: Arc<dyn Store>,
     definitions: Arc<Definitions>,
+    /// What will be deployed in a moment: other shards may ask for it already.
+    coming: Option<Arc<Definitions>>,
     board: Arc<Board>,
     /// The functions that this process has.
     functions: Arc<Functions>,

@@ -16,7 +16,7 @@ use travertine_store::{
 };
 
 use super::{Ended, Release, Shard, Watcher, live::Live, turn::panic_text};
-use crate::{Address, Definition, Error, InstanceId, Timestamp};
+use crate::{Address, Error, InstanceId, Timestamp};
 
 /// So few that do not wait any more do no harm.
 const WATCHERS_MIN: usize = 64;
@@ -209,11 +209,6 @@ pub(super) fn ended(live: &Live) -> Option<Ended> {
 }
 
 impl Shard {
-    /// The definition with that key.
-    pub fn definition(&self, key: u64) -> Result<Arc<Definition>, Error> {
-        super::load::definition(&self.definitions, key)
-    }
-
     /// The row of an instance, as it is now.
     pub fn row(&mut self, instance: InstanceId) -> Result<InstanceRow, Error> {
         self.live(instance.0).map(|it| super::checkpoint::instance_row(it))
@@ -227,8 +222,7 @@ impl Shard {
         mapping: &Mapping,
     ) -> Result<(), Error> {
         let id = instance.0;
-        let new = self.definitions.runnable(to).map(Arc::clone);
-        let new = new.ok_or_else(|| Error::no_such_definition(&format!("key {to}")))?;
+        let new = self.runnable(to)?;
         let now = self.now;
         let live = self.live(id)?;
         if let Some(reason) = &live.halted {
@@ -263,7 +257,7 @@ impl Shard {
         to: u64,
         mapping: &Mapping,
     ) -> Result<Migration, Error> {
-        let (new, now) = (self.definition(to)?, self.now);
+        let (new, now) = (self.runnable(to)?, self.now);
         let live = self.look(instance)?;
         catch_unwind(AssertUnwindSafe(|| {
             dry_run(&live.definition.plan, &new.plan, &live.state, now, mapping)

@@ -89,6 +89,7 @@ impl Shard {
             store,
             definitions: Arc::clone(&definitions),
             functions,
+            coming: None,
             board,
             settings,
             now,

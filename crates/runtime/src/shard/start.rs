@@ -43,9 +43,7 @@ pub enum At {
 impl Shard {
     /// Starts an instance. Says whether it was there already.
     pub fn start(&mut self, begin: Begin) -> Result<(InstanceId, bool), Error> {
-        let Some(definition) = self.definitions.get(begin.definition).map(Arc::clone) else {
-            return Err(Error::no_such_definition(&format!("key {}", begin.definition)));
-        };
+        let definition = self.definition(begin.definition)?;
         if definition.is_function() {
             if let Some(id) = &begin.business_id
                 && let Some(known) = self.run_named(id)?
@@ -101,29 +99,57 @@ impl Shard {
         self.trigger_starts(holds, variables)
     }
 
+    /// The definition with that key.
+    pub(super) fn definition(&self, key: u64) -> Result<Arc<Definition>, Error> {
+        let coming = || self.coming.as_ref()?.get(key);
+        let found = self.definitions.get(key).or_else(coming).map(Arc::clone);
+        found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
+    }
+
+    /// The definition with that key, where an instance may come to run it.
+    pub(super) fn runnable(&self, key: u64) -> Result<Arc<Definition>, Error> {
+        if self.definitions.is_leaving(key) {
+            return Err(Error::no_such_definition(&format!("key {key}")));
+        }
+        self.definition(key)
+    }
+
+    /// Gets to know what will be deployed in a moment.
+    pub fn expect(&mut self, definitions: &Arc<Definitions>) {
+        self.coming = Some(Arc::clone(definitions));
+    }
+
     /// Takes over what is deployed now. Only the latest version of a definition is started by
     /// messages, signals, times and conditions.
     pub fn adopt(&mut self, definitions: &Arc<Definitions>) {
-        self.definitions = Arc::clone(definitions);
-        let is_latest = |key: u64| {
-            let definition = definitions.get(key);
-            definition.is_some_and(|it| definitions.find(&it.id).is_some_and(|it| it.key == key))
-        };
-        let old: Vec<StartKey> =
-            self.timers.keys().copied().filter(|it| !is_latest(it.definition)).collect();
-        for start in old {
-            self.timers.remove(&start);
+        let before = std::mem::replace(&mut self.definitions, Arc::clone(definitions));
+        self.coming = None;
+        let timers: Vec<StartKey> = self.timers.keys().copied().collect();
+        for start in timers {
+            if definitions.get(start.definition).is_none() {
+                self.timers.remove(&start);
+            } else if definitions.startable().any(|it| it.key == start.definition) {
+                continue;
+            }
+            // It goes on where the newer version is removed again, or it was not removed after all.
             self.alarms.unset(Alarm::Start(start));
-            self.changed_timers.insert(start);
+            if !definitions.is_leaving(start.definition) {
+                self.changed_timers.insert(start);
+            }
         }
-        self.noted.retain(|start, _| is_latest(start.definition));
-        for definition in definitions.latest() {
+        self.noted.retain(|start, _| definitions.is_latest(start.definition));
+        for definition in definitions.startable() {
             for trigger in &definition.starts {
                 let start = key_of(definition, trigger.node, trigger.position);
                 match &trigger.on {
                     StartOn::Timer(due) => {
                         let mine = keeper(&definition.id, self.shards) == self.id();
-                        if mine && !self.timers.contains_key(&start) {
+                        if !mine {
+                            continue;
+                        }
+                        if self.timers.contains_key(&start) {
+                            self.set_start_timer_again(start, before.is_leaving(definition.key));
+                        } else {
                             let due_at = Some(due.at.as_millis());
                             let repeat = due.repeat.clone();
                             self.set_start_timer(StartTimer { start, due: due_at, repeat });
@@ -158,6 +184,29 @@ impl Shard {
         self.timers.insert(timer.start, timer);
     }
 
+    /// A timer that stood still goes on. What it has missed counts only where it `had` to ring.
+    fn set_start_timer_again(&mut self, start: StartKey, had: bool) {
+        let Some(StartTimer { due: Some(due), repeat, .. }) = self.timers.get(&start) else {
+            return;
+        };
+        if self.alarms.is_set(Alarm::Start(start)) {
+            return;
+        }
+        let due = Timestamp::from_millis(*due);
+        if had || due > self.now {
+            self.set_start_timer(self.timers[&start].clone());
+            return;
+        }
+        let next = repeat.as_ref().and_then(|it| it.next_after(due, self.now));
+        let timer = StartTimer {
+            start,
+            due: next.as_ref().map(|it| it.at.as_millis()),
+            repeat: next.and_then(|it| it.repeat),
+        };
+        self.write(&[Record::StartTimer(timer.clone())]);
+        self.set_start_timer(timer);
+    }
+
     /// A timer that starts instances rings. Firings that were missed count as this one.
     pub(super) fn start_timer_rung(&mut self, start: StartKey, due: Timestamp) {
         let Some(timer) = self.timers.get(&start) else { return };
@@ -177,7 +226,7 @@ impl Shard {
         &self,
         happens: impl Fn(&Definition, &StartOn) -> bool,
     ) -> Vec<(StartKey, Arc<Definition>)> {
-        let all = self.definitions.latest().flat_map(|it| {
+        let all = self.definitions.startable().flat_map(|it| {
             let happens = &happens;
             it.starts
                 .iter()
@@ -198,7 +247,7 @@ impl Shard {
     }
 
     fn hears(&self, message: &Message) -> impl Iterator<Item = StartKey> {
-        self.definitions.latest().filter_map(|it| {
+        self.definitions.startable().filter_map(|it| {
             let hears = |trigger: &&StartTrigger| {
                 matches!(&trigger.on, StartOn::Message(name) if *name == message.name)
                     && correlates(&it.wanted(trigger), &message.correlation)
@@ -226,9 +275,7 @@ impl Shard {
     /// One trigger of a start event has happened. Where all are needed they come together at one
     /// shard, and the last of them starts an instance with what all of them brought.
     pub(super) fn trigger_start(&mut self, start: StartKey, variables: Assignments) -> Receipt {
-        let Some(definition) = self.definitions.get(start.definition).map(Arc::clone) else {
-            return Receipt::Dropped;
-        };
+        let Ok(definition) = self.definition(start.definition) else { return Receipt::Dropped };
         let node = NodeId(start.node);
         let Some(event) = definition.start(node) else { return Receipt::Dropped };
         let variables = if event.all {
@@ -275,9 +322,7 @@ impl Shard {
 
     /// Makes an instance and starts it; none where it refuses to start.
     pub(super) fn create(&mut self, created: Created, start: Command) -> Result<u64, Error> {
-        let Some(definition) = self.definitions.runnable(created.definition).map(Arc::clone) else {
-            return Err(Error::no_such_definition(&format!("key {}", created.definition)));
-        };
+        let definition = self.runnable(created.definition)?;
         let id = self.id().instance(self.counts.instances + 1, self.shards);
         let live = Live::new(id, created.clone(), definition);
         self.lives.insert(id, Box::new(live));

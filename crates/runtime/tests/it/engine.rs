@@ -684,3 +684,43 @@ async fn a_job_that_brings_too_much_has_failed() {
     assert!(why.iter().any(|it| it.to_string().contains("brings too much")), "{why:?}");
     workers.stop().await;
 }
+
+#[test]
+fn the_start_timers_of_an_older_version_go_on_and_do_not_fire_again() {
+    let timer = |id: &str, when: &str| {
+        format!(
+            r#"<process id="{id}" isExecutable="true"><startEvent id="s"><timerEventDefinition>
+            {when}</timerEventDefinition></startEvent><sequenceFlow id="f" sourceRef="s"
+            targetRef="e"/><endEvent id="e"/></process>"#
+        )
+    };
+    let (once, cycle) = ("<timeDuration>PT1M</timeDuration>", "<timeCycle>R/PT1M</timeCycle>");
+    let mut world = World::new(2);
+    let deploy = |world: &World, once: &str, cycle: &str| {
+        let files =
+            [file("once.bpmn", &timer("once", once)), file("cycle.bpmn", &timer("cycle", cycle))];
+        world.engine().deploy(&files).expect("is fine");
+    };
+    let started = |world: &World, id: &str| {
+        world.rows(Table::Instances, vec![Filter::Definition(id.into())]).len()
+    };
+    deploy(&world, once, cycle);
+    world.advance(60_000);
+    world.rest();
+    assert_eq!((started(&world, "once"), started(&world, "cycle")), (1, 1));
+    let later = "<timeDuration>P1D</timeDuration>";
+    deploy(&world, later, later);
+    world.advance(90_000);
+    assert_eq!((started(&world, "once"), started(&world, "cycle")), (1, 1));
+    world.restart();
+    world.engine().undeploy("once", 2).expect("nobody uses it");
+    world.engine().undeploy("cycle", 2).expect("nobody uses it");
+    world.rest();
+    assert_eq!((started(&world, "once"), started(&world, "cycle")), (1, 1));
+    let timers = world.rows(Table::Timers, Vec::new());
+    assert!(matches!(&timers[..], [Row::Timer(it)] if it.due == 1_180_000), "{timers:?}");
+    world.advance(30_000);
+    world.rest();
+    assert_eq!((started(&world, "once"), started(&world, "cycle")), (1, 2));
+    world.check();
+}
