@@ -5,6 +5,9 @@
 
 use std::{fmt, ops::Index, slice};
 
+/// So many have room from the beginning: most instances never have more of anything.
+const FIRST: usize = 2;
+
 /// A name that is a number.
 pub trait Key: Copy + Ord + fmt::Debug {
     /// The number.
@@ -20,9 +23,8 @@ impl Key for u64 {
 /// A map from ascending names to values, iterated by name.
 #[derive(Clone)]
 pub struct Table<K, V> {
-    keys: Vec<K>,
     /// `None` where a value was removed and its place not yet.
-    values: Vec<Option<V>>,
+    places: Vec<(K, Option<V>)>,
     /// The first place that is not known to be empty.
     head: usize,
     gaps: usize,
@@ -31,7 +33,7 @@ pub struct Table<K, V> {
 impl<K: Key, V> Table<K, V> {
     /// How many values there are.
     pub fn len(&self) -> usize {
-        self.keys.len() - self.gaps
+        self.places.len() - self.gaps
     }
 
     /// Whether there is none.
@@ -42,31 +44,32 @@ impl<K: Key, V> Table<K, V> {
     /// Where the name is, if it is. Most questions are about the newest; for the rest, names are
     /// spread almost evenly, so that their number tells about where they are.
     fn position(&self, key: K) -> Option<usize> {
-        let keys = self.keys.get(self.head..)?;
-        let (least, most) = (keys.first()?, keys.last()?);
+        let places = self.places.get(self.head..)?;
+        let ((least, _), (most, _)) = (places.first()?, places.last()?);
         if key == *most {
-            return Some(self.keys.len() - 1);
+            return Some(self.places.len() - 1);
         }
         if key <= *least || key > *most {
             return (key == *least).then_some(self.head);
         }
         let ahead = key.number() - least.number();
-        let guess = guess(ahead, most.number() - least.number(), keys.len() - 1);
-        if keys[guess] == key {
+        let guess = guess(ahead, most.number() - least.number(), places.len() - 1);
+        if places[guess].0 == key {
             return Some(self.head + guess);
         }
-        keys.binary_search(&key).ok().map(|position| self.head + position)
+        let found = places.binary_search_by_key(&key, |(key, _)| *key);
+        found.ok().map(|position| self.head + position)
     }
 
     /// The value of that name.
     pub fn get(&self, key: &K) -> Option<&V> {
-        self.values[self.position(*key)?].as_ref()
+        self.places[self.position(*key)?].1.as_ref()
     }
 
     /// The value of that name, to change.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let position = self.position(*key)?;
-        self.values[position].as_mut()
+        self.places[position].1.as_mut()
     }
 
     /// Whether there is a value of that name.
@@ -76,42 +79,41 @@ impl<K: Key, V> Table<K, V> {
 
     /// Adds a value under a name that comes after all others.
     pub fn insert(&mut self, key: K, value: V) {
-        assert!(self.keys.last().is_none_or(|last| *last < key), "names ascend: {key:?}");
-        self.keys.push(key);
-        self.values.push(Some(value));
+        assert!(self.places.last().is_none_or(|(last, _)| *last < key), "names ascend: {key:?}");
+        if self.places.capacity() == 0 {
+            self.places.reserve_exact(FIRST);
+        }
+        self.places.push((key, Some(value)));
     }
 
     /// Takes the value of that name out.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let position = self.position(*key)?;
-        let value = self.values[position].take()?;
+        let value = self.places[position].1.take()?;
         self.gaps += 1;
-        while let Some(None) = self.values.get(self.head) {
+        while let Some((_, None)) = self.places.get(self.head) {
             self.head += 1;
         }
-        while let Some(None) = self.values.last() {
-            self.values.pop();
-            self.keys.pop();
+        while let Some((_, None)) = self.places.last() {
+            self.places.pop();
             self.gaps -= 1;
         }
-        self.head = self.head.min(self.keys.len());
-        if self.gaps > 16 && self.gaps > self.keys.len() / 2 {
+        self.head = self.head.min(self.places.len());
+        if self.gaps > 16 && self.gaps > self.places.len() / 2 {
             self.close_gaps();
         }
         Some(value)
     }
 
     fn close_gaps(&mut self) {
-        let mut values = self.values.iter();
-        self.keys.retain(|_| values.next().is_some_and(Option::is_some));
-        self.values.retain(Option::is_some);
+        self.places.retain(|(_, value)| value.is_some());
         self.head = 0;
         self.gaps = 0;
     }
 
     /// Names and values, by name.
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter { keys: self.keys[self.head..].iter(), values: self.values[self.head..].iter() }
+        Iter { places: self.places[self.head..].iter() }
     }
 
     /// The names, in order.
@@ -126,7 +128,7 @@ impl<K: Key, V> Table<K, V> {
 
     /// The values, to change.
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.values.iter_mut().flatten()
+        self.places.iter_mut().filter_map(|(_, value)| value.as_mut())
     }
 
     /// The first name, with its value.
@@ -149,8 +151,7 @@ fn guess(ahead: u64, spread: u64, last: usize) -> usize {
 /// Names and values, by name.
 #[derive(Clone, Debug)]
 pub struct Iter<'a, K, V> {
-    keys: slice::Iter<'a, K>,
-    values: slice::Iter<'a, Option<V>>,
+    places: slice::Iter<'a, (K, Option<V>)>,
 }
 
 impl<'a, K, V> Iterator for Iter<'a, K, V> {
@@ -158,8 +159,7 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let (key, value) = (self.keys.next()?, self.values.next()?);
-            if let Some(value) = value {
+            if let (key, Some(value)) = self.places.next()? {
                 return Some((key, value));
             }
         }
@@ -177,7 +177,7 @@ impl<'a, K: Key, V> IntoIterator for &'a Table<K, V> {
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
-        Self { keys: Vec::new(), values: Vec::new(), head: 0, gaps: 0 }
+        Self { places: Vec::new(), head: 0, gaps: 0 }
     }
 }
 
@@ -216,11 +216,11 @@ mod tests {
             assert_eq!(table.remove(&key), None);
         }
         assert_eq!(table.len(), 2);
-        assert!(table.keys.len() < 40);
+        assert!(table.places.len() < 40);
         assert_eq!(table.keys().copied().collect::<Vec<_>>(), [0, 99]);
         assert_eq!(table.get(&99), Some(&198));
         assert_eq!(table.remove(&99), Some(198));
-        assert_eq!(table.keys.len(), 1);
+        assert_eq!(table.places.len(), 1);
     }
 
     #[test]
