@@ -589,6 +589,10 @@ impl Instance {
         assert!(self.tokens.is_empty(), "an instance ends with its last token");
         self.journal = None;
         self.phase = Phase::Ended(ending);
+        // It may be kept for a while, but not the room that these had.
+        self.tokens = Table::default();
+        self.waits = Table::default();
+        self.agenda = Table::default();
     }
 }
 

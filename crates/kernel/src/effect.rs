@@ -3,7 +3,7 @@
 //! Every effect stands for something in the state, so none can be lost: [`outstanding`] finds again,
 //! after a crash, what [`effects`] asked for before it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     state::Instance,
@@ -24,24 +24,32 @@ pub enum Effect {
 /// What `events` ask for, in the order they ask. A wait that was opened and closed among them asks
 /// for nothing.
 pub fn effects(events: &[Event]) -> Vec<Effect> {
-    let mut effects: Vec<Option<Effect>> = Vec::new();
-    let mut armed: BTreeMap<WaitId, usize> = BTreeMap::new();
+    let mut effects: Vec<Effect> = Vec::new();
+    // Names ascend, so these do.
+    let mut opened: Vec<WaitId> = Vec::new();
+    let mut over: Vec<WaitId> = Vec::new();
     for event in events {
         if let Event::WaitOpened { wait, on, .. } = event {
             if is_asked(on) {
-                armed.insert(*wait, effects.len());
-                effects.push(Some(Effect::Arm(*wait, Arc::clone(on))));
+                opened.push(*wait);
+                effects.push(Effect::Arm(*wait, Arc::clone(on)));
             }
         } else if let Event::WaitClosed { wait } = event {
-            match armed.remove(wait) {
-                Some(position) => effects[position] = None,
-                None => effects.push(Some(Effect::Disarm(*wait))),
+            if opened.binary_search(wait).is_ok() {
+                over.push(*wait);
+            } else {
+                effects.push(Effect::Disarm(*wait));
             }
         } else if let Event::Posted { post, what } = event {
-            effects.push(Some(Effect::Send(*post, Arc::clone(what))));
+            effects.push(Effect::Send(*post, Arc::clone(what)));
         }
     }
-    effects.into_iter().flatten().collect()
+    if !over.is_empty() {
+        over.sort_unstable();
+        effects
+            .retain(|it| !matches!(it, Effect::Arm(wait, _) if over.binary_search(wait).is_ok()));
+    }
+    effects
 }
 
 /// What `instance` is still owed.

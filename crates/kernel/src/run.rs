@@ -22,6 +22,9 @@ use crate::{
 /// How deep the value of a variable may be. A list of such values must be storable, too.
 pub(crate) const KEPT_DEPTH_MAX: usize = VALUE_DEPTH_MAX - 1;
 
+/// So many events have room from the beginning, which is enough for most turns.
+const EVENTS: usize = 16;
+
 /// The answer to a command.
 #[derive(Debug, PartialEq)]
 pub struct Turn {
@@ -51,7 +54,7 @@ impl<'a> Run<'a> {
             plan,
             now,
             instance,
-            events: Vec::new(),
+            events: Vec::with_capacity(EVENTS),
             changed: Vec::new(),
             fresh: Vec::new(),
             entered: None,
