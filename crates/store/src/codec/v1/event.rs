@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use travertine_expr::time::Timestamp;
 use travertine_kernel::{self as kernel, FlowId, LayerId, NodeId, PostId, TokenId, WaitId};
 
@@ -16,6 +16,15 @@ use super::{
     value::{Assignments, Value},
     wait::{Catches, Post, Slot, WaitFor},
 };
+
+/// Events one after the other, written like a list of [`Event`] and never held as one.
+pub(super) struct Events<'a>(pub(super) &'a [kernel::Event]);
+
+impl Serialize for Events<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Event::of))
+    }
+}
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]

@@ -71,7 +71,7 @@ part!(
     &[travertine_kernel::Event],
     Vec<travertine_kernel::Event>,
     Vec<crate::codec::v1::event::Event<'de>>,
-    |it| it.iter().map(crate::codec::v1::event::Event::of).collect::<Vec<_>>(),
+    |it| crate::codec::v1::event::Events(it),
     |it| it.into_iter().map(|it| it.lift().ok()).collect()
 );
 part!(
