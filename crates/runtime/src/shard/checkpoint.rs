@@ -195,7 +195,7 @@ fn key(instance: u64, number: u64) -> Key {
 }
 
 pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mut Vec<Change>) {
-    let touched = std::mem::take(&mut live.touched);
+    let mut touched = std::mem::take(&mut live.touched);
     let row = instance_row(live);
     if live.halted.is_some() {
         // Its state is not to be believed; the other rows stay as they were.
@@ -209,6 +209,9 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
         }
         changes.push(Change::Put(Row::Instance(row)));
         return;
+    }
+    if live.rowed == 0 {
+        touched.all_but_tokens(&live.state);
     }
     let had = |number: u64| number <= live.rowed;
     changes.push(Change::Put(Row::Instance(row)));

@@ -115,7 +115,8 @@ pub(super) struct Work {
     pub(super) change: Option<Box<TaskChange>>,
 }
 
-/// What has changed since rows were written, as it came: most instances end before anyone asks.
+/// What has changed since rows were written, as it came: most instances end before anyone asks. As long
+/// as nothing has a row, only of tokens must anything be known; all the rest gets rows.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     /// Whether anything has.
@@ -345,11 +346,12 @@ impl Live {
     /// Takes note of what has happened. The kernel's state is as it is after all of it.
     pub(super) fn note(&mut self, at: i64, events: &[Event]) {
         self.at = at;
+        let has_rows = self.rowed > 0;
         for event in events {
             match event {
                 Event::TokenCreated { token, layer, .. } => {
                     self.name_given(token.0);
-                    self.touched.tokens.push((*token, at));
+                    self.touched.token(*token, at);
                     if let Reads::Own(_) = layer {
                         let id = LayerId(token.0);
                         let owner = self.state.layers.get(&id).map(|it| it.owner);
@@ -364,9 +366,7 @@ impl Live {
                 | Event::TokenPromoted { token }
                 | Event::TokenRetired { token }
                 | Event::TokenRecalled { token, .. }
-                | Event::BranchArrived { token } => {
-                    self.touched.tokens.push((*token, at));
-                }
+                | Event::BranchArrived { token } => self.touched.token(*token, at),
                 Event::Migrated { .. } => {
                     // Everything may have another name.
                     let tokens = self.state.tokens.keys();
@@ -377,11 +377,12 @@ impl Live {
                     self.touched.incidents.extend(self.state.incidents.keys().copied());
                 }
                 Event::TokenGone { token, .. } => {
-                    self.touched.tokens.push((*token, at));
-                    self.touched.gone_layers.push(LayerId(token.0));
-                    self.touched
-                        .gone_layers
-                        .extend(self.opened.remove(token).into_iter().flatten());
+                    self.touched.token(*token, at);
+                    let opened = self.opened.remove(token).into_iter().flatten();
+                    if has_rows {
+                        self.touched.gone_layers.push(LayerId(token.0));
+                        self.touched.gone_layers.extend(opened);
+                    }
                 }
                 Event::LayerOpened { token, layer } => {
                     self.name_given(layer.0);
@@ -389,14 +390,18 @@ impl Live {
                 }
                 Event::LayerClosed { token } => {
                     let closed = self.opened.get_mut(token).and_then(Vec::pop);
-                    self.touched.gone_layers.extend(closed);
+                    self.touched.gone_layers.extend(closed.filter(|_| has_rows));
                 }
                 Event::VariableSet { layer, name, .. } | Event::VariableRemoved { layer, name } => {
-                    self.touched.variables.push((*layer, Name::clone(name)));
+                    if has_rows {
+                        self.touched.variables.push((*layer, Name::clone(name)));
+                    }
                 }
                 Event::WaitOpened { wait, token, on, .. } => {
                     self.name_given(wait.0);
-                    self.touched.waits.push((*wait, None));
+                    if has_rows {
+                        self.touched.waits.push((*wait, None));
+                    }
                     self.note_wait(*wait, *token, on, at);
                 }
                 Event::RetriesSet { wait, .. } => {
@@ -411,12 +416,14 @@ impl Live {
                         Some(WorkKind::User) => view::Table::Tasks,
                         None => view::Table::Timers,
                     };
-                    self.touched.waits.push((*wait, Some(table)));
+                    if has_rows {
+                        self.touched.waits.push((*wait, Some(table)));
+                    }
                     self.moved.remove(wait);
                 }
                 Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } => {
                     self.touched.incidents.push(*token);
-                    self.touched.tokens.push((*token, at));
+                    self.touched.token(*token, at);
                     for wait in self.state.tokens.get(token).into_iter().flat_map(|it| &it.waits) {
                         self.touched.waits.push((*wait, None));
                         if let Some(work) = self.work.get_mut(wait) {
@@ -459,13 +466,16 @@ impl Live {
 
     /// All rows must be written again.
     pub(super) fn touch_all(&mut self) {
-        let (state, touched) = (&self.state, &mut self.touched);
-        touched.tokens.extend(state.tokens.keys().map(|it| (*it, self.at)));
-        touched.waits.extend(state.waits.keys().map(|it| (*it, None)));
-        touched.incidents.extend(state.incidents.keys().copied());
-        for (layer, it) in &state.layers {
-            let names = it.variables.keys().map(|name| (*layer, Name::clone(name)));
-            touched.variables.extend(names);
+        let tokens = self.state.tokens.keys().map(|it| (*it, self.at));
+        self.touched.tokens.extend(tokens);
+        self.touched.all_but_tokens(&self.state);
+    }
+
+    /// Gives up what it does not need after its end. It is kept until its row is stored.
+    pub(super) fn rest(&mut self) {
+        self.touched = Touched { any: self.touched.any, ..Touched::default() };
+        if self.work.is_empty() {
+            self.work = Table::default();
         }
     }
 
@@ -621,6 +631,24 @@ impl Live {
         live.named = live.state.tokens.iter().map(|(it, _)| it.0).fold(live.named, u64::max);
         snapshot.records.iter().for_each(|it| live.learn(it));
         Ok(live)
+    }
+}
+
+impl Touched {
+    fn token(&mut self, token: TokenId, at: i64) {
+        match self.tokens.last_mut() {
+            Some(last) if last.0 == token => last.1 = at,
+            _ => self.tokens.push((token, at)),
+        }
+    }
+
+    pub(super) fn all_but_tokens(&mut self, state: &Instance) {
+        self.waits.extend(state.waits.keys().map(|it| (*it, None)));
+        self.incidents.extend(state.incidents.keys().copied());
+        for (layer, it) in &state.layers {
+            let names = it.variables.keys().map(|name| (*layer, Name::clone(name)));
+            self.variables.extend(names);
+        }
     }
 }
 

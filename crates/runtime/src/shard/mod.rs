@@ -101,6 +101,9 @@ impl Default for Settings {
     }
 }
 
+/// How names that nobody outside chooses are found.
+type Hashed = foldhash::fast::FixedState;
+
 /// A slice of the instances, with one writer.
 pub struct Shard {
     claim: Claim,
@@ -115,7 +118,7 @@ pub struct Shard {
     settings: Settings,
     now: Timestamp,
     /// Instances in memory.
-    lives: HashMap<u64, Box<Live>>,
+    lives: HashMap<u64, Box<Live>, Hashed>,
     /// The same, in the order in which they are considered for being forgotten.
     order: VecDeque<u64>,
     /// Those that have changed since rows were written.
@@ -180,6 +183,8 @@ pub struct Shard {
     counts: Counts,
     ticks: u64,
     pending: Pending,
+    /// Where entries are put into bytes.
+    scratch: Vec<u8>,
     hook: Option<Hook>,
 }
 
@@ -421,6 +426,9 @@ impl Shard {
         if entries.is_empty() && sent.is_empty() && taken.is_empty() && releases.is_empty() {
             return None;
         }
+        // The next batch will be about as large.
+        self.pending.entries.reserve(entries.len());
+        self.pending.releases.reserve(releases.len());
         let batch = Batch { claim: self.claim, entries, sent, taken };
         Some(Sealed { batch, releases })
     }

@@ -93,7 +93,7 @@ impl Shard {
             board,
             settings,
             now,
-            lives: HashMap::new(),
+            lives: HashMap::default(),
             order: VecDeque::new(),
             dirty: Vec::new(),
             named: HashMap::new(),
@@ -134,6 +134,7 @@ impl Shard {
             },
             ticks: 0,
             pending: Pending::default(),
+            scratch: Vec::new(),
             hook: None,
         };
         for it in state.noted {

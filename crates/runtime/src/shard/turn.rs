@@ -128,8 +128,8 @@ impl Shard {
     /// Writes what has become true of an instance. Says whether that was possible; otherwise the
     /// instance is halted, and one of which nothing was written yet is not to be kept.
     pub(super) fn tell(&mut self, id: u64, records: &[Record]) -> bool {
-        let mut body = Vec::with_capacity(256);
-        let encoded = encode_records(records, &mut body);
+        self.scratch.clear();
+        let encoded = encode_records(records, &mut self.scratch);
         let live = self.lives.get_mut(&id).expect("whoever tells of an instance has seen it");
         if let Err(error) = encoded {
             let reason = format!("what has happened cannot be stored: {error}");
@@ -140,12 +140,15 @@ impl Shard {
             }
             return false;
         }
-        let (previous, size) = (live.last, body.len());
-        let seq = self.push_entry(id, previous, body);
-        let live = self.lives.get_mut(&id).expect("it was here a moment ago");
-        live.last = seq;
-        live.tail += size;
-        self.mark(id);
+        // Written elsewhere first, it takes no more room than it needs.
+        let body = self.scratch.to_vec();
+        let previous = std::mem::replace(&mut live.last, self.seq + 1);
+        live.tail += body.len();
+        if !live.touched.any {
+            live.touched.any = true;
+            self.dirty.push(id);
+        }
+        self.push_entry(id, previous, body);
         true
     }
 
@@ -245,6 +248,7 @@ impl Shard {
     fn finish(&mut self, id: u64) {
         let live = self.lives.get_mut(&id).expect("it has just ended");
         let Phase::Ended(ending) = live.state.phase.clone() else { return };
+        live.rest();
         let variables = live.result();
         let (caller, deferred) = (live.created.caller, std::mem::take(&mut live.deferred));
         for letter in deferred {
