@@ -3,6 +3,7 @@
 //! Each scenario does `size` units of work and nothing else that grows, so that the difference of
 //! two sizes is the cost of the work alone.
 
+pub mod disk;
 mod expressions;
 
 use std::sync::Arc;

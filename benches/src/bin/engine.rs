@@ -6,15 +6,14 @@
 
 use std::{
     collections::VecDeque,
-    env,
-    error::Error as StdError,
-    fs,
-    io::{self, Write as _},
+    env, fs,
+    io::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use travertine_benches::disk::{Outcome, median, rate, raw, resident, say, scaled, settle};
 use travertine_kernel::WaitId;
 use travertine_runtime::{
     Address, Engine, InstanceId,
@@ -24,8 +23,6 @@ use travertine_store::{Batch, Entry, ShardId, SqliteStore, Store, sqlite};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-type Outcome<T = ()> = Result<T, Box<dyn StdError>>;
 
 /// How many requests are on their way at a time, where nothing else is said.
 const FLIGHT: usize = 1_024;
@@ -41,19 +38,6 @@ fn main() -> Outcome {
     let measured = measure(&dir, |part| wanted.is_empty() || wanted.iter().any(|it| it == part));
     fs::remove_dir_all(&dir)?;
     measured
-}
-
-fn scaled(count: usize) -> usize {
-    let scale: f64 =
-        env::var("TRAVERTINE_BENCH_SCALE").ok().and_then(|it| it.parse().ok()).unwrap_or(1.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a number of things to do, which need not be exact"
-    )]
-    let count = (count as f64 * scale) as usize;
-    count.max(100)
 }
 
 fn measure(dir: &Path, wanted: impl Fn(&str) -> bool) -> Outcome {
@@ -73,11 +57,6 @@ fn measure(dir: &Path, wanted: impl Fn(&str) -> bool) -> Outcome {
         recovery(dir)?;
     }
     Ok(())
-}
-
-fn say(line: &str) {
-    // Nobody is left to tell when standard output is gone.
-    drop(writeln!(io::stdout(), "{line}"));
 }
 
 /// One task, and a process with as many at once as its variable `n` says.
@@ -172,37 +151,6 @@ fn load(engine: &Engine, wait: WaitId, count: usize, at_once: usize) -> Outcome<
     Ok(rate(2 * count, began.elapsed()))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate need not be exact")]
-fn rate(count: usize, took: Duration) -> f64 {
-    count as f64 / took.as_secs_f64()
-}
-
-/// Appends as many entries of the same size, by as many at a time, as the engine did.
-fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
-    let store =
-        SqliteStore::open(dir, &sqlite::Options { shards: 1, ..sqlite::Options::default() })?;
-    let claim = store.claim(ShardId(0), "bench")?;
-    let size = usize::try_from(bytes / entries.max(1))?;
-    let k = entries.div_ceil(batches.max(1));
-    let began = Instant::now();
-    let mut seq = 0;
-    while seq < entries {
-        let now = k.min(entries - seq);
-        let batch: Vec<Entry> = (1..=now)
-            .map(|it| Entry {
-                seq: seq + it,
-                instance: seq + it,
-                previous: 0,
-                at: 0,
-                body: vec![7; size],
-            })
-            .collect();
-        seq += now;
-        store.append(&[Batch { claim, entries: batch, sent: Vec::new(), taken: Vec::new() }])?;
-    }
-    Ok(rate(usize::try_from(entries)?, began.elapsed()))
-}
-
 fn throughput(dir: &Path) -> Outcome {
     say(
         "\nthroughput: instances of one task, started and completed; the raw log takes as many entries of",
@@ -234,11 +182,6 @@ fn throughput(dir: &Path) -> Outcome {
     Ok(())
 }
 
-fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
-}
-
 fn parked(dir: &Path) -> Outcome {
     let (few, many) = (scaled(1_000), scaled(1_000_000));
     let count = scaled(100_000);
@@ -265,25 +208,6 @@ fn parked(dir: &Path) -> Outcome {
     small.shutdown()?;
     large.shutdown()?;
     Ok(())
-}
-
-/// Waits until the views are up to date, so that their work is not in the way of what comes next.
-fn settle(engine: &Engine) -> Outcome {
-    engine.query_now(&travertine_store::view::Query {
-        table: travertine_store::view::Table::Messages,
-        filters: Vec::new(),
-        descending: false,
-        after: None,
-        limit: 1,
-    })?;
-    Ok(())
-}
-
-/// The memory that this process has, in bytes.
-fn resident() -> u64 {
-    let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: u64 = pages.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
-    pages * 4096
 }
 
 fn jobs(dir: &Path) -> Outcome {

@@ -67,7 +67,8 @@ impl<O> StartingFunction<'_, O> {
         Ok(Run::new(engine, id, instance))
     }
 
-    fn begin(self) -> Pending<(InstanceId, bool)> {
+    /// Starts it. Answers with its number, and whether it was there already.
+    pub fn begin(self) -> Pending<(InstanceId, bool)> {
         let Self { engine, call, id } = self;
         let refused = |error| Pending(State::Refused(Some(error)));
         let definitions = engine.definitions();

@@ -1,0 +1,93 @@
+//! What the programs that measure the disk have in common.
+
+use std::{
+    env,
+    error::Error as StdError,
+    fs,
+    io::{self, Write as _},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use travertine_runtime::Engine;
+use travertine_store::{Batch, Entry, ShardId, SqliteStore, Store as _, sqlite};
+
+/// What came of measuring.
+pub type Outcome<T = ()> = Result<T, Box<dyn StdError>>;
+
+/// A number of things to do, smaller where someone only tries it out.
+pub fn scaled(count: usize) -> usize {
+    let scale: f64 =
+        env::var("TRAVERTINE_BENCH_SCALE").ok().and_then(|it| it.parse().ok()).unwrap_or(1.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a number of things to do, which need not be exact"
+    )]
+    let count = (count as f64 * scale) as usize;
+    count.max(100)
+}
+
+/// Says a line.
+pub fn say(line: &str) {
+    // Nobody is left to tell when standard output is gone.
+    drop(writeln!(io::stdout(), "{line}"));
+}
+
+/// How many a second.
+#[expect(clippy::cast_precision_loss, reason = "a rate need not be exact")]
+pub fn rate(count: usize, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64()
+}
+
+/// Appends as many entries of the same size, by as many at a time, as the engine did.
+pub fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
+    let store =
+        SqliteStore::open(dir, &sqlite::Options { shards: 1, ..sqlite::Options::default() })?;
+    let claim = store.claim(ShardId(0), "bench")?;
+    let size = usize::try_from(bytes / entries.max(1))?;
+    let k = entries.div_ceil(batches.max(1));
+    let began = Instant::now();
+    let mut seq = 0;
+    while seq < entries {
+        let now = k.min(entries - seq);
+        let batch: Vec<Entry> = (1..=now)
+            .map(|it| Entry {
+                seq: seq + it,
+                instance: seq + it,
+                previous: 0,
+                at: 0,
+                body: vec![7; size],
+            })
+            .collect();
+        seq += now;
+        store.append(&[Batch { claim, entries: batch, sent: Vec::new(), taken: Vec::new() }])?;
+    }
+    Ok(rate(usize::try_from(entries)?, began.elapsed()))
+}
+
+/// The one in the middle.
+pub fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+/// Waits until the views are up to date, so that their work is not in the way of what comes next.
+pub fn settle(engine: &Engine) -> Outcome {
+    engine.query_now(&travertine_store::view::Query {
+        table: travertine_store::view::Table::Messages,
+        filters: Vec::new(),
+        descending: false,
+        after: None,
+        limit: 1,
+    })?;
+    Ok(())
+}
+
+/// The memory that this process has, in bytes.
+pub fn resident() -> u64 {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = pages.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
+    pages * 4096
+}
