@@ -125,7 +125,11 @@ impl Journal {
     pub fn key(&self, operation: u32) -> Option<&Name> {
         let mut keys = self.entries.iter().filter_map(|it| match it {
             JournalEntry::Asked { key } | JournalEntry::Recorded { key, .. } => Some(key),
-            _ => None,
+            JournalEntry::Began { .. }
+            | JournalEntry::Done { .. }
+            | JournalEntry::Dropped { .. }
+            | JournalEntry::Cancelled { .. }
+            | JournalEntry::Updated { .. } => None,
         });
         keys.nth(operation as usize)
     }

@@ -1,16 +1,22 @@
 //! Functions: their code thinks here, on the shard's own thread, in the batch of what it was told.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use send_wrapper::SendWrapper;
 use travertine_expr::{Name, Value};
 use travertine_func::{
     Advance, Arguments, Consume, Delivery, EventConfig, Failure, Functions, Identity, Session,
 };
-use travertine_kernel::{Assignments, Command, Decision, Phase, Post, ROOT_LAYER, WaitFor};
+use travertine_kernel::{
+    Assignments, Command, Decision, Phase, Post, ROOT_LAYER, Turn, WaitFor, handle,
+};
 use travertine_store::codec::record::{self, Message, Record};
 
-use super::{Shard, live::Live};
+use super::{Shard, live::Live, turn::panic_text};
 use crate::{Definition, Error, InstanceId};
 
 /// The code of a function in the middle of its run. It stays on the thread that it was begun on.
@@ -90,49 +96,46 @@ impl Shard {
         &self.functions
     }
 
-    /// Has the code of a function think about what it was told, if it has to.
-    pub(super) fn think(&mut self, id: u64) {
-        let Some(live) = self.lives.get_mut(&id) else { return };
-        if live.halted.is_some() || !live.state.is_thoughtful() {
-            return;
+    /// Has the code of a function think about what it was told, if it has to. What it decides becomes
+    /// part of the turn. Says why the instance must be halted after that, if it must.
+    pub(super) fn think(
+        &mut self,
+        id: u64,
+        turn: &mut Turn,
+        records: &mut Vec<Record>,
+    ) -> Option<String> {
+        if !self.lives[&id].state.is_thoughtful() {
+            return None;
         }
-        let (command, records) = match self.thought(id) {
-            Ok(decisions) => match self.migration(id, &decisions) {
-                Ok(records) => (Command::Decide { decisions }, records),
-                Err(message) => (Command::Block { message }, Vec::new()),
-            },
-            Err(message) => (Command::Block { message }, Vec::new()),
+        let decided = self.thought(id).and_then(|decisions| {
+            records.extend(self.migration(id, &decisions)?);
+            Ok(decisions)
+        });
+        let live = self.lives.get_mut(&id).expect("it has just thought");
+        let command = match decided {
+            Ok(decisions) => {
+                if let Some(Decision::ContinueAs { .. }) = decisions.last() {
+                    live.mind = Mind::default();
+                }
+                Command::Decide { decisions }
+            }
+            Err(message) => {
+                live.mind = Mind::default();
+                Command::Block { message }
+            }
         };
-        let begins_anew = matches!(&command, Command::Decide { decisions }
-            if matches!(decisions.last(), Some(Decision::ContinueAs { .. })));
-        if begins_anew || matches!(command, Command::Block { .. }) {
-            let live = self.lives.get_mut(&id).expect("it has just thought");
-            live.mind = Mind::default();
-        }
-        let turns = self.lives[&id].turns;
-        self.deciding = true;
-        let decided = self.turn_with(id, command, records);
-        self.deciding = false;
-        if let Err(error) = decided {
-            self.halt(id, format!("what its code decided cannot be done: {error}"));
-            return;
-        }
-        let Some(live) = self.lives.get_mut(&id) else { return };
-        live.turns = turns;
-        if live.state.is_thoughtful() {
-            self.unfinished.push_back(id);
-        }
-    }
-
-    /// The same, for one that has begun anew or was found so.
-    pub(super) fn think_on(&mut self, id: u64) {
-        let max = self.settings.turns_max;
-        let live = self.lives.get_mut(&id).expect("it has to think");
-        live.turns += 1;
-        if live.turns > max {
-            self.halt(id, format!("it has begun anew {max} times without waiting for anything"));
-        } else {
-            self.think(id);
+        let (plan, now, state) = (Arc::clone(&live.definition.plan), self.now, &mut live.state);
+        match catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, command))) {
+            Ok(Ok(next)) => {
+                turn.events.extend(next.events);
+                // One that begins anew lets others have their turn first.
+                turn.unfinished |= next.unfinished || live.state.is_thoughtful();
+                None
+            }
+            Ok(Err(rejection)) => {
+                Some(format!("what its code decided cannot be done: {rejection}"))
+            }
+            Err(panic) => Some(format!("the engine failed: {}", panic_text(&*panic))),
         }
     }
 

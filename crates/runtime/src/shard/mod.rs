@@ -152,8 +152,6 @@ pub struct Shard {
     details: HashMap<(u64, u64), travertine_expr::Value>,
     /// What code has answered to updates.
     answers: Vec<Result<travertine_expr::Value, travertine_func::Failure>>,
-    /// Whether what code has decided is being written down.
-    deciding: bool,
     /// How often code has thought.
     thoughts: u64,
     /// How many events there have been since this was set to 0.

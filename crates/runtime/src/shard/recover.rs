@@ -112,7 +112,6 @@ impl Shard {
             attempts: HashMap::new(),
             details: HashMap::new(),
             answers: Vec::new(),
-            deciding: false,
             thoughts: 0,
             events: 0,
             watchers: HashMap::new(),

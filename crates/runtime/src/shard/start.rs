@@ -340,11 +340,13 @@ impl Shard {
         let live = self.lives.get_mut(&id).expect("it has just been made");
         let (plan, now) = (Arc::clone(&live.definition.plan), self.now);
         let state = &mut live.state;
-        let turn = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, start)))
+        let mut turn = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, start)))
             .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
+        let mut records = Vec::new();
+        let lost = self.think(id, &mut turn, &mut records);
         let seq = self.seq + 1;
         let (caller, name) = (created.caller, created.business_id.clone());
-        self.happened(id, turn, Some(created), Vec::new(), seen.as_ref());
+        self.happened(id, turn, Some(created), records, seen.as_ref());
         let live = &self.lives[&id];
         if let (0, Some(reason)) = (live.last, &live.halted) {
             return Err(Error::Failed { reason: reason.clone() });
@@ -357,6 +359,9 @@ impl Shard {
             self.named.insert((Name::clone(&live.definition.id), name), id);
         }
         self.order.push_back(id);
+        if let Some(reason) = lost {
+            self.halt(id, reason);
+        }
         Ok(())
     }
 

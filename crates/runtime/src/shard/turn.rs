@@ -50,9 +50,11 @@ impl Shard {
         let state = &mut live.state;
         let outcome = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, command)));
         match outcome {
-            Ok(Ok(turn)) => {
+            Ok(Ok(mut turn)) => {
+                let mut records = records;
+                let lost = self.think(id, &mut turn, &mut records);
                 self.happened(id, turn, None, records, seen.as_ref());
-                Ok(())
+                lost.map_or(Ok(()), |reason| Err(self.halt(id, reason)))
             }
             Ok(Err(rejection)) => Err(rejection.into()),
             Err(panic) => {
@@ -86,7 +88,6 @@ impl Shard {
         let offered = live.reconsidered(&turn.events);
         let repaired = turn.events.iter().any(|it| matches!(it, Event::IncidentResolved { .. }));
         let ended = live.has_ended();
-        let thoughtful = live.state.is_thoughtful();
         let mut records = Vec::with_capacity(2 + more.len());
         records.extend(created.map(Record::Created));
         if !turn.events.is_empty() {
@@ -119,9 +120,6 @@ impl Shard {
             self.halt(id, reason);
         } else if turn.unfinished {
             self.unfinished.push_back(id);
-        }
-        if thoughtful && !self.deciding {
-            self.think(id);
         }
     }
 
@@ -234,10 +232,6 @@ impl Shard {
         let Some(id) = self.unfinished.pop_front() else { return };
         let Ok(live) = self.live(id) else { return };
         if live.has_ended() || live.suspended || live.halted.is_some() {
-            return;
-        }
-        if live.state.is_thoughtful() {
-            self.think_on(id);
             return;
         }
         // What it refuses now it has finished meanwhile.
