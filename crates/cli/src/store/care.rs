@@ -104,7 +104,8 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
             out.line(format!("{}: {}, {room}, {shards}", desk.data.display(), bytes(used)));
             let took = desk.engine.opened().took.as_millis();
             let read: u64 = desk.engine.opened().shards.iter().map(|it| it.entries).sum();
-            out.line(format!("opened in {took} ms, {read} entries replayed"));
+            let read = grid::count(read, "entry");
+            out.line(format!("opened in {took} ms, {read} replayed"));
             let others: Vec<String> = others
                 .iter()
                 .map(|(field, count)| grid::count(*count, field.trim_end_matches('s')))
@@ -236,12 +237,10 @@ pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {
                 0 => out.paint.green("everything agrees"),
                 many => out.paint.red(grid::count(many as u64, "difference")),
             };
-            let entries = verified.entries;
+            let entries = grid::count(verified.entries, "entry");
             let instances = grid::count(verified.instances, "instance");
             let rows = grid::count(verified.rows, "row");
-            out.line(format!(
-                "{word}: {entries} entries replayed, {instances} and {rows} compared"
-            ));
+            out.line(format!("{word}: {entries} replayed, {instances} and {rows} compared"));
         },
     );
     Ok(if agrees { Status::Done } else { Status::Rejected })

@@ -45,7 +45,11 @@ impl<T: Into<String>> From<T> for Cell {
 
 /// So many of something.
 pub(crate) fn count(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+    match what.strip_suffix('y') {
+        _ if count == 1 => format!("1 {what}"),
+        Some(stem) => format!("{count} {stem}ies"),
+        None => format!("{count} {what}s"),
+    }
 }
 
 /// How much of a text people read in a table.
@@ -80,5 +84,16 @@ pub(crate) fn print(heads: &[&str], mut rows: Vec<Vec<Cell>>, out: &Screen) {
     line(&|column| Cell::new(heads[column].to_uppercase(), Tone::Dim));
     for row in &rows {
         line(&|column| row[column].clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_not_called_as_many_are() {
+        let said = [(1, "entry"), (2, "entry"), (0, "row"), (1, "row")].map(|(n, it)| count(n, it));
+        assert_eq!(said, ["1 entry", "2 entries", "0 rows", "1 row"]);
     }
 }
