@@ -220,7 +220,6 @@ pub(crate) fn set(args: &args::Set, desk: &Desk<'_>) -> Result<Status> {
 }
 
 pub(crate) fn move_timer(timer: Address, to: &str, desk: &Desk<'_>) -> Result<Status> {
-    start_timer(timer)?;
     let due = match (clock::date(to), words::span(to)) {
         (Ok(due), _) => due,
         (Err(_), Ok(span)) => {
@@ -242,17 +241,17 @@ pub(crate) fn move_timer(timer: Address, to: &str, desk: &Desk<'_>) -> Result<St
 }
 
 pub(crate) fn fire_timer(timer: Address, desk: &Desk<'_>) -> Result<Status> {
-    start_timer(timer)?;
     desk.ok(desk.engine.fire_timer(timer).wait())?;
-    tell(timer.instance, desk)?;
-    Ok(Status::Done)
-}
-
-fn start_timer(timer: Address) -> Result<()> {
-    if timer.instance.0 == 0 {
-        bail!("timer {timer} starts instances; `travertine start` does that at any time");
+    if timer.instance.0 != 0 {
+        tell(timer.instance, desk)?;
+        return Ok(Status::Done);
     }
-    Ok(())
+    desk.settle()?;
+    desk.tell(
+        || json::object([("timer", timer.to_string().into())]),
+        |out| out.line(format!("timer {} has rung", out.paint.bold(timer))),
+    );
+    Ok(Status::Done)
 }
 
 pub(crate) fn resolve(args: &args::Resolve, desk: &Desk<'_>) -> Result<Status> {

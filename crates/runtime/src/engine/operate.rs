@@ -7,6 +7,7 @@ use travertine_expr::{Limits, Name, Value};
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, check_variables,
 };
+use travertine_store::ShardId;
 
 use super::{Engine, Pending, Startable, State};
 use crate::{
@@ -335,13 +336,22 @@ impl Engine {
         self.ask(self.shard_of(task.instance), move |shard| shard.change_task(task, change))
     }
 
-    /// Has a timer ring at another time, in milliseconds since 1970.
+    /// Has a timer ring at another time, in milliseconds since 1970. Those that start instances are
+    /// called as their rows say: of instance 0.
     pub fn move_timer(&self, timer: Address, due: i64) -> Pending<()> {
+        if timer.instance == InstanceId(0) {
+            let shard = ShardId::of(timer.wait.0, self.shards());
+            return self.ask(shard, move |shard| shard.move_start_timer(timer.wait, due));
+        }
         self.ask(self.shard_of(timer.instance), move |shard| shard.move_timer(timer, due))
     }
 
     /// Has a timer ring now.
     pub fn fire_timer(&self, timer: Address) -> Pending<()> {
+        if timer.instance == InstanceId(0) {
+            let shard = ShardId::of(timer.wait.0, self.shards());
+            return self.ask(shard, move |shard| shard.fire_start_timer(timer.wait));
+        }
         self.ask(self.shard_of(timer.instance), move |shard| shard.fire_timer(timer))
     }
 

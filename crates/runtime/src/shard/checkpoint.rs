@@ -18,7 +18,7 @@ use travertine_store::{
     },
 };
 
-use super::{Shard, job::TaskFields, live::Live};
+use super::{Shard, job::TaskFields, live::Live, start::name_of};
 
 /// What brings the rows of a shard up to date.
 #[derive(Debug)]
@@ -167,10 +167,7 @@ impl Shard {
     }
 
     fn start_timer_row(&self, start: StartKey) -> Change {
-        // As long as definitions have fewer than 2^20 nodes with fewer than 2^8 triggers.
-        let number =
-            start.definition << 28 | u64::from(start.node) << 8 | u64::from(start.position);
-        let wait = self.id().instance(number, self.shards);
+        let wait = self.id().instance(name_of(start), self.shards);
         let stands = !self.alarms.is_set(super::alarm::Alarm::Start(start));
         let timer = self.timers.get(&start).filter(|_| !stands).and_then(|it| it.due);
         let definition = self.definitions.get(start.definition);

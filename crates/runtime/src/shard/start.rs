@@ -6,7 +6,7 @@ use std::{
 };
 
 use travertine_expr::{Map, Name};
-use travertine_kernel::{Assignments, Command, NodeId, handle};
+use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId, handle};
 use travertine_store::codec::record::{Created, Letter, Record, StartKey, StartTimer};
 
 use super::{Shard, alarm::Alarm, keeper, live::Live, turn::panic_text};
@@ -207,6 +207,32 @@ impl Shard {
         self.set_start_timer(timer);
     }
 
+    /// Has a timer that starts instances ring at another time. If it repeats, it goes on from there.
+    pub fn move_start_timer(&mut self, timer: WaitId, due: i64) -> Result<(), Error> {
+        let (start, _) = self.start_timer(timer)?;
+        let moved = StartTimer { due: Some(due), ..self.timers[&start].clone() };
+        self.write(&[Record::StartTimer(moved.clone())]);
+        self.set_start_timer(moved);
+        Ok(())
+    }
+
+    /// Has a timer that starts instances ring now. If it repeats, its next time is the one after that
+    /// for which it was set.
+    pub fn fire_start_timer(&mut self, timer: WaitId) -> Result<(), Error> {
+        let (start, due) = self.start_timer(timer)?;
+        self.start_timer_rung(start, due);
+        Ok(())
+    }
+
+    /// The timer that starts instances with that name, and when it is due.
+    fn start_timer(&self, timer: WaitId) -> Result<(StartKey, Timestamp), Error> {
+        let start = start_named(timer.0 / u64::from(self.shards));
+        let due = self.timers.get(&start).and_then(|it| it.due);
+        let due = due.filter(|_| self.alarms.is_set(Alarm::Start(start)));
+        let due = due.ok_or(Rejection::NoSuchWait(timer))?;
+        Ok((start, Timestamp::from_millis(due)))
+    }
+
     /// A timer that starts instances rings. Firings that were missed count as this one.
     pub(super) fn start_timer_rung(&mut self, start: StartKey, due: Timestamp) {
         let Some(timer) = self.timers.get(&start) else { return };
@@ -378,6 +404,20 @@ impl Shard {
         let rows = self.store.named(self.id(), name)?;
         Ok(rows.into_iter().find(|it| it.definition == *definition).map(|it| it.id))
     }
+}
+
+/// What a timer that starts instances is called in its shard, as long as definitions have fewer than
+/// 2^20 nodes with fewer than 2^8 triggers.
+pub(super) fn name_of(start: StartKey) -> u64 {
+    start.definition << 28 | u64::from(start.node) << 8 | u64::from(start.position)
+}
+
+/// Which timer is called so.
+fn start_named(name: u64) -> StartKey {
+    let part = |bits: u64, shift: u64| {
+        u32::try_from(name >> shift & ((1 << bits) - 1)).expect("so few bits fit")
+    };
+    StartKey { definition: name >> 28, node: part(20, 8), position: part(8, 0) }
 }
 
 /// All triggers of the same start event.

@@ -724,3 +724,40 @@ fn the_start_timers_of_an_older_version_go_on_and_do_not_fire_again() {
     assert_eq!((started(&world, "once"), started(&world, "cycle")), (1, 2));
     world.check();
 }
+
+#[test]
+fn timers_that_start_instances_can_be_listed_moved_and_fired() {
+    const HOUR: i64 = 3_600_000;
+    let mut world = World::new(3);
+    for id in ["a", "b"] {
+        let process = format!(
+            r#"<process id="{id}" isExecutable="true"><startEvent id="s"><timerEventDefinition>
+            <timeCycle>0 0 * * * *</timeCycle></timerEventDefinition></startEvent>
+            <sequenceFlow id="f" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>"#
+        );
+        world.engine().deploy(&[file(&format!("{id}.bpmn"), &process)]).expect("is fine");
+    }
+    let named = |instance, wait| Address { instance: InstanceId(instance), wait: WaitId(wait) };
+    let timers = |world: &World| -> Vec<(Address, i64)> {
+        let rows = world.rows(Table::Timers, Vec::new());
+        let timer = |it: &Row| match it {
+            Row::Timer(it) => (named(it.instance, it.wait), it.due),
+            other => panic!("{other:?}"),
+        };
+        rows.iter().map(timer).collect()
+    };
+    let [(first, due), (second, other)] = timers(&world)[..] else { panic!("there are two") };
+    assert_eq!((due, other), (HOUR, HOUR), "the hour after the beginning");
+    world.engine().move_timer(first, HOUR + 1_000).wait().expect("is there");
+    world.engine().fire_timer(second).wait().expect("is there");
+    world.restart();
+    assert_eq!(timers(&world), [(first, HOUR + 1_000), (second, 2 * HOUR)]);
+    assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 1);
+    world.advance(HOUR + 1_000 - 1_000_000);
+    world.rest();
+    assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 2);
+    assert_eq!(timers(&world), [(first, 2 * HOUR), (second, 2 * HOUR)]);
+    let nothing = world.engine().fire_timer(named(0, 77)).wait();
+    assert!(matches!(nothing, Err(Error::Rejected(_))), "{nothing:?}");
+    world.check();
+}
