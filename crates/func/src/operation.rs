@@ -501,6 +501,14 @@ impl<T: DeserializeOwned> ProcessCall<T> {
         self
     }
 
+    /// Variables that the process begins with.
+    pub fn variables(mut self, all: Assignments) -> Self {
+        if let Ok(variables) = &mut self.variables {
+            variables.extend(all);
+        }
+        self
+    }
+
     /// Begins the process now, to be awaited later. Its variables at its end are the result.
     pub fn start(self) -> Operation<T> {
         let Self { cx, process, variables, output: _ } = self;

@@ -18,6 +18,7 @@ mod index;
 mod message;
 mod model;
 mod sandbox;
+pub mod schedule;
 mod shard;
 pub mod trace;
 
@@ -29,6 +30,7 @@ pub use id::{Address, InstanceId};
 pub use message::{Consume, Delivery, INSTANCE, Message, Receipt, correlates, is_for};
 pub use model::{is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
+pub use schedule::{Overlap, Schedule, When};
 pub use shard::{
     Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Lease, Live,
     Opening, Recovered, Release, RunStatus, Sealed, Seen, Settings, Shard, TaskChange, Trouble,

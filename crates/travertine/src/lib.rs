@@ -55,12 +55,12 @@ pub use travertine_kernel::{
 };
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
-    Activated, Address, Definition, Edit, Ended, Engine, Error, InstanceId, Message, Receipt,
-    RunStatus, Settings, TaskChange, Timestamp,
+    Activated, Address, Definition, Edit, Ended, Engine, Error, InstanceId, Message, Overlap,
+    Receipt, RunStatus, Schedule, Settings, TaskChange, Timestamp, When,
     engine::{
         Clock, Deployment, File, History, Job, Look, ManualClock, Metrics, Options, Outcome, Pace,
-        Pending, Preflight, Progress, Retention, Run, RunError, Sending, Startable, Starting,
-        StartingFunction, Swept, SystemClock, Target, Worker, Workers,
+        Pending, Preflight, Progress, Retention, Run, RunError, Scheduling, Sending, Startable,
+        Starting, StartingFunction, Swept, SystemClock, Target, Worker, Workers,
     },
 };
 pub use travertine_store::view;

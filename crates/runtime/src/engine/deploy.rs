@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_bpmn::{Diagnostic, Severity};
 use travertine_expr::Name;
-use travertine_func::Functions;
+use travertine_func::{Functions, WorkflowDefinition};
 use travertine_kernel::Plan;
 use travertine_store::{
     Deployed, Deployment as Stored, Error as StoreError, Resource, ShardId, Store,
@@ -130,6 +130,15 @@ impl Engine {
         Ok(Deployment { number: Some(number), definitions: all, diagnostics: report.diagnostics })
     }
 
+    /// Deploys a function that every program has, where the store does not know it yet.
+    pub(super) fn deploy_own(&self, function: &WorkflowDefinition) -> Result<(), Error> {
+        if self.definitions().find(function.name).is_none() {
+            deploy_functions(&**self.store(), &[function], self.now())?;
+            self.reload()?;
+        }
+        Ok(())
+    }
+
     /// Takes over what the store has.
     fn reload(&self) -> Result<(), Error> {
         let fresh = Arc::new(load(&*self.inner.common.store, &self.inner.functions)?);
@@ -239,10 +248,10 @@ fn is_function(name: &str) -> bool {
     std::path::Path::new(name).extension().is_some_and(|it| it == "function")
 }
 
-/// Deploys the functions of this program that the store does not know.
+/// Deploys those functions that the store does not know.
 pub(super) fn deploy_functions(
     store: &dyn Store,
-    functions: &Functions,
+    functions: &[&WorkflowDefinition],
     now: Timestamp,
 ) -> Result<(), Error> {
     for _ in 0..TRIES {
@@ -257,7 +266,7 @@ pub(super) fn deploy_functions(
         let removed = before.iter().flat_map(|it| &it.definitions).map(|it| it.key).max();
         key = key.max(removed.unwrap_or(0));
         let (mut resources, mut definitions) = (Vec::new(), Vec::new());
-        for function in functions.workflows() {
+        for function in functions {
             let (name, version) = (function.name, function.version);
             if used.iter().any(|(it, function)| &*it.id == name && !function) {
                 return Err(taken(name));

@@ -417,7 +417,7 @@ impl Engine {
 
     /// Lets functions go on that some other program could not run.
     pub(super) fn welcome_code(&self) -> Result<(), Error> {
-        if self.inner.functions.workflows().next().is_none() {
+        if !self.definitions().all().any(|it| it.is_function()) {
             return Ok(());
         }
         self.each_row(Table::Incidents, &[], |row| {
@@ -434,7 +434,7 @@ impl Engine {
         })
     }
 
-    fn each_row(
+    pub(super) fn each_row(
         &self,
         table: Table,
         filters: &[Filter],

@@ -13,6 +13,7 @@ mod operate;
 mod query;
 mod queue;
 mod retention;
+mod schedule;
 mod settle;
 mod threads;
 mod verify;
@@ -24,7 +25,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        Arc, Mutex, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
@@ -45,6 +46,7 @@ pub use metrics::Metrics;
 pub use operate::{Starting, Target};
 pub use query::Look;
 pub use retention::{Retention, Swept};
+pub use schedule::{Making, Scheduling};
 pub use threads::Pace;
 pub use verify::{Difference, Verified};
 pub use worker::{Job, Outcome, Worker, Workers};
@@ -180,7 +182,8 @@ pub struct Pending<T>(State<T>);
 
 #[derive(Debug)]
 enum State<T> {
-    Waits(oneshot::Receiver<Result<T, Error>>, Arc<Common>),
+    /// It does not keep the engine open.
+    Waits(oneshot::Receiver<Result<T, Error>>, Weak<Common>),
     Refused(Option<Error>),
 }
 
@@ -230,8 +233,9 @@ fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
 }
 
 /// Why an answer never came.
-fn gone(common: &Common) -> Error {
-    common.fault.get().cloned().map_or_else(closed, |error| Error::Closed {
+fn gone(common: &Weak<Common>) -> Error {
+    let fault = common.upgrade().and_then(|it| it.fault.get().cloned());
+    fault.map_or_else(closed, |error| Error::Closed {
         reason: format!("whether it was done is not known: {error}"),
     })
 }
@@ -267,8 +271,11 @@ impl Engine {
     pub fn on(store: &Arc<dyn Store>, options: Options) -> Result<Self, Error> {
         let began = Instant::now();
         options.functions.check().map_err(|error| Error::Failed { reason: error.to_string() })?;
-        let functions = Arc::new(options.functions);
-        deploy::deploy_functions(&**store, &functions, options.clock.now())?;
+        // Schedules are functions that every program has.
+        let functions = Arc::new(options.functions.workflow(crate::schedule::DEFINITION));
+        let given: Vec<_> =
+            functions.workflows().filter(|it| it.name != crate::schedule::SCHEDULE).collect();
+        deploy::deploy_functions(&**store, &given, options.clock.now())?;
         let definitions = Arc::new(deploy::load(&**store, &functions)?);
         let board = Arc::new(Board::default());
         let count = usize::from(store.shards());
@@ -468,7 +475,7 @@ impl Engine {
             queue.tell(what(Box::new(move |outcome| {
                 let _: Result<(), Result<(), Error>> = sender.send(outcome);
             })));
-            Pending(State::Waits(receiver, Arc::clone(common)))
+            Pending(State::Waits(receiver, Arc::downgrade(common)))
         };
         common.queues.iter().map(tell).collect()
     }
@@ -495,7 +502,7 @@ fn ask_common_later<T: Send + 'static>(
     match common.queues[usize::from(shard.0)].request(input, inside) {
         Ok(()) => {
             add(&common.counters.requests, 1);
-            Pending(State::Waits(receiver, Arc::clone(common)))
+            Pending(State::Waits(receiver, Arc::downgrade(common)))
         }
         Err(Refused::Full(waiting)) => {
             add(&common.counters.refused, 1);

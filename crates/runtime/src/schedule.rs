@@ -1,0 +1,301 @@
+//! Schedules: processes and functions that are started again and again.
+//!
+//! A schedule is itself a durable function, so it survives what functions survive, is listed among the
+//! instances, and says why it waits.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use travertine_expr::{
+    Value,
+    time::{self, Timer, Timestamp},
+};
+use travertine_func::{
+    Arguments, Context, Failure, Flow, LocalBoxFuture, Operation, Workflow, WorkflowDefinition,
+    select,
+};
+use travertine_kernel::Assignments;
+
+/// The function that every schedule is a run of.
+pub const SCHEDULE: &str = "travertine.schedule";
+
+/// How it is called: each run has its own id.
+pub(crate) const DEFINITION: WorkflowDefinition =
+    WorkflowDefinition { name: SCHEDULE, version: 1, parameters: &["schedule"], run };
+
+/// After how many firings it begins anew, so that its journal stays small.
+const FIRINGS_MAX: u32 = 100;
+
+/// When something is started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum When {
+    /// As a cron expression says, in the zone that it names.
+    Cron(String),
+    /// Every so many milliseconds, counted from a point in time.
+    Every {
+        /// What lies between two firings.
+        millis: u64,
+        /// One of the firings, in milliseconds since 1970.
+        from: i64,
+    },
+}
+
+/// What to do when the last one still runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Overlap {
+    /// Start nothing this time.
+    #[default]
+    Skip,
+    /// Start one as soon as the last has ended. More than one does not wait.
+    Queue,
+    /// End the last one and start another.
+    Replace,
+    /// Start another beside it.
+    Allow,
+}
+
+/// A schedule as it is now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// What it starts: the id of a process or the name of a function.
+    pub definition: String,
+    /// What that begins with, as JSON.
+    pub variables: String,
+    /// When.
+    pub when: When,
+    /// By how many milliseconds a firing may come late, by chance, so that not everything happens at
+    /// once.
+    pub jitter: u64,
+    /// What to do when the last one still runs.
+    pub overlap: Overlap,
+    /// Whether it starts nothing for now.
+    pub paused: bool,
+    /// How many were started.
+    pub started: u64,
+    /// How many were not started because the last one still ran.
+    pub skipped: u64,
+    /// How many of those that it has waited for have failed.
+    pub failed: u64,
+    /// When one was last started, in milliseconds since 1970.
+    pub last: Option<i64>,
+    /// When the next is due, in milliseconds since 1970.
+    pub next: Option<i64>,
+}
+
+impl When {
+    /// The first firing after that time. Firings that were missed are not made up for.
+    pub fn next(&self, after: Timestamp) -> Result<Timestamp, Failure> {
+        match self {
+            Self::Cron(text) => {
+                let due = time::due(Timer::Cycle, text, after);
+                due.map(|it| it.at)
+                    .map_err(|error| Failure::terminal("schedule", error.to_string()))
+            }
+            Self::Every { millis, from } => {
+                let millis = i64::try_from(*millis).unwrap_or(i64::MAX).max(1);
+                let since = after.as_millis().saturating_sub(*from);
+                let passed = since.div_euclid(millis).saturating_add(1).max(0);
+                let next = from.saturating_add(passed.saturating_mul(millis));
+                Ok(Timestamp::from_millis(next))
+            }
+        }
+    }
+}
+
+fn run(cx: Context, mut arguments: Arguments) -> LocalBoxFuture<'static, Flow<Value>> {
+    Box::pin(async move {
+        let schedule: Schedule = arguments.take("schedule")?;
+        keep(cx, schedule).await
+    })
+}
+
+/// A described call of the function.
+pub(crate) fn call(schedule: &Schedule) -> Workflow<()> {
+    Workflow::new(SCHEDULE, 1).argument("schedule", schedule)
+}
+
+/// What people have asked of a schedule since it last looked.
+#[derive(Default)]
+struct Wishes {
+    changed: bool,
+    now: u32,
+    gone: bool,
+}
+
+enum Woken {
+    Due,
+    Told,
+    Ended(Result<(), Failure>),
+}
+
+async fn keep(cx: Context, schedule: Schedule) -> Flow<Value> {
+    let schedule = Rc::new(RefCell::new(schedule));
+    let wishes = Rc::new(RefCell::new(Wishes::default()));
+    listen(&cx, &schedule, &wishes);
+    let mut running: Option<Operation<()>> = None;
+    let mut queued = false;
+    let mut firings = 0;
+    loop {
+        if wishes.borrow().gone {
+            // What it has started may come to its end.
+            if let Some(last) = running.take() {
+                note_end(&schedule, last.await);
+            }
+            return Ok(Value::Null);
+        }
+        if firings >= FIRINGS_MAX && running.is_none() {
+            let now = schedule.borrow().clone();
+            return cx.continue_as(call(&now));
+        }
+        let due = due(&cx, &schedule)?;
+        let ended = async {
+            match &mut running {
+                Some(last) => last.await,
+                None => std::future::pending().await,
+            }
+        };
+        let told = cx.until(|| std::mem::take(&mut wishes.borrow_mut().changed));
+        let woken = match due {
+            Some(due) => select! { cx;
+                slept = cx.sleep_until(due) => { slept?; Woken::Due },
+                told = told => { told?; Woken::Told },
+                outcome = ended => Woken::Ended(outcome),
+            },
+            None => select! { cx;
+                told = told => { told?; Woken::Told },
+                outcome = ended => Woken::Ended(outcome),
+            },
+        };
+        let mut wanted = std::mem::take(&mut wishes.borrow_mut().now);
+        match woken {
+            Woken::Due => wanted += 1,
+            Woken::Told => {}
+            Woken::Ended(outcome) => {
+                running = None;
+                // A cancelled schedule ends; what it started is its own affair.
+                if cx.is_cancelled() {
+                    return Err(
+                        Failure::terminal(Failure::CANCELLED, "the schedule was ended").into()
+                    );
+                }
+                note_end(&schedule, outcome);
+                wanted += u32::from(std::mem::take(&mut queued));
+            }
+        }
+        for _ in 0..wanted {
+            firings += 1;
+            fire(&cx, &schedule, &mut running, &mut queued).await?;
+        }
+    }
+}
+
+fn listen(cx: &Context, schedule: &Rc<RefCell<Schedule>>, wishes: &Rc<RefCell<Wishes>>) {
+    let shown = Rc::clone(schedule);
+    cx.on_query("state", move |()| shown.borrow().clone());
+    let (changed, told) = (Rc::clone(schedule), Rc::clone(wishes));
+    cx.on_update(
+        "pause",
+        |_: &bool| Ok(()),
+        move |paused: bool| {
+            changed.borrow_mut().paused = paused;
+            told.borrow_mut().changed = true;
+            Ok(())
+        },
+    );
+    let told = Rc::clone(wishes);
+    cx.on_update(
+        "start",
+        |(): &()| Ok(()),
+        move |()| {
+            let mut told = told.borrow_mut();
+            (told.now, told.changed) = (told.now + 1, true);
+            Ok(())
+        },
+    );
+    let told = Rc::clone(wishes);
+    cx.on_update(
+        "remove",
+        |(): &()| Ok(()),
+        move |()| {
+            let mut told = told.borrow_mut();
+            (told.gone, told.changed) = (true, true);
+            Ok(())
+        },
+    );
+}
+
+/// When it fires next, a little late by chance.
+fn due(cx: &Context, schedule: &Rc<RefCell<Schedule>>) -> Result<Option<Timestamp>, Failure> {
+    let mut schedule = schedule.borrow_mut();
+    if schedule.paused {
+        schedule.next = None;
+        return Ok(None);
+    }
+    let next = schedule.when.next(cx.now())?;
+    let late = if schedule.jitter > 0 { cx.random().below(schedule.jitter + 1) } else { 0 };
+    let due = next.after_millis(i64::try_from(late).unwrap_or(i64::MAX));
+    schedule.next = Some(due.as_millis());
+    Ok(Some(due))
+}
+
+fn note_end(schedule: &Rc<RefCell<Schedule>>, outcome: Result<(), Failure>) {
+    if outcome.is_err() {
+        schedule.borrow_mut().failed += 1;
+    }
+}
+
+async fn fire(
+    cx: &Context,
+    schedule: &Rc<RefCell<Schedule>>,
+    running: &mut Option<Operation<()>>,
+    queued: &mut bool,
+) -> Flow<()> {
+    let overlap = schedule.borrow().overlap;
+    if running.is_some() && overlap != Overlap::Allow {
+        match overlap {
+            Overlap::Queue if !*queued => {
+                *queued = true;
+                return Ok(());
+            }
+            // Dropped, it is called off.
+            Overlap::Replace => *running = None,
+            Overlap::Skip | Overlap::Queue | Overlap::Allow => {
+                schedule.borrow_mut().skipped += 1;
+                return Ok(());
+            }
+        }
+    }
+    let (definition, variables) = {
+        let mut it = schedule.borrow_mut();
+        it.started += 1;
+        it.last = Some(cx.now().as_millis());
+        (it.definition.clone(), variables(&it.variables)?)
+    };
+    let call = cx.process::<()>(&definition).variables(variables);
+    if overlap == Overlap::Allow {
+        call.detached().await?;
+    } else {
+        *running = Some(call.start());
+    }
+    Ok(())
+}
+
+fn variables(json: &str) -> Result<Assignments, Failure> {
+    let wrong = |why: String| Failure::terminal("schedule", format!("its variables: {why}"));
+    match Value::parse_json(json).map_err(|error| wrong(error.to_string()))? {
+        Value::Map(map) => Ok(map.iter().map(|(name, it)| (name.clone(), it.clone())).collect()),
+        other => Err(wrong(format!("{other} is no object"))),
+    }
+}
+
+/// Variables as JSON.
+pub(crate) fn json(variables: Assignments) -> String {
+    let map: travertine_expr::Map = variables.into_iter().collect();
+    Value::from(map).to_json()
+}
+
+/// A schedule of every so much time from now on.
+pub(crate) fn every(period: Duration, now: Timestamp) -> When {
+    let millis = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
+    When::Every { millis, from: now.as_millis() }
+}
