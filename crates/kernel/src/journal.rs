@@ -92,8 +92,20 @@ impl JournalEntry {
         }
     }
 
+    /// What the code calls the operation that this begins, where it does.
+    pub fn key(&self) -> Option<&Name> {
+        match self {
+            Self::Asked { key } | Self::Recorded { key, .. } => Some(key),
+            Self::Began { .. }
+            | Self::Done { .. }
+            | Self::Dropped { .. }
+            | Self::Cancelled { .. }
+            | Self::Updated { .. } => None,
+        }
+    }
+
     fn is_operation(&self) -> bool {
-        matches!(self, Self::Asked { .. } | Self::Recorded { .. })
+        self.key().is_some()
     }
 }
 
@@ -123,14 +135,7 @@ impl Journal {
 
     /// What the code calls an operation.
     pub fn key(&self, operation: u32) -> Option<&Name> {
-        let mut keys = self.entries.iter().filter_map(|it| match it {
-            JournalEntry::Asked { key } | JournalEntry::Recorded { key, .. } => Some(key),
-            JournalEntry::Began { .. }
-            | JournalEntry::Done { .. }
-            | JournalEntry::Dropped { .. }
-            | JournalEntry::Cancelled { .. }
-            | JournalEntry::Updated { .. } => None,
-        });
+        let mut keys = self.entries.iter().filter_map(JournalEntry::key);
         keys.nth(operation as usize)
     }
 }
