@@ -259,6 +259,22 @@ impl Arguments {
         Self { function: function.into(), values }
     }
 
+    /// All of them that were not taken.
+    pub fn values(&self) -> &Assignments {
+        &self.values
+    }
+
+    /// The first one that was not taken, whatever its parameter is called.
+    pub fn take_next<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
+        let Some((parameter, _)) = self.values.first() else {
+            let text =
+                format!("`{}` is called with fewer arguments than are asked for", self.function);
+            return Err(Failure::terminal(Failure::DECODE, text));
+        };
+        let parameter = Name::clone(parameter);
+        self.take(&parameter)
+    }
+
     /// The argument of this parameter. What may be nothing (an `Option`, a `()`) may be missing.
     pub fn take<T: DeserializeOwned>(&mut self, parameter: &str) -> Result<T, Failure> {
         let function = &self.function;
@@ -303,6 +319,17 @@ mod tests {
         let failure = arguments.take::<u64>("n").unwrap_err();
         assert!(failure.message.starts_with("argument `n` of `adder`: "), "{failure}");
         assert_eq!(arguments.take::<Option<u64>>("m"), Ok(None));
+    }
+
+    #[test]
+    fn arguments_are_taken_in_order_too() {
+        let values = vec![("n".into(), 1.into()), ("m".into(), 2.into())];
+        let mut arguments = Arguments::new("adder", values);
+        assert_eq!(arguments.take_next::<u64>(), Ok(1));
+        assert_eq!(arguments.values(), &vec![("m".into(), 2.into())]);
+        assert_eq!(arguments.take_next::<u64>(), Ok(2));
+        let failure = arguments.take_next::<u64>().unwrap_err();
+        assert!(failure.message.contains("fewer arguments"), "{failure}");
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tokio::sync::Notify;
@@ -28,6 +31,21 @@ pub struct Offer {
 #[derive(Debug, Default)]
 pub struct Board {
     queues: Mutex<BTreeMap<Name, Queue>>,
+    /// How many workers of this process have in hand. It grows only while the queues are locked, so
+    /// that no job is neither up nor in hand.
+    at_work: AtomicUsize,
+    worked: Notify,
+}
+
+/// A job that a worker of this process has in hand, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct AtWork(Arc<Board>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.at_work.fetch_sub(1, Ordering::SeqCst);
+        self.0.worked.notify_waiters();
+    }
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +80,23 @@ impl Board {
 
     /// Takes the first jobs of a type, at most so many.
     pub fn take(&self, job_type: &Name, most: usize) -> Vec<Offer> {
+        self.take_and(job_type, most, |_| ())
+    }
+
+    /// The same, for a worker of this process, who has them in hand from now on.
+    pub(crate) fn take_in_hand(
+        self: &Arc<Self>,
+        job_type: &Name,
+        most: usize,
+    ) -> Vec<(Offer, AtWork)> {
+        let taken = self.take_and(job_type, most, |count| {
+            self.at_work.fetch_add(count, Ordering::SeqCst);
+        });
+        taken.into_iter().map(|it| (it, AtWork(Arc::clone(self)))).collect()
+    }
+
+    /// Has `and` know how many are taken before anyone can see that they are not up any more.
+    fn take_and(&self, job_type: &Name, most: usize, and: impl FnOnce(usize)) -> Vec<Offer> {
         self.with(job_type, |it| {
             let taken = std::iter::from_fn(|| it.jobs.pop_first()).take(most);
             let offer = |(Reverse(priority), since, job)| Offer {
@@ -71,6 +106,7 @@ impl Board {
                 job,
             };
             let taken: Vec<Offer> = taken.map(offer).collect();
+            and(taken.len());
             if !it.jobs.is_empty() {
                 // One who waits is woken for one offer; there is more than that.
                 it.news.notify_one();
@@ -86,9 +122,20 @@ impl Board {
 
     /// How many jobs of each type are up.
     pub fn counts(&self) -> Vec<(Name, usize)> {
+        self.counts_and_at_work().0
+    }
+
+    /// The same, and how many workers of this process have in hand, at one moment.
+    pub(crate) fn counts_and_at_work(&self) -> (Vec<(Name, usize)>, usize) {
         let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = queues.iter().map(|(name, it)| (Name::clone(name), it.jobs.len()));
-        counts.filter(|(_, count)| *count > 0).collect()
+        let counts = counts.filter(|(_, count)| *count > 0).collect();
+        (counts, self.at_work.load(Ordering::SeqCst))
+    }
+
+    /// What is notified when a worker of this process has one job less in hand.
+    pub(crate) fn worked(&self) -> &Notify {
+        &self.worked
     }
 
     /// Takes everything down that belongs to instances for which `gone`.
@@ -119,5 +166,19 @@ mod tests {
         assert_eq!(taken.iter().map(|it| it.job.instance.0).collect::<Vec<_>>(), [3, 2]);
         assert_eq!(board.counts(), [("pay".into(), 1)]);
         assert_eq!(board.take(&"other".into(), 2), []);
+    }
+
+    #[test]
+    fn a_job_in_hand_is_counted_until_it_is_let_go() {
+        let board = Arc::new(Board::default());
+        board.offer(&offer(0, 5, 1));
+        board.offer(&offer(0, 6, 2));
+        assert_eq!(board.counts_and_at_work(), (vec![("pay".into(), 2)], 0));
+        let in_hand = board.take_in_hand(&"pay".into(), 1);
+        assert_eq!(in_hand[0].0, offer(0, 5, 1));
+        assert_eq!(board.counts_and_at_work(), (vec![("pay".into(), 1)], 1));
+        drop(in_hand);
+        assert_eq!(board.take(&"pay".into(), 1), [offer(0, 6, 2)]);
+        assert_eq!(board.counts_and_at_work(), (vec![], 0));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use travertine_expr::Value;
+use travertine_expr::{Name, Value};
 use travertine_kernel::{
     Assignments, Command, Cue, Decision, Effect, Ending, Event, Gate, JournalEntry, Modification,
     NodeId, Plan, Post, Role, Slot, WaitFor, Which,
@@ -216,20 +216,37 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
     }
 }
 
+/// The journal of a function, a line for each entry, with operations by the names that its code has
+/// for them.
+pub fn of_journal(entries: &[JournalEntry]) -> Vec<String> {
+    let keys: Vec<&Name> = entries.iter().filter_map(JournalEntry::key).collect();
+    entries
+        .iter()
+        .map(|it| entry_with(it, &|operation| keys.get(operation).map(|it| &***it)))
+        .collect()
+}
+
 /// One thing that a function has asked for or been told.
 pub fn of_entry(entry: &JournalEntry) -> String {
+    entry_with(entry, &|_| None)
+}
+
+fn entry_with<'a>(entry: &JournalEntry, key: &dyn Fn(usize) -> Option<&'a str>) -> String {
+    let name = |operation: u32| {
+        key(operation as usize).map_or_else(|| format!("operation {operation}"), str::to_owned)
+    };
     match entry {
         JournalEntry::Began { .. } => "began".to_owned(),
         JournalEntry::Asked { key } => format!("asks for {key}"),
         JournalEntry::Recorded { key, value: Value::Null } => key.to_string(),
         JournalEntry::Recorded { key, value } => format!("{key} = {value}"),
         JournalEntry::Done { operation, outcome: Ok(result), .. } => {
-            format!("operation {operation} done{}", with(result))
+            format!("{} done{}", name(*operation), with(result))
         }
         JournalEntry::Done { operation, outcome: Err(failure), .. } => {
-            format!("operation {operation} failed: {failure}")
+            format!("{} failed: {failure}", name(*operation))
         }
-        JournalEntry::Dropped { operation } => format!("operation {operation} called off"),
+        JournalEntry::Dropped { operation } => format!("{} called off", name(*operation)),
         JournalEntry::Cancelled { .. } => "is to end".to_owned(),
         JournalEntry::Updated { name, input, .. } => format!("update {name} {input}"),
     }

@@ -277,6 +277,11 @@ impl Sending<'_> {
         self.change(|it| it.id = Some(id.into()))
     }
 
+    /// What would be sent, for [`Engine::publish`].
+    pub fn into_message(self) -> Result<Message, Error> {
+        self.message
+    }
+
     /// Sends it, on a thread that may be blocked.
     pub fn wait(self) -> Result<Receipt, Error> {
         self.engine.publish(self.message?).wait()

@@ -1,14 +1,16 @@
 //! When nothing goes on by itself any more.
 
 use std::{
+    future::Future,
     thread,
     time::{Duration, Instant},
 };
 
+use travertine_expr::Name;
 use travertine_store::{Seq, ShardId};
 
 use super::{Engine, Pending};
-use crate::Error;
+use crate::{Error, Shard, Timestamp};
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -20,7 +22,8 @@ impl Engine {
         let began = Instant::now();
         let mut before = None;
         loop {
-            let rest = self.rest()?;
+            let looks = self.looks().into_iter().map(Pending::wait).collect();
+            let rest = self.shards_rest(looks)?;
             // What one shard sent while another was asked shows in the second look.
             if rest.is_some() && rest == before {
                 return Ok(true);
@@ -35,21 +38,72 @@ impl Engine {
         }
     }
 
-    /// The last entry of each shard, where all of them rest.
-    fn rest(&self) -> Result<Option<Vec<Seq>>, Error> {
-        let shards = || (0..self.shards()).map(ShardId);
-        let asked: Vec<Pending<(bool, Seq)>> =
-            shards().map(|it| self.ask(it, |shard| Ok((shard.is_busy(), shard.seq())))).collect();
-        let mut last = Vec::new();
-        let mut rests = true;
-        for pending in asked {
-            let (busy, seq) = pending.wait()?;
-            rests &= !busy;
-            last.push(seq);
+    /// Answers when nothing goes on by itself any more, except for what workers of this process have
+    /// in hand, with what can make it go on.
+    pub async fn rest(&self) -> Result<Rest, Error> {
+        let mut before = None;
+        loop {
+            let mut looks = Vec::new();
+            for pending in self.looks() {
+                looks.push(pending.await);
+            }
+            let shards = self.shards_rest(looks)?;
+            let (jobs, at_work) = self.inner.common.board.counts_and_at_work();
+            let found = shards.map(|shards| {
+                let due = shards.iter().filter_map(|(_, due)| *due).min();
+                (shards, Rest { due, jobs, at_work })
+            });
+            // What one shard sent while another was asked shows in the second look.
+            match found {
+                Some(found) if before.as_ref() == Some(&found) => return Ok(found.1),
+                found => before = found,
+            }
+            tokio::task::yield_now().await;
         }
-        for shard in shards() {
+    }
+
+    /// Ends when a worker of this process, after the call, has one job less in hand.
+    pub fn worked(&self) -> impl Future<Output = ()> + Send + '_ {
+        self.inner.common.board.worked().notified()
+    }
+
+    fn looks(&self) -> Vec<Pending<Glance>> {
+        let look = |shard: &mut Shard| Ok((shard.is_busy(), shard.seq(), shard.next_due()));
+        (0..self.shards()).map(|it| self.ask(ShardId(it), look)).collect()
+    }
+
+    /// The last entry of each shard and when it has something to do, where all of them rest.
+    fn shards_rest(
+        &self,
+        looks: Vec<Result<Glance, Error>>,
+    ) -> Result<Option<Vec<Resting>>, Error> {
+        let mut shards = Vec::new();
+        let mut rests = true;
+        for look in looks {
+            let (busy, seq, due) = look?;
+            rests &= !busy;
+            shards.push((seq, due));
+        }
+        for shard in (0..self.shards()).map(ShardId) {
             rests = rests && self.store().inbox(shard)?.is_empty();
         }
-        Ok(rests.then_some(last))
+        Ok(rests.then_some(shards))
     }
+}
+
+/// Of a shard: whether it has something to do, its last entry, and when it has something to do.
+type Glance = (bool, Seq, Option<Timestamp>);
+
+/// Of a shard that rests: its last entry, and when it has something to do.
+type Resting = (Seq, Option<Timestamp>);
+
+/// What can make an engine go on that has nothing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// When the next timer, pause or expiry is due.
+    pub due: Option<Timestamp>,
+    /// The jobs that nobody has taken, by type, and how many of each.
+    pub jobs: Vec<(Name, usize)>,
+    /// How many jobs and activities workers of this process have in hand.
+    pub at_work: usize,
 }

@@ -200,7 +200,7 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
             let Some(common) = common.upgrade().filter(|it| it.fault.get().is_none()) else {
                 break;
             };
-            if free == 0 { Vec::new() } else { common.board.take(&job_type, free) }
+            if free == 0 { Vec::new() } else { common.board.take_in_hand(&job_type, free) }
         };
         if offers.is_empty() {
             tokio::select! {
@@ -209,8 +209,12 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
                 _ = tasks.join_next(), if !tasks.is_empty() => {}
             }
         }
-        for offer in offers {
-            tasks.spawn(each(offer));
+        for (offer, at_work) in offers {
+            let doing = each(offer);
+            tasks.spawn(async move {
+                doing.await;
+                drop(at_work);
+            });
         }
     }
     while tasks.join_next().await.is_some() {}
