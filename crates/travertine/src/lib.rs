@@ -41,6 +41,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod testing;
+
 pub use travertine_expr::{Map, Name, Value};
 #[doc(hidden)]
 pub use travertine_func::__macros;

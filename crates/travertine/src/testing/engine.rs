@@ -1,0 +1,480 @@
+//! An engine in memory whose clock skips, and which can crash.
+
+use std::{
+    fmt,
+    future::{Future, IntoFuture},
+    marker::PhantomData,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use travertine_func::{Arguments, Functions};
+use travertine_store::{MemoryStore, Store};
+
+use super::{
+    calls::{Call, Calls, Life},
+    log::Log,
+    mortal::{Death, Died, Mortal},
+    replay::Code,
+    setup::Setup,
+};
+use crate::{
+    ActivityContext, Clock as _, Engine, Error, Event, ManualClock, Message, Options, Receipt,
+    RunError, RunStatus, Timestamp, Value, Workflow,
+};
+
+/// How often the clock may skip before a run counts as endless.
+const SKIPS_MAX: u32 = 100_000;
+
+/// An engine in memory whose clock moves only when a test says so, or waits for the end of a run.
+/// Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct TestEngine {
+    pub(super) world: Arc<World>,
+}
+
+/// What outlives the crash of an engine.
+#[derive(Debug)]
+pub(super) struct World {
+    options: Options,
+    store: Arc<MemoryStore>,
+    clock: Arc<ManualClock>,
+    calls: Arc<Calls>,
+    living: Mutex<Living>,
+    events: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Living {
+    engine: Option<Engine>,
+    store: Arc<Mortal>,
+    life: Arc<Life>,
+    /// What crashed the engine before, and what was known to be done then.
+    crash: Option<Crashed>,
+}
+
+/// What was so when an engine crashed.
+#[derive(Clone, Debug)]
+pub(super) struct Crashed {
+    pub(super) died: Died,
+    /// The keys of activities whose outcome was durable.
+    pub(super) done: std::collections::BTreeSet<String>,
+}
+
+impl World {
+    pub(super) fn new(setup: Setup, death: Option<Death>) -> Self {
+        let Setup { mut options, now, .. } = setup;
+        let store = Arc::new(MemoryStore::new(options.shards));
+        let clock = Arc::new(ManualClock::new(now));
+        options.clock = Arc::<ManualClock>::clone(&clock);
+        let mortal = Arc::new(Mortal::new(&store, death));
+        let life = Arc::new(Life::new(1, &clock));
+        let living = Living { engine: None, store: mortal, life, crash: None };
+        let world = Self {
+            options,
+            store,
+            clock,
+            calls: Arc::default(),
+            living: Mutex::new(living),
+            events: AtomicU64::new(0),
+        };
+        drop(world.alive());
+        world
+    }
+
+    fn living(&self) -> std::sync::MutexGuard<'_, Living> {
+        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The engine, opened again where it has crashed.
+    pub(super) fn alive(&self) -> (Engine, Arc<Life>) {
+        let mut living = self.living();
+        loop {
+            if let Some(died) = living.store.died() {
+                living.life.end();
+                // Its threads end before the next one begins.
+                drop(living.engine.take());
+                living.crash = Some(Crashed { died, done: Log::read(&*self.store).done() });
+                living.store = Arc::new(Mortal::new(&self.store, None));
+                living.life = Arc::new(Life::new(living.life.number + 1, &self.clock));
+            }
+            if let Some(engine) = &living.engine {
+                return (engine.clone(), Arc::clone(&living.life));
+            }
+            let options = Options { functions: self.watched(&living.life), ..self.options.clone() };
+            let store: Arc<dyn Store> = Arc::<Mortal>::clone(&living.store);
+            match Engine::on(&store, options) {
+                Ok(engine) => living.engine = Some(engine),
+                Err(_) if living.store.died().is_some() => {}
+                Err(error) => panic!("the engine cannot be opened: {error}"),
+            }
+        }
+    }
+
+    /// The functions of this program, with activities that are written down.
+    fn watched(&self, life: &Arc<Life>) -> Functions {
+        let functions = self.options.functions.clone();
+        self.options.functions.activities().fold(functions, |all, (name, activity)| {
+            let (calls, life) = (Arc::clone(&self.calls), Arc::clone(life));
+            let (activity, called) = (activity.clone(), name.to_owned());
+            all.replace_activity(name, move |cx: ActivityContext, arguments: Arguments| {
+                calls.attempt(&called, &activity, &life, cx, arguments)
+            })
+        })
+    }
+
+    fn has_died(&self) -> bool {
+        self.living().store.died().is_some()
+    }
+
+    /// What was so at the last crash.
+    pub(super) fn crashed(&self) -> Option<Crashed> {
+        self.living().crash.clone()
+    }
+
+    pub(super) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// Those whom its log is about.
+    pub(super) fn about(&self) -> std::collections::BTreeSet<u64> {
+        Log::read(&*self.store).about
+    }
+
+    /// Whether the code decides again what it has decided.
+    pub(super) fn check_replay(&self, only: Option<&str>) -> Result<(), String> {
+        let log = Log::read(&*self.store);
+        let (engine, _) = self.alive();
+        let definitions = engine.definitions();
+        let code = Code {
+            functions: &self.options.functions,
+            definitions: &definitions,
+            settings: self.options.settings.functions.session,
+        };
+        match only {
+            None => log.stories.iter().try_for_each(|(id, story)| code.check(*id, story)),
+            Some(name) => {
+                let (id, story) = log.find(name).ok_or_else(|| format!("no run `{name}`"))?;
+                code.check(id, story)
+            }
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.living().life.end();
+    }
+}
+
+impl TestEngine {
+    /// An engine with all that this program has, as it is.
+    pub fn open() -> Self {
+        Setup::new().open()
+    }
+
+    /// The engine, for what is not offered here. After a crash it is another.
+    pub fn engine(&self) -> Engine {
+        self.world.alive().0
+    }
+
+    /// What the clock shows.
+    pub fn now(&self) -> Timestamp {
+        self.world.clock.now()
+    }
+
+    /// Has the engine do something. Where it crashes meanwhile it is opened again, and asked again.
+    async fn ask<T, F>(&self, act: impl Fn(Engine, Arc<Life>) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        loop {
+            let (engine, life) = self.world.alive();
+            let answer = act(engine, life).await;
+            if answer.is_ok() || !self.world.has_died() {
+                return answer;
+            }
+        }
+    }
+
+    /// Starts a function. The same again answers with the run that is there.
+    pub async fn start<O>(&self, id: &str, call: Workflow<O>) -> Result<TestRun<O>, Error> {
+        self.ask(|engine, _| {
+            let call = call.clone();
+            async move { engine.start(call).id(id).await.map(drop) }
+        })
+        .await?;
+        Ok(self.run(id))
+    }
+
+    /// The run of that id.
+    pub fn run<O>(&self, id: &str) -> TestRun<O> {
+        TestRun { env: self.clone(), id: id.to_owned(), output: PhantomData }
+    }
+
+    /// Sends an event, as its type says.
+    pub fn send_event<E: Event>(&self, event: E) -> TestSending<'_> {
+        let number = self.world.events.fetch_add(1, Ordering::SeqCst) + 1;
+        let engine = self.engine();
+        // Where it is sent again after a crash it is recognised.
+        let sending = engine.send_event(event).message_id(&format!("sent by the test: {number}"));
+        TestSending { env: self, message: sending.into_message() }
+    }
+
+    /// Lets everything happen that needs no time and nothing from the test.
+    pub async fn settle(&self) -> Result<(), Error> {
+        self.rest().await.map(drop)
+    }
+
+    /// Lets so much time pass, from one thing that is due to the next.
+    pub async fn advance(&self, time: Duration) -> Result<(), Error> {
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let end = self.now().after_millis(millis);
+        while let Some(due) = self.rest().await?.filter(|it| *it <= end) {
+            self.skip_to(due);
+        }
+        self.skip_to(end);
+        self.settle().await
+    }
+
+    /// The engine is gone as after a crash of its process, and opened again.
+    pub fn crash(&self) {
+        self.world.living().store.die();
+        drop(self.world.alive());
+    }
+
+    /// All attempts at an activity, in the order in which they began.
+    pub fn calls(&self, activity: &str) -> Vec<Call> {
+        self.world.calls.of(activity)
+    }
+
+    /// What the run of that id has asked for and been told, and how it ended: a line for each.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such run.
+    pub fn journal(&self, id: &str) -> Vec<String> {
+        let log = Log::read(&*self.world.store);
+        let Some((_, story)) = log.find(id) else { panic!("no run `{id}`") };
+        story.lines()
+    }
+
+    /// Runs the code of a run again, with its journal as it was at each thing that it was told, and
+    /// compares what it decides, and asks for, with what it decided before.
+    pub fn check_replay(&self, id: &str) -> Result<(), String> {
+        self.world.check_replay(Some(id))
+    }
+
+    /// Answers when nothing goes on without time or the test, with when something is due.
+    async fn rest(&self) -> Result<Option<Timestamp>, Error> {
+        self.ask(|engine, life| async move {
+            loop {
+                let (worked, waits) = (engine.worked(), life.news.notified());
+                let rest = engine.rest().await?;
+                let functions = &self.world.options.functions;
+                if rest.jobs.iter().any(|(it, _)| functions.find_activity(it).is_some()) {
+                    // Someone is about to take it.
+                    tokio::task::yield_now().await;
+                } else if rest.at_work <= life.idle() {
+                    return Ok(rest.due.into_iter().chain(life.due()).min());
+                } else {
+                    tokio::select! {
+                        () = worked => {}
+                        () = waits => {}
+                    }
+                }
+            }
+        })
+        .await
+    }
+
+    fn skip_to(&self, time: Timestamp) {
+        self.world.clock.set(time);
+        let (engine, life) = self.world.alive();
+        life.wake();
+        engine.wake();
+    }
+
+    /// Goes on until a run has ended, or cannot end.
+    async fn run_to_end(&self, id: &str) -> Result<(), Error> {
+        for _ in 0..SKIPS_MAX {
+            let due = self.rest().await?;
+            let status = self.ask(|engine, _| async move { engine.query_status(id).await }).await?;
+            let stands_still = match status {
+                None => return Err(failed(format!("there is no run `{id}`"))),
+                Some(RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled) => {
+                    return Ok(());
+                }
+                Some(RunStatus::Running | RunStatus::Suspended) => {
+                    let log = Log::read(&*self.world.store);
+                    log.find(id).is_some_and(|(_, it)| it.state.incidents.iter().next().is_some())
+                }
+            };
+            match due {
+                Some(due) if !stands_still => self.skip_to(due),
+                _ => return Err(failed(self.why(id))),
+            }
+        }
+        Err(failed(format!("`{id}` has not ended after {SKIPS_MAX} timers")))
+    }
+
+    /// Why a run does not end.
+    fn why(&self, id: &str) -> String {
+        let log = Log::read(&*self.world.store);
+        let mut reasons = Vec::new();
+        for story in log.stories.values() {
+            let incidents = story.state.incidents.iter();
+            reasons.extend(incidents.map(|(_, it)| {
+                let name = &story.name;
+                format!("{name} stands still: {}", it.failure)
+            }));
+        }
+        if let Some((_, story)) = log.find(id)
+            && reasons.is_empty()
+        {
+            reasons.push(format!("it waits for {}", story.waits().join(" and ")));
+        }
+        format!("`{id}` does not go on by itself: {}", reasons.join("; "))
+    }
+}
+
+fn failed(reason: String) -> Error {
+    Error::Failed { reason }
+}
+
+/// A run of a function in a [`TestEngine`].
+pub struct TestRun<O> {
+    env: TestEngine,
+    id: String,
+    output: PhantomData<fn() -> O>,
+}
+
+impl<O> Clone for TestRun<O> {
+    fn clone(&self) -> Self {
+        Self { env: self.env.clone(), id: self.id.clone(), output: PhantomData }
+    }
+}
+
+impl<O> fmt::Debug for TestRun<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestRun").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl<O> TestRun<O> {
+    /// What it is called.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What it is doing, once nothing goes on without time or the test.
+    pub async fn status(&self) -> Result<RunStatus, Error> {
+        self.env.settle().await?;
+        self.ask(|run| async move { run.status().await }).await
+    }
+
+    /// Asks it to end; its code may clear up first. Says whether it was still running.
+    pub async fn cancel(&self) -> Result<bool, Error> {
+        self.ask(|run| async move { run.cancel().await }).await
+    }
+
+    /// Asks its code about what it has in hand.
+    pub async fn query<I: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        input: &I,
+    ) -> Result<T, Error> {
+        self.ask(|run| async move { run.query(name, input).await }).await
+    }
+
+    /// Has its code change what it has in hand. Where the engine crashes before it answers, it is
+    /// asked again, as a caller would have to: the code may then have changed it twice.
+    pub async fn update<I: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        input: &I,
+    ) -> Result<T, Error> {
+        self.ask(|run| async move { run.update(name, input).await }).await
+    }
+
+    async fn ask<T, F>(&self, act: impl Fn(crate::Run<Value>) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let act = &act;
+        let ask = |engine: Engine, _| async move {
+            let found = engine.run(&self.id).await?;
+            let missing = || failed(format!("there is no run `{}`", self.id));
+            act(found.ok_or_else(missing)?).await
+        };
+        self.env.ask(ask).await
+    }
+}
+
+impl<O: DeserializeOwned> TestRun<O> {
+    /// Lets time pass until it has ended. Where it cannot end without the test, or stands still, that
+    /// is an error with the reason.
+    pub async fn result(&self) -> Result<O, RunError> {
+        self.env.run_to_end(&self.id).await?;
+        loop {
+            let engine = self.env.engine();
+            let Some(run) = engine.run(&self.id).await? else {
+                return Err(failed(format!("there is no run `{}`", self.id)).into());
+            };
+            drop(engine);
+            match run.result().await {
+                Err(RunError::Engine(_)) if self.env.world.has_died() => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+/// An event that is about to be sent. Awaiting it sends it.
+#[must_use = "nothing is sent before it is awaited"]
+#[derive(Debug)]
+pub struct TestSending<'a> {
+    env: &'a TestEngine,
+    message: Result<Message, Error>,
+}
+
+impl TestSending<'_> {
+    /// Only to the run of this id.
+    pub fn to(self, id: &str) -> Self {
+        self.only("$to", id.into())
+    }
+
+    /// Only to those who wait with this key, or with none.
+    pub fn key(self, key: impl Into<Value>) -> Self {
+        self.only("key", key.into())
+    }
+
+    fn only(mut self, property: &str, value: Value) -> Self {
+        if let Ok(message) = &mut self.message {
+            message.correlation.push((property.into(), value));
+        }
+        self
+    }
+}
+
+impl<'a> IntoFuture for TestSending<'a> {
+    type Output = Result<Receipt, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { env, message } = self;
+        Box::pin(async move {
+            let message = message?;
+            env.ask(|engine, _| {
+                let message = message.clone();
+                async move { engine.publish(message).await }
+            })
+            .await
+        })
+    }
+}

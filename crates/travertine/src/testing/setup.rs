@@ -1,0 +1,128 @@
+//! How a test wants its engine.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use travertine_func::Functions;
+
+use super::{
+    engine::{TestEngine, World},
+    mortal::Death,
+    stand_in::StandIn,
+};
+use crate::{Options, Timestamp};
+
+/// How a test wants its engine. It has all functions and activities that the program is linked with.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is opened before `open`"]
+pub struct Setup {
+    pub(super) options: Options,
+    pub(super) now: Timestamp,
+    trial: Option<Arc<Trial>>,
+}
+
+/// A scenario that is gone through with a crash.
+#[derive(Debug)]
+pub(super) struct Trial {
+    death: Mutex<Option<Death>>,
+    opened: Mutex<Vec<Arc<World>>>,
+}
+
+impl Trial {
+    pub(super) fn new(death: Option<Death>) -> Arc<Self> {
+        Arc::new(Self { death: Mutex::new(death), opened: Mutex::default() })
+    }
+
+    /// The engines that the scenario has opened.
+    pub(super) fn opened(&self) -> Vec<Arc<World>> {
+        std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Setup {
+    /// All that this program has, as it is.
+    pub fn new() -> Self {
+        let mut options = Options { shards: 1, ..Options::default() };
+        options.settings.functions.shadow_every = 1;
+        // Rows are stored when someone asks for them, not when a clock of the machine says so.
+        options.pace.interval = Duration::from_hours(1_000);
+        // 2030-01-01T00:00:00Z
+        Self { options, now: Timestamp::from_millis(1_893_456_000_000), trial: None }
+    }
+
+    pub(super) fn on_trial(trial: &Arc<Trial>) -> Self {
+        Self { trial: Some(Arc::clone(trial)), ..Self::new() }
+    }
+
+    /// These functions and activities, instead of all that the program is linked with.
+    pub fn functions(mut self, functions: Functions) -> Self {
+        self.options.functions = functions;
+        self
+    }
+
+    /// Has a closure stand in for an activity. Where it needs more than the arguments, it asks
+    /// [`context`](super::context).
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such activity.
+    pub fn activity<A>(self, name: &str, stand_in: impl StandIn<A>) -> Self {
+        if self.options.functions.find_activity(name).is_none() {
+            let names: Vec<&str> = self.options.functions.activities().map(|it| it.0).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            panic!("no activity `{name}` to stand in for; the activities are: {names}");
+        }
+        self.job(name, stand_in)
+    }
+
+    /// Has a closure do the jobs of a type that no activity of the program does. It gets the
+    /// variables of a job in their order.
+    pub fn job<A>(mut self, job_type: &str, stand_in: impl StandIn<A>) -> Self {
+        let (name, stand_in) = (job_type.to_owned(), Arc::new(stand_in));
+        let functions = std::mem::take(&mut self.options.functions);
+        self.options.functions = functions
+            .replace_activity(job_type, move |_, arguments| stand_in.attempt(&name, arguments));
+        self
+    }
+
+    /// What activities are given, one of each type.
+    pub fn dependency<T: Send + Sync + 'static>(mut self, it: T) -> Self {
+        self.options.dependencies = self.options.dependencies.with(it);
+        self
+    }
+
+    /// What the clock shows at first.
+    pub fn now(mut self, now: Timestamp) -> Self {
+        self.now = now;
+        self
+    }
+
+    /// Changes how the engine is opened. It has a clock of its own in any case.
+    pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Opens the engine. Activities run on the executor of tokio that the caller runs on.
+    ///
+    /// # Panics
+    ///
+    /// Where it cannot be opened: two functions have one name, for example.
+    pub fn open(mut self) -> TestEngine {
+        let trial = self.trial.take();
+        let take = |it: &Arc<Trial>| it.death.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let world = Arc::new(World::new(self, trial.as_ref().and_then(take)));
+        if let Some(trial) = trial {
+            trial.opened.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&world));
+        }
+        TestEngine { world }
+    }
+}

@@ -1,0 +1,3 @@
+//! What programs that add the crate see of it.
+
+mod testing;
