@@ -359,6 +359,11 @@ impl Engine {
         Arc::clone(&self.inner.definitions.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The functions and activities that it has: those it was given, and its own.
+    pub fn functions(&self) -> &Functions {
+        &self.inner.functions
+    }
+
     /// What it has counted since it was opened.
     pub fn metrics(&self) -> Metrics {
         let common = &self.inner.common;

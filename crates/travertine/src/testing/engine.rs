@@ -152,7 +152,7 @@ impl World {
         let (engine, _) = self.alive();
         let definitions = engine.definitions();
         let code = Code {
-            functions: &self.options.functions,
+            functions: engine.functions(),
             definitions: &definitions,
             settings: self.options.settings.functions.session,
         };
