@@ -8,7 +8,7 @@ use travertine_expr::{Name, Value};
 
 use crate::{
     run::Run,
-    state::{Cue, Instance, Phase},
+    state::{Cue, Instance, Phase, ROOT_LAYER},
     vocabulary::{
         Assignments, Ending, Event, Failure, FailureKind, Post, Rejection, Slot, TokenId, WaitFor,
         WaitId,
@@ -246,6 +246,19 @@ impl Run<'_> {
                     return;
                 }
             }
+        }
+    }
+
+    /// At its end a function keeps what it was started with, so that whoever starts it again can be
+    /// recognised. What one that has begun anew was given last is not that.
+    pub(crate) fn forget_arguments(&mut self) {
+        if self.instance.journal.as_ref().is_none_or(|it| it.run == 0) {
+            return;
+        }
+        let all = self.instance.layers[&ROOT_LAYER].variables.keys();
+        let arguments: Vec<Name> = all.filter(|it| &***it != "result").cloned().collect();
+        for name in arguments {
+            self.set(ROOT_LAYER, name, None);
         }
     }
 

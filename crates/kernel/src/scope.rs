@@ -159,6 +159,7 @@ impl Run<'_> {
     pub(crate) fn end_process(&mut self, ending: Ending, state: State) {
         self.close_waits(ROOT);
         self.cancel_scope(ROOT);
+        self.forget_arguments();
         self.emit(Event::TokenGone { token: ROOT, state });
         self.emit(Event::Finished { ending });
     }

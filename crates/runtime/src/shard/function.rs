@@ -308,13 +308,22 @@ impl Shard {
         definition: &Definition,
         given: &Assignments,
     ) -> Result<(), Error> {
-        let live = self.live(known)?;
-        let anew = live.state.journal.as_ref().is_some_and(|it| it.run > 0);
-        let has = arguments(live);
+        self.live(known)?;
+        let live = &self.lives[&known];
+        let first = self.definitions.get(live.created.definition);
+        let is_so = |it: &Arc<Definition>| it.id == definition.id;
+        // At its end there is the result besides what it was started with; only the result, where it
+        // had begun anew.
+        let (mut has, ended) = (arguments(live), live.has_ended());
+        has.retain(|(name, _)| !ended || &**name != "result");
+        let run = live.state.journal.as_ref().map_or(0, |it| it.run);
+        let anew = run > 0 || (ended && has.is_empty());
         let same = |(name, value): &(Name, Value)| {
-            has.iter().any(|(it, other)| it == name && other == value)
+            (ended && &**name == "result")
+                || has.iter().any(|(it, other)| it == name && other == value)
         };
-        if live.definition.id == definition.id && (anew || given.iter().all(same)) {
+        if (is_so(&live.definition) || first.is_some_and(is_so)) && (anew || given.iter().all(same))
+        {
             return Ok(());
         }
         Err(Error::AlreadyExists {

@@ -79,6 +79,27 @@ const ORDER: WorkflowDefinition = WorkflowDefinition {
     },
 };
 
+fn countdown(left: u64) -> Workflow<u64> {
+    Workflow::new("countdown", 1).argument("left", &left)
+}
+
+/// Begins anew until nothing is left.
+const COUNTDOWN: WorkflowDefinition = WorkflowDefinition {
+    name: "countdown",
+    version: 1,
+    parameters: &["left"],
+    run: |cx, mut arguments| {
+        Box::pin(async move {
+            let left: u64 = arguments.take("left")?;
+            cx.sleep(Duration::from_hours(1)).await?;
+            if left > 0 {
+                return cx.continue_as(countdown(left - 1));
+            }
+            Ok(encode("countdown", &cx.run())?)
+        })
+    },
+};
+
 struct World {
     dir: tempfile::TempDir,
     clock: Arc<ManualClock>,
@@ -95,7 +116,7 @@ impl World {
         let options = Options {
             shards: 2,
             clock: Arc::clone(&self.clock) as Arc<_>,
-            functions: Functions::new().workflow(ORDER).activity(CHARGE),
+            functions: Functions::new().workflow(ORDER).workflow(COUNTDOWN).activity(CHARGE),
             dependencies: Dependencies::new().with(Arc::clone(&self.bank)),
             ..Options::default()
         };
@@ -239,4 +260,30 @@ async fn a_schedule_queues_replaces_or_allows_what_overlaps() {
             until(&world, &engine, &often, |it| it.started + it.skipped >= started + skipped).await;
         assert_eq!((state.started, state.skipped), (started, skipped), "{overlap:?}");
     }
+}
+
+#[tokio::test]
+async fn whoever_starts_again_what_has_begun_anew_gets_it_also_when_it_has_ended() {
+    let world = World::new();
+    let engine = world.open();
+    let run = engine.start(countdown(2)).id("c").await.unwrap();
+    while run.status().await.unwrap() != RunStatus::Succeeded {
+        let again = engine.start(countdown(2)).id("c").await.unwrap();
+        assert_eq!(again.instance(), run.instance());
+        world.pass(&engine, Duration::from_hours(1));
+    }
+    assert_eq!(run.result().await.unwrap(), 2);
+    drop(run);
+    drop(engine);
+
+    let engine = world.open();
+    let again = engine.start(countdown(2)).id("c").await.unwrap();
+    assert_eq!(again.result().await.unwrap(), 2);
+    engine.start(order(7)).id("c").await.unwrap_err();
+    // One that has not begun anew is still held to what it was started with.
+    let run = engine.start(countdown(0)).id("d").await.unwrap();
+    world.pass(&engine, Duration::from_hours(1));
+    assert_eq!(run.result().await.unwrap(), 0);
+    engine.start(countdown(0)).id("d").await.unwrap();
+    engine.start(countdown(1)).id("d").await.unwrap_err();
 }
