@@ -7,7 +7,7 @@ use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use travertine_expr::{
-    Value,
+    Name, Value,
     time::{self, Timer, Timestamp},
 };
 use travertine_func::{
@@ -139,7 +139,7 @@ async fn keep(cx: Context, schedule: Schedule) -> Flow<Value> {
         if wishes.borrow().gone {
             // What it has started may come to its end.
             if let Some(last) = running.take() {
-                note_end(&schedule, last.await);
+                note_end(&schedule, &last.await);
             }
             return Ok(Value::Null);
         }
@@ -178,7 +178,7 @@ async fn keep(cx: Context, schedule: Schedule) -> Flow<Value> {
                         Failure::terminal(Failure::CANCELLED, "the schedule was ended").into()
                     );
                 }
-                note_end(&schedule, outcome);
+                note_end(&schedule, &outcome);
                 wanted += u32::from(std::mem::take(&mut queued));
             }
         }
@@ -238,7 +238,7 @@ fn due(cx: &Context, schedule: &Rc<RefCell<Schedule>>) -> Result<Option<Timestam
     Ok(Some(due))
 }
 
-fn note_end(schedule: &Rc<RefCell<Schedule>>, outcome: Result<(), Failure>) {
+fn note_end(schedule: &Rc<RefCell<Schedule>>, outcome: &Result<(), Failure>) {
     if outcome.is_err() {
         schedule.borrow_mut().failed += 1;
     }
@@ -283,7 +283,9 @@ async fn fire(
 fn variables(json: &str) -> Result<Assignments, Failure> {
     let wrong = |why: String| Failure::terminal("schedule", format!("its variables: {why}"));
     match Value::parse_json(json).map_err(|error| wrong(error.to_string()))? {
-        Value::Map(map) => Ok(map.iter().map(|(name, it)| (name.clone(), it.clone())).collect()),
+        Value::Map(map) => {
+            Ok(map.iter().map(|(name, it)| (Name::clone(name), it.clone())).collect())
+        }
         other => Err(wrong(format!("{other} is no object"))),
     }
 }

@@ -185,10 +185,9 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         }
         Event::WaitOpened { wait, token, slot, on } => {
             let what = match slot {
-                Slot::Own(_) => "",
+                Slot::Own(_) | Slot::Operation(_) => "",
                 Slot::Gate(_) => "the ",
                 Slot::Listener(..) => "listener ",
-                Slot::Operation(_) => "",
             };
             format!("wait {}: token {} for {what}{}", wait.0, token.0, of_wait(on))
         }

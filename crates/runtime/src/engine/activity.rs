@@ -42,18 +42,17 @@ impl Performers {
             return Ok(Self::default());
         }
         let mut own = None;
-        let handle = match Handle::try_current() {
-            Ok(handle) => handle,
-            Err(_) => {
-                let runtime = tokio::runtime::Builder::new_multi_thread()
-                    .thread_name("activities")
-                    .enable_all()
-                    .build()
-                    .map_err(|error| Error::Failed {
-                        reason: format!("no executor for activities can be started: {error}"),
-                    })?;
-                own.insert(runtime).handle().clone()
-            }
+        let handle = if let Ok(handle) = Handle::try_current() {
+            handle
+        } else {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .thread_name("activities")
+                .enable_all()
+                .build()
+                .map_err(|error| Error::Failed {
+                    reason: format!("no executor for activities can be started: {error}"),
+                })?;
+            own.insert(runtime).handle().clone()
         };
         let performer = |(name, activity): (&str, &RunnableActivity)| {
             let performer = Arc::new(Performer {

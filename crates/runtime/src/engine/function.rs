@@ -121,7 +121,10 @@ impl<O> Clone for Run<O> {
 
 impl<O> fmt::Debug for Run<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("id", &self.id).field("instance", &self.instance).finish()
+        f.debug_struct("Run")
+            .field("id", &self.id)
+            .field("instance", &self.instance)
+            .finish_non_exhaustive()
     }
 }
 
@@ -192,8 +195,8 @@ impl<O> Run<O> {
         let input = encoded(input);
         let asked = self
             .engine
-            .ask(self.engine.shard_of(id), move |shard| shard.query_function(id, &name, input?));
-        Box::pin(async move { decoded(asked.await?) })
+            .ask(self.engine.shard_of(id), move |shard| shard.query_function(id, &name, &input?));
+        Box::pin(async move { decoded(&asked.await?) })
     }
 
     /// Has its code change what it has in hand, and answers with what the code says to that, once it
@@ -208,7 +211,7 @@ impl<O> Run<O> {
         let asked = self
             .engine
             .ask(self.engine.shard_of(id), move |shard| shard.update_function(id, &name, input?));
-        Box::pin(async move { decoded(asked.await?) })
+        Box::pin(async move { decoded(&asked.await?) })
     }
 }
 
@@ -229,7 +232,7 @@ fn outcome<O: DeserializeOwned>(ended: Ended) -> Result<O, RunError> {
         Ending::Completed => {
             let mut variables = ended.variables.into_iter();
             let found = variables.find(|(name, _)| &**name == "result");
-            Ok(decoded(found.map_or(Value::Null, |(_, value)| value))?)
+            Ok(decoded(&found.map_or(Value::Null, |(_, value)| value))?)
         }
         Ending::Failed(failure) => Err(RunError::Failed((&failure).into())),
         Ending::Cancelled => Err(RunError::Cancelled),
@@ -240,8 +243,8 @@ fn encoded<I: Serialize + ?Sized>(input: &I) -> Result<Value, Error> {
     typed::to_value(input).map_err(|error| Error::Failed { reason: error.to_string() })
 }
 
-fn decoded<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
-    typed::from_value(&value)
+fn decoded<T: DeserializeOwned>(value: &Value) -> Result<T, Error> {
+    typed::from_value(value)
         .map_err(|error| Error::Failed { reason: format!("it is of another type: {error}") })
 }
 
@@ -308,6 +311,10 @@ pub struct Preflight {
 
 impl Engine {
     /// Sends an event to the functions, and processes, that wait for it, as its type says.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "who sends an event has no use for it any more"
+    )]
     pub fn send_event<E: Event>(&self, event: E) -> Sending<'_> {
         let variables = typed::to_assignments(&event);
         let message = variables.map_err(|error| Error::Failed { reason: error.to_string() });
@@ -364,7 +371,7 @@ impl Engine {
         });
         let Some(variables) = found.await? else { return Ok(None) };
         let result = variables.into_iter().find(|(name, _)| &**name == "result");
-        decoded(result.map_or(Value::Null, |(_, value)| value)).map(Some)
+        decoded(&result.map_or(Value::Null, |(_, value)| value)).map(Some)
     }
 
     /// Asks the run of that id to end; its code may clear up first. Says whether it was running.

@@ -220,12 +220,12 @@ impl Shard {
         &mut self,
         id: InstanceId,
         name: &str,
-        input: Value,
+        input: &Value,
     ) -> Result<Value, Error> {
         self.awake_mind(id)?;
         let live = self.lives.get_mut(&id.0).expect("its mind is awake");
         let session = live.mind.0.as_mut().expect("it is awake");
-        session.query(name, &input).map_err(|failure| Error::Function { instance: id, failure })
+        session.query(name, input).map_err(|failure| Error::Function { instance: id, failure })
     }
 
     /// Has the code of a function change what it has in hand. Answers with what the code says to that.

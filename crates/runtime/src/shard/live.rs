@@ -392,10 +392,10 @@ impl Live {
                     let closed = self.opened.get_mut(token).and_then(Vec::pop);
                     self.touched.gone_layers.extend(closed.filter(|_| has_rows));
                 }
-                Event::VariableSet { layer, name, .. } | Event::VariableRemoved { layer, name } => {
-                    if has_rows {
-                        self.touched.variables.push((*layer, Name::clone(name)));
-                    }
+                Event::VariableSet { layer, name, .. } | Event::VariableRemoved { layer, name }
+                    if has_rows =>
+                {
+                    self.touched.variables.push((*layer, Name::clone(name)));
                 }
                 Event::WaitOpened { wait, token, on, .. } => {
                     self.name_given(wait.0);

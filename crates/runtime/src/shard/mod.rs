@@ -528,7 +528,7 @@ impl Shard {
             Letter::Ring { to } => self.rung(to),
             Letter::Cancel { instance } => self.cancelled(instance),
             Letter::Start { definition, id, variables } => {
-                self.start_apart(&definition, id, variables);
+                self.start_apart(&definition, &id, variables);
             }
             Letter::Trigger { start, variables } => {
                 self.trigger_start(start, variables);

@@ -74,12 +74,12 @@ impl Shard {
     }
 
     /// Starts something that goes its own way, unless it is there already.
-    pub(super) fn start_apart(&mut self, definition: &Name, id: Name, variables: Assignments) {
+    pub(super) fn start_apart(&mut self, definition: &Name, id: &Name, variables: Assignments) {
         let Some(key) = self.definitions.find(definition).map(|it| it.key) else {
             tracing::error!(%definition, %id, "nothing of that name can be started");
             return;
         };
-        let business_id = Some(Name::clone(&id));
+        let business_id = Some(Name::clone(id));
         let begin = Begin { definition: key, business_id, at: At::Start, variables };
         if let Err(error) = self.start(begin) {
             tracing::error!(%error, %definition, %id, "it could not be started");

@@ -139,7 +139,7 @@ impl Shard {
             return false;
         }
         // Written elsewhere first, it takes no more room than it needs.
-        let body = self.scratch.to_vec();
+        let body = self.scratch.clone();
         let previous = std::mem::replace(&mut live.last, self.seq + 1);
         live.tail += body.len();
         if !live.touched.any {

@@ -109,7 +109,11 @@ struct World {
 impl World {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000_000)));
-        Self { dir: tempfile::tempdir().unwrap(), clock, bank: Arc::default() }
+        Self {
+            dir: tempfile::tempdir().expect("there is room for a directory"),
+            clock,
+            bank: Arc::default(),
+        }
     }
 
     fn open(&self) -> Engine {
@@ -120,20 +124,20 @@ impl World {
             dependencies: Dependencies::new().with(Arc::clone(&self.bank)),
             ..Options::default()
         };
-        Engine::open_with(self.dir.path(), options).unwrap()
+        Engine::open_with(self.dir.path(), options).expect("the store opens")
     }
 
     /// Time passes, and whoever waits for it is told.
     fn pass(&self, engine: &Engine, by: Duration) {
         use travertine_runtime::engine::Clock as _;
         let now = self.clock.now();
-        self.clock.set(now.after_millis(i64::try_from(by.as_millis()).unwrap()));
+        self.clock.set(now.after_millis(i64::try_from(by.as_millis()).expect("it is short")));
         engine.wake();
     }
 
     /// Lets the clock go on to the pause of an activity, until the run waits for something else.
     async fn settle(&self, engine: &Engine, id: &str) {
-        while engine.query_status(id).await.unwrap() == Some(RunStatus::Running) {
+        while engine.query_status(id).await.expect("it answers") == Some(RunStatus::Running) {
             self.pass(engine, Duration::from_millis(100));
             tokio::task::yield_now().await;
         }
@@ -193,7 +197,7 @@ async fn until(
     wanted: impl Fn(&Schedule) -> bool,
 ) -> Schedule {
     for _ in 0..10_000 {
-        let schedule: Schedule = run.query("state", &()).await.unwrap();
+        let schedule: Schedule = run.query("state", &()).await.expect("it answers");
         if wanted(&schedule) {
             return schedule;
         }
