@@ -48,6 +48,8 @@ pub fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
     let claim = store.claim(ShardId(0), "bench")?;
     let size = usize::try_from(bytes / entries.max(1))?;
     let k = entries.div_ceil(batches.max(1));
+    // As large as the numbers of the engine's entries: every other one is the second of its instance.
+    let at = 1_800_000_000_000;
     let began = Instant::now();
     let mut seq = 0;
     while seq < entries {
@@ -56,8 +58,8 @@ pub fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
             .map(|it| Entry {
                 seq: seq + it,
                 instance: seq + it,
-                previous: 0,
-                at: 0,
+                previous: if it % 2 == 0 { seq } else { 0 },
+                at,
                 body: vec![7; size],
             })
             .collect();

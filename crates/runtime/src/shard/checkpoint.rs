@@ -1,6 +1,6 @@
 //! The rows of what has changed, for people and for the next start.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, hash_map::Entry};
 
 use travertine_expr::{Map, Name, Value, time::Timestamp};
 use travertine_kernel::{
@@ -72,6 +72,7 @@ impl Shard {
         }
         self.checkpointed = self.seq;
         let mut changes = std::mem::take(&mut self.rows);
+        changes.reserve(self.dirty.len());
         for id in std::mem::take(&mut self.dirty) {
             let Some(live) = self.lives.get_mut(&id) else { continue };
             instance_rows(live, self.settings.snapshot_bytes, &mut changes);
@@ -141,8 +142,10 @@ impl Shard {
         }
         while let Some((seq, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {
             // What it has sent may have arrived since then, which is one more entry.
-            if self.lives.get(&id).is_some_and(|it| it.last == seq) {
-                self.lives.remove(&id);
+            if let Entry::Occupied(live) = self.lives.entry(id)
+                && live.get().last == seq
+            {
+                live.remove();
             }
         }
         if self.order.len() > 2 * self.lives.len() + 1_024 {
@@ -451,6 +454,9 @@ fn message_row(held: &travertine_store::codec::record::Held) -> MessageRow {
 
 /// Names and values as the text of a JSON object.
 pub(crate) fn json(values: &Assignments) -> Name {
+    if values.is_empty() {
+        return "{}".into();
+    }
     let map: Map = values.iter().cloned().collect();
     Value::from(map).to_json().into()
 }

@@ -163,7 +163,7 @@ pub struct Shard {
     /// Held messages and subscriptions that have no row yet.
     fresh_messages: BTreeSet<u64>,
     fresh_subscriptions: BTreeSet<(u64, u64)>,
-    /// New instances whose row is not stored yet, oldest first: the entry that made them.
+    /// New instances that `named` or `called` knows, oldest first: the entry that made them.
     fresh: VecDeque<(Seq, u64)>,
     /// Ended instances whose last row is not stored yet, oldest first: their last entry.
     ended: VecDeque<(Seq, u64)>,

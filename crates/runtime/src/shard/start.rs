@@ -377,7 +377,9 @@ impl Shard {
         if let (0, Some(reason)) = (live.last, &live.halted) {
             return Err(Error::Failed { reason: reason.clone() });
         }
-        self.fresh.push_back((seq, id));
+        if caller.is_some() || name.is_some() {
+            self.fresh.push_back((seq, id));
+        }
         if let Some(caller) = caller {
             self.called.insert(caller, id);
         }

@@ -94,8 +94,7 @@ impl Views {
                 let mut pending = Pending::default();
                 for change in changes {
                     if let Change::Put(row) = change {
-                        pending.keys.insert((row.table(), row.key()));
-                        pending.rows.push(row);
+                        pending.add(row);
                         continue;
                     }
                     if pending.has_any_of(change) {
@@ -285,22 +284,29 @@ fn clear(connection: &Connection, instance: u64) -> rusqlite::Result<()> {
 #[derive(Default)]
 struct Pending<'a> {
     rows: Vec<&'a Row>,
+    /// Their keys, but for those of instances: there are many of them, and who takes one away again has all
+    /// rows put first.
     keys: BTreeSet<(Table, Key)>,
 }
 
-impl Pending<'_> {
+impl<'a> Pending<'a> {
+    fn add(&mut self, row: &'a Row) {
+        if row.table() != Table::Instances {
+            self.keys.insert((row.table(), row.key()));
+        }
+        self.rows.push(row);
+    }
+
     /// Whether the change takes one of the rows away.
     fn has_any_of(&self, change: &Change) -> bool {
         match change {
             Change::Put(_) | Change::Snapshot { .. } => false,
+            Change::Remove(_) | Change::Delete(Table::Instances, _) => !self.rows.is_empty(),
             Change::Delete(table, key) => self.keys.contains(&(*table, key.clone())),
             Change::DeleteLayer(instance, layer) => {
                 self.has(Table::Variables, *instance, Some(*layer))
             }
             Change::Clear(instance) => self.has_of(*instance),
-            Change::Remove(instance) => {
-                self.has_of(*instance) || self.has(Table::Instances, *instance, None)
-            }
         }
     }
 
