@@ -22,6 +22,8 @@ pub enum Error {
     },
     /// No instance has that id.
     NoSuchInstance(InstanceId),
+    /// No dead letter has that number.
+    NoSuchDeadLetter(u64),
     /// What triggers a start event cannot be worked out.
     BadStart {
         /// The definition.
@@ -143,6 +145,7 @@ impl fmt::Display for Error {
                 write!(f, "no such element in {definition}: {element}")
             }
             Self::NoSuchInstance(id) => write!(f, "no such instance: {id}"),
+            Self::NoSuchDeadLetter(number) => write!(f, "no such dead letter: {number}"),
             Self::BadStart { definition, start, reason } => {
                 write!(f, "the start event {start} of {definition} cannot be triggered: {reason}")
             }

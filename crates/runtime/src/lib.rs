@@ -27,7 +27,7 @@ pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use engine::Engine;
 pub use error::Error;
 pub use id::{Address, InstanceId};
-pub use message::{Consume, Delivery, INSTANCE, Message, Receipt, correlates, is_for};
+pub use message::{Consume, DeadLetter, Delivery, INSTANCE, Message, Receipt, correlates, is_for};
 pub use model::{is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};

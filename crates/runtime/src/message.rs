@@ -37,6 +37,21 @@ pub enum Receipt {
     Known,
 }
 
+/// A message that nobody has received before it expired.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadLetter {
+    /// Its number.
+    pub number: u64,
+    /// The message.
+    pub message: Message,
+    /// When it was published.
+    pub published: i64,
+    /// Since when it is dead.
+    pub died: i64,
+    /// Why.
+    pub reason: Name,
+}
+
 /// Whether a receiver and a message mean the same thing: every property that both define is equal,
 /// and where message flows say who gets it, they lead to this receiver.
 pub fn correlates(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
@@ -155,10 +170,13 @@ impl Waiting {
     }
 }
 
-/// Messages that nobody has waited for yet, and those that are kept for all who come to wait for them.
+/// Messages that nobody has waited for yet, those that are kept for all who come to wait for them, and
+/// dead letters.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     messages: BTreeMap<u64, HeldMessage>,
+    /// Those that nobody receives any more.
+    dead: BTreeMap<u64, HeldMessage>,
     by_name: BTreeMap<Name, Kept>,
     /// What senders call them: the name, the id, the number.
     ids: BTreeSet<(Name, Name, u64)>,
@@ -189,6 +207,10 @@ impl Kept {
 impl Held {
     pub(crate) fn hold(&mut self, held: HeldMessage) {
         self.take(held.number);
+        if held.dead.is_some() {
+            self.dead.insert(held.number, held);
+            return;
+        }
         let kept = self.by_name.entry(Name::clone(&held.message.name)).or_default();
         kept.count += 1;
         let (index, place) = kept.index_of(&held);
@@ -237,6 +259,9 @@ impl Held {
     }
 
     pub(crate) fn take(&mut self, number: u64) -> Option<HeldMessage> {
+        if let Some(dead) = self.dead.remove(&number) {
+            return Some(dead);
+        }
         let held = self.messages.remove(&number)?;
         let name = &held.message.name;
         let kept = self.by_name.get_mut(name).expect("it is held by name");
@@ -264,8 +289,19 @@ impl Held {
         self.by_name.get(name).map_or(0, |it| it.count)
     }
 
+    /// The message of that number, held or dead.
     pub(crate) fn get(&self, number: u64) -> Option<&HeldMessage> {
-        self.messages.get(&number)
+        self.messages.get(&number).or_else(|| self.dead(number))
+    }
+
+    /// The dead letter of that number.
+    pub(crate) fn dead(&self, number: u64) -> Option<&HeldMessage> {
+        self.dead.get(&number)
+    }
+
+    /// All dead letters.
+    pub(crate) fn all_dead(&self) -> impl Iterator<Item = &HeldMessage> {
+        self.dead.values()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &HeldMessage> {

@@ -82,6 +82,7 @@ impl Filter {
             | Self::CandidateGroup(_) => Subject::Row(&[Tasks]),
             Self::Due(..) => Subject::Row(&[Tasks, Timers]),
             Self::Kind(_) => Subject::Row(&[Subscriptions]),
+            Self::Dead(_) => Subject::Row(&[Messages]),
         }
     }
 
@@ -153,6 +154,7 @@ impl Filter {
                 }
             }
             Self::Kind(kind) => matches!(row, Row::Subscription(it) if it.kind == *kind),
+            Self::Dead(dead) => matches!(row, Row::Message(it) if it.dead.is_some() == *dead),
         }
     }
 }
@@ -209,6 +211,7 @@ impl fmt::Display for Filter {
             Self::CandidateGroup(_) => "candidate group",
             Self::Due(..) => "due date",
             Self::Kind(_) => "kind",
+            Self::Dead(_) => "dead letters",
         })
     }
 }

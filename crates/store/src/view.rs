@@ -25,7 +25,7 @@ pub enum Table {
     Subscriptions,
     /// What someone must look at.
     Incidents,
-    /// Messages that nobody has waited for yet.
+    /// Messages that nobody has waited for yet, and dead letters.
     Messages,
 }
 
@@ -358,6 +358,10 @@ pub struct MessageRow {
     pub published: i64,
     /// When it is dropped.
     pub expires: Option<i64>,
+    /// Since when it is a dead letter, which nobody receives; `None` for one that is held.
+    pub dead: Option<i64>,
+    /// Why it is one.
+    pub reason: Option<Name>,
 }
 
 /// A question about the rows of one table. A filter that its table has no column for is refused.
@@ -422,6 +426,8 @@ pub enum Filter {
     Due(Option<i64>, Option<i64>),
     /// It is a subscription of this kind.
     Kind(SubscriptionKind),
+    /// It is a message that is a dead letter, or one that is none.
+    Dead(bool),
 }
 
 /// A place between two rows of a table: the key of the last row seen. It stays meaningful when rows

@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Retries(Retries),
     Message(Message),
     Messages(Messages),
+    DeadLetters(DeadLetters),
     Signal(Signal),
     Conditions(Conditions),
     Subscriptions(Subscriptions),
@@ -471,7 +472,7 @@ pub(crate) struct Retries {
     pub(crate) shared: Shared,
 }
 
-/// Send a message to one receiver
+/// Send a message to one receiver, or to all
 ///
 /// To whoever has waited longest, else to a start event, else it is held for whoever comes to wait for
 /// it.
@@ -501,6 +502,14 @@ pub(crate) struct Message {
     #[arg(long, value_name = "TIME", value_parser = words::span)]
     pub(crate) ttl: Option<std::time::Duration>,
 
+    /// To all who wait for it, and to those who come to wait for it before it expires
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Which waits it is for: all, or those begun before it (after-wait), or those of instances begun before it (after-create)
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Delivery::All, hide_possible_values = true)]
+    pub(crate) delivery: Delivery,
+
     #[command(flatten)]
     pub(crate) variables: Variables,
 
@@ -508,11 +517,70 @@ pub(crate) struct Message {
     pub(crate) shared: Shared,
 }
 
+/// Which waits a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Delivery {
+    AfterWait,
+    AfterCreate,
+    All,
+}
+
 /// List the messages that are held because nobody has waited for them yet
 #[derive(Debug, clap::Args)]
 pub(crate) struct Messages {
     /// Of this name
     #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) paging: Paging,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// List the messages that nobody has taken before they expired, send them again or drop them
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  travertine dead-letters --name paid
+  travertine dead-letters replay 12
+  travertine dead-letters discard 12 13"
+)]
+pub(crate) struct DeadLetters {
+    #[command(subcommand)]
+    pub(crate) act: Option<DeadLetterAct>,
+
+    #[command(flatten)]
+    pub(crate) list: DeadLetterList,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadLetterAct {
+    /// List dead letters
+    List(DeadLetterList),
+    /// Send dead letters again, each with a new time to live
+    Replay(SeveralLetters),
+    /// Drop dead letters
+    Discard(SeveralLetters),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SeveralLetters {
+    /// Their numbers
+    #[arg(value_name = "MESSAGE", required = true)]
+    pub(crate) letters: Vec<u64>,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DeadLetterList {
+    /// Of this name
+    #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
     #[command(flatten)]

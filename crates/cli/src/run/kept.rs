@@ -124,7 +124,7 @@ impl Kept {
         for id in ids {
             self.looks.push(self.engine.look(InstanceId(id)).wait()?);
         }
-        let held = self.query(Table::Messages, Vec::new())?;
+        let held = self.query(Table::Messages, vec![Filter::Dead(false)])?;
         self.held = held
             .into_iter()
             .filter_map(|it| if let Row::Message(it) = it { Some(it) } else { None })

@@ -6,7 +6,9 @@ use anyhow::{Result, bail};
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Name, Value};
 use travertine_kernel::TokenId;
-use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, engine::Pending};
+use travertine_runtime::{
+    Address, Consume, Delivery, Error, InstanceId, Message, Receipt, engine::Pending,
+};
 use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
 
 use super::{Desk, grid, rows, show, start};
@@ -165,34 +167,109 @@ pub(crate) fn message(args: &args::Message, desk: &Desk<'_>) -> Result<Status> {
     message.variables = start::variables(&args.variables)?;
     message.id = args.id.as_deref().map(Name::from);
     message.ttl = args.ttl.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+    if args.all {
+        message.consume = Consume::All;
+    }
+    message.delivery = match args.delivery {
+        args::Delivery::AfterWait => Delivery::AfterWait,
+        args::Delivery::AfterCreate => Delivery::AfterCreate,
+        args::Delivery::All => Delivery::All,
+    };
     let receipt = desk.ok(desk.engine.publish(message).wait())?;
     desk.settle()?;
-    let (word, text, instance) = match receipt {
-        Receipt::Received(at) => {
-            ("received", format!("received by {at}"), Some(json::key(at.instance.0)))
-        }
-        Receipt::Started(id) => {
-            ("started", format!("started instance {id}"), Some(json::key(id.0)))
-        }
-        Receipt::Shared(count) => {
-            ("shared", format!("received by {count}, and kept for others until it expires"), None)
-        }
-        Receipt::Noted => ("noted", "noted; its start event needs others as well".to_owned(), None),
-        Receipt::Held => ("held", "held: nobody waits for it yet".to_owned(), None),
-        Receipt::Dropped => {
-            ("dropped", "dropped: nobody waits for it, and it is not to be held".to_owned(), None)
-        }
-        Receipt::Known => ("known", "known: it has come before, and counts once".to_owned(), None),
-    };
+    let told = Told::of(receipt);
     desk.tell(
         || {
             json::object([
                 ("message", args.name.as_str().into()),
-                ("outcome", word.into()),
-                ("instance", instance.into()),
+                ("outcome", told.outcome.into()),
+                ("instance", told.instance.clone().into()),
             ])
         },
-        |out| out.line(format!("message {} {text}", out.paint.bold(&args.name))),
+        |out| out.line(format!("message {} {}", out.paint.bold(&args.name), told.text)),
+    );
+    Ok(Status::Done)
+}
+
+/// What became of a message, for people and programs.
+struct Told {
+    outcome: &'static str,
+    text: String,
+    instance: Option<Value>,
+}
+
+impl Told {
+    fn of(receipt: Receipt) -> Self {
+        let (outcome, text, instance) = match receipt {
+            Receipt::Received(at) => {
+                ("received", format!("received by {at}"), Some(json::key(at.instance.0)))
+            }
+            Receipt::Shared(count) => (
+                "shared",
+                format!("received by {count}, and kept for others until it expires"),
+                None,
+            ),
+            Receipt::Started(id) => {
+                ("started", format!("started instance {id}"), Some(json::key(id.0)))
+            }
+            Receipt::Noted => {
+                ("noted", "noted; its start event needs others as well".to_owned(), None)
+            }
+            Receipt::Held => ("held", "held: nobody waits for it yet".to_owned(), None),
+            Receipt::Dropped => {
+                let text = "dropped: nobody waits for it, and it is not to be held";
+                ("dropped", text.to_owned(), None)
+            }
+            Receipt::Known => {
+                ("known", "known: it has come before, and counts once".to_owned(), None)
+            }
+        };
+        Self { outcome, text, instance }
+    }
+}
+
+pub(crate) fn replay(args: &args::SeveralLetters, desk: &Desk<'_>) -> Result<Status> {
+    let mut all = Vec::new();
+    for letter in &args.letters {
+        let receipt = desk.ok(desk.engine.replay(*letter).wait())?;
+        all.push((*letter, Told::of(receipt)));
+    }
+    desk.settle()?;
+    desk.tell(
+        || {
+            let replayed = all.iter().map(|(letter, told)| {
+                json::object([
+                    ("message", json::key(*letter)),
+                    ("outcome", told.outcome.into()),
+                    ("instance", told.instance.clone().into()),
+                ])
+            });
+            json::object([("replayed", replayed.collect())])
+        },
+        |out| {
+            for (letter, told) in &all {
+                out.line(format!("message {} sent again, {}", out.paint.bold(letter), told.text));
+            }
+        },
+    );
+    Ok(Status::Done)
+}
+
+pub(crate) fn discard(args: &args::SeveralLetters, desk: &Desk<'_>) -> Result<Status> {
+    for letter in &args.letters {
+        desk.ok(desk.engine.discard(*letter).wait())?;
+    }
+    desk.settle()?;
+    desk.tell(
+        || {
+            let letters = args.letters.iter().map(|it| json::key(*it));
+            json::object([("discarded", letters.collect())])
+        },
+        |out| {
+            for letter in &args.letters {
+                out.line(format!("message {} dropped", out.paint.bold(letter)));
+            }
+        },
     );
     Ok(Status::Done)
 }

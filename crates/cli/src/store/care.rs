@@ -53,9 +53,15 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
         ("incidents", Table::Incidents),
         ("messages", Table::Messages),
     ] {
-        let mut count = 0_u64;
-        each(table, desk, &mut |_| count += 1)?;
+        let (mut count, mut dead) = (0_u64, 0_u64);
+        each(table, desk, &mut |row| match row {
+            Row::Message(it) if it.dead.is_some() => dead += 1,
+            _ => count += 1,
+        })?;
         others.push((field, count));
+        if table == Table::Messages {
+            others.push(("dead_letters", dead));
+        }
     }
     let (used, free) = desk.ok(desk.engine.store().size().map_err(Into::into))?;
     let metrics = desk.engine.metrics();

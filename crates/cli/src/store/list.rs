@@ -16,6 +16,8 @@ struct Kind {
     table: Table,
     field: &'static str,
     heads: &'static [&'static str],
+    /// Which rows of the table it is about.
+    only: Option<Filter>,
 }
 
 fn named(text: Option<&String>, filter: impl Fn(Name) -> Filter) -> Option<Filter> {
@@ -35,7 +37,8 @@ pub(crate) fn instances(args: &args::Instances, desk: &Desk<'_>) -> Result<Statu
     for (name, value) in &args.vars {
         filters.push(Filter::Variable(Name::clone(name), value.to_json().into()));
     }
-    let kind = Kind { table: Table::Instances, field: "instances", heads: rows::INSTANCES };
+    let kind =
+        Kind { table: Table::Instances, field: "instances", heads: rows::INSTANCES, only: None };
     page(&kind, filters, !args.oldest, &args.paging, desk)
 }
 
@@ -45,7 +48,7 @@ pub(crate) fn jobs(args: &args::Jobs, desk: &Desk<'_>) -> Result<Status> {
     filters.extend(named(args.definition.as_ref(), Filter::Definition));
     filters.extend(named(args.job_type.as_ref(), Filter::JobType));
     filters.extend(args.state.map(Filter::JobState));
-    let kind = Kind { table: Table::Jobs, field: "jobs", heads: rows::JOBS };
+    let kind = Kind { table: Table::Jobs, field: "jobs", heads: rows::JOBS, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }
 
@@ -57,7 +60,7 @@ pub(crate) fn tasks(args: &args::Tasks, desk: &Desk<'_>) -> Result<Status> {
     filters.extend(args.unassigned.then_some(Filter::Unassigned));
     filters.extend(named(args.user.as_ref(), Filter::CandidateUser));
     filters.extend(named(args.group.as_ref(), Filter::CandidateGroup));
-    let kind = Kind { table: Table::Tasks, field: "tasks", heads: rows::TASKS };
+    let kind = Kind { table: Table::Tasks, field: "tasks", heads: rows::TASKS, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }
 
@@ -66,7 +69,7 @@ pub(crate) fn timers(args: &args::TimerList, desk: &Desk<'_>) -> Result<Status> 
     filters.extend(desk.instance_of(args.instance.as_ref())?.map(|it| Filter::Instance(it.0)));
     filters.extend(named(args.definition.as_ref(), Filter::Definition));
     filters.extend(args.before.map(|it| Filter::Due(None, Some(it.as_millis()))));
-    let kind = Kind { table: Table::Timers, field: "timers", heads: rows::TIMERS };
+    let kind = Kind { table: Table::Timers, field: "timers", heads: rows::TIMERS, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }
 
@@ -74,13 +77,22 @@ pub(crate) fn incidents(args: &args::Incidents, desk: &Desk<'_>) -> Result<Statu
     let mut filters: Vec<Filter> = Vec::new();
     filters.extend(desk.instance_of(args.instance.as_ref())?.map(|it| Filter::Instance(it.0)));
     filters.extend(named(args.definition.as_ref(), Filter::Definition));
-    let kind = Kind { table: Table::Incidents, field: "incidents", heads: rows::INCIDENTS };
+    let kind =
+        Kind { table: Table::Incidents, field: "incidents", heads: rows::INCIDENTS, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }
 
 pub(crate) fn messages(args: &args::Messages, desk: &Desk<'_>) -> Result<Status> {
     let filters = named(args.name.as_ref(), Filter::Named).into_iter().collect();
-    let kind = Kind { table: Table::Messages, field: "messages", heads: rows::MESSAGES };
+    let (heads, only) = (rows::MESSAGES, Some(Filter::Dead(false)));
+    let kind = Kind { table: Table::Messages, field: "messages", heads, only };
+    page(&kind, filters, false, &args.paging, desk)
+}
+
+pub(crate) fn dead_letters(args: &args::DeadLetterList, desk: &Desk<'_>) -> Result<Status> {
+    let filters = named(args.name.as_ref(), Filter::Named).into_iter().collect();
+    let (heads, only) = (rows::DEAD_LETTERS, Some(Filter::Dead(true)));
+    let kind = Kind { table: Table::Messages, field: "dead_letters", heads, only };
     page(&kind, filters, false, &args.paging, desk)
 }
 
@@ -89,7 +101,7 @@ pub(crate) fn subscriptions(args: &args::Subscriptions, desk: &Desk<'_>) -> Resu
     filters.extend(named(args.name.as_ref(), Filter::Named));
     filters.extend(desk.instance_of(args.instance.as_ref())?.map(|it| Filter::Instance(it.0)));
     let heads = rows::SUBSCRIPTIONS;
-    let kind = Kind { table: Table::Subscriptions, field: "subscriptions", heads };
+    let kind = Kind { table: Table::Subscriptions, field: "subscriptions", heads, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }
 
@@ -104,6 +116,7 @@ fn page(
     desk.settle()?;
     let after = paging.after.clone();
     let is_plain = filters.is_empty() && after.is_none();
+    let filters = filters.into_iter().chain(kind.only.clone()).collect();
     let query = Query { table: kind.table, filters, descending, after, limit: paging.limit };
     let page = desk.query(&query)?;
     let next = page.next.as_ref().map(words::of_cursor);
@@ -115,7 +128,7 @@ fn page(
         |out| {
             if page.rows.is_empty() {
                 let such = if is_plain { "" } else { "such " };
-                out.line(format!("no {such}{}", kind.field));
+                out.line(format!("no {such}{}", kind.field.replace('_', " ")));
                 return;
             }
             let cells = page.rows.iter().map(|it| rows::cells(it, desk.now())).collect();

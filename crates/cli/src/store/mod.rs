@@ -20,7 +20,7 @@ mod work;
 use anyhow::Result;
 
 use crate::{
-    args::store::{Command, Shared, TimerAct},
+    args::store::{Command, DeadLetterAct, Shared, TimerAct},
     screen::Screen,
     status::Status,
 };
@@ -48,6 +48,14 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Command::Retries(it) => at(&it.shared, &|desk| act::retries(it, desk)),
         Command::Message(it) => at(&it.shared, &|desk| act::message(it, desk)),
         Command::Messages(it) => at(&it.shared, &|desk| list::messages(it, desk)),
+        Command::DeadLetters(it) => match &it.act {
+            None => at(&it.list.shared, &|desk| list::dead_letters(&it.list, desk)),
+            Some(DeadLetterAct::List(list)) => {
+                at(&list.shared, &|desk| list::dead_letters(list, desk))
+            }
+            Some(DeadLetterAct::Replay(it)) => at(&it.shared, &|desk| act::replay(it, desk)),
+            Some(DeadLetterAct::Discard(it)) => at(&it.shared, &|desk| act::discard(it, desk)),
+        },
         Command::Signal(it) => at(&it.shared, &|desk| act::signal(it, desk)),
         Command::Conditions(it) => at(&it.shared, &|desk| act::conditions(it, desk)),
         Command::Subscriptions(it) => at(&it.shared, &|desk| list::subscriptions(it, desk)),

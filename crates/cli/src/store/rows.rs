@@ -32,6 +32,9 @@ pub(crate) const INCIDENTS: &[&str] = &["instance", "token", "element", "kind", 
 pub(crate) const MESSAGES: &[&str] =
     &["message", "name", "id", "correlation", "published", "expires"];
 
+pub(crate) const DEAD_LETTERS: &[&str] =
+    &["message", "name", "id", "correlation", "published", "died", "reason"];
+
 pub(crate) const SUBSCRIPTIONS: &[&str] =
     &["wait", "element", "kind", "name", "correlation", "since"];
 
@@ -306,23 +309,30 @@ fn subscription(it: &SubscriptionRow) -> Value {
 }
 
 fn message_cells(it: &MessageRow) -> Vec<Cell> {
-    vec![
+    let mut cells: Vec<Cell> = vec![
         Cell::new(it.id.to_string(), Tone::Strong),
         it.name.to_string().into(),
         text(it.message_id.as_ref()).into(),
         agreed(&it.correlation).into(),
         at(it.published).into(),
-        it.expires.map(at).unwrap_or_default().into(),
-    ]
+    ];
+    match it.dead {
+        Some(died) => cells.extend([at(died).into(), text(it.reason.as_ref()).into()]),
+        None => cells.push(it.expires.map(at).unwrap_or_default().into()),
+    }
+    cells
 }
 
 fn message(it: &MessageRow) -> Value {
-    json::object([
-        ("message", json::key(it.id)),
-        ("name", name(&it.name)),
-        ("id", it.message_id.clone().into()),
-        ("correlation", kept(&it.correlation)),
-        ("published", time(it.published)),
-        ("expires", times(it.expires)),
-    ])
+    let number = ("message", json::key(it.id));
+    let named = ("name", name(&it.name));
+    let id = ("id", it.message_id.clone().into());
+    let correlation = ("correlation", kept(&it.correlation));
+    let published = ("published", time(it.published));
+    let expires = ("expires", times(it.expires));
+    if it.dead.is_none() {
+        return json::object([number, named, id, correlation, published, expires]);
+    }
+    let (died, reason) = (("died", times(it.dead)), ("reason", it.reason.clone().into()));
+    json::object([number, named, id, correlation, published, expires, died, reason])
 }

@@ -164,6 +164,8 @@ fn what_is_empty_says_so() {
         (&["timers"], "no timers\n"),
         (&["incidents"], "no incidents\n"),
         (&["messages"], "no messages\n"),
+        (&["dead-letters"], "no dead letters\n"),
+        (&["dead-letters", "--name", "paid"], "no such dead letters\n"),
     ] {
         assert_eq!(store.text(command), expected);
     }
@@ -309,6 +311,65 @@ fn history_tells_what_happened_and_how_it_was() {
     assert_eq!(list(&rest, "steps"), steps[1..]);
     let printed = store.text(&["history", "1"]);
     assert!(printed.lines().any(|it| it.contains("read \"Read the greeting\"")), "{printed}");
+}
+
+// covers: ENGINE-33
+#[test]
+fn dead_letters_are_listed_sent_again_and_dropped() {
+    let waits = model(
+        r#"<message id="m" name="paid"/><process id="p" isExecutable="true">
+             <startEvent id="start"/><sequenceFlow id="f1" sourceRef="start" targetRef="first"/>
+             <receiveTask id="first" messageRef="m"/>
+             <sequenceFlow id="f2" sourceRef="first" targetRef="end"/><endEvent id="end"/>
+           </process>"#,
+    );
+    let store = Store::with(&[&file("store-dead-letters.bpmn", &waits)]);
+    for order in ["order=1", "order=2"] {
+        // It is over before the next command begins.
+        let command = ["message", "paid", "--correlate", order, "--ttl", "1ms", "--var", order];
+        store.text(&command);
+    }
+    let listed = list(&store.json(&["dead-letters"]), "dead_letters");
+    assert_eq!(fields(&listed, "reason"), ["nobody has taken it before it expired"; 2]);
+    assert_eq!(list(&store.json(&["messages"]), "messages").len(), 0);
+    let (first, second) = (text(&listed[0], "message"), text(&listed[1], "message"));
+    let printed = store.text(&["dead-letters", "list", "--name", "paid"]);
+    assert!(printed.starts_with("MESSAGE  NAME  CORRELATION  PUBLISHED"), "{printed}");
+    assert_eq!(
+        store.text(&["dead-letters", "discard", &first]),
+        format!("message {first} dropped\n")
+    );
+    let gone = store.call(&["dead-letters", "replay", &first]);
+    assert_eq!(gone.status, 2);
+    assert!(gone.err.contains(&format!("no such dead letter: {first}")), "{}", gone.err);
+    store.text(&["start", "p"]);
+    let replayed = store.json(&["dead-letters", "replay", &second]);
+    assert_eq!(fields(&list(&replayed, "replayed"), "outcome"), ["received"]);
+    let shown = store.json(&["show", "1"]);
+    assert_eq!(shown.field("variables").unwrap().to_json(), r#"{"order":2}"#);
+    assert_eq!(store.text(&["dead-letters"]), "no dead letters\n");
+}
+
+// covers: ENGINE-31, ENGINE-32
+#[test]
+fn a_message_goes_to_all_where_that_is_said() {
+    let waits = model(
+        r#"<message id="m" name="news"/><process id="p" isExecutable="true">
+             <startEvent id="start"/><sequenceFlow id="f1" sourceRef="start" targetRef="first"/>
+             <receiveTask id="first" messageRef="m"/>
+             <sequenceFlow id="f2" sourceRef="first" targetRef="end"/><endEvent id="end"/>
+           </process>"#,
+    );
+    let store = Store::with(&[&file("store-news.bpmn", &waits)]);
+    store.text(&["start", "p"]);
+    store.text(&["start", "p"]);
+    assert_eq!(
+        store.text(&["message", "news", "--all", "--delivery", "after-create"]),
+        "message news received by 2, and kept for others until it expires\n"
+    );
+    assert_eq!(list(&store.json(&["messages"]), "messages").len(), 1);
+    store.text(&["start", "p"]);
+    assert_eq!(text(&store.json(&["show", "3"]), "state"), "running");
 }
 
 #[test]

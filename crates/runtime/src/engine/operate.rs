@@ -7,12 +7,16 @@ use travertine_expr::{Limits, Name, Value};
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, check_variables,
 };
-use travertine_store::ShardId;
+use travertine_store::{
+    ShardId,
+    codec::record::decode_held,
+    view::{Cursor, Filter, Key, Query, Row, Table},
+};
 
 use super::{Engine, Pending, Startable, State};
 use crate::{
-    Activated, Address, At, Begin, Edit, Ended, Error, InstanceId, Lease, Message, Receipt,
-    TaskChange,
+    Activated, Address, At, Begin, DeadLetter, Edit, Ended, Error, InstanceId, Lease, Message,
+    Receipt, TaskChange,
 };
 
 /// Which version of a definition is meant.
@@ -366,6 +370,52 @@ impl Engine {
         }
         let keeper = self.keeper(&message.name);
         self.ask(keeper, move |shard| shard.publish(message))
+    }
+
+    /// Dead letters, the oldest first: messages for one receiver that nobody has taken before they expired.
+    /// Those of a name, where one is given; `after` the number of the last one seen; at most so many.
+    pub fn dead_letters(
+        &self,
+        name: Option<&str>,
+        after: Option<u64>,
+        most: u32,
+    ) -> Result<Vec<DeadLetter>, Error> {
+        let mut filters = vec![Filter::Dead(true)];
+        filters.extend(name.map(|it| Filter::Named(it.into())));
+        let after = after.map(|it| Cursor(Key::of_instance(it)));
+        let table = Table::Messages;
+        let query = Query { table, filters, descending: false, after, limit: most };
+        let rows = self.query_now(&query)?.rows.into_iter();
+        let letter = |row| {
+            let Row::Message(row) = row else { return None };
+            let held = match decode_held(&row.body) {
+                Ok(held) => held,
+                Err(error) => {
+                    return Some(Err(Error::damaged(format!("message {}", row.id), &error)));
+                }
+            };
+            let dead = held.dead?;
+            Some(Ok(DeadLetter {
+                number: held.number,
+                message: held.message,
+                published: held.published,
+                died: dead.at,
+                reason: dead.reason,
+            }))
+        };
+        rows.filter_map(letter).collect()
+    }
+
+    /// Publishes a dead letter again, with a new time to live.
+    pub fn replay(&self, dead_letter: u64) -> Pending<Receipt> {
+        let shard = ShardId::of(dead_letter, self.shards());
+        self.ask(shard, move |shard| shard.replay_message(dead_letter))
+    }
+
+    /// Drops a dead letter.
+    pub fn discard(&self, dead_letter: u64) -> Pending<()> {
+        let shard = ShardId::of(dead_letter, self.shards());
+        self.ask(shard, move |shard| shard.discard(dead_letter))
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.

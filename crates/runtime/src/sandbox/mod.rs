@@ -79,7 +79,8 @@ impl<'a> Start<'a> {
 impl Sandbox {
     /// An empty world at that time.
     pub fn new(now: Timestamp) -> Self {
-        let settings = Settings { turns_max: u32::MAX, ..Settings::default() };
+        // Nobody lists dead letters here, and its time should not have to pass for them.
+        let settings = Settings { turns_max: u32::MAX, dead_for: 0, ..Settings::default() };
         let world = Self::on(Arc::new(MemoryStore::new(1)), settings, now);
         world.expect("a new store in memory can be read")
     }

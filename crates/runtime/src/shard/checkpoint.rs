@@ -97,6 +97,8 @@ impl Shard {
                 body: Vec::new(),
                 published: self.now.as_millis(),
                 expires: Some(*until),
+                dead: None,
+                reason: None,
             })));
         }
         for address in std::mem::take(&mut self.fresh_subscriptions) {
@@ -449,6 +451,8 @@ fn message_row(held: &travertine_store::codec::record::Held) -> MessageRow {
         body,
         published: held.published,
         expires: held.expires,
+        dead: held.dead.as_ref().map(|it| it.at),
+        reason: held.dead.as_ref().map(|it| Name::clone(&it.reason)),
     }
 }
 

@@ -34,6 +34,7 @@ impl Shard {
         let waiting = self.waiting.iter().cloned().map(|it| Subscription { place: 0, ..it });
         lines.extend(waiting.map(|it| format!("waits: {it:?}")));
         lines.extend(self.held.iter().map(|it| format!("held: {it:?}")));
+        lines.extend(self.held.all_dead().map(|it| format!("dead: {it:?}")));
         lines.extend(self.alarms.iter().map(|it| format!("due: {it:?}")));
         lines.extend(self.timers.values().map(|it| format!("start timer: {it:?}")));
         lines.extend(self.noted.iter().map(|it| format!("noted: {it:?}")));

@@ -6,7 +6,8 @@ use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Command, WaitFor, WaitId};
 use travertine_store::{
     codec::record::{
-        Consume, Delivery, Held, Letter, Message, Record, Shared, Subscription, SubscriptionKind,
+        Consume, Dead, Delivery, Held, Letter, Message, Record, Shared, Subscription,
+        SubscriptionKind,
     },
     view::{Change, Key, Table},
 };
@@ -81,6 +82,11 @@ impl Shard {
         self.held.iter()
     }
 
+    /// Messages that nobody has taken before they expired, by number.
+    pub fn dead_letters(&self) -> impl Iterator<Item = &Held> {
+        self.held.all_dead()
+    }
+
     /// When a new message is dropped; for good where nothing is said.
     fn expiry(&self, message: &Message) -> Option<i64> {
         let ttl = match message.delivery {
@@ -118,11 +124,17 @@ impl Shard {
         if let Some(start) = self.start_for(&message) {
             return self.trigger_start(start, message.variables);
         }
-        if expires.is_some_and(|it| it <= self.now.as_millis()) {
+        let late = expires.is_some_and(|it| it <= self.now.as_millis());
+        if late && !again {
             return Receipt::Dropped;
         }
         let number = self.next_message();
-        let held = Held { number, message, published, expires };
+        let held = Held { number, message, published, expires, dead: None };
+        if late {
+            // Its sender was told that someone has it.
+            self.bury(held, "whoever was to have it was gone, and then it had expired");
+            return Receipt::Dropped;
+        }
         self.write(&[Record::Held(held.clone())]);
         self.hold(held);
         Receipt::Held
@@ -157,17 +169,21 @@ impl Shard {
             }
         }
         if kept {
-            let held = Held { number, message, published, expires };
+            let held = Held { number, message, published, expires, dead: None };
             self.write(&[Record::Held(held.clone())]);
             self.hold(held);
         }
         Receipt::Shared(received)
     }
 
-    /// Keeps a message that nobody waits for.
+    /// Keeps a message that nobody waits for, or nobody will.
     pub(super) fn hold(&mut self, held: Held) {
-        if let Some(expires) = held.expires {
-            self.alarms.set(Timestamp::from_millis(expires), Alarm::Message(held.number));
+        let until = match &held.dead {
+            Some(dead) => Some(dead.at.saturating_add(self.settings.dead_for)),
+            None => held.expires,
+        };
+        if let Some(until) = until {
+            self.alarms.set(Timestamp::from_millis(until), Alarm::Message(held.number));
         }
         self.fresh_messages.insert(held.number);
         self.held.hold(held);
@@ -202,9 +218,44 @@ impl Shard {
                 let key = Key { instance: number, number: 0, name: "".into() };
                 self.rows.push(Change::Delete(Table::Messages, key));
             }
-        } else if self.let_go(number).is_some() {
-            self.write(&[Record::Gone { message: number }]);
+        } else if let Some(held) = self.let_go(number) {
+            match (&held.dead, held.message.consume) {
+                (None, Consume::One) => self.bury(held, "nobody has taken it before it expired"),
+                (None, Consume::All) | (Some(_), _) => {
+                    self.write(&[Record::Gone { message: number }]);
+                }
+            }
         }
+    }
+
+    /// Makes a dead letter of a message, where any are kept.
+    fn bury(&mut self, mut held: Held, reason: &str) {
+        if self.settings.dead_for <= 0 {
+            self.write(&[Record::Gone { message: held.number }]);
+            return;
+        }
+        held.dead = Some(Dead { at: self.now.as_millis(), reason: reason.into() });
+        self.write(&[Record::Held(held.clone())]);
+        self.hold(held);
+    }
+
+    /// Publishes a dead letter again, with a new time to live.
+    pub fn replay_message(&mut self, number: u64) -> Result<Receipt, Error> {
+        let dead = self.held.dead(number).ok_or(Error::NoSuchDeadLetter(number))?;
+        let message = dead.message.clone();
+        self.check_room(&message)?;
+        self.discard(number)?;
+        Ok(self.route(message))
+    }
+
+    /// Drops a dead letter.
+    pub fn discard(&mut self, number: u64) -> Result<(), Error> {
+        if self.held.dead(number).is_none() {
+            return Err(Error::NoSuchDeadLetter(number));
+        }
+        self.let_go(number);
+        self.write(&[Record::Gone { message: number }]);
+        Ok(())
     }
 
     /// A message is there for a wait.
@@ -322,7 +373,7 @@ impl Shard {
             SubscriptionKind::Message => self.held.find(&it, now).cloned(),
             SubscriptionKind::Signal => None,
         };
-        let Some(Held { number, message, published, expires }) = found else {
+        let Some(Held { number, message, published, expires, .. }) = found else {
             self.remember(it);
             return;
         };

@@ -77,6 +77,9 @@ pub struct Settings {
     /// How many messages of a name are held before those that nobody waits for are refused. What
     /// instances send is always held.
     pub pending_max: usize,
+    /// How long a message for one receiver that nobody has taken before it expired is kept as a dead
+    /// letter, in milliseconds; 0 for not at all.
+    pub dead_for: i64,
     /// How many turns in a row an instance may take without coming to rest.
     pub turns_max: u32,
     /// How many bytes of entries an instance gathers before it gets a snapshot.
@@ -94,6 +97,7 @@ impl Default for Settings {
             call_depth_max: 256,
             known_for: 3_600_000,
             pending_max: 10_000,
+            dead_for: 7 * 24 * 3_600_000,
             turns_max: 1_000,
             snapshot_bytes: 16 << 10,
             functions: FunctionSettings::default(),

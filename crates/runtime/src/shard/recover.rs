@@ -445,6 +445,8 @@ impl Shard {
         match record {
             Record::Held(held) => {
                 self.message_numbered(held.number);
+                // It was held before, if it is dead now, and may have a row that says so.
+                self.let_go(held.number);
                 self.hold(held);
             }
             Record::Gone { message } => {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use travertine_expr::Value;
 use travertine_kernel::Ending;
 use travertine_runtime::{
-    Consume, Delivery, Error, InstanceId, Message, Receipt, Settings, engine::Options,
+    Consume, DeadLetter, Delivery, Error, InstanceId, Message, Receipt, Settings, engine::Options,
 };
-use travertine_store::view::Table;
+use travertine_store::view::{Filter, Table};
 
 use crate::world::{World, vars};
 
@@ -323,4 +323,114 @@ fn when_too_many_are_held_senders_are_told_and_nothing_is_lost() {
     // Two were received and one is still kept, so there is room again, also for what was refused.
     assert_eq!(send(&world, named(for_all("c"))), Receipt::Shared(0));
     world.check();
+}
+
+// covers: ENGINE-33, ENGINE-50, ENGINE-83
+#[test]
+fn what_nobody_has_taken_becomes_a_dead_letter_that_can_be_sent_again() {
+    each(|world, restarts| {
+        let again = |world: &mut World| {
+            if restarts {
+                world.restart();
+            }
+        };
+        let brief = |text: &str| Message { ttl: Some(1_000), id: Some(text.into()), ..news(text) };
+        for text in ["a", "b", "c"] {
+            send(world, brief(text));
+        }
+        // Those for all were there for whoever wanted them.
+        send(world, Message { ttl: Some(1_000), ..for_all("d") });
+        let to = Message { correlation: vars(&[("$to", "x".into())]), ..for_all("e") };
+        send(world, Message { ttl: Some(1_000), ..to });
+        again(world);
+        world.advance(1_000);
+        again(world);
+        let dead = |world: &World| {
+            let all = world.engine().dead_letters(Some("news"), None, 100).expect("they are read");
+            let text = |it: &DeadLetter| it.message.variables[0].1.as_str().map(str::to_owned);
+            all.iter().map(|it| (it.number, text(it).expect("it is a text"))).collect::<Vec<_>>()
+        };
+        let letters = dead(world);
+        let texts: Vec<&str> = letters.iter().map(|(_, text)| &**text).collect();
+        assert_eq!(texts, ["a", "b", "c", "e"]);
+        let first = &world.engine().dead_letters(None, None, 1).expect("they are read")[0];
+        assert_eq!((first.published, first.died), (1_000_000, 1_001_000));
+        assert_eq!(&*first.reason, "nobody has taken it before it expired");
+        let after = world.engine().dead_letters(None, Some(letters[2].0), 9).expect("are read");
+        assert_eq!(after.len(), 1);
+        // Nobody receives them.
+        let id = start(world, "reader");
+        assert_eq!(heard(world, id), "");
+        // Until someone sends them again, which is not taken for the same message once more.
+        let replay = |world: &World, nth: usize| world.engine().replay(letters[nth].0).wait();
+        assert!(matches!(replay(world, 1), Ok(Receipt::Received(_))));
+        assert_eq!(heard(world, id), "b");
+        assert_eq!(replay(world, 1), Err(Error::NoSuchDeadLetter(letters[1].0)));
+        world.engine().discard(letters[0].0).wait().expect("it is dropped");
+        assert_eq!(replay(world, 0), Err(Error::NoSuchDeadLetter(letters[0].0)));
+        again(world);
+        assert_eq!(dead(world), letters[2..]);
+        // One that nobody takes dies again, after as long as before.
+        world.engine().cancel(id).wait().expect("it ends");
+        rest(world);
+        assert_eq!(replay(world, 2), Ok(Receipt::Held));
+        assert_eq!(dead(world).len(), 1);
+        again(world);
+        world.advance(999);
+        assert_eq!(dead(world).len(), 1);
+        world.advance(1);
+        assert_eq!(dead(world).len(), 2);
+        again(world);
+        // After seven days they are gone.
+        world.advance(7 * 24 * 3_600_000);
+        assert_eq!(dead(world), []);
+        again(world);
+        assert_eq!(dead(world), []);
+        assert_eq!(world.rows(Table::Messages, vec![Filter::Dead(true)]), []);
+    });
+}
+
+// covers: ENGINE-33
+#[test]
+fn without_a_time_for_them_there_are_no_dead_letters() {
+    let settings = Settings { dead_for: 0, ..Settings::default() };
+    let world = World::with(Options { settings, ..Options::default() });
+    send(&world, Message { ttl: Some(1_000), ..news("a") });
+    world.advance(1_000);
+    assert_eq!(world.engine().dead_letters(None, None, 100), Ok(Vec::new()));
+    assert_eq!(world.rows(Table::Messages, Vec::new()), []);
+}
+
+// covers: ENGINE-33
+#[test]
+fn a_message_that_expired_while_its_receiver_could_not_hear_it_is_not_lost() {
+    each(|world, restarts| {
+        let id = start(world, "reader");
+        world.engine().suspend(id).wait().expect("it is suspended");
+        let receipt = send(world, Message { ttl: Some(1_000), ..news("a") });
+        assert!(matches!(receipt, Receipt::Received(_)));
+        world.advance(2_000);
+        if restarts {
+            world.restart();
+        }
+        world.engine().cancel(id).wait().expect("it ends");
+        rest(world);
+        let dead = world.engine().dead_letters(None, None, 100).expect("they are read");
+        assert_eq!(dead.len(), 1);
+        assert_eq!(dead[0].message.variables, news("a").variables);
+    });
+}
+
+// covers: ENGINE-82
+#[test]
+fn a_dead_letter_is_not_lost_when_there_is_no_room_to_send_it_again() {
+    let settings = Settings { pending_max: 1, ..Settings::default() };
+    let world = World::with(Options { settings, ..Options::default() });
+    send(&world, Message { ttl: Some(1_000), ..news("a") });
+    world.advance(1_000);
+    send(&world, news("b"));
+    let dead = world.engine().dead_letters(None, None, 100).expect("they are read");
+    let refused = world.engine().replay(dead[0].number).wait();
+    assert!(matches!(refused, Err(Error::Busy { .. })), "{refused:?}");
+    assert_eq!(world.engine().dead_letters(None, None, 100), Ok(dead));
 }

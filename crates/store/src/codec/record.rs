@@ -207,6 +207,17 @@ pub struct Held {
     pub published: i64,
     /// When it is dropped.
     pub expires: Option<i64>,
+    /// Why nobody will receive it any more.
+    pub dead: Option<Dead>,
+}
+
+/// What became of a message that nobody has received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dead {
+    /// Since when.
+    pub at: i64,
+    /// Why.
+    pub reason: Name,
 }
 
 /// Who receives a message.

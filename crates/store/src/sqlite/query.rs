@@ -135,6 +135,8 @@ impl Conditions {
             Filter::CandidateGroup(name) => self.listed("t.candidate_groups", name),
             Filter::Due(from, to) => self.span("t.due", *from, *to),
             Filter::Kind(wanted) => self.equal("t.kind", text(kind(*wanted))),
+            Filter::Dead(true) => self.all.push(String::from("t.dead IS NOT NULL")),
+            Filter::Dead(false) => self.all.push(String::from("t.dead IS NULL")),
         }
     }
 
@@ -201,6 +203,7 @@ mod tests {
             (Timers, vec![Filter::Due(Some(0), Some(1))], "timers_by_due"),
             (Subscriptions, vec![Filter::Named(a())], "subscriptions_by_name"),
             (Messages, vec![Filter::Named(a())], "messages_by_name"),
+            (Messages, vec![Filter::Dead(true)], "messages_dead"),
         ] {
             let steps = plan(table, filters.clone());
             assert!(steps.contains(index), "{table} by {filters:?}: {steps}");

@@ -72,8 +72,9 @@ pub(super) fn schema() -> String {
              since INTEGER NOT NULL, PRIMARY KEY(instance, token)) WITHOUT ROWID;
          CREATE TABLE messages(id INTEGER PRIMARY KEY, name TEXT NOT NULL, message_id TEXT,
              correlation TEXT NOT NULL, body BLOB NOT NULL, published INTEGER NOT NULL,
-             expires INTEGER);
-         CREATE INDEX messages_by_name ON messages(name, id);"
+             expires INTEGER, dead INTEGER, reason TEXT);
+         CREATE INDEX messages_by_name ON messages(name, id);
+         CREATE INDEX messages_dead ON messages(id) WHERE dead IS NOT NULL;"
     )
 }
 
@@ -132,9 +133,17 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "created",
         ],
         Table::Incidents => &["instance", "token", "element", "kind", "code", "message", "since"],
-        Table::Messages => {
-            &["id", "name", "message_id", "correlation", "body", "published", "expires"]
-        }
+        Table::Messages => &[
+            "id",
+            "name",
+            "message_id",
+            "correlation",
+            "body",
+            "published",
+            "expires",
+            "dead",
+            "reason",
+        ],
     }
 }
 
@@ -287,7 +296,17 @@ pub(super) fn bind(
         Row::Message(it) => bind!(
             statement,
             after,
-            [it.id, it.name, it.message_id, it.correlation, it.body, it.published, it.expires,]
+            [
+                it.id,
+                it.name,
+                it.message_id,
+                it.correlation,
+                it.body,
+                it.published,
+                it.expires,
+                it.dead,
+                it.reason,
+            ]
         ),
     }
 }
@@ -377,6 +396,8 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             body: row.get(4)?,
             published: row.get(5)?,
             expires: row.get(6)?,
+            dead: row.get(7)?,
+            reason: row.get(8)?,
         }),
     })
 }

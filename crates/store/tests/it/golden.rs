@@ -11,7 +11,7 @@ use travertine_store::codec::{
     Flaw, decode_events, decode_instance, decode_repeat, decode_values, encode_repeat,
     encode_values,
     record::{
-        Consume, Held, Letter, Record, Shared, decode_letter, decode_records, encode_letter,
+        Consume, Dead, Held, Letter, Record, Shared, decode_letter, decode_records, encode_letter,
         encode_records,
     },
 };
@@ -99,7 +99,8 @@ fn what_is_said_of_messages_is_what_it_was() {
             expires,
             shared: (message.consume == Consume::All).then_some(Shared { number, upto: 5 }),
         });
-        records.push(Record::Held(Held { number, message, published, expires }));
+        let dead = expires.map(|at| Dead { at, reason: "late".into() });
+        records.push(Record::Held(Held { number, message, published, expires, dead }));
     }
     letters.push(Letter::Subscribe(sample::subscription()));
     records.push(Record::Subscribed(sample::subscription()));

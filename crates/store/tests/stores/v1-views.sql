@@ -27,5 +27,6 @@ CREATE INDEX timers_by_due ON timers(due);
 CREATE TABLE subscriptions(instance INTEGER NOT NULL, wait INTEGER NOT NULL, keeper INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, element TEXT NOT NULL, correlation TEXT NOT NULL, body BLOB NOT NULL, created INTEGER NOT NULL, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
 CREATE INDEX subscriptions_by_name ON subscriptions(name, instance, wait);
 CREATE TABLE incidents(instance INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, kind TEXT NOT NULL, code TEXT, message TEXT NOT NULL, since INTEGER NOT NULL, PRIMARY KEY(instance, token)) WITHOUT ROWID;
-CREATE TABLE messages(id INTEGER PRIMARY KEY, name TEXT NOT NULL, message_id TEXT, correlation TEXT NOT NULL, body BLOB NOT NULL, published INTEGER NOT NULL, expires INTEGER);
+CREATE TABLE messages(id INTEGER PRIMARY KEY, name TEXT NOT NULL, message_id TEXT, correlation TEXT NOT NULL, body BLOB NOT NULL, published INTEGER NOT NULL, expires INTEGER, dead INTEGER, reason TEXT);
 CREATE INDEX messages_by_name ON messages(name, id);
+CREATE INDEX messages_dead ON messages(id) WHERE dead IS NOT NULL;

@@ -126,9 +126,10 @@ impl World {
     }
 
     fn check_messages(&mut self) -> Result<(), String> {
-        let mut held = Vec::new();
+        let (mut held, mut dead) = (Vec::new(), Vec::new());
         for seat in &self.seats {
             held.extend(seat.shard.held().cloned());
+            dead.extend(seat.shard.dead_letters().cloned());
         }
         for (number, sent) in self.clients.messages.iter().enumerate() {
             let mark = Clients::mark(number);
@@ -139,7 +140,11 @@ impl World {
                 && ttl.is_none()
                 && delivery != Delivery::AfterWait;
             let wrong = match consume {
-                Consume::One => is_held + received > 1 || kept && is_held + received != 1,
+                Consume::One => {
+                    let is_dead = dead.iter().filter(|it| mark_of(&it.message) == Some(&*mark));
+                    let times = is_held + received + is_dead.count();
+                    times > 1 || kept && times != 1
+                }
                 Consume::All => is_held > 1 || kept && is_held != 1,
             };
             if wrong {

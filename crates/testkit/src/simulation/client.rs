@@ -250,8 +250,26 @@ impl World {
         self.ask(shard, asked, |it| it.start(begin), |(id, _)| Answer::Started(id));
     }
 
+    /// Someone sends a dead letter again, or drops it. Says whether there was one.
+    fn bring_back(&mut self) -> bool {
+        let dead = self.seats.iter().flat_map(|it| it.shard.dead_letters());
+        let dead: Vec<u64> = dead.map(|it| it.number).collect();
+        let Some(number) = self.random.pick(&dead).copied() else { return false };
+        let shard = ShardId::of(number, self.shards());
+        if self.random.percent(80) {
+            let act = move |it: &mut Shard| it.replay_message(number);
+            self.ask(shard, Asked::Other, act, Answer::Receipt);
+        } else {
+            self.ask(shard, Asked::Other, move |it| it.discard(number), |()| Answer::Done);
+        }
+        true
+    }
+
     /// Sends a message, or one again that may not have arrived.
     fn publish(&mut self) {
+        if self.random.percent(10) && self.bring_back() {
+            return;
+        }
         let again = self.random.percent(25);
         let old: Vec<usize> = (0..self.clients.messages.len())
             .filter(|it| {

@@ -91,6 +91,7 @@ impl World {
             // Longer than any run, because the clients rely on it.
             known_for: 1 << 50,
             pending_max: [2, 10_000][random.position(2)],
+            dead_for: [0, 600_000, 1 << 40][random.position(3)],
             ..Settings::default()
         };
         let storm = [1, 3, 8][random.position(3)];

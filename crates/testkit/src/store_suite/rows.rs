@@ -135,5 +135,7 @@ pub fn message(id: u64, name: &str) -> MessageRow {
         body: vec![3],
         published: 100,
         expires: None,
+        dead: None,
+        reason: None,
     }
 }

@@ -5,7 +5,7 @@ use travertine_store::{
     Claim, Error, ShardId, Store,
     view::{
         Change, Cursor, ElementRow, Filter, InstanceRow, InstanceState, JobRow, JobState, Key,
-        Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, VariableRow,
+        MessageRow, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, VariableRow,
     },
 };
 
@@ -360,7 +360,11 @@ fn many(store: &dyn Store) -> Claim {
             name: name("stop"),
             ..rows::subscription(12, 6, 0)
         }),
-        Row::Message(rows::message(12, "stop")),
+        Row::Message(MessageRow {
+            dead: Some(500),
+            reason: Some(name("late")),
+            ..rows::message(12, "stop")
+        }),
     ]);
     put(store, &claim, &there);
     claim
@@ -429,6 +433,8 @@ fn filters(store: &dyn Store) {
         (Table::Variables, Filter::Named(name("other")), &[]),
         (Table::Subscriptions, Filter::Named(name("stop")), &[12]),
         (Table::Messages, Filter::Named(name("paid")), &[4, 8]),
+        (Table::Messages, Filter::Dead(true), &[12]),
+        (Table::Messages, Filter::Dead(false), &[4, 8]),
         (Table::Jobs, Filter::JobType(name("payment")), &[4, 12]),
         (Table::Jobs, Filter::JobState(JobState::Failed), &[8]),
         (Table::Tasks, Filter::Assignee(name("ann")), &[8]),
