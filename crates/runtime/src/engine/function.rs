@@ -1,6 +1,7 @@
 //! Durable functions: start them, talk to them, see what they do.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     future::{Future, IntoFuture},
     marker::PhantomData,
@@ -11,11 +12,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use travertine_expr::{Name, Value, typed};
 use travertine_func::{Event, Failure, Workflow};
 use travertine_kernel::Ending;
-use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
+use travertine_store::{
+    ShardId, Store,
+    view::{Filter, InstanceState, Query, Row, Table},
+};
 
 use super::{Engine, Pending, State};
 use crate::{
-    At, Begin, Ended, Error, InstanceId, Message, Receipt,
+    At, Begin, Definition, Definitions, Ended, Error, InstanceId, Live, Message, Receipt, Shard,
     shard::{NO_CODE, RunStatus, configure},
 };
 
@@ -407,16 +411,7 @@ impl Engine {
     pub fn preflight(&self) -> Result<Preflight, Error> {
         let mut report = Preflight::default();
         for definition in self.definitions().all().filter(|it| it.is_function()) {
-            let filters = vec![
-                Filter::Definition(Name::clone(&definition.id)),
-                Filter::Version(definition.version),
-                Filter::State(vec![
-                    InstanceState::Running,
-                    InstanceState::Suspended,
-                    InstanceState::Halted,
-                ]),
-            ];
-            self.each_row(Table::Instances, &filters, |row| {
+            self.each_row(Table::Instances, &open_runs(definition), |row| {
                 let id = InstanceId(row.key().instance);
                 report.tried += 1;
                 let tried = self.ask(self.shard_of(id), move |shard| shard.try_code(id)).wait()?;
@@ -453,16 +448,67 @@ impl Engine {
         mut each: impl FnMut(Row) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.flush_now()?;
-        let mut after = None;
-        loop {
-            let query =
-                Query { table, filters: filters.to_vec(), descending: false, after, limit: 1_000 };
-            let page = self.store().query(&query)?;
-            page.rows.into_iter().try_for_each(&mut each)?;
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(()),
-            }
+        each_stored_row(&**self.store(), table, filters, &mut each)
+    }
+}
+
+/// The instances of a function that have not ended.
+fn open_runs(function: &Definition) -> Vec<Filter> {
+    vec![
+        Filter::Definition(Name::clone(&function.id)),
+        Filter::Version(function.version),
+        Filter::State(vec![
+            InstanceState::Running,
+            InstanceState::Suspended,
+            InstanceState::Halted,
+        ]),
+    ]
+}
+
+fn each_stored_row(
+    store: &dyn Store,
+    table: Table,
+    filters: &[Filter],
+    each: &mut dyn FnMut(Row) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let query =
+            Query { table, filters: filters.to_vec(), descending: false, after, limit: 1_000 };
+        let page = store.query(&query)?;
+        page.rows.into_iter().try_for_each(&mut *each)?;
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
         }
     }
+}
+
+/// Tries the code of this program against the journals of open instances, before anything goes on.
+/// Answers with those that it does not agree with, and why.
+pub(super) fn try_all(
+    store: &dyn Store,
+    definitions: &Definitions,
+    shards: &[Shard],
+) -> Result<Vec<String>, Error> {
+    let mut ids = BTreeSet::new();
+    for function in definitions.all().filter(|it| it.is_function()) {
+        each_stored_row(store, Table::Instances, &open_runs(function), &mut |row| {
+            ids.insert(row.key().instance);
+            Ok(())
+        })?;
+    }
+    // Of the latest the views may not know yet.
+    for shard in shards {
+        let is_open = |it: &&Live| it.definition.is_function() && !it.has_ended();
+        ids.extend(shard.in_memory().into_iter().filter(is_open).map(|it| it.id.0));
+    }
+    let mut problems = Vec::new();
+    for id in ids {
+        let shard = &shards[usize::from(ShardId::of(id, store.shards()).0)];
+        if let Err(problem) = shard.try_code(InstanceId(id))? {
+            problems.push(format!("instance {id}: {problem}"));
+        }
+    }
+    Ok(problems)
 }

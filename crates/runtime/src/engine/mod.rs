@@ -87,6 +87,9 @@ pub struct Options {
     pub dependencies: Dependencies,
     /// How many activities of a kind are done at once.
     pub activities_at_once: usize,
+    /// Whether to refuse to open where the code of this program does not agree with the journal of an
+    /// instance that is open: nothing has gone on then, and the code of before can take over again.
+    pub preflight: bool,
     /// How long events are kept for those who do not wait yet, where their type does not say.
     pub event_retention: Duration,
 }
@@ -131,6 +134,7 @@ impl Default for Options {
             functions: Functions::linked(),
             dependencies: Dependencies::new(),
             activities_at_once: 256,
+            preflight: false,
             event_retention: Duration::from_hours(7 * 24),
         }
     }
@@ -315,6 +319,12 @@ impl Engine {
             }
             shards.push(shard);
             found.push(recovered);
+        }
+        if options.preflight {
+            let problems = function::try_all(&**store, &definitions, &shards)?;
+            if !problems.is_empty() {
+                return Err(Error::Refused { diagnostics: problems });
+            }
         }
         let recovered = Opened { shards: found, took: began.elapsed() };
         let threads = start_threads(&common, shards)?;

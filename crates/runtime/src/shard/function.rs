@@ -278,14 +278,18 @@ impl Shard {
     }
 
     /// Whether the code that is here agrees with the journal of an instance.
-    pub fn try_code(&mut self, id: InstanceId) -> Result<Result<(), String>, Error> {
-        let live = self.live(id.0)?;
-        let Some(journal) = live.state.journal.clone() else { return Ok(Ok(())) };
-        let live = &self.lives[&id.0];
-        let tried = self
-            .session(live)
-            .and_then(|mut session| session.advance(&journal).map(drop).map_err(|it| it.message));
-        Ok(tried)
+    pub fn try_code(&self, id: InstanceId) -> Result<Result<(), String>, Error> {
+        // One that is not in memory need not stay there for this.
+        let loaded;
+        let live = if let Some(live) = self.lives.get(&id.0) {
+            live
+        } else {
+            loaded = self.load(id.0)?;
+            &loaded
+        };
+        let Some(journal) = &live.state.journal else { return Ok(Ok(())) };
+        let session = self.session(live);
+        Ok(session.and_then(|mut it| it.advance(journal).map(drop).map_err(|it| it.message)))
     }
 
     /// The function instance that people call so.

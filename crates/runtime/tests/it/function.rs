@@ -291,3 +291,50 @@ async fn whoever_starts_again_what_has_begun_anew_gets_it_also_when_it_has_ended
     engine.start(countdown(0)).id("d").await.unwrap();
     engine.start(countdown(1)).id("d").await.unwrap_err();
 }
+
+/// The order as someone has rewritten it: it does not charge any more.
+const REWRITTEN: WorkflowDefinition = WorkflowDefinition {
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.sleep(Duration::from_hours(1)).await?;
+            Ok(encode("order", "nothing")?)
+        })
+    },
+    ..ORDER
+};
+
+#[tokio::test]
+async fn code_that_does_not_agree_with_open_runs_is_refused_before_it_takes_over() {
+    let world = World::new();
+    let engine = world.open();
+    engine.start(order(7)).id("order-1").await.unwrap();
+    world.settle(&engine, "order-1").await;
+    assert_eq!(engine.preflight().unwrap().problems, []);
+    drop(engine);
+
+    let options = |preflight| Options {
+        shards: 2,
+        clock: Arc::clone(&world.clock) as Arc<_>,
+        functions: Functions::new().workflow(REWRITTEN),
+        preflight,
+        ..Options::default()
+    };
+    let refused = Engine::open_with(world.dir.path(), options(true)).unwrap_err().to_string();
+    assert!(refused.contains("activity charge") && refused.contains("sleep"), "{refused}");
+
+    // Who does not ask finds the run blocked, and nothing else harmed.
+    let engine = Engine::open_with(world.dir.path(), options(false)).unwrap();
+    let report = engine.preflight().unwrap();
+    assert_eq!((report.tried, report.problems.len()), (1, 1));
+    world.pass(&engine, Duration::from_hours(49));
+    let run = engine.run::<String>("order-1").await.unwrap().unwrap();
+    let why = engine.why(run.instance()).await.unwrap();
+    assert!(why.iter().any(|it| it.to_string().contains("activity charge")), "{why:?}");
+    drop((run, engine));
+
+    // With the code of before it goes on, once someone has it tried again.
+    let engine = world.open();
+    let run = engine.run::<String>("order-1").await.unwrap().unwrap();
+    engine.retry(run.instance(), None).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "shipped ch-7 order-1/0/activity charge");
+}
