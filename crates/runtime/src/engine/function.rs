@@ -184,7 +184,8 @@ impl<O> Run<O> {
         self.engine.ask(shard, move |shard| Ok(shard.look(id)?.status()))
     }
 
-    /// Asks it to end; its code may clear up first. Says whether it was still running.
+    /// Asks it to end; its code may clear up first, and asking again does not disturb that.
+    /// [`Engine::cancel`] does. Says whether it was still running.
     pub fn cancel(&self) -> Pending<bool> {
         self.engine.cancel_instance(self.instance)
     }
@@ -378,7 +379,8 @@ impl Engine {
         decoded(&result.map_or(Value::Null, |(_, value)| value)).map(Some)
     }
 
-    /// Asks the run of that id to end; its code may clear up first. Says whether it was running.
+    /// Asks the run of that id to end; its code may clear up first, and asking again does not disturb
+    /// that. Says whether it was running.
     pub async fn cancel_run(&self, id: &str) -> Result<bool, Error> {
         match self.find_run(id).await? {
             Some(instance) => self.cancel_instance(instance).await,
@@ -388,8 +390,16 @@ impl Engine {
 
     fn cancel_instance(&self, instance: InstanceId) -> Pending<bool> {
         self.ask(self.shard_of(instance), move |shard| {
-            if shard.look(instance)?.has_ended() {
+            let live = shard.look(instance)?;
+            if live.has_ended() {
                 return Ok(false);
+            }
+            // Whoever asks again, because nobody has answered, must not interrupt the clearing up. Code
+            // that stands still does not clear up.
+            if live.state.incidents.is_empty()
+                && live.state.journal.as_ref().is_some_and(|it| it.is_cancelled())
+            {
+                return Ok(true);
             }
             shard.command(instance, travertine_kernel::Command::Cancel).map(|()| true)
         })

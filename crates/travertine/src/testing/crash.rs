@@ -144,8 +144,9 @@ impl<T: PartialEq + fmt::Debug> CrashReport<T> {
             }
             Err(panic) => problems.push(format!("it panics: {panic}")),
         }
-        let again =
-            |(_, call): &&(String, super::Call)| call.life > 1 && crash.done.contains(&call.key);
+        let again = |(_, call): &&(String, super::Call)| {
+            call.life > crash.life && crash.done.contains(&call.key)
+        };
         for (activity, call) in world.calls().all().iter().filter(again) {
             let key = &call.key;
             problems.push(format!("activity {activity} is done again for `{key}`, which was done"));

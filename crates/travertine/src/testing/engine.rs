@@ -54,7 +54,7 @@ struct Living {
     engine: Option<Engine>,
     store: Arc<Mortal>,
     life: Arc<Life>,
-    /// What crashed the engine before, and what was known to be done then.
+    /// How the engine crashed as planned, and what was known to be done then.
     crash: Option<Crashed>,
 }
 
@@ -62,6 +62,8 @@ struct Living {
 #[derive(Clone, Debug)]
 pub(super) struct Crashed {
     pub(super) died: Died,
+    /// Which life ended.
+    pub(super) life: usize,
     /// The keys of activities whose outcome was durable.
     pub(super) done: std::collections::BTreeSet<String>,
 }
@@ -99,8 +101,11 @@ impl World {
                 living.life.end();
                 // Its threads end before the next one begins.
                 drop(living.engine.take());
-                living.crash = Some(Crashed { died, done: Log::read(&*self.store).done() });
-                living.store = Arc::new(Mortal::new(&self.store, None));
+                if living.store.died_as_planned() {
+                    let (life, done) = (living.life.number, Log::read(&*self.store).done());
+                    living.crash = Some(Crashed { died, life, done });
+                }
+                living.store = Arc::new(living.store.reborn());
                 living.life = Arc::new(Life::new(living.life.number + 1, &self.clock));
             }
             if let Some(engine) = &living.engine {
@@ -132,7 +137,7 @@ impl World {
         self.living().store.died().is_some()
     }
 
-    /// What was so at the last crash.
+    /// What was so at the crash that was planned.
     pub(super) fn crashed(&self) -> Option<Crashed> {
         self.living().crash.clone()
     }

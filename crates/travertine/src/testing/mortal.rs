@@ -44,6 +44,8 @@ struct State {
     /// How many steps the instance that is part of the plan has made.
     steps: usize,
     died: Option<Died>,
+    /// Whether that was because the test said so, and not the plan.
+    told: bool,
 }
 
 /// How someone died.
@@ -58,8 +60,21 @@ pub(super) struct Died {
 
 impl Mortal {
     pub(super) fn new(store: &Arc<MemoryStore>, death: Option<Death>) -> Self {
-        let state = State { death, steps: 0, died: None };
+        let state = State { death, steps: 0, died: None, told: false };
         Self { store: Arc::clone(store), state: Mutex::new(state) }
+    }
+
+    /// One that can be used again. What was planned and has not come is still to come.
+    pub(super) fn reborn(&self) -> Self {
+        let State { death, steps, told, .. } = *self.state();
+        let state = State { death: death.filter(|_| told), steps, died: None, told: false };
+        Self { store: Arc::clone(&self.store), state: Mutex::new(state) }
+    }
+
+    /// Whether it died as planned.
+    pub(super) fn died_as_planned(&self) -> bool {
+        let state = self.state();
+        state.died.is_some() && !state.told
     }
 
     /// How it died, where it did.
@@ -70,8 +85,10 @@ impl Mortal {
     /// It dies now.
     pub(super) fn die(&self) {
         let mut state = self.state();
-        let step = state.steps;
-        state.died.get_or_insert_with(|| Died { at: "when it was told to".to_owned(), step });
+        if state.died.is_none() {
+            state.told = true;
+            state.died = Some(Died { at: "when it was told to".to_owned(), step: state.steps });
+        }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {

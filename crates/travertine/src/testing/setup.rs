@@ -74,22 +74,16 @@ impl Setup {
     /// # Panics
     ///
     /// Where there is no such activity.
-    pub fn activity<A>(self, name: &str, stand_in: impl StandIn<A>) -> Self {
+    pub fn activity<A>(mut self, name: &str, stand_in: impl StandIn<A>) -> Self {
         if self.options.functions.find_activity(name).is_none() {
             let names: Vec<&str> = self.options.functions.activities().map(|it| it.0).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             panic!("no activity `{name}` to stand in for; the activities are: {names}");
         }
-        self.job(name, stand_in)
-    }
-
-    /// Has a closure do the jobs of a type that no activity of the program does. It gets the
-    /// variables of a job in their order.
-    pub fn job<A>(mut self, job_type: &str, stand_in: impl StandIn<A>) -> Self {
-        let (name, stand_in) = (job_type.to_owned(), Arc::new(stand_in));
+        let (called, stand_in) = (name.to_owned(), Arc::new(stand_in));
         let functions = std::mem::take(&mut self.options.functions);
         self.options.functions = functions
-            .replace_activity(job_type, move |_, arguments| stand_in.attempt(&name, arguments));
+            .replace_activity(name, move |_, arguments| stand_in.attempt(&called, arguments));
         self
     }
 

@@ -1,3 +1,4 @@
 //! What programs that add the crate see of it.
 
+mod crashes;
 mod testing;
