@@ -99,7 +99,10 @@ pub fn handle(
         }
         Command::Escalate { wait, code, variables } => {
             let it = open_wait(instance, wait)?;
-            if !matches!(*it.on, WaitFor::Work(_) | WaitFor::Child { .. }) {
+            // Functions know no escalations; what one has called goes on after it has raised one.
+            if !matches!(*it.on, WaitFor::Work(_) | WaitFor::Child { .. })
+                || matches!(it.slot, Slot::Operation(_))
+            {
                 return Err(Rejection::WrongWait { wait, asked: "raise an escalation" });
             }
             let mut run = Run::new(plan, instance, now);
@@ -133,6 +136,10 @@ pub fn handle(
             }
             Ok(run.finish())
         }
+        // The code has read its variables, and would read others when it is run again.
+        Command::Set { .. } | Command::Modify { .. } if instance.journal.is_some() => {
+            Err(Rejection::NotAProcess)
+        }
         Command::Set { token, variables } => {
             let token = token.unwrap_or(ROOT);
             let Some(it) = instance.tokens.get(&token) else {
@@ -165,7 +172,6 @@ pub fn handle(
             run.emit(Event::RetriesSet { wait, retries });
             Ok(run.finish())
         }
-        Command::Modify { .. } if instance.journal.is_some() => Err(Rejection::NotAProcess),
         Command::Modify { steps } => {
             // Tried on a copy: a later step may be refused because of an earlier one.
             let mut copy = instance.clone();

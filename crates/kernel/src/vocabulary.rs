@@ -862,7 +862,10 @@ impl fmt::Display for Rejection {
                 write!(f, "token {} cannot be taken away: {why}", token.0)
             }
             Self::NotAFunction => f.write_str("the instance is a process, not a function"),
-            Self::NotAProcess => f.write_str("the instance is a function: its code moves it"),
+            Self::NotAProcess => f.write_str(
+                "the instance is a function: only its code moves it and changes what it has; \
+                 send it an event or an update",
+            ),
             Self::Ambiguous { at, scopes } => {
                 let scopes: Vec<String> = scopes.iter().map(|it| it.0.to_string()).collect();
                 write!(f, "{at} lies in several open scopes: name one of {}", scopes.join(", "))

@@ -56,7 +56,11 @@ impl Engine {
         for _ in 0..TRIES {
             match self.try_deploy(files) {
                 Err(Error::Store(StoreError::Conflict { .. })) => self.reload()?,
-                other => return other,
+                Ok(deployment) => {
+                    self.welcome_code()?;
+                    return Ok(deployment);
+                }
+                refused => return refused,
             }
         }
         Err(Error::Busy { reason: "others deploy the same definitions; try again".to_owned() })

@@ -20,7 +20,7 @@ use travertine_store::{
 use super::{Engine, Pending, State};
 use crate::{
     At, Begin, Definition, Definitions, Ended, Error, InstanceId, Live, Message, Receipt, Shard,
-    shard::{NO_CODE, RunStatus, configure},
+    shard::{RunStatus, Wanted, configure, wanted},
 };
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -81,9 +81,11 @@ impl<O> StartingFunction<'_, O> {
             None => definitions.find(&name),
             Some(version) => definitions.versions(&name).iter().find(|it| it.version == version),
         };
-        let Some(found) = found.filter(|it| it.is_function()) else {
-            return refused(Error::no_such_definition(&name));
-        };
+        let Some(found) = found else { return refused(Error::no_such_definition(&name)) };
+        if !found.is_function() {
+            let reason = format!("{name} is a process, not a function; start it by its id");
+            return refused(Error::Failed { reason });
+        }
         let variables = match call.into_arguments() {
             Ok(variables) => variables,
             Err(failure) => return refused(Error::Failed { reason: failure.to_string() }),
@@ -432,22 +434,33 @@ impl Engine {
         Ok(report)
     }
 
-    /// Lets functions go on that some other program could not run.
+    /// Lets functions go on that waited for code, or for something to be deployed, that is here now.
     pub(super) fn welcome_code(&self) -> Result<(), Error> {
-        if !self.definitions().all().any(|it| it.is_function()) {
+        let (functions, definitions) = (&self.inner.functions, self.definitions());
+        if !definitions.all().any(|it| it.is_function()) {
             return Ok(());
         }
+        let is_here = |it: Wanted<'_>| {
+            let number = it.version.and_then(|version| version.parse().ok());
+            if it.is_code {
+                number.is_some() && functions.find_workflow(it.id, number).is_some()
+            } else if it.version.is_some() {
+                definitions.versions(it.id).iter().any(|known| Some(known.version) == number)
+            } else {
+                definitions.find(it.id).is_some()
+            }
+        };
         self.each_row(Table::Incidents, &[], |row| {
             let Row::Incident(it) = row else { return Ok(()) };
             let (id, token) = (InstanceId(it.instance), travertine_kernel::TokenId(it.token));
-            let wanted = it.message.strip_prefix(NO_CODE).and_then(|it| {
-                let (name, version) = it.trim().rsplit_once(" version ")?;
-                self.inner.functions.find_workflow(name, Some(version.parse().ok()?))
-            });
-            if wanted.is_some() {
-                self.retry(id, Some(token)).wait()?;
+            if !wanted(&it.message).is_some_and(is_here) {
+                return Ok(());
             }
-            Ok(())
+            match self.retry(id, Some(token)).wait() {
+                // It stands still, or has gone on meanwhile.
+                Err(Error::Suspended(_) | Error::Halted { .. } | Error::Rejected(_)) => Ok(()),
+                other => other.map(drop),
+            }
         })
     }
 

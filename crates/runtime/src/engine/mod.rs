@@ -404,7 +404,8 @@ impl Engine {
     }
 
     /// Does everything that was asked, brings the views up to date and closes the store. Clones of the
-    /// engine can do no more after that.
+    /// engine, and runs of functions, can do no more after that; the store can be opened again when
+    /// they are gone.
     pub fn shutdown(self) -> Result<(), Error> {
         if let Some(threads) = &self.threads {
             threads.stop();

@@ -1,6 +1,7 @@
 //! Instances that other instances have called.
 
 use travertine_expr::Name;
+use travertine_func::Failure;
 use travertine_kernel::{Assignments, Catches, Command, Ending, WaitId};
 use travertine_store::{
     ShardId,
@@ -11,8 +12,8 @@ use super::{Shard, turn::Heard};
 use crate::Error;
 
 impl Shard {
-    /// The shard on which a call is started. A plain call stays with its caller; the runs of a
-    /// multi-instance activity are spread.
+    /// The shard on which a call is started. A plain call of a process stays with its caller; the runs
+    /// of a multi-instance activity, and what functions call, are spread.
     pub(super) fn place_of_run(&self, run: u32) -> ShardId {
         ShardId::of(u64::from(self.id().0) + u64::from(run), self.shards)
     }
@@ -68,8 +69,18 @@ impl Shard {
     /// What an instance called cannot be started.
     pub(super) fn not_called(&mut self, to: (u64, u64), reason: String) {
         let letter = Letter::NotCalled { to, reason: reason.clone() };
-        let command = Command::Fail { wait: WaitId(to.1), retries: 0, message: reason };
+        let command = self.unanswered(to, "not-started", reason);
         self.tell_or_defer(to.0, command, &letter);
+    }
+
+    /// How a caller hears that nothing will come: a function by a code, a process by an incident.
+    fn unanswered(&mut self, to: (u64, u64), code: &str, message: String) -> Command {
+        let wait = WaitId(to.1);
+        if self.live(to.0).is_ok_and(|it| it.definition.is_function()) {
+            let code = Some(code.into());
+            return Command::Raise { wait, code, message, variables: Vec::new() };
+        }
+        Command::Fail { wait, retries: 0, message }
     }
 
     /// What an instance called has ended.
@@ -90,7 +101,7 @@ impl Shard {
             }
             Ending::Cancelled => {
                 let message = format!("the called instance {child} was cancelled");
-                Command::Fail { wait, retries: 0, message }
+                self.unanswered(to, Failure::CANCELLED, message)
             }
         };
         if let Ok(live) = self.live(to.0) {

@@ -141,23 +141,28 @@ impl Shard {
 
     /// Takes over the definition that a function goes on as.
     fn migration(&mut self, id: u64, decisions: &[Decision]) -> Result<Vec<Record>, String> {
+        let by = &self.lives[&id].definition;
         for decision in decisions {
-            if let Decision::Post { what: Post::Start { definition, .. }, .. } = decision
-                && self.definitions.find(definition).is_none()
-            {
-                return Err(format!(
-                    "{}; deploy it, then retry",
-                    Error::no_such_definition(definition)
-                ));
+            let (definition, binding) = match decision {
+                Decision::Post { what: Post::Start { definition, .. }, .. } => (definition, None),
+                Decision::Ask { on: WaitFor::Child { definition, binding, .. }, .. } => {
+                    (definition, binding.as_deref())
+                }
+                _ => continue,
+            };
+            if self.definitions.bound(definition, binding, by).is_none() {
+                return Err(missing(definition, binding));
             }
         }
         let Some(Decision::ContinueAs { definition, .. }) = decisions.last() else {
             return Ok(Vec::new());
         };
-        let found = self.definitions.find(definition).filter(|it| it.is_function()).map(Arc::clone);
-        let Some(next) = found else {
-            return Err(format!("no such function to continue as: {definition}"));
+        let Some(next) = self.definitions.find(definition).map(Arc::clone) else {
+            return Err(missing(definition, None));
         };
+        if !next.is_function() {
+            return Err(format!("{definition} is a process, and a function goes on as a function"));
+        }
         let live = self.lives.get_mut(&id).expect("it has just thought");
         if live.definition.key == next.key {
             return Ok(Vec::new());
@@ -205,7 +210,12 @@ impl Shard {
 
     /// The code of a function, at its beginning.
     fn session(&self, live: &Live) -> Result<Session, String> {
-        let Definition { id, version, .. } = &*live.definition;
+        self.session_as(live, &live.definition)
+    }
+
+    /// The same with the code of another version.
+    fn session_as(&self, live: &Live, definition: &Definition) -> Result<Session, String> {
+        let Definition { id, version, .. } = definition;
         let Some(function) = self.functions.find_workflow(id, Some(*version)) else {
             return Err(format!("{NO_CODE} {id} version {version}"));
         };
@@ -292,6 +302,36 @@ impl Shard {
         Ok(session.and_then(|mut it| it.advance(journal).map(drop).map_err(|it| it.message)))
     }
 
+    /// Whether an instance could go on as another version of a function: whether the code of that
+    /// agrees with its journal.
+    pub(super) fn check_code(&mut self, id: InstanceId, new: &Definition) -> Result<(), Error> {
+        let refused =
+            |problem: String| Error::NotMigrated { instance: id, problems: vec![problem] };
+        let journal = self.live(id.0)?.state.journal.clone();
+        let Some(journal) = journal.filter(|_| new.is_function()) else {
+            let problem = "a function goes on as a function, and a process as a process";
+            return Err(refused(problem.to_owned()));
+        };
+        let live = &self.lives[&id.0];
+        self.session_as(live, new)
+            .and_then(|mut session| session.advance(&journal).map(drop).map_err(|it| it.message))
+            .map_err(refused)
+    }
+
+    /// Has a function go on as another version.
+    pub(super) fn change_code(
+        &mut self,
+        id: InstanceId,
+        new: Arc<Definition>,
+    ) -> Result<(), Error> {
+        let record = Record::Migrated { definition: new.key };
+        let live = self.live(id.0)?;
+        live.definition = new;
+        live.mind = Mind::default();
+        self.learn(id.0, &[record]);
+        Ok(())
+    }
+
     /// The function instance that people call so.
     pub fn run_named(&mut self, name: &Name) -> Result<Option<u64>, Error> {
         for definition in self.definitions.latest().filter(|it| it.is_function()) {
@@ -339,7 +379,38 @@ impl Shard {
 }
 
 /// What an incident says where the code of a function is not in this program.
-pub(crate) const NO_CODE: &str = "this program has no function";
+const NO_CODE: &str = "this program has no function";
+
+/// What an incident says where something that a function wants to begin is not deployed.
+fn missing(definition: &Name, binding: Option<&str>) -> String {
+    let version = binding.map(|it| format!(" version {it}")).unwrap_or_default();
+    format!("{NOT_DEPLOYED} {definition}{version}; it goes on when that is deployed")
+}
+
+const NOT_DEPLOYED: &str = "no such definition:";
+
+/// What a function waits for, where an incident says that this is missing: the id, and the version
+/// where it insists on one.
+pub(crate) fn wanted(message: &str) -> Option<Wanted<'_>> {
+    let (is_code, text) = match message.strip_prefix(NO_CODE) {
+        Some(text) => (true, text),
+        None => (false, message.strip_prefix(NOT_DEPLOYED)?.split_once(';')?.0),
+    };
+    let (id, version) = match text.trim().rsplit_once(" version ") {
+        Some((id, version)) => (id, Some(version)),
+        None => (text.trim(), None),
+    };
+    Some(Wanted { is_code, id, version })
+}
+
+/// Something without which a function cannot go on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wanted<'a> {
+    /// Whether its own code is missing, as opposed to something that it wants to begin.
+    pub(crate) is_code: bool,
+    pub(crate) id: &'a str,
+    pub(crate) version: Option<&'a str>,
+}
 
 /// What a function was begun with, by the names of its parameters.
 fn arguments(live: &Live) -> Assignments {

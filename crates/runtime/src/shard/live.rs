@@ -7,8 +7,8 @@ use std::{
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
-    Assignments, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Reason, Role, Table,
-    TokenId, Wait, WaitFor, WaitId, Why, apply,
+    Assignments, Ending, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Reason, Role,
+    Slot, Table, TokenId, Wait, WaitFor, WaitId, Why, apply,
     plan::{Container, Element, Node, WorkKind},
     why,
 };
@@ -67,7 +67,8 @@ pub struct Live {
     pub(super) opened: BTreeMap<TokenId, Vec<LayerId>>,
     /// When it was last used, for forgetting it.
     pub(super) used: u64,
-    /// Its calls, by the position of the run that calls; 0 outside of multi-instance activities.
+    /// Its calls, by the position of the run, or the number of the operation, that calls; 0 for all
+    /// others.
     pub(super) calls: BTreeMap<WaitId, u32>,
     /// Its waits for messages and signals that another shard finds receivers for.
     pub(super) subscribed: BTreeMap<WaitId, ShardId>,
@@ -239,9 +240,14 @@ impl Live {
         self.state.variables().into_iter().flatten()
     }
 
-    /// The same, to be handed on.
+    /// What it hands on: a process all of these, a function its result.
     pub fn result(&self) -> Assignments {
-        self.variables().map(|(name, value)| (Name::clone(name), value.clone())).collect()
+        let handed_on = |name: &str| {
+            !self.definition.is_function()
+                || name == "result" && self.state.phase == Phase::Ended(Ending::Completed)
+        };
+        let all = self.variables().filter(|(name, _)| handed_on(name));
+        all.map(|(name, value)| (Name::clone(name), value.clone())).collect()
     }
 
     /// Whether it has ended.
@@ -442,7 +448,11 @@ impl Live {
             self.work.insert(wait, Work::new(job, at));
         } else if let WaitFor::Child { .. } = on {
             let role = self.state.tokens.get(&token).map(|it| it.role);
-            let run = if let Some(Role::Run(run)) = role { run } else { 0 };
+            let slot = self.state.waits.get(&wait).map(|it| it.slot);
+            let run = match (role, slot) {
+                (Some(Role::Run(run)), _) | (_, Some(Slot::Operation(run))) => run,
+                _ => 0,
+            };
             self.calls.insert(wait, run);
         }
     }

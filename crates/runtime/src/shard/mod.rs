@@ -42,7 +42,7 @@ use travertine_store::{
 pub(crate) use attempt::{Calling, Given};
 pub use checkpoint::Checkpoint;
 pub use function::{FunctionSettings, RunStatus};
-pub(crate) use function::{NO_CODE, configure};
+pub(crate) use function::{Wanted, configure, wanted};
 pub use job::{Activated, Lease};
 pub use live::{Live, Trouble};
 pub use recover::{Opening, Recovered};

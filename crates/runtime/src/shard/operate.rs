@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use travertine_expr::Name;
 use travertine_kernel::{
     Assignments, Command, Ending, Mapping, Migration, Phase, Rejection, TokenId, WaitFor, WaitId,
     dry_run,
@@ -232,6 +233,11 @@ impl Shard {
             return Err(Rejection::Ended.into());
         }
         let old = Arc::clone(&live.definition);
+        if old.is_function() || new.is_function() {
+            self.check_code(instance, &new)?;
+            return self.change_code(instance, new);
+        }
+        let live = self.live(id)?;
         let state = &mut live.state;
         let turn = match catch_unwind(AssertUnwindSafe(|| {
             travertine_kernel::migrate(&old.plan, &new.plan, state, now, mapping)
@@ -258,6 +264,9 @@ impl Shard {
         mapping: &Mapping,
     ) -> Result<Migration, Error> {
         let (new, now) = (self.runnable(to)?, self.now);
+        if self.look(instance)?.definition.is_function() || new.is_function() {
+            self.check_code(instance, &new)?;
+        }
         let live = self.look(instance)?;
         catch_unwind(AssertUnwindSafe(|| {
             dry_run(&live.definition.plan, &new.plan, &live.state, now, mapping)
@@ -314,7 +323,10 @@ impl Shard {
             created: Created { definition: live.definition.key, ..live.created.clone() },
             started: live.state.started.map_or(live.at, Timestamp::as_millis),
             ending: ended.ending,
-            variables: ended.variables,
+            variables: live
+                .variables()
+                .map(|(name, value)| (Name::clone(name), value.clone()))
+                .collect(),
         };
         let at = live.at;
         let mut body = Vec::new();

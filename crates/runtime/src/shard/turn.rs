@@ -243,8 +243,7 @@ impl Shard {
         let live = self.lives.get_mut(&id).expect("it has just ended");
         let Phase::Ended(ending) = live.state.phase.clone() else { return };
         live.rest();
-        let mut variables = live.result();
-        let is_function = live.definition.is_function();
+        let variables = live.result();
         let (caller, deferred) = (live.created.caller, std::mem::take(&mut live.deferred));
         for letter in deferred {
             self.give_back(letter);
@@ -254,10 +253,6 @@ impl Shard {
             self.tell_watcher(watcher, Ok(ended));
         }
         if let Some(to) = caller {
-            if is_function {
-                // Its arguments are its own.
-                variables.retain(|(name, _)| &**name == "result");
-            }
             let letter = Letter::Ended { to, child: id, ending, variables };
             self.send(self.shard_of(to.0), letter);
         }

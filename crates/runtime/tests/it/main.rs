@@ -1,8 +1,11 @@
 //! The engine on a real store.
 
+mod child;
+mod code;
 mod damage;
 mod engine;
 mod events;
 mod function;
+mod interop;
 mod views;
 mod world;

@@ -53,6 +53,12 @@ impl World {
         self.open();
     }
 
+    /// The same, but another program opens it.
+    pub(crate) fn restart_with(&mut self, functions: travertine_func::Functions) {
+        self.options.functions = functions;
+        self.restart();
+    }
+
     pub(crate) fn deploy(&self, process: &str) {
         self.engine().deploy(&[file("model.bpmn", process)]).expect("the model is deployed");
     }

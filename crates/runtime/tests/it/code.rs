@@ -1,0 +1,357 @@
+//! Programs with more, less and other code on the same store.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use travertine_func::{Event, Functions, Workflow, WorkflowDefinition};
+use travertine_kernel::Ending;
+use travertine_runtime::{
+    Error, InstanceId, RunStatus,
+    engine::{Engine, Options},
+};
+use travertine_store::view::{Row, Table};
+
+use crate::world::{World, file};
+
+#[derive(Serialize, Deserialize, Debug)]
+struct Go;
+
+impl Event for Go {
+    const NAME: &'static str = "go";
+}
+
+fn trip() -> Workflow<String> {
+    Workflow::new("trip", 1)
+}
+
+/// Two waits, then the end.
+const TRIP: WorkflowDefinition = WorkflowDefinition {
+    name: "trip",
+    version: 1,
+    parameters: &[],
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.event::<Go>().await?;
+            cx.event::<Go>().await?;
+            Ok("first way".into())
+        })
+    },
+};
+
+/// The next version, which begins in the same way.
+const TRIP_2: WorkflowDefinition = WorkflowDefinition {
+    version: 2,
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.event::<Go>().await?;
+            cx.event::<Go>().await?;
+            Ok("second way".into())
+        })
+    },
+    ..TRIP
+};
+
+/// One that begins differently.
+const TRIP_3: WorkflowDefinition = WorkflowDefinition {
+    version: 3,
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.uuid();
+            cx.sleep(std::time::Duration::from_secs(1)).await?;
+            Ok("third way".into())
+        })
+    },
+    ..TRIP
+};
+
+fn changed(run: WorkflowDefinition) -> WorkflowDefinition {
+    WorkflowDefinition { version: 1, ..run }
+}
+
+/// Begins what may not be there.
+const GUIDE: WorkflowDefinition = WorkflowDefinition {
+    name: "guide",
+    version: 1,
+    parameters: &["kind"],
+    run: |cx, mut arguments| {
+        Box::pin(async move {
+            let kind: String = arguments.take("kind")?;
+            Ok(match kind.as_str() {
+                "child" => cx.child(Workflow::<String>::new("walk", 1)).await?.into(),
+                "start" => cx.start(Workflow::<String>::new("walk", 1)).await?.into(),
+                "continue" => return cx.continue_as(Workflow::<String>::new("walk", 1)),
+                "process" => {
+                    cx.process::<BTreeMap<String, String>>("walk").await?;
+                    "walked".into()
+                }
+                _ => {
+                    cx.start(Workflow::<String>::new("walk", 1)).await?;
+                    cx.process::<()>("walk").detached().await?.into()
+                }
+            })
+        })
+    },
+};
+
+const WALK: WorkflowDefinition = WorkflowDefinition {
+    name: "walk",
+    version: 1,
+    parameters: &[],
+    run: |_, _| Box::pin(async move { Ok("walked".into()) }),
+};
+
+const WALK_PROCESS: &str = r#"<process id="walk" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>"#;
+
+fn world(functions: Functions) -> World {
+    World::with(Options { shards: 2, functions, ..Options::default() })
+}
+
+fn just(workflow: WorkflowDefinition) -> Functions {
+    Functions::new().workflow(workflow)
+}
+
+fn begin(world: &World, call: Workflow<String>, id: &str) -> InstanceId {
+    let id = world.engine().start(call).id(id).wait().expect("the engine does so").instance();
+    world.rest();
+    id
+}
+
+fn go(world: &World, id: &str) {
+    world.engine().send_event(Go).to(id).wait().expect("the engine does so");
+    world.rest();
+}
+
+fn result(world: &World, id: InstanceId) -> String {
+    let ended = world.ended(id);
+    assert_eq!(ended.ending, Ending::Completed);
+    ended.variables[0].1.as_str().expect("it is a text").to_owned()
+}
+
+fn incidents(world: &World) -> Vec<String> {
+    let rows = world.rows(Table::Incidents, Vec::new()).into_iter();
+    rows.map(|it| if let Row::Incident(it) = it { it.message.to_string() } else { panic!() })
+        .collect()
+}
+
+const NONE: [&str; 0] = [];
+
+// covers: ENGINE-86
+#[test]
+fn a_program_without_the_code_says_so_and_one_with_it_goes_on() {
+    let mut world = world(just(TRIP));
+    let id = begin(&world, trip(), "a");
+    go(&world, "a");
+    world.restart_with(Functions::new());
+    assert_eq!(incidents(&world), NONE, "nobody has asked it for anything");
+    let asked = world.engine().look(id).wait().expect("the engine does so");
+    assert_eq!(asked.definition.version, 1);
+    go(&world, "a");
+    assert_eq!(incidents(&world), ["this program has no function trip version 1"]);
+    let started = world.engine().start(trip()).id("b").wait();
+    let b = started.unwrap().instance();
+    world.rest();
+    assert_eq!(incidents(&world).len(), 2);
+    world.restart_with(Functions::new().workflow(WALK));
+    assert_eq!(incidents(&world).len(), 2, "it has other code");
+    world.restart_with(just(TRIP));
+    world.rest();
+    assert_eq!(incidents(&world), NONE);
+    assert_eq!(result(&world, id), "first way");
+    go(&world, "b");
+    go(&world, "b");
+    assert_eq!(result(&world, b), "first way");
+    world.check();
+}
+
+#[test]
+fn what_comes_to_a_function_without_code_is_kept_for_it() {
+    let mut world = world(just(TRIP).workflow(GUIDE).workflow(WALK));
+    let id = begin(&world, trip(), "a");
+    world.restart_with(Functions::new());
+    go(&world, "a");
+    go(&world, "a");
+    world.restart();
+    world.restart_with(just(TRIP));
+    world.rest();
+    assert_eq!(result(&world, id), "first way");
+    world.check();
+}
+
+#[test]
+fn a_function_whose_version_is_gone_waits_for_a_program_that_has_it() {
+    let mut world = world(just(TRIP));
+    let old = begin(&world, trip(), "old");
+    go(&world, "old");
+    world.restart_with(just(TRIP_2));
+    let new = begin(&world, trip(), "new");
+    assert_eq!(world.engine().look(new).wait().expect("the engine does so").definition.version, 2);
+    for id in ["old", "new", "new"] {
+        go(&world, id);
+    }
+    assert_eq!(result(&world, new), "second way");
+    assert_eq!(incidents(&world), ["this program has no function trip version 1"]);
+    world.restart_with(just(TRIP_2).workflow(TRIP));
+    world.rest();
+    assert_eq!(result(&world, old), "first way");
+    let newest = begin(&world, trip(), "newest");
+    assert_eq!(
+        world.engine().look(newest).wait().expect("the engine does so").definition.version,
+        2
+    );
+    world.check();
+}
+
+#[test]
+fn what_a_function_begins_may_be_deployed_later() {
+    for kind in ["child", "start", "continue", "process"] {
+        for process in [false, true] {
+            if process && matches!(kind, "child" | "continue") {
+                continue;
+            }
+            let mut world = world(just(GUIDE));
+            let call = Workflow::<String>::new("guide", 1).argument("kind", kind);
+            let id = begin(&world, call, "g");
+            let said = "no such definition: walk; it goes on when that is deployed";
+            assert_eq!(incidents(&world), [said], "{kind}");
+            assert_eq!(world.engine().retry(id, None).wait(), Ok(1));
+            assert_eq!(incidents(&world), [said], "{kind}");
+            world.restart();
+            assert_eq!(incidents(&world), [said], "{kind}");
+            if process {
+                world.engine().deploy(&[file("walk.bpmn", WALK_PROCESS)]).unwrap();
+            } else {
+                world.restart_with(just(GUIDE).workflow(WALK));
+            }
+            world.rest();
+            assert_eq!(incidents(&world), NONE, "{kind}");
+            let expected = if kind == "start" { "g/0/start walk" } else { "walked" };
+            assert_eq!(result(&world, id), expected, "{kind}");
+            assert_eq!(
+                world.rows(Table::Instances, Vec::new()).len(),
+                2 - usize::from(kind == "continue")
+            );
+            world.check();
+        }
+    }
+}
+
+#[test]
+fn a_function_does_not_go_on_as_a_process() {
+    let world = world(just(GUIDE));
+    world.engine().deploy(&[file("walk.bpmn", WALK_PROCESS)]).unwrap();
+    begin(&world, Workflow::<String>::new("guide", 1).argument("kind", "continue"), "g");
+    assert_eq!(incidents(&world), ["walk is a process, and a function goes on as a function"]);
+}
+
+#[test]
+fn a_process_and_a_function_cannot_have_the_same_id() {
+    let functions = world(just(WALK));
+    let refused = functions.engine().deploy(&[file("walk.bpmn", WALK_PROCESS)]).unwrap_err();
+    let words = "walk is a process and a function; give one of them another name";
+    assert!(
+        matches!(&refused, Error::Refused { diagnostics } if *diagnostics == [words]),
+        "{refused:?}"
+    );
+
+    let dir = tempfile::tempdir().unwrap();
+    let options = |functions| Options { shards: 1, functions, ..Options::default() };
+    let engine = Engine::open_with(dir.path(), options(Functions::new())).unwrap();
+    engine.deploy(&[file("walk.bpmn", WALK_PROCESS)]).unwrap();
+    engine.shutdown().unwrap();
+    let refused = Engine::open_with(dir.path(), options(just(WALK))).unwrap_err();
+    assert!(
+        matches!(&refused, Error::Refused { diagnostics } if *diagnostics == [words]),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn code_that_disagrees_with_its_journal_is_an_incident_until_other_code_is_there() {
+    let mut world = world(just(TRIP));
+    let id = begin(&world, trip(), "a");
+    world.restart_with(just(changed(TRIP_3)));
+    let preflight = world.engine().preflight().unwrap();
+    assert_eq!(preflight.problems.len(), 1, "{preflight:?}");
+    assert_eq!(incidents(&world), NONE, "trying changes nothing");
+    go(&world, "a");
+    let [said] = &incidents(&world)[..] else { panic!("there is one") };
+    assert!(said.contains("`event go`") && said.contains("`sleep`"), "{said}");
+    assert_eq!(world.engine().retry(id, None).wait(), Ok(1));
+    assert_eq!(incidents(&world).len(), 1, "the same code says the same");
+    go(&world, "a");
+    world.restart_with(just(TRIP));
+    assert_eq!(incidents(&world).len(), 1, "someone has to say that it is mended");
+    assert_eq!(world.engine().retry(id, None).wait(), Ok(1));
+    world.rest();
+    assert_eq!(incidents(&world), NONE);
+    assert_eq!(result(&world, id), "first way");
+    world.check();
+}
+
+#[test]
+fn a_function_goes_on_as_another_version_whose_code_agrees_with_its_journal() {
+    for restarts in [false, true] {
+        let mut world = world(just(TRIP).workflow(TRIP_2).workflow(TRIP_3));
+        let call = Workflow::<String>::new("trip", 1).pinned();
+        let id = begin(&world, call, "a");
+        go(&world, "a");
+        let to = |version| travertine_runtime::engine::Target::Version("trip".into(), version);
+        let refused = world.engine().migrate(id, to(3), BTreeMap::new()).wait().unwrap_err();
+        assert!(
+            matches!(&refused, Error::NotMigrated { problems, .. }
+            if problems[0].contains("`event go`")),
+            "{refused:?}"
+        );
+        assert!(world.engine().try_migration(id, to(3), BTreeMap::new()).wait().is_err());
+        world
+            .engine()
+            .try_migration(id, to(2), BTreeMap::new())
+            .wait()
+            .expect("the engine does so");
+        world.engine().migrate(id, to(2), BTreeMap::new()).wait().expect("the engine does so");
+        if restarts {
+            world.restart();
+        }
+        assert_eq!(
+            world.engine().look(id).wait().expect("the engine does so").definition.version,
+            2
+        );
+        go(&world, "a");
+        assert_eq!(result(&world, id), "second way");
+        world.check();
+    }
+}
+
+// covers: ENGINE-12, ENGINE-13
+#[test]
+fn runs_that_do_not_exist_or_are_of_another_kind_are_told_apart() {
+    let world = world(just(TRIP));
+    world.engine().deploy(&[file("walk.bpmn", WALK_PROCESS)]).unwrap();
+    let engine = world.engine();
+    let process = engine.start("walk").id("w").wait().expect("the engine does so");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        assert_eq!(engine.query_status("nobody").await, Ok(None));
+        assert_eq!(engine.query_status("w").await, Ok(None), "a process is no run");
+        assert_eq!(engine.query_status(&process.to_string()).await, Ok(None));
+        assert_eq!(engine.query_result::<String>("nobody").await, Ok(None));
+        assert_eq!(engine.cancel_run("nobody").await, Ok(false));
+        let unknown = engine.start(Workflow::<()>::new("nothing", 1)).await.unwrap_err();
+        assert_eq!(unknown.to_string(), "no such definition: nothing");
+        let process = engine.start(Workflow::<()>::new("walk", 1)).await.unwrap_err();
+        assert!(process.to_string().contains("walk is a process"), "{process}");
+        let run = engine.start(trip()).id("t").await.unwrap();
+        let asked = run.query::<(), u32>("none", &()).await.unwrap_err();
+        assert!(asked.to_string().contains("none"), "{asked}");
+        assert_eq!(engine.query_status("t").await, Ok(Some(RunStatus::Suspended)));
+        assert_eq!(engine.cancel_run("t").await, Ok(true));
+        assert_eq!(engine.cancel_run("t").await, Ok(false));
+        assert_eq!(engine.query_status("t").await, Ok(Some(RunStatus::Cancelled)));
+        assert_eq!(engine.query_result::<String>("t").await, Ok(None));
+        let ended = run.query::<(), u32>("none", &()).await.unwrap_err();
+        assert!(ended.to_string().contains("ended"), "{ended}");
+    });
+    let function = engine.start("trip").wait();
+    assert!(function.is_ok(), "{function:?}");
+}
