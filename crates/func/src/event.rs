@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, de::DeserializeOwned};
 use travertine_expr::Value;
 use travertine_kernel::Assignments;
+pub use travertine_kernel::{Consume, Delivery};
 
 /// A type whose values can be sent to functions and waited for by them.
 ///
@@ -40,28 +41,6 @@ pub struct EventConfig {
     pub delivery: Delivery,
     /// How old it may become before it is forgotten; the engine's setting where none is given.
     pub expire_after: Option<Duration>,
-}
-
-/// Who takes an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Consume {
-    /// The first that waits for it.
-    #[default]
-    One,
-    /// Everyone that waits for it.
-    All,
-}
-
-/// Which waits an event that was sent before them may reach.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
-    /// None: it reaches those that wait when it is sent.
-    AfterWait,
-    /// Those of functions that had begun when it was sent.
-    #[default]
-    AfterCreate,
-    /// All.
-    All,
 }
 
 const CONSUME: &str = "$consume";

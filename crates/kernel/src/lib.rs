@@ -68,9 +68,9 @@ pub use travertine_expr::time;
 pub use tree::{Branch, address, tree};
 pub use view::View;
 pub use vocabulary::{
-    Assignments, Catches, Command, Destination, Ending, Event, Failure, FailureKind, Gate,
-    Incident, Job, LayerId, Modification, Post, PostId, Reads, Rejection, Slot, TokenId, WaitFor,
-    WaitId, Which,
+    Assignments, Catches, Command, Consume, Delivery, Destination, Ending, Event, Failure,
+    FailureKind, Gate, Incident, Job, LayerId, Modification, Post, PostId, Reads, Rejection, Slot,
+    TokenId, WaitFor, WaitId, Which,
 };
 pub use why::{Reason, Why, why};
 

@@ -693,6 +693,27 @@ pub enum Post {
     },
 }
 
+/// Who receives a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consume {
+    /// One, who takes it away.
+    One,
+    /// All who wait for it, each instance once. It is kept for those who come to wait for it before
+    /// it expires.
+    All,
+}
+
+/// Which waits a message is for, by when it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Those that had begun before.
+    AfterWait,
+    /// Those of instances that had begun by then.
+    AfterCreate,
+    /// All.
+    All,
+}
+
 /// A fault in the process, not in the engine: an operator can repair it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incident {

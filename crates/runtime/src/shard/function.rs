@@ -8,13 +8,11 @@ use std::{
 
 use send_wrapper::SendWrapper;
 use travertine_expr::{Name, Value};
-use travertine_func::{
-    Advance, Arguments, Consume, Delivery, EventConfig, Failure, Functions, Identity, Session,
-};
+use travertine_func::{Advance, Arguments, EventConfig, Failure, Functions, Identity, Session};
 use travertine_kernel::{
     Assignments, Command, Decision, Phase, Post, ROOT_LAYER, Turn, WaitFor, handle,
 };
-use travertine_store::codec::record::{self, Message, Record};
+use travertine_store::codec::record::{Message, Record};
 
 use super::{Shard, live::Live, turn::panic_text};
 use crate::{Definition, Error, InstanceId};
@@ -428,14 +426,7 @@ pub(super) fn as_event(message: &mut Message) {
 
 /// Has a message go to whom the type of an event says, and stay as long.
 pub(crate) fn configure(message: &mut Message, config: EventConfig) {
-    message.consume = match config.consume {
-        Consume::One => record::Consume::One,
-        Consume::All => record::Consume::All,
-    };
-    message.delivery = match config.delivery {
-        Delivery::AfterWait => record::Delivery::AfterWait,
-        Delivery::AfterCreate => record::Delivery::AfterCreate,
-        Delivery::All => record::Delivery::All,
-    };
+    message.consume = config.consume;
+    message.delivery = config.delivery;
     message.ttl = config.expire_after.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
 }

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use travertine_expr::{Name, time::Repeat};
 use travertine_kernel::{Assignments, Catches, Ending, Event};
+pub use travertine_kernel::{Consume, Delivery};
 
 use super::{DecodeError, EncodeError, v1};
 
@@ -220,26 +221,20 @@ pub struct Dead {
     pub reason: Name,
 }
 
-/// Who receives a message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Consume {
-    /// One, who takes it away.
-    #[default]
+/// How it is written who receives a message.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Consume")]
+enum StoredConsume {
     One,
-    /// All who wait for it, each instance once. It is kept for those who come to wait for it before
-    /// it expires.
     All,
 }
 
-/// Which waits a message is for, by when it was published.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Delivery {
-    /// Those that had begun before.
+/// How it is written which waits a message is for.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Delivery")]
+enum StoredDelivery {
     AfterWait,
-    /// Those of instances that had begun by then.
     AfterCreate,
-    /// All.
-    #[default]
     All,
 }
 
@@ -260,8 +255,10 @@ pub struct Message {
     /// nothing is said.
     pub ttl: Option<i64>,
     /// Who receives it.
+    #[serde(with = "StoredConsume")]
     pub consume: Consume,
     /// Which waits it is for.
+    #[serde(with = "StoredDelivery")]
     pub delivery: Delivery,
 }
 
