@@ -235,7 +235,12 @@ impl<T: DeserializeOwned> JobCall<T> {
         let Self { cx, job_type, input, options, priority, output: _ } = self;
         let name = format!("job {job_type}");
         Operation::ask(&cx, &name, decode_variables, |key| {
-            job(&cx, key, job_type, input?, &options, priority)
+            let mut work = job(&cx, key, job_type, input?, &options, priority)?;
+            if let WaitFor::Work(job) = &mut work {
+                // Whoever does it may be an activity, which answers functions otherwise.
+                job.fields.push(("answer".into(), "variables".into()));
+            }
+            Ok(work)
         })
     }
 }

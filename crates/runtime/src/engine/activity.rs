@@ -101,7 +101,8 @@ async fn perform(performer: Arc<Performer>, offer: Offer) {
     // It is gone, or the engine is.
     let Ok(Some(given)) = given.await else { return };
     let Given { job: given, number, details, calling } = given;
-    let is_function = given.headers.iter().any(|(name, _)| &**name == KEY);
+    let has = |field: &str| given.headers.iter().any(|(name, _)| &**name == field);
+    let is_function = has(KEY) && !has("answer");
     let cx = ActivityContext::new(Attempt {
         instance: given.business_id.as_deref().map_or_else(|| job.instance.to_string(), Into::into),
         idempotency_key: key(&given.headers).unwrap_or_else(|| job.to_string()),

@@ -338,3 +338,35 @@ async fn code_that_does_not_agree_with_open_runs_is_refused_before_it_takes_over
     engine.retry(run.instance(), None).await.unwrap();
     assert_eq!(run.result().await.unwrap(), "shipped ch-7 order-1/0/activity charge");
 }
+
+/// Asks for a charge as for any job, whose answer is variables.
+const ANY_WORKER: WorkflowDefinition = WorkflowDefinition {
+    name: "any-worker",
+    version: 1,
+    parameters: &[],
+    run: |cx, _| {
+        Box::pin(async move {
+            #[derive(Deserialize)]
+            struct Charged {
+                result: String,
+            }
+            let job = cx.job::<Charged>("charge").variable("cents", &7).start();
+            Ok(encode("any-worker", &job.await?.result)?)
+        })
+    },
+};
+
+#[tokio::test]
+async fn a_job_of_a_function_can_be_done_by_an_activity_of_the_same_program() {
+    let world = World::new();
+    let options = Options {
+        clock: Arc::clone(&world.clock) as Arc<_>,
+        functions: Functions::new().workflow(ANY_WORKER).activity(CHARGE),
+        dependencies: Dependencies::new().with(Arc::clone(&world.bank)),
+        ..Options::default()
+    };
+    let engine = Engine::open_with(world.dir.path(), options).unwrap();
+    let run = engine.start(Workflow::<String>::new("any-worker", 1)).await.unwrap();
+    world.settle(&engine, run.id()).await;
+    assert!(run.result().await.unwrap().starts_with("ch-7"));
+}
