@@ -32,8 +32,8 @@ pub use model::{is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};
 pub use shard::{
-    Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Lease, Live,
-    Opening, Recovered, Release, RunStatus, Sealed, Seen, Settings, Shard, TaskChange, Trouble,
-    Verified,
+    Activated, At, Begin, Calling, Checkpoint, Difference, Edit, Ended, FunctionSettings, Given,
+    Lease, Live, Opening, Recovered, Release, RunStatus, Sealed, Seen, Settings, Shard, TaskChange,
+    Trouble, Verified,
 };
 pub use travertine_expr::time::Timestamp;

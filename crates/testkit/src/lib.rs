@@ -7,6 +7,7 @@ pub mod crash;
 pub mod faulty;
 pub mod oracle;
 pub mod page;
+pub mod races;
 pub mod random;
 pub mod simulation;
 pub mod store_suite;

@@ -21,14 +21,14 @@ use crate::{Address, Error, Timestamp};
 
 /// Whether an attempt is still needed.
 #[derive(Debug, Default)]
-pub(crate) struct Calling {
+pub struct Calling {
     off: AtomicBool,
     news: Notify,
 }
 
 impl Calling {
     /// Whether nobody needs the attempt any more.
-    pub(crate) fn is_off(&self) -> bool {
+    pub fn is_off(&self) -> bool {
         self.off.load(Ordering::SeqCst)
     }
 
@@ -62,21 +62,21 @@ pub(super) struct Attempt {
 }
 
 /// An attempt that a worker of this process is to make.
-#[derive(Debug)]
-pub(crate) struct Given {
+#[derive(Clone, Debug)]
+pub struct Given {
     /// The job.
-    pub(crate) job: Activated,
+    pub job: Activated,
     /// Which attempt, from 1.
-    pub(crate) number: u32,
+    pub number: u32,
     /// What the attempt before has told last.
-    pub(crate) details: Option<Value>,
+    pub details: Option<Value>,
     /// Whether it is still needed.
-    pub(crate) calling: Arc<Calling>,
+    pub calling: Arc<Calling>,
 }
 
 impl Shard {
     /// Gives a job to a worker of this process.
-    pub(crate) fn begin_attempt(&mut self, job: Address) -> Option<Given> {
+    pub fn begin_attempt(&mut self, job: Address) -> Option<Given> {
         let given = self.lease(job, &Lease::Process, &[])?;
         let key = (job.instance.0, job.wait.0);
         let live = &self.lives[&job.instance.0];
@@ -117,7 +117,7 @@ impl Shard {
     }
 
     /// An attempt has come to its end. One that nobody waits for any more counts for nothing.
-    pub(crate) fn end_attempt(
+    pub fn end_attempt(
         &mut self,
         job: Address,
         calling: &Arc<Calling>,

@@ -77,6 +77,11 @@ impl Shard {
         self.broadcast(name, variables, None);
     }
 
+    /// Those who wait for messages and signals whose names it keeps.
+    pub fn waiting(&self) -> impl Iterator<Item = &Subscription> {
+        self.waiting.iter()
+    }
+
     /// The messages that are held, oldest first.
     pub fn held(&self) -> impl Iterator<Item = &Held> {
         self.held.iter()

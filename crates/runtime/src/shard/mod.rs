@@ -39,7 +39,7 @@ use travertine_store::{
     codec::record::{Letter, Record, StartKey, StartTimer, encode_letter, encode_records},
 };
 
-pub(crate) use attempt::{Calling, Given};
+pub use attempt::{Calling, Given};
 pub use checkpoint::Checkpoint;
 pub use function::{FunctionSettings, RunStatus};
 pub(crate) use function::{Wanted, configure, wanted};

@@ -159,8 +159,12 @@ impl Shard {
         for id in damaged {
             shard.halt_damaged(id);
         }
-        let mut seen = BTreeSet::new();
-        shard.unfinished.retain(|it| seen.insert(*it));
+        let (mut seen, lives) = (BTreeSet::new(), &shard.lives);
+        // Others may have gone on since then.
+        let has_work = |it: &Live| it.state.has_work() && !it.has_ended();
+        shard
+            .unfinished
+            .retain(|it| seen.insert(*it) && lives.get(it).is_none_or(|live| has_work(live)));
         let jobs: usize = shard.board.counts().iter().map(|(_, count)| count).sum();
         found.jobs = jobs as u64;
         found.timers = shard.alarms.len() as u64;
