@@ -210,6 +210,8 @@ impl Context {
 
     /// Sleeps until then. A time that has passed is over at once.
     pub fn sleep_until(&self, due: Timestamp) -> Sleep {
+        let soonest = self.now().after_millis(millis(self.core.settings.timer_resolution));
+        let due = if due > self.now() { due.max(soonest) } else { due };
         Sleep::new(self, due)
     }
 

@@ -6,6 +6,7 @@ use std::{
     rc::Rc,
     sync::Arc,
     task::{Poll, Waker},
+    time::Duration,
 };
 
 use travertine_expr::{Name, Value, time::Timestamp};
@@ -41,11 +42,17 @@ pub struct Settings {
     pub propagate_child_failures: bool,
     /// How many operations code may ask for before it waits for one.
     pub operations_max: usize,
+    /// The shortest time that a sleep takes, unless it is over at once.
+    pub timer_resolution: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { propagate_child_failures: true, operations_max: 100_000 }
+        Self {
+            propagate_child_failures: true,
+            operations_max: 100_000,
+            timer_resolution: Duration::from_millis(100),
+        }
     }
 }
 

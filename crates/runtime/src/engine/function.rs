@@ -6,6 +6,7 @@ use std::{
     future::{Future, IntoFuture},
     marker::PhantomData,
     pin::Pin,
+    time::Duration,
 };
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -19,7 +20,8 @@ use travertine_store::{
 
 use super::{Engine, Pending, State};
 use crate::{
-    At, Begin, Definition, Definitions, Ended, Error, InstanceId, Live, Message, Receipt, Shard,
+    At, Begin, Definition, Definitions, Ended, Error, InstanceId, Live, Message, Receipt,
+    Recovered, Shard,
     shard::{RunStatus, Wanted, configure, wanted},
 };
 
@@ -307,6 +309,27 @@ impl<'a> IntoFuture for Sending<'a> {
     }
 }
 
+/// What was found when an engine was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// How many entries of the log came after the last checkpoint.
+    pub entries: u64,
+    /// How many instances they are about.
+    pub instances: u64,
+    /// How many jobs and activities wait to be done.
+    pub jobs: u64,
+    /// How many timers are set; those whose time has passed have fired.
+    pub timers: u64,
+    /// How many waits for messages, events and signals there are.
+    pub subscriptions: u64,
+    /// How many messages and events nobody has taken yet.
+    pub messages: u64,
+    /// How many functions go on whose code or definition was missing.
+    pub resumed: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
 /// What came of trying the code of this program against open instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preflight {
@@ -435,10 +458,11 @@ impl Engine {
     }
 
     /// Lets functions go on that waited for code, or for something to be deployed, that is here now.
-    pub(super) fn welcome_code(&self) -> Result<(), Error> {
+    pub(super) fn welcome_code(&self) -> Result<u64, Error> {
         let (functions, definitions) = (&self.inner.functions, self.definitions());
+        let mut resumed = 0;
         if !definitions.all().any(|it| it.is_function()) {
-            return Ok(());
+            return Ok(resumed);
         }
         let is_here = |it: Wanted<'_>| {
             let number = it.version.and_then(|version| version.parse().ok());
@@ -459,8 +483,31 @@ impl Engine {
             match self.retry(id, Some(token)).wait() {
                 // It stands still, or has gone on meanwhile.
                 Err(Error::Suspended(_) | Error::Halted { .. } | Error::Rejected(_)) => Ok(()),
-                other => other.map(drop),
+                other => {
+                    resumed += 1;
+                    other.map(drop)
+                }
             }
+        })?;
+        Ok(resumed)
+    }
+
+    /// What was found when the engine was opened, which has then gone on with all of it by itself. Asked
+    /// again it runs nothing twice: it only lets functions go on that wait for code or a definition
+    /// that is here by now.
+    pub fn recover(&self) -> Result<RecoveryReport, Error> {
+        let resumed = self.welcome_code()?;
+        let opened = self.opened();
+        let sum = |of: fn(&Recovered) -> u64| opened.shards.iter().map(of).sum();
+        Ok(RecoveryReport {
+            entries: sum(|it| it.entries),
+            instances: sum(|it| it.instances),
+            jobs: sum(|it| it.jobs),
+            timers: sum(|it| it.timers),
+            subscriptions: sum(|it| it.subscriptions),
+            messages: sum(|it| it.messages),
+            resumed,
+            took: opened.took,
         })
     }
 

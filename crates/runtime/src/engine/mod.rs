@@ -35,12 +35,14 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use travertine_func::{Dependencies, Functions};
+use travertine_func::{Dependencies, Functions, Retry};
 use travertine_store::{MemoryStore, ShardId, SqliteStore, Store, sqlite};
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use deploy::{Deployment, File};
-pub use function::{Preflight, Run, RunError, Sending, Startable, StartingFunction};
+pub use function::{
+    Preflight, RecoveryReport, Run, RunError, Sending, Startable, StartingFunction,
+};
 pub use history::{History, Step};
 pub use metrics::Metrics;
 pub use operate::{Starting, Target};
@@ -69,6 +71,9 @@ pub struct Options {
     pub settings: Settings,
     /// When views are brought up to date.
     pub pace: Pace,
+    /// The pauses after which a store is asked again that has written nothing, for want of room. It is
+    /// asked until there is room, or the engine is shut down, however many attempts this names.
+    pub storage_retry: Retry,
     /// How many requests may wait at a shard before more are refused.
     pub requests_max: usize,
     /// How long what has ended is kept.
@@ -125,6 +130,7 @@ impl Default for Options {
             create: true,
             settings: Settings::default(),
             pace: Pace::default(),
+            storage_retry: Retry::exponential("100ms", 2.0).max_delay(Duration::from_secs(5)),
             requests_max: 100_000,
             retention: Retention::default(),
             sweep_every: Duration::from_mins(10),
@@ -292,6 +298,7 @@ impl Engine {
             queues: (0..count).map(|_| Queue::new(options.requests_max)).collect(),
             naps: Queue::new(usize::MAX),
             pace: options.pace.clone(),
+            storage_retry: options.storage_retry,
             fault: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });
@@ -355,7 +362,7 @@ impl Engine {
             *threads.sweeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(sweeper);
         }
         let engine = Self { inner, threads: Some(Arc::new(threads)) };
-        engine.welcome_code()?;
+        engine.recover()?;
         Ok(engine)
     }
 

@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use travertine_func::Retry;
 use travertine_store::{Batch, Error as StoreError, Mail, Seq, ShardId, Store};
 
 use super::{
@@ -20,9 +21,6 @@ use super::{
     queue::Queue,
 };
 use crate::{Board, Checkpoint, Definitions, Error, Sealed, Shard};
-
-/// How long writing waits for room in the store before it tries again.
-const FULL_PAUSE: Duration = Duration::from_millis(200);
 
 /// What a shard's thread is told.
 pub(super) enum Input {
@@ -72,6 +70,8 @@ pub(super) struct Common {
     /// What ends the naps of the thread that looks for what need not be kept any more.
     pub(super) naps: Queue<()>,
     pub(super) pace: Pace,
+    /// How what was not written is tried again.
+    pub(super) storage_retry: Retry,
     /// Why the engine takes no more.
     pub(super) fault: OnceLock<Error>,
     /// Whether someone wants it to end.
@@ -127,10 +127,10 @@ impl Common {
         self.fault.get().is_none() && !self.stopping.load(Ordering::SeqCst)
     }
 
-    fn wait_for_room(&self, reason: &str) {
+    fn wait_for_room(&self, reason: &str, failed: u32) {
         tracing::warn!(%reason, "writing waits for room in the store");
         add(&self.counters.stalls, 1);
-        thread::sleep(FULL_PAUSE);
+        thread::sleep(self.storage_retry.delay(failed));
     }
 
     fn queue(&self, shard: ShardId) -> &Queue<Input> {
@@ -288,11 +288,11 @@ fn commit(common: &Common, sealed: Vec<Sealed>) -> bool {
         let entries: usize = batches.iter().map(|it| it.entries.len()).sum();
         let _span = tracing::debug_span!("commit", batches = batches.len(), entries).entered();
         let began = Instant::now();
-        loop {
+        for failed in 1.. {
             match common.store.append(&batches) {
                 Ok(()) => break,
                 Err(StoreError::Full { reason }) if common.goes_on() => {
-                    common.wait_for_room(&reason);
+                    common.wait_for_room(&reason, failed);
                 }
                 Err(error) => {
                     common.fail(&error.into());
@@ -355,9 +355,13 @@ pub(super) fn store_rows(common: &Common, mut upto: Vec<Seq>, work: &Receiver<Ro
 
 /// Stores rows, as soon as there is room for them.
 fn store_checkpoint(common: &Common, checkpoint: &Checkpoint) -> Result<(), Error> {
+    let mut failed = 0;
     loop {
+        failed += 1;
         match checkpoint.store(&*common.store) {
-            Err(StoreError::Full { reason }) if common.goes_on() => common.wait_for_room(&reason),
+            Err(StoreError::Full { reason }) if common.goes_on() => {
+                common.wait_for_room(&reason, failed);
+            }
             other => return other.map_err(Error::from),
         }
     }

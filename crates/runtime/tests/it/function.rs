@@ -370,3 +370,73 @@ async fn a_job_of_a_function_can_be_done_by_an_activity_of_the_same_program() {
     world.settle(&engine, run.id()).await;
     assert!(run.result().await.unwrap().starts_with("ch-7"));
 }
+
+/// Sleeps for a moment, for no time, and until a time that has passed.
+const NAPS: WorkflowDefinition = WorkflowDefinition {
+    name: "naps",
+    version: 1,
+    parameters: &[],
+    run: |cx, _| {
+        Box::pin(async move {
+            let began = cx.now();
+            cx.sleep(Duration::ZERO).await?;
+            cx.sleep_until(began.after_millis(-5_000)).await?;
+            let at_once = cx.now().as_millis() - began.as_millis();
+            cx.sleep(Duration::from_millis(1)).await?;
+            let slept = cx.now().as_millis() - began.as_millis();
+            Ok(encode("naps", &(at_once, slept))?)
+        })
+    },
+};
+
+/// covers: ENGINE-18, ENGINE-38, ENGINE-39, ENGINE-40, ENGINE-80, ENGINE-85
+#[tokio::test]
+async fn a_sleep_takes_the_resolution_of_timers_at_least_and_past_times_are_over_at_once() {
+    let world = World::new();
+    let options = Options {
+        clock: Arc::clone(&world.clock) as Arc<_>,
+        functions: Functions::new().workflow(NAPS),
+        ..Options::default()
+    };
+    assert_eq!(options.settings.functions.session.timer_resolution, Duration::from_millis(100));
+    let engine = Engine::open_with(world.dir.path(), options).unwrap();
+    let run = engine.start(Workflow::<(i64, i64)>::new("naps", 1)).await.unwrap();
+    world.pass(&engine, Duration::from_millis(99));
+    engine.flush().await.unwrap();
+    assert_eq!(run.status().await.unwrap(), RunStatus::Suspended);
+    world.pass(&engine, Duration::from_millis(1));
+    assert_eq!(run.result().await.unwrap(), (0, 100));
+}
+
+/// covers: ENGINE-16, ENGINE-53, ENGINE-55, ENGINE-58, ENGINE-76
+#[tokio::test]
+async fn recovery_is_told_and_asked_for_again_runs_nothing_twice() {
+    let world = World::new();
+    let engine = world.open();
+    engine.start(order(7)).id("a").await.unwrap();
+    world.settle(&engine, "a").await;
+    drop(engine);
+    let engine = world.open();
+    let report = engine.recover().unwrap();
+    assert_eq!((report.timers, report.subscriptions, report.jobs, report.resumed), (1, 1, 0, 0));
+    for _ in 0..3 {
+        assert_eq!(engine.recover().unwrap(), report);
+    }
+    assert_eq!(world.bank.charges.load(Ordering::SeqCst), 1);
+    world.pass(&engine, Duration::from_hours(49));
+    let run = engine.run::<String>("a").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), "shipped ch-7 a/0/activity charge");
+    assert_eq!(world.bank.charges.load(Ordering::SeqCst), 1);
+}
+
+/// covers: ENGINE-18, ENGINE-79, ENGINE-81, ENGINE-82, ENGINE-83
+#[test]
+fn the_settings_have_the_defaults_that_people_expect() {
+    let options = Options::default();
+    assert_eq!(options.storage_retry.delay(1), Duration::from_millis(100));
+    assert_eq!(options.storage_retry.delay(2), Duration::from_millis(200));
+    assert_eq!(options.storage_retry.delay(99), Duration::from_secs(5));
+    assert!(options.settings.functions.session.propagate_child_failures);
+    assert_eq!(options.settings.pending_max, 10_000);
+    assert_eq!(options.event_retention, Duration::from_hours(7 * 24));
+}
