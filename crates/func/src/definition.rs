@@ -69,12 +69,14 @@ pub struct ActivityOptions {
     pub deadline: Option<Duration>,
     /// How long it may be silent before its attempt counts as lost.
     pub heartbeat: Option<Duration>,
+    /// The class of the limit that all its calls keep together.
+    pub limit: Option<&'static str>,
 }
 
 impl ActivityOptions {
     /// Three attempts, without limits of time.
     pub const DEFAULT: Self =
-        Self { retry: Retry::DEFAULT, timeout: None, deadline: None, heartbeat: None };
+        Self { retry: Retry::DEFAULT, timeout: None, deadline: None, heartbeat: None, limit: None };
 }
 
 /// A described call of a function: `order(o)` makes one. Nothing runs until a context or an engine

@@ -139,11 +139,12 @@ pub struct Call<T> {
     cx: Context,
     activity: Activity<T>,
     priority: Option<i64>,
+    limit: Option<Name>,
 }
 
 impl<T: DeserializeOwned> Call<T> {
     pub(crate) fn new(cx: &Context, activity: Activity<T>) -> Self {
-        Self { cx: cx.clone(), activity, priority: None }
+        Self { cx: cx.clone(), activity, priority: None, limit: None }
     }
 
     /// Tries again like this.
@@ -176,13 +177,19 @@ impl<T: DeserializeOwned> Call<T> {
         self
     }
 
+    /// Keeps the limit of that class, together with all that have the same key.
+    pub fn limit(mut self, class: &str, key: &(impl fmt::Display + ?Sized)) -> Self {
+        self.limit = Some(format!("{class}/{key}").into());
+        self
+    }
+
     /// Asks for it now, to be awaited later.
     pub fn start(self) -> Operation<T> {
-        let Self { cx, activity, priority } = self;
+        let Self { cx, activity, priority, limit } = self;
         let name = format!("activity {}", activity.name());
         Operation::ask(&cx, &name, decode_result, |key| {
             let (options, job_type) = (*activity.options(), Name::from(activity.name()));
-            job(&cx, key, job_type, activity.into_arguments()?, &options, priority)
+            job(&cx, key, job_type, activity.into_arguments()?, &options, (priority, limit))
         })
     }
 }
@@ -197,6 +204,7 @@ pub struct JobCall<T> {
     input: Result<Assignments, Failure>,
     options: ActivityOptions,
     priority: Option<i64>,
+    limit: Option<Name>,
     output: PhantomData<fn() -> T>,
 }
 
@@ -208,6 +216,7 @@ impl<T: DeserializeOwned> JobCall<T> {
             input: Ok(Vec::new()),
             options: ActivityOptions::DEFAULT,
             priority: None,
+            limit: None,
             output: PhantomData,
         }
     }
@@ -230,12 +239,18 @@ impl<T: DeserializeOwned> JobCall<T> {
         self
     }
 
+    /// Keeps the limit of that class, together with all that have the same key.
+    pub fn limit(mut self, class: &str, key: &(impl fmt::Display + ?Sized)) -> Self {
+        self.limit = Some(format!("{class}/{key}").into());
+        self
+    }
+
     /// Asks for it now, to be awaited later.
     pub fn start(self) -> Operation<T> {
-        let Self { cx, job_type, input, options, priority, output: _ } = self;
+        let Self { cx, job_type, input, options, priority, limit, output: _ } = self;
         let name = format!("job {job_type}");
         Operation::ask(&cx, &name, decode_variables, |key| {
-            let mut work = job(&cx, key, job_type, input?, &options, priority)?;
+            let mut work = job(&cx, key, job_type, input?, &options, (priority, limit))?;
             if let WaitFor::Work(job) = &mut work {
                 // Whoever does it may be an activity, which answers functions otherwise.
                 job.fields.push(("answer".into(), "variables".into()));
@@ -260,9 +275,9 @@ fn job(
     job_type: Name,
     input: Assignments,
     options: &ActivityOptions,
-    priority: Option<i64>,
+    (priority, limit): (Option<i64>, Option<Name>),
 ) -> Result<WaitFor, Failure> {
-    let ActivityOptions { retry, timeout, deadline, heartbeat } = options;
+    let ActivityOptions { retry, timeout, deadline, heartbeat, limit: class } = options;
     let mut fields: Assignments = vec![
         ("input".into(), Value::from(input.into_iter().collect::<Map>())),
         ("idempotencyKey".into(), cx.unique(key).into()),
@@ -277,13 +292,15 @@ fn job(
         ("maxDelay".into(), millis(retry.max_delay).into()),
     ];
     fields.push(("retry".into(), Value::from(Map::from_iter(pauses))));
-    let mut limit = |name: &str, value: Option<i64>| {
+    let mut number = |name: &str, value: Option<i64>| {
         fields.extend(value.map(|value| (Name::from(name), Value::from(value))));
     };
-    limit("timeout", timeout.map(millis));
-    limit("deadline", deadline.map(|it| cx.now().after_millis(millis(it)).as_millis()));
-    limit("heartbeat", heartbeat.map(millis));
-    limit("priority", priority);
+    number("timeout", timeout.map(millis));
+    number("deadline", deadline.map(|it| cx.now().after_millis(millis(it)).as_millis()));
+    number("heartbeat", heartbeat.map(millis));
+    number("priority", priority);
+    let limit = limit.or_else(|| class.map(Name::from));
+    fields.extend(limit.map(|it| (Name::from("limit"), Value::from(it))));
     let (kind, retries) = (WorkKind::Job, retry.attempts);
     Ok(WaitFor::Work(Job { kind, job_type, retries, fields }))
 }

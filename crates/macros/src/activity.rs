@@ -18,6 +18,7 @@ struct Options {
     timeout_ms: Option<u64>,
     deadline_ms: Option<u64>,
     heartbeat_ms: Option<u64>,
+    limit: Option<String>,
     path: Option<syn::Path>,
 }
 
@@ -33,10 +34,13 @@ impl Options {
             options::once(&mut self.deadline_ms, meta, options::milliseconds)
         } else if meta.path.is_ident("heartbeat") {
             options::once(&mut self.heartbeat_ms, meta, options::milliseconds)
+        } else if meta.path.is_ident("limit") {
+            options::once(&mut self.limit, meta, options::name)
         } else if meta.path.is_ident("crate") {
             options::once(&mut self.path, meta, options::path)
         } else {
-            let there_are = "`name`, `retry`, `timeout`, `deadline`, `heartbeat` and `crate`";
+            let there_are =
+                "`name`, `retry`, `timeout`, `deadline`, `heartbeat`, `limit` and `crate`";
             Err(options::unknown(meta, there_are))
         }
     }
@@ -46,7 +50,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
     let mut read = Options::default();
     let parser = syn::meta::parser(|meta| read.read(&meta));
     syn::parse::Parser::parse2(parser, options)?;
-    let Options { name, retry, timeout_ms, deadline_ms, heartbeat_ms, path } = read;
+    let Options { name, retry, timeout_ms, deadline_ms, heartbeat_ms, limit, path } = read;
     let function = Function::read(Kind::Activity, item)?;
     let name = name.unwrap_or_else(|| function.ident.unraw().to_string());
     let travertine = options::travertine(path);
@@ -56,12 +60,17 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
         || quote!(#travertine::__macros::Retry::DEFAULT),
         |it| it.written(&travertine),
     );
+    let limit = limit.map_or_else(
+        || quote!(::core::option::Option::None),
+        |it| quote!(::core::option::Option::Some(#it)),
+    );
     let options = quote! {
         #travertine::__macros::ActivityOptions {
             retry: #retry,
             timeout: #timeout,
             deadline: #deadline,
             heartbeat: #heartbeat,
+            limit: #limit,
         }
     };
     Ok(function.described(&Parts {

@@ -62,6 +62,7 @@ pub fn workflow(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | `timeout = "30s"` | how long one attempt may take |
 /// | `deadline = "1h"` | how long all attempts may take together |
 /// | `heartbeat = "10s"` | how long it may be silent before it counts as lost |
+/// | `limit = "bank"` | the class of the limit that all its calls keep together |
 /// | `crate = path` | where the crate `travertine` is, if not at `::travertine` |
 ///
 /// Time spans are whole numbers with one of the units `ms`, `s`, `m`, `h`, `d`. Without `retry` it is tried 3 times,

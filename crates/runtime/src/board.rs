@@ -4,15 +4,18 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, AtomicUsize, Ordering},
     },
 };
 
 use tokio::sync::Notify;
 use travertine_expr::Name;
 
-use crate::Address;
+use crate::{
+    Address, Limit, Timestamp,
+    limit::{Key, Line},
+};
 
 /// A job that a worker may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +28,28 @@ pub struct Offer {
     pub since: i64,
     /// What it is called.
     pub job: Address,
+    /// The limit that it keeps: `class` or `class/key`.
+    pub limit: Option<Name>,
+}
+
+/// In which order jobs are given out.
+pub(crate) type Order = (Reverse<i64>, i64, Address);
+
+impl Offer {
+    fn order(&self) -> Order {
+        (Reverse(self.priority), self.since, self.job)
+    }
 }
 
 /// Jobs that a worker may have.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Board {
-    queues: Mutex<BTreeMap<Name, Queue>>,
-    /// How many workers of this process have in hand. It grows only while the queues are locked, so
+    /// The limits by class.
+    limits: BTreeMap<Name, Limit>,
+    places: Mutex<Places>,
+    /// When a limit is to be looked at next; `i64::MAX` where none is.
+    due: AtomicI64,
+    /// How many workers of this process have in hand. It grows only while the places are locked, so
     /// that no job is neither up nor in hand.
     at_work: AtomicUsize,
     worked: Notify,
@@ -49,38 +67,81 @@ impl Drop for AtWork {
 }
 
 #[derive(Debug, Default)]
+struct Places {
+    queues: BTreeMap<Name, Queue>,
+    /// What is known of limits, by `class` or `class/key`.
+    keys: BTreeMap<Name, Key>,
+    /// Jobs that have begun and not ended, and the key of each. Those without a limit are not here.
+    begun: BTreeMap<Address, Name>,
+    /// When keys are to be looked at.
+    due: BTreeSet<(i64, Name)>,
+    /// Classes that jobs name and that have no limit.
+    unknown: BTreeSet<Name>,
+}
+
+#[derive(Debug, Default)]
 struct Queue {
-    jobs: BTreeSet<(Reverse<i64>, i64, Address)>,
+    /// Jobs without a limit.
+    jobs: BTreeSet<Order>,
+    /// Of the jobs of each key that has room, the first.
+    heads: BTreeSet<(Order, Name)>,
     news: Arc<Notify>,
 }
 
+impl Default for Board {
+    fn default() -> Self {
+        Self::new(BTreeMap::new())
+    }
+}
+
 impl Board {
-    fn with<T>(&self, job_type: &Name, act: impl FnOnce(&mut Queue) -> T) -> T {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(queue) = queues.get_mut(job_type) {
-            return act(queue);
+    /// A board that keeps these limits, which are given by class.
+    pub fn new(limits: BTreeMap<Name, Limit>) -> Self {
+        Self {
+            limits,
+            places: Mutex::default(),
+            due: AtomicI64::new(i64::MAX),
+            at_work: AtomicUsize::new(0),
+            worked: Notify::new(),
         }
-        act(queues.entry(Name::clone(job_type)).or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a job up.
     pub fn offer(&self, offer: &Offer) {
-        self.with(&offer.job_type, |it| {
-            it.jobs.insert((Reverse(offer.priority), offer.since, offer.job));
-            it.news.notify_one();
-        });
+        let mut places = self.lock();
+        let Some((name, limit)) = self.limit(&mut places, offer.limit.as_ref()) else {
+            return places.with(&offer.job_type, |it| {
+                it.jobs.insert(offer.order());
+                it.news.notify_one();
+            });
+        };
+        // It may have been put up before anyone knew of its limit.
+        places.with(&offer.job_type, |it| it.jobs.remove(&offer.order()));
+        let lines = &mut places.key(name, limit).lines;
+        lines.entry(Name::clone(&offer.job_type)).or_default().jobs.insert(offer.order());
+        self.look(&mut places, name);
     }
 
     /// Takes a job down, if it is there.
     pub fn withdraw(&self, offer: &Offer) {
-        self.with(&offer.job_type, |it| {
-            it.jobs.remove(&(Reverse(offer.priority), offer.since, offer.job));
-        });
+        let mut places = self.lock();
+        places.with(&offer.job_type, |it| it.jobs.remove(&offer.order()));
+        if let Some(name) = &offer.limit
+            && let Some(key) = places.keys.get_mut(name)
+            && let Some(line) = key.lines.get_mut(&offer.job_type)
+        {
+            line.jobs.remove(&offer.order());
+            self.look(&mut places, name);
+        }
     }
 
-    /// Takes the first jobs of a type, at most so many.
-    pub fn take(&self, job_type: &Name, most: usize) -> Vec<Offer> {
-        self.take_and(job_type, most, |_| ())
+    /// Takes the first jobs of a type, at most so many. Those that keep a limit have begun with that.
+    pub fn take(&self, job_type: &Name, most: usize, now: Timestamp) -> Vec<Offer> {
+        self.take_and(job_type, most, now, |_| ())
     }
 
     /// The same, for a worker of this process, who has them in hand from now on.
@@ -88,49 +149,153 @@ impl Board {
         self: &Arc<Self>,
         job_type: &Name,
         most: usize,
+        now: Timestamp,
     ) -> Vec<(Offer, AtWork)> {
-        let taken = self.take_and(job_type, most, |count| {
+        let taken = self.take_and(job_type, most, now, |count| {
             self.at_work.fetch_add(count, Ordering::SeqCst);
         });
         taken.into_iter().map(|it| (it, AtWork(Arc::clone(self)))).collect()
     }
 
     /// Has `and` know how many are taken before anyone can see that they are not up any more.
-    fn take_and(&self, job_type: &Name, most: usize, and: impl FnOnce(usize)) -> Vec<Offer> {
-        self.with(job_type, |it| {
-            let taken = std::iter::from_fn(|| it.jobs.pop_first()).take(most);
-            let offer = |(Reverse(priority), since, job)| Offer {
-                job_type: Name::clone(job_type),
-                priority,
-                since,
-                job,
+    fn take_and(
+        &self,
+        job_type: &Name,
+        most: usize,
+        now: Timestamp,
+        and: impl FnOnce(usize),
+    ) -> Vec<Offer> {
+        let mut taken = Vec::new();
+        let offer = |(Reverse(priority), since, job): Order, limit| Offer {
+            job_type: Name::clone(job_type),
+            priority,
+            since,
+            job,
+            limit,
+        };
+        let mut places = self.lock();
+        while taken.len() < most {
+            let Some(queue) = places.queues.get_mut(job_type) else { break };
+            let Some((head, name)) = queue.heads.first().cloned() else {
+                let first = std::iter::from_fn(|| queue.jobs.pop_first());
+                taken.extend(first.take(most - taken.len()).map(|it| offer(it, None)));
+                break;
             };
-            let taken: Vec<Offer> = taken.map(offer).collect();
-            and(taken.len());
-            if !it.jobs.is_empty() {
-                // One who waits is woken for one offer; there is more than that.
-                it.news.notify_one();
+            if let Some(first) = queue.jobs.first().copied().filter(|it| *it < head) {
+                queue.jobs.remove(&first);
+                taken.push(offer(first, None));
+                continue;
             }
-            taken
-        })
+            let key = places.keys.get_mut(&name).expect("whatever has a head is known");
+            key.pass(now.as_millis());
+            if let Some(line) = key.lines.get_mut(job_type) {
+                line.jobs.remove(&head);
+            }
+            if places.begun.insert(head.2, Name::clone(&name)).is_none() {
+                places.begin(&name, now);
+            }
+            self.look(&mut places, &name);
+            taken.push(offer(head, Some(name)));
+        }
+        and(taken.len());
+        if let Some(queue) = places.queues.get(job_type)
+            && !(queue.jobs.is_empty() && queue.heads.is_empty())
+        {
+            // One who waits is woken for one offer; there is more than that.
+            queue.news.notify_one();
+        }
+        taken
+    }
+
+    /// Whether a job may begin as far as its limit goes; where it has begun, it may.
+    pub(crate) fn enter(&self, job: Address, limit: &Name, now: Timestamp) -> bool {
+        let mut places = self.lock();
+        let Some((name, limit)) = self.limit(&mut places, Some(limit)) else { return true };
+        if places.begun.contains_key(&job) {
+            return true;
+        }
+        let key = places.key(name, limit);
+        key.pass(now.as_millis());
+        let may = key.has_room();
+        if may {
+            places.begun.insert(job, Name::clone(name));
+            places.begin(name, now);
+        }
+        self.look(&mut places, name);
+        may
+    }
+
+    /// A job had begun before the engine was opened.
+    pub(crate) fn hold(&self, job: Address, limit: &Name) {
+        let mut places = self.lock();
+        let Some((name, limit)) = self.limit(&mut places, Some(limit)) else { return };
+        if places.begun.insert(job, Name::clone(name)).is_none() {
+            places.key(name, limit).hold();
+        }
+        self.look(&mut places, name);
+    }
+
+    /// Nobody does a job any more. One that has not begun may be told, too.
+    pub(crate) fn leave(&self, job: Address) {
+        if self.has_limits() {
+            let mut places = self.lock();
+            if let Some(name) = places.end(job) {
+                self.look(&mut places, &name);
+            }
+        }
+    }
+
+    /// Whether there are any limits.
+    pub(crate) fn has_limits(&self) -> bool {
+        !self.limits.is_empty()
+    }
+
+    /// When a limit is to be looked at next, because time gives room.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        let due = self.due.load(Ordering::SeqCst);
+        (due < i64::MAX).then(|| Timestamp::from_millis(due))
+    }
+
+    /// Looks at the limits to which time has given room.
+    pub(crate) fn pass(&self, now: Timestamp) {
+        let mut places = self.lock();
+        while let Some((due, name)) = places.due.first().cloned()
+            && due <= now.as_millis()
+        {
+            places.due.pop_first();
+            if let Some(key) = places.keys.get_mut(&name) {
+                key.due = None;
+                key.pass(now.as_millis());
+            }
+            self.look(&mut places, &name);
+        }
     }
 
     /// What is notified when a job of a type is put up.
     pub fn news(&self, job_type: &Name) -> Arc<Notify> {
-        self.with(job_type, |it| Arc::clone(&it.news))
+        self.lock().with(job_type, |it| Arc::clone(&it.news))
     }
 
-    /// How many jobs of each type are up.
+    /// How many jobs of each type are up, also those that their limit keeps back.
     pub fn counts(&self) -> Vec<(Name, usize)> {
-        self.counts_and_at_work().0
+        let places = self.lock();
+        let mut counts: BTreeMap<&Name, usize> =
+            places.queues.iter().map(|(name, it)| (name, it.jobs.len())).collect();
+        for (name, line) in places.keys.values().flat_map(|it| &it.lines) {
+            *counts.entry(name).or_default() += line.jobs.len();
+        }
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        counts.map(|(name, count)| (Name::clone(name), count)).collect()
     }
 
-    /// The same, and how many workers of this process have in hand, at one moment.
-    pub(crate) fn counts_and_at_work(&self) -> (Vec<(Name, usize)>, usize) {
-        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = queues.iter().map(|(name, it)| (Name::clone(name), it.jobs.len()));
-        let counts = counts.filter(|(_, count)| *count > 0).collect();
-        (counts, self.at_work.load(Ordering::SeqCst))
+    /// How many jobs of each type could be taken now, of each key with a limit the first, and how many
+    /// workers of this process have in hand, at one moment.
+    pub(crate) fn ready_and_at_work(&self) -> (Vec<(Name, usize)>, usize) {
+        let places = self.lock();
+        let ready = places.queues.iter();
+        let ready = ready.map(|(name, it)| (Name::clone(name), it.jobs.len() + it.heads.len()));
+        let ready = ready.filter(|(_, count)| *count > 0).collect();
+        (ready, self.at_work.load(Ordering::SeqCst))
     }
 
     /// What is notified when a worker of this process has one job less in hand.
@@ -140,9 +305,99 @@ impl Board {
 
     /// Takes everything down that belongs to instances for which `gone`.
     pub fn clear(&self, gone: impl Fn(Address) -> bool) {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        for queue in queues.values_mut() {
+        let mut places = self.lock();
+        for queue in places.queues.values_mut() {
             queue.jobs.retain(|(_, _, job)| !gone(*job));
+        }
+        let ended: Vec<Address> = places.begun.keys().copied().filter(|it| gone(*it)).collect();
+        for job in ended {
+            places.end(job);
+        }
+        let names: Vec<Name> = places.keys.keys().cloned().collect();
+        for name in names {
+            let lines = places.keys.get_mut(&name).into_iter().flat_map(|it| it.lines.values_mut());
+            lines.for_each(|it| it.jobs.retain(|(_, _, job)| !gone(*job)));
+            self.look(&mut places, &name);
+        }
+    }
+
+    /// The limit of a job, where there is one for its class.
+    fn limit<'a>(&self, places: &mut Places, name: Option<&'a Name>) -> Option<(&'a Name, Limit)> {
+        let name = name?;
+        let class = name.split_once('/').map_or(&**name, |(class, _)| class);
+        let limit = self.limits.get(class).copied();
+        if limit.is_none() && places.unknown.insert(class.into()) {
+            tracing::warn!(
+                class,
+                "jobs name a limit that this engine was not given: they run without; add it to \
+                 the limits that the engine is opened with"
+            );
+        }
+        Some((name, limit?))
+    }
+
+    /// Puts up what a key has room for, after anything about it has changed.
+    fn look(&self, places: &mut Places, name: &Name) {
+        places.look(name);
+        let next = places.due.first().map_or(i64::MAX, |(due, _)| *due);
+        self.due.store(next, Ordering::SeqCst);
+    }
+}
+
+impl Places {
+    fn with<T>(&mut self, job_type: &Name, act: impl FnOnce(&mut Queue) -> T) -> T {
+        if let Some(queue) = self.queues.get_mut(job_type) {
+            return act(queue);
+        }
+        act(self.queues.entry(Name::clone(job_type)).or_default())
+    }
+
+    fn key(&mut self, name: &Name, limit: Limit) -> &mut Key {
+        self.keys.entry(Name::clone(name)).or_insert_with(|| Key::new(limit))
+    }
+
+    fn begin(&mut self, name: &Name, now: Timestamp) {
+        if let Some(key) = self.keys.get_mut(name) {
+            key.begin(now.as_millis());
+        }
+    }
+
+    /// Says which key a job had that has begun.
+    fn end(&mut self, job: Address) -> Option<Name> {
+        let name = self.begun.remove(&job)?;
+        if let Some(key) = self.keys.get_mut(&name) {
+            key.end();
+        }
+        Some(name)
+    }
+
+    fn look(&mut self, name: &Name) {
+        let Some(key) = self.keys.get_mut(name) else { return };
+        let has_room = key.has_room();
+        for (job_type, line) in &mut key.lines {
+            let Line { jobs, head } = line;
+            let first = jobs.first().copied().filter(|_| has_room);
+            if first == *head {
+                continue;
+            }
+            let queue = self.queues.entry(Name::clone(job_type)).or_default();
+            if let Some(head) = head.take() {
+                queue.heads.remove(&(head, Name::clone(name)));
+            }
+            if let Some(first) = first {
+                queue.heads.insert((first, Name::clone(name)));
+                queue.news.notify_one();
+            }
+            *head = first;
+        }
+        key.lines.retain(|_, line| !line.jobs.is_empty());
+        let due = key.next_due();
+        if let Some(before) = std::mem::replace(&mut key.due, due) {
+            self.due.remove(&(before, Name::clone(name)));
+        }
+        self.due.extend(due.map(|it| (it, Name::clone(name))));
+        if key.is_idle() {
+            self.keys.remove(name);
         }
     }
 }
@@ -152,7 +407,8 @@ mod tests {
     use super::*;
 
     fn offer(priority: i64, since: i64, instance: u64) -> Offer {
-        Offer { job_type: "pay".into(), priority, since, job: Address::new((instance, 1)) }
+        let job = Address::new((instance, 1));
+        Offer { job_type: "pay".into(), priority, since, job, limit: None }
     }
 
     #[test]
@@ -162,10 +418,88 @@ mod tests {
             board.offer(&it);
         }
         board.withdraw(&offer(0, 3, 4));
-        let taken = board.take(&"pay".into(), 2);
+        let taken = board.take(&"pay".into(), 2, Timestamp::from_millis(0));
         assert_eq!(taken.iter().map(|it| it.job.instance.0).collect::<Vec<_>>(), [3, 2]);
         assert_eq!(board.counts(), [("pay".into(), 1)]);
-        assert_eq!(board.take(&"other".into(), 2), []);
+        assert_eq!(board.take(&"other".into(), 2, Timestamp::from_millis(0)), []);
+    }
+    fn limited(priority: i64, instance: u64, job_type: &str, limit: &str) -> Offer {
+        let job = Address::new((instance, 1));
+        Offer { job_type: job_type.into(), priority, since: 0, job, limit: Some(limit.into()) }
+    }
+
+    fn taken(board: &Board, job_type: &str, most: usize, now: i64) -> Vec<u64> {
+        let taken = board.take(&job_type.into(), most, Timestamp::from_millis(now));
+        taken.iter().map(|it| it.job.instance.0).collect()
+    }
+
+    fn board(limit: Limit) -> Board {
+        Board::new([("bank".into(), limit)].into())
+    }
+
+    #[test]
+    fn a_key_without_room_holds_back_its_own_jobs_and_no_others() {
+        let board = board(Limit::at_once(1));
+        board.offer(&limited(9, 1, "pay", "bank/a"));
+        board.offer(&limited(8, 2, "pay", "bank/a"));
+        board.offer(&limited(7, 3, "pay", "bank/b"));
+        board.offer(&limited(8, 4, "refund", "bank/a"));
+        board.offer(&limited(1, 5, "pay", "elsewhere/a"));
+        board.offer(&offer(6, 0, 6));
+        board.offer(&offer(10, 0, 7));
+        assert_eq!(taken(&board, "pay", 9, 0), [7, 1, 3, 6, 5]);
+        assert_eq!(taken(&board, "refund", 9, 0), []);
+        assert_eq!(board.counts(), [("pay".into(), 1), ("refund".into(), 1)]);
+        // The place goes to whoever comes first, of whatever type.
+        board.leave(Address::new((1, 1)));
+        board.leave(Address::new((1, 1)));
+        board.offer(&limited(9, 8, "pay", "bank/a"));
+        assert_eq!(taken(&board, "pay", 9, 0), [8]);
+        assert_eq!(taken(&board, "refund", 9, 0), []);
+        board.leave(Address::new((8, 1)));
+        board.withdraw(&limited(8, 2, "pay", "bank/a"));
+        assert_eq!(taken(&board, "pay", 9, 0), []);
+        assert_eq!(taken(&board, "refund", 9, 0), [4]);
+    }
+
+    #[test]
+    fn no_more_begin_in_any_time_span_than_the_rate_allows() {
+        let board = board(Limit::rate(2, std::time::Duration::from_millis(10)));
+        for instance in 1..=6 {
+            board.offer(&limited(0, instance, "pay", "bank"));
+        }
+        assert_eq!(board.due(), None);
+        assert_eq!(taken(&board, "pay", 1, 0), [1]);
+        assert_eq!(taken(&board, "pay", 9, 7), [2]);
+        (1..=2).for_each(|it| board.leave(Address::new((it, 1))));
+        let pass = |now| {
+            board.pass(Timestamp::from_millis(now));
+            (taken(&board, "pay", 9, now), board.due().map(Timestamp::as_millis))
+        };
+        assert_eq!(pass(9), (vec![], Some(10)));
+        assert_eq!(pass(10), (vec![3], Some(17)));
+        assert_eq!(pass(16), (vec![], Some(17)));
+        assert_eq!(pass(17), (vec![4], Some(20)));
+        assert_eq!(pass(100), (vec![5, 6], Some(110)));
+        (3..=6).for_each(|it| board.leave(Address::new((it, 1))));
+        assert_eq!(pass(110), (vec![], None));
+        assert!(board.lock().keys.is_empty(), "what nobody needs is forgotten");
+    }
+
+    #[test]
+    fn a_job_whose_limit_was_not_known_begins_only_where_there_is_room() {
+        let board = board(Limit::at_once(1));
+        let now = Timestamp::from_millis(0);
+        let (one, other) = (limited(0, 1, "pay", "bank"), limited(0, 2, "pay", "bank"));
+        board.hold(one.job, &"bank".into());
+        board.offer(&Offer { limit: None, ..other.clone() });
+        assert_eq!(taken(&board, "pay", 9, 0), [2]);
+        assert!(!board.enter(other.job, &"bank".into(), now));
+        board.offer(&other);
+        assert_eq!(taken(&board, "pay", 9, 0), []);
+        board.clear(|it| it == one.job);
+        assert_eq!(taken(&board, "pay", 9, 0), [2]);
+        assert!(board.enter(other.job, &"bank".into(), now), "it has begun already");
     }
 
     #[test]
@@ -173,12 +507,12 @@ mod tests {
         let board = Arc::new(Board::default());
         board.offer(&offer(0, 5, 1));
         board.offer(&offer(0, 6, 2));
-        assert_eq!(board.counts_and_at_work(), (vec![("pay".into(), 2)], 0));
-        let in_hand = board.take_in_hand(&"pay".into(), 1);
+        assert_eq!(board.ready_and_at_work(), (vec![("pay".into(), 2)], 0));
+        let in_hand = board.take_in_hand(&"pay".into(), 1, Timestamp::from_millis(0));
         assert_eq!(in_hand[0].0, offer(0, 5, 1));
-        assert_eq!(board.counts_and_at_work(), (vec![("pay".into(), 1)], 1));
+        assert_eq!(board.ready_and_at_work(), (vec![("pay".into(), 1)], 1));
         drop(in_hand);
-        assert_eq!(board.take(&"pay".into(), 1), [offer(0, 6, 2)]);
-        assert_eq!(board.counts_and_at_work(), (vec![], 0));
+        assert_eq!(board.take(&"pay".into(), 1, Timestamp::from_millis(0)), [offer(0, 6, 2)]);
+        assert_eq!(board.ready_and_at_work(), (vec![], 0));
     }
 }

@@ -57,8 +57,8 @@ pub use travertine_kernel::{
 };
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
-    Activated, Address, DeadLetter, Definition, Edit, Ended, Engine, Error, InstanceId, Message,
-    Overlap, Receipt, RunStatus, Schedule, Settings, TaskChange, Timestamp, When,
+    Activated, Address, DeadLetter, Definition, Edit, Ended, Engine, Error, InstanceId, Limit,
+    Message, Overlap, Receipt, RunStatus, Schedule, Settings, TaskChange, Timestamp, When,
     engine::{
         Clock, Deployment, File, History, Job, Look, ManualClock, Metrics, Options, Outcome, Pace,
         Pending, Preflight, Progress, Retention, Run, RunError, Scheduling, Sending, Startable,

@@ -67,7 +67,11 @@ fn an_activity_is_asked_with_everything_a_worker_needs() {
         cx.sleep(HOUR).await?;
         let pay = act::<()>("pay").argument("cents", &5);
         let call = cx.call(pay).retry(Retry::exponential("2s", 1.5).max(7)).timeout(HOUR);
-        call.deadline(2 * HOUR).heartbeat(Duration::from_secs(3)).priority(9).await?;
+        call.deadline(2 * HOUR)
+            .heartbeat(Duration::from_secs(3))
+            .priority(9)
+            .limit("card", &7)
+            .await?;
         Ok::<_, crate::Stop>(())
     }));
     driver.now = 3_600_000;
@@ -76,7 +80,7 @@ fn an_activity_is_asked_with_everything_a_worker_needs() {
     assert_eq!((&*job.job_type, job.retries), ("pay", 7));
     let fields: Value = job.fields.iter().cloned().collect();
     expect![[
-        r#"{"input":{"cents":5},"idempotencyKey":"i/0/activity pay","attempts":7,"retry":{"initial":2000,"factor":1.5,"maxDelay":3600000},"timeout":3600000,"deadline":10800000,"heartbeat":3000,"priority":9}"#
+        r#"{"input":{"cents":5},"idempotencyKey":"i/0/activity pay","attempts":7,"retry":{"initial":2000,"factor":1.5,"maxDelay":3600000},"timeout":3600000,"deadline":10800000,"heartbeat":3000,"priority":9,"limit":"card/7"}"#
     ]]
     .assert_eq(&fields.to_json());
 }

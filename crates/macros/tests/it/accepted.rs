@@ -46,7 +46,8 @@ mod inner {
     retry = exponential("100ms", 1.5, max = 5, max_delay = "1m"),
     timeout = "30s",
     deadline = "1h",
-    heartbeat = "10s"
+    heartbeat = "10s",
+    limit = "bank"
 )]
 async fn charge(cx: ActivityContext, r#type: String, cents: u64) -> Result<String, Failure> {
     std::future::ready(()).await;
@@ -158,6 +159,7 @@ fn functions_are_registered_with_what_their_attributes_say() {
     assert_eq!(options.timeout, Some(Duration::from_secs(30)));
     assert_eq!(options.deadline, Some(Duration::from_hours(1)));
     assert_eq!(options.heartbeat, Some(Duration::from_secs(10)));
+    assert_eq!(options.limit, Some("bank"));
     assert_eq!(charge(String::new(), 1).options(), &options);
 
     let fixed = activity_of("ship").options.retry;

@@ -20,6 +20,7 @@ mod verify;
 mod worker;
 
 use std::{
+    collections::BTreeMap,
     fmt,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -35,6 +36,7 @@ use std::{
 };
 
 use tokio::sync::oneshot;
+use travertine_expr::Name;
 use travertine_func::{Dependencies, Functions, Retry};
 use travertine_store::{MemoryStore, ShardId, SqliteStore, Store, sqlite};
 
@@ -54,7 +56,9 @@ pub use threads::Pace;
 pub use verify::{Difference, Verified};
 pub use worker::{Job, Outcome, Worker, Workers};
 
-use crate::{Board, Definitions, Error, InstanceId, Opening, Recovered, Seen, Settings, Shard};
+use crate::{
+    Board, Definitions, Error, InstanceId, Limit, Opening, Recovered, Seen, Settings, Shard,
+};
 use activity::Performers;
 use metrics::add;
 use queue::{Queue, Refused};
@@ -95,6 +99,10 @@ pub struct Options {
     /// Whether to refuse to open where the code of this program does not agree with the journal of an
     /// instance that is open: nothing has gone on then, and the code of before can take over again.
     pub preflight: bool,
+    /// How much of the same may be done at once, and how often it may begin, by the class that jobs
+    /// name. Each key of a class is counted by itself. What has begun and how often is not stored:
+    /// after a restart only jobs that workers outside have count.
+    pub limits: BTreeMap<Name, Limit>,
     /// How long events are kept for those who do not wait yet, where their type does not say.
     pub event_retention: Duration,
 }
@@ -141,6 +149,7 @@ impl Default for Options {
             dependencies: Dependencies::new(),
             activities_at_once: 256,
             preflight: false,
+            limits: BTreeMap::new(),
             event_retention: Duration::from_hours(7 * 24),
         }
     }
@@ -282,13 +291,14 @@ impl Engine {
     pub fn on(store: &Arc<dyn Store>, options: Options) -> Result<Self, Error> {
         let began = Instant::now();
         options.functions.check().map_err(|error| Error::Failed { reason: error.to_string() })?;
+        crate::limit::check(&options.limits, &options.functions)?;
         // Schedules are functions that every program has.
         let functions = Arc::new(options.functions.workflow(crate::schedule::DEFINITION));
         let given: Vec<_> =
             functions.workflows().filter(|it| it.name != crate::schedule::SCHEDULE).collect();
         deploy::deploy_functions(&**store, &given, options.clock.now())?;
         let definitions = Arc::new(deploy::load(&**store, &functions)?);
-        let board = Arc::new(Board::default());
+        let board = Arc::new(Board::new(options.limits));
         let count = usize::from(store.shards());
         let common = Arc::new(Common {
             store: Arc::clone(store),

@@ -252,7 +252,8 @@ impl Engine {
         let (job_type, worker): (Name, Name) = (job_type.into(), worker.into());
         let mut given = Vec::new();
         while given.len() < most {
-            let offers = self.inner.common.board.take(&job_type, most - given.len());
+            let board = &self.inner.common.board;
+            let offers = board.take(&job_type, most - given.len(), self.now());
             if offers.is_empty() {
                 break;
             }

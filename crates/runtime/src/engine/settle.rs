@@ -48,7 +48,7 @@ impl Engine {
                 looks.push(pending.await);
             }
             let shards = self.shards_rest(looks)?;
-            let (jobs, at_work) = self.inner.common.board.counts_and_at_work();
+            let (jobs, at_work) = self.inner.common.board.ready_and_at_work();
             let found = shards.map(|shards| {
                 let due = shards.iter().filter_map(|(_, due)| *due).min();
                 (shards, Rest { due, jobs, at_work })
@@ -102,7 +102,8 @@ type Resting = (Seq, Option<Timestamp>);
 pub struct Rest {
     /// When the next timer, pause or expiry is due.
     pub due: Option<Timestamp>,
-    /// The jobs that nobody has taken, by type, and how many of each.
+    /// The jobs that anyone may take, by type, and how many of each. What its limit keeps back is not
+    /// among them.
     pub jobs: Vec<(Name, usize)>,
     /// How many jobs and activities workers of this process have in hand.
     pub at_work: usize,

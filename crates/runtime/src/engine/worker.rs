@@ -200,7 +200,11 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
             let Some(common) = common.upgrade().filter(|it| it.fault.get().is_none()) else {
                 break;
             };
-            if free == 0 { Vec::new() } else { common.board.take_in_hand(&job_type, free) }
+            if free == 0 {
+                Vec::new()
+            } else {
+                common.board.take_in_hand(&job_type, free, common.clock.now())
+            }
         };
         if offers.is_empty() {
             tokio::select! {

@@ -18,6 +18,8 @@ pub(super) enum Alarm {
     Message(u64),
     /// The end of an attempt of this process at an activity: instance and wait.
     Attempt(u64, u64),
+    /// A limit that time gives room to.
+    Limit,
 }
 
 /// The timers that are set, by when they are due.

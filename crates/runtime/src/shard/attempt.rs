@@ -58,6 +58,8 @@ pub(super) struct Attempt {
     ends: Option<i64>,
     /// How long it may be silent.
     heartbeat: Option<i64>,
+    /// Whether its job keeps a limit.
+    is_limited: bool,
     calling: Arc<Calling>,
 }
 
@@ -86,6 +88,7 @@ impl Shard {
             retries: work.retries,
             ends: number(work, "timeout").map(|it| now.saturating_add(it)),
             heartbeat: number(work, "heartbeat"),
+            is_limited: live.work[&job.wait].limit.is_some(),
             calling: Arc::default(),
         };
         let all = number(work, "attempts").unwrap_or_else(|| i64::from(work.retries));
@@ -182,8 +185,11 @@ impl Shard {
         self.forget_attempt((id, wait.0));
     }
 
-    fn forget_attempt(&mut self, key: (u64, u64)) {
+    pub(super) fn forget_attempt(&mut self, key: (u64, u64)) {
         if let Some(attempt) = self.attempts.remove(&key) {
+            if attempt.is_limited {
+                self.board.leave(Address::new(key));
+            }
             attempt.calling.call_off();
             self.alarms.unset(Alarm::Attempt(key.0, key.1));
         }

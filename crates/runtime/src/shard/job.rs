@@ -55,8 +55,22 @@ impl Shard {
     /// names are handed out, or all where none is named.
     pub fn lease(&mut self, job: Address, lease: &Lease, names: &[Name]) -> Option<Activated> {
         let (id, wait) = (job.instance.0, job.wait);
-        let live = self.live(id).ok()?;
-        live.offer(wait)?;
+        // Whoever took it off the board may have filled a limit.
+        self.set_limit_alarm();
+        let offer = self.live(id).ok().and_then(|it| it.offer(wait));
+        let Some(offer) = offer else {
+            if !self.is_held(job) {
+                self.board.leave(job);
+            }
+            return None;
+        };
+        if let Some(limit) = &offer.limit
+            && !self.board.enter(job, limit, self.now)
+        {
+            self.release(Release::Offer(offer));
+            return None;
+        }
+        let live = self.lives.get_mut(&id).expect("it was here a moment ago");
         let until = match lease {
             Lease::Until { worker, until } => {
                 let worker = Name::clone(worker);
@@ -77,6 +91,7 @@ impl Shard {
     /// Puts a job up again that a worker of this process does not do after all.
     pub fn put_back(&mut self, job: Address) -> Result<(), Error> {
         self.live(job.instance.0)?.put_back(job.wait);
+        self.forget_attempt((job.instance.0, job.wait.0));
         self.offer(job.instance.0, job.wait);
         Ok(())
     }
@@ -152,6 +167,9 @@ impl Shard {
         let live = &self.lives[&id];
         let Some(work) = live.work.get(&wait).filter(|it| it.kind == WorkKind::Job) else { return };
         let until = work.lease.as_ref().map_or(work.paused, |(_, until)| *until);
+        if work.limit.is_some() && !self.is_held(live.address(wait)) {
+            self.board.leave(live.address(wait));
+        }
         let release = match live.offer(wait) {
             Some(offer) => Release::Offer(offer),
             None => Release::Withdraw(live.any_offer(wait, work)),
@@ -162,6 +180,36 @@ impl Shard {
             self.alarms.unset(Alarm::Job(id, wait.0));
         }
         self.release(release);
+    }
+
+    /// Whether a worker has a job, or is still at it.
+    fn is_held(&self, job: Address) -> bool {
+        self.attempts.contains_key(&(job.instance.0, job.wait.0))
+            || self.lives.get(&job.instance.0).is_some_and(|it| it.is_held(job.wait))
+    }
+
+    /// Has this shard look at the limits when time gives room to one.
+    pub(super) fn set_limit_alarm(&mut self) {
+        if let Some(due) = self.board.due() {
+            self.alarms.set(due, Alarm::Limit);
+        }
+    }
+
+    /// Counts the jobs that workers have had since before the engine was opened.
+    pub(super) fn count_leased(&mut self) {
+        let job = |(_, alarm): &(Timestamp, Alarm)| match alarm {
+            Alarm::Job(id, wait) => Some(Address::new((*id, *wait))),
+            _ => None,
+        };
+        let jobs: Vec<Address> = self.alarms.iter().filter_map(job).collect();
+        for job in jobs {
+            let Ok(live) = self.live(job.instance.0) else { continue };
+            if let Some(work) = live.work.get(&job.wait).filter(|it| it.lease.is_some())
+                && let Some(limit) = work.limit.clone()
+            {
+                self.board.hold(job, &limit);
+            }
+        }
     }
 
     /// A lease or a pause is over.

@@ -104,6 +104,8 @@ pub(super) struct Work {
     pub(super) kind: WorkKind,
     pub(super) job_type: Name,
     pub(super) priority: i64,
+    /// The limit that it keeps: `class` or `class/key`.
+    pub(super) limit: Option<Name>,
     /// Since when.
     pub(super) since: i64,
     /// Who has it, and until when.
@@ -274,6 +276,11 @@ impl Live {
         self.work.iter().any(|(_, it)| it.taken)
     }
 
+    /// Whether a worker has a job.
+    pub(super) fn is_held(&self, job: WaitId) -> bool {
+        self.work.get(&job).is_some_and(|it| it.taken || it.lease.is_some())
+    }
+
     /// Whether it has ended and no entry will follow on that one.
     pub(super) fn is_over(&self, last: Seq) -> bool {
         self.has_ended() && self.last == last && self.state.posts.is_empty()
@@ -346,6 +353,7 @@ impl Live {
             priority: work.priority,
             since: work.since,
             job: self.address(wait),
+            limit: work.limit.clone(),
         }
     }
 
@@ -676,6 +684,7 @@ impl Work {
             kind: job.kind,
             job_type: Name::clone(&job.job_type),
             priority,
+            limit: field(job, "limit").and_then(Value::as_str).map(Name::from),
             since,
             lease: None,
             taken: false,

@@ -154,6 +154,9 @@ impl Shard {
             }
         }
         debug_assert!(shard.pending.entries.is_empty(), "reading the log decides nothing");
+        if shard.board.has_limits() {
+            shard.count_leased();
+        }
         let damaged: Vec<u64> =
             shard.in_memory().iter().filter(|it| it.damage.is_some()).map(|it| it.id.0).collect();
         for id in damaged {
@@ -200,6 +203,8 @@ impl Shard {
                     priority: row.priority,
                     since: row.created,
                     job: Address::new((row.instance, row.wait)),
+                    // Who leases it finds out.
+                    limit: None,
                 }),
                 (JobState::Available | JobState::Leased, until) => {
                     let until = Timestamp::from_millis(until.unwrap_or(0));

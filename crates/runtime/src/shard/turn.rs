@@ -318,6 +318,9 @@ impl Shard {
         if let Some(work) = live.work.remove(&wait) {
             let offer = live.any_offer(wait, &work);
             self.alarms.unset(Alarm::Job(id, wait.0));
+            if work.limit.is_some() {
+                self.board.leave(offer.job);
+            }
             self.release(Release::Withdraw(offer));
             self.call_off_attempt(id, wait);
         } else if let Some(run) = live.calls.remove(&wait) {
@@ -379,6 +382,10 @@ impl Shard {
             Alarm::Job(instance, wait) => self.job_again(instance, WaitId(wait)),
             Alarm::Message(number) => self.expire(number),
             Alarm::Attempt(instance, wait) => self.attempt_lost((instance, wait)),
+            Alarm::Limit => {
+                self.board.pass(self.now);
+                self.set_limit_alarm();
+            }
         }
         true
     }

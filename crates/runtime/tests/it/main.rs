@@ -7,5 +7,6 @@ mod engine;
 mod events;
 mod function;
 mod interop;
+mod limits;
 mod views;
 mod world;

@@ -218,7 +218,7 @@ impl World {
             Step::Wait => self.now = self.next_due().ok_or("nothing is due")?,
             Step::Begin(job) => {
                 for (kind, _) in self.board.counts() {
-                    for offer in self.board.take(&kind, usize::MAX) {
+                    for offer in self.board.take(&kind, usize::MAX, self.now) {
                         if offer.job != *job {
                             self.board.offer(&offer);
                         }
@@ -313,7 +313,7 @@ impl World {
     fn look_at_board(&mut self) {
         let mut offers = Vec::new();
         for (kind, _) in self.board.counts() {
-            offers.extend(self.board.take(&kind, usize::MAX));
+            offers.extend(self.board.take(&kind, usize::MAX, self.now));
         }
         for offer in &offers {
             self.board.offer(offer);

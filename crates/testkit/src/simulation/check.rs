@@ -211,7 +211,7 @@ impl World {
         let mut up = BTreeSet::new();
         let mut offers = Vec::new();
         for (job_type, _) in self.board.counts() {
-            offers.extend(self.board.take(&job_type, usize::MAX));
+            offers.extend(self.board.take(&job_type, usize::MAX, self.now));
         }
         for offer in offers {
             self.board.offer(&offer);

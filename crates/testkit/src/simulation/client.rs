@@ -332,7 +332,7 @@ impl World {
     fn take_job(&mut self) {
         let types = self.board.counts();
         let Some((job_type, _)) = self.random.pick(&types).cloned() else { return };
-        for offer in self.board.take(&job_type, 1) {
+        for offer in self.board.take(&job_type, 1, self.now) {
             let process = self.random.percent(30);
             let lease = if process {
                 Lease::Process
