@@ -234,8 +234,11 @@ async fn a_schedule_starts_functions_again_and_again_through_restarts_and_pauses
     hourly.update::<_, ()>("remove", &()).await.unwrap();
     // It lets the order come to its end.
     assert_ne!(hourly.status().await.unwrap(), RunStatus::Succeeded);
-    world.pass(&engine, Duration::from_hours(50));
-    hourly.result().await.unwrap();
+    // It may not have begun to sleep yet.
+    while hourly.status().await.unwrap() != RunStatus::Succeeded {
+        world.pass(&engine, Duration::from_hours(1));
+        tokio::task::yield_now().await;
+    }
 
     let wrong = engine.schedule("x").cron("never").process("order", Vec::new()).await.unwrap_err();
     assert!(wrong.to_string().contains("never"), "{wrong}");
