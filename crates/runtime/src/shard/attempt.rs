@@ -84,9 +84,18 @@ impl Shard {
         let live = &self.lives[&job.instance.0];
         let work = live.job(job.wait)?;
         let now = self.now.as_millis();
+        let timeout = number(work, "timeout").map(|it| now.saturating_add(it));
+        let deadline = number(work, "deadline");
+        if deadline.is_some_and(|it| it <= now) {
+            let failure = Failure::timeout("nobody could begin with it before its deadline");
+            if let Err(error) = self.attempt_failed(job, 1, &failure, None) {
+                tracing::warn!(%job, %error, "an attempt could not be given up");
+            }
+            return None;
+        }
         let attempt = Attempt {
             retries: work.retries,
-            ends: number(work, "timeout").map(|it| now.saturating_add(it)),
+            ends: timeout.into_iter().chain(deadline).min(),
             heartbeat: number(work, "heartbeat"),
             is_limited: live.work[&job.wait].limit.is_some(),
             calling: Arc::default(),
@@ -152,13 +161,19 @@ impl Shard {
         let work = live.job(job.wait);
         let all = work.and_then(|it| number(it, "attempts")).unwrap_or_else(|| i64::from(retries));
         let policy = work.and_then(policy).or(retry).unwrap_or_default();
+        let deadline = work.and_then(|it| number(it, "deadline"));
+        let (mut code, mut message) = (failure.code.as_str(), failure.message.clone());
         if failure.retryable && retries > 1 {
             let failed = u32::try_from(all - i64::from(retries) + 1).unwrap_or(1);
             let pause = i64::try_from(policy.delay(failed).as_millis()).unwrap_or(i64::MAX);
-            return self.fail(job, Some(retries - 1), pause, failure.to_string());
+            let next = self.now.as_millis().saturating_add(pause);
+            if deadline.is_none_or(|it| next < it) {
+                return self.fail(job, Some(retries - 1), pause, failure.to_string());
+            }
+            code = Failure::TIMEOUT;
+            message = format!("not done by its deadline; last it was {failure}");
         }
-        let code = Some(Name::from(failure.code.as_str()));
-        let message = failure.message.clone();
+        let code = Some(Name::from(code));
         let raise = Command::Raise { wait: job.wait, code, message, variables: Vec::new() };
         self.command(job.instance, raise)
     }

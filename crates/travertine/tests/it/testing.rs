@@ -349,3 +349,34 @@ async fn work_that_is_not_the_same_when_done_twice_is_reported() {
 fn a_stand_in_for_nobody_is_told() {
     drop(Setup::new().activity("chrage", || async { Ok(()) }));
 }
+
+#[activity(retry = fixed("1m", max = 100), deadline = "5m")]
+async fn try_in_vain() -> Result<(), Failure> {
+    Err(Failure::new("busy", "the bank is busy"))
+}
+
+#[activity(retry = fixed("1m", max = 100), timeout = "1h", deadline = "5m")]
+async fn wait_in_vain() -> Result<(), Failure> {
+    testing::hang().await;
+    Ok(())
+}
+
+#[workflow]
+async fn late(cx: Context, hangs: bool) -> Flow<()> {
+    let activity = if hangs { wait_in_vain() } else { try_in_vain() };
+    Ok(cx.call(activity).await?)
+}
+
+#[tokio::test]
+async fn an_activity_is_not_tried_beyond_its_deadline() {
+    for (hangs, activity, attempts) in [(false, "try_in_vain", 5), (true, "wait_in_vain", 1)] {
+        let env = Setup::new().open();
+        let began = env.now();
+        let run = env.start("late", late(hangs)).await.unwrap();
+        let Err(RunError::Failed(failure)) = run.result().await else { panic!("it is late") };
+        assert_eq!(failure.code, Failure::TIMEOUT, "{failure}");
+        assert!(failure.message.contains("deadline"), "{failure}");
+        assert_eq!(env.calls(activity).len(), attempts);
+        assert!(env.now() <= began.after_millis(5 * 60_000));
+    }
+}
