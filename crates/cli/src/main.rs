@@ -1,5 +1,5 @@
 //! The binary `travertine`: checks BPMN models, runs and draws them, keeps them on a store, evaluates
-//! expressions and makes decisions.
+//! expressions, makes decisions and begins projects.
 //!
 //! `args` says what can be asked, a module for each command does it, `status` says how it went. All
 //! that people see goes through a `Screen`.
@@ -17,6 +17,7 @@ mod eval;
 mod feel;
 mod files;
 mod json;
+mod new;
 mod paint;
 mod pairs;
 mod places;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Draw(draw) => draw::draw(draw, &out, &err),
         Command::Eval(eval) => eval::eval(eval, &out, &err),
         Command::Decide(decide) => decide::decide(decide, &out, &err),
+        Command::New(args) => new::new(args, &out),
         Command::Bench(bench) => bench::bench(bench, &out),
         Command::Store(command) => store::run(command, &out, &err),
     };

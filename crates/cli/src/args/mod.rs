@@ -26,6 +26,7 @@ Examples:
   travertine draw order.bpmn -o order.svg      a picture of it
   travertine eval 'sum([1, 2, 3])'             what an expression gives
   travertine decide dish.dmn --var guests=8    what a decision gives, and by which rules
+  travertine new shop                          a project with a workflow in Rust
 
 On a store, in the directory that --data or TRAVERTINE_DATA names:
   travertine deploy order.bpmn                 make it known
@@ -52,9 +53,33 @@ pub(crate) enum Command {
     Draw(Draw),
     Eval(Eval),
     Decide(Decide),
+    New(New),
     Bench(bench::Bench),
     #[command(flatten)]
     Store(store::Command),
+}
+
+/// Begin a project with a workflow in Rust
+///
+/// Makes a directory of that name with a small program: one workflow, two activities, lints for workflows.
+/// It goes on where it was when it is killed and run again. It uses the Travertine of the checkout that
+/// --path names, or that you are in, and otherwise that of the repository on the network.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit status:
+  0  the project is there
+  2  the name cannot be used or is taken, or a file cannot be written
+
+Examples:
+  travertine new shop && cd shop && cargo run
+  travertine new shop --path ~/src/travertine")]
+pub(crate) struct New {
+    /// What the project is called, and its directory
+    pub(crate) name: String,
+
+    /// A checkout of Travertine to use
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
 }
 
 /// Say what becomes of every element of a model

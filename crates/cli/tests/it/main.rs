@@ -9,6 +9,7 @@ mod docs;
 mod draw;
 mod eval;
 mod kept;
+mod new;
 mod run;
 mod store;
 
@@ -119,6 +120,7 @@ fn the_version_and_the_help_are_there() {
         &["start", "--help"],
         &["timers", "--help"],
         &["migrate", "--help"],
+        &["new", "--help"],
     ] {
         let called = travertine(args);
         assert_eq!(called.status, 0);

@@ -1,0 +1,128 @@
+//! `travertine new`: what it makes compiles, and survives a kill.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{Called, command, finish};
+
+fn new_in(dir: &Path, args: &[&str]) -> Called {
+    let mut command = command(&[&["new"], args].concat());
+    finish(command.current_dir(dir).spawn().unwrap(), "")
+}
+
+/// Runs the program in its directory and gives what it says; kills it as soon as it has said this.
+fn said(program: &Path, dir: &Path, last: Option<&str>) -> String {
+    let mut command = Command::new(program);
+    let mut child = command.current_dir(dir).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        said += &line;
+        said += "\n";
+        if last.is_some_and(|it| line.contains(it)) {
+            child.kill().unwrap();
+            break;
+        }
+    }
+    assert_eq!(child.wait().unwrap().success(), last.is_none(), "{said}");
+    said
+}
+
+/// The settings of builds here, so that libraries which were built for this workspace fit.
+fn as_in_this_workspace() -> Vec<String> {
+    let crates = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
+    let names = crates.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let own = names.map(|it| match it.as_str() {
+        "travertine" => "profile.dev.package.travertine.opt-level=0".to_owned(),
+        it => format!("profile.dev.package.travertine-{it}.opt-level=0"),
+    });
+    let others = [
+        "profile.dev.debug=\"line-tables-only\"".to_owned(),
+        "profile.dev.package.\"*\".opt-level=1".to_owned(),
+    ];
+    own.chain(others).flat_map(|it| ["--config".to_owned(), it]).collect()
+}
+
+#[test]
+fn a_new_project_compiles_and_survives_a_kill() {
+    // Always the same place, in the checkout: what was built for it is still there the next time.
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new");
+    drop(fs::remove_dir_all(&place));
+    fs::create_dir_all(&place).unwrap();
+    let called = new_in(&place, &["new-shop"]);
+    assert_eq!(called.status, 0, "{}", called.err);
+    assert!(called.out.contains("cd new-shop && cargo run"), "{}", called.out);
+
+    let shop = place.join("new-shop");
+    let main = shop.join("src/main.rs");
+    let text = fs::read_to_string(&main).unwrap();
+    assert!(text.contains("Duration::from_secs(10)"));
+    // Nobody wants to wait for ten seconds here.
+    fs::write(&main, text.replace("Duration::from_secs(10)", "Duration::from_millis(300)"))
+        .unwrap();
+    let target: PathBuf = [env!("CARGO_TARGET_TMPDIR"), ".."].iter().collect();
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--offline", "--quiet"])
+        .args(as_in_this_workspace())
+        .current_dir(&shop)
+        .env("CARGO_TARGET_DIR", &target)
+        .output()
+        .unwrap();
+    let warnings = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{warnings}");
+    assert_eq!(warnings, "", "it compiles without warnings");
+
+    let program = target.join("debug").join("new-shop");
+    let before = said(&program, &shop, Some("charged"));
+    assert!(before.contains("the bank is busy (attempt 2)"), "{before}");
+    let after = said(&program, &shop, None);
+    assert!(!after.contains("the bank is busy"), "what has failed counts after the kill: {after}");
+    assert!(after.contains("shipped a teapot"), "{after}");
+    let result = "order-1: a teapot is on its way, 1200 cents paid";
+    assert!(after.contains(result), "{after}");
+    let again = said(&program, &shop, None);
+    assert!(again.contains(result) && !again.contains("shipped"), "{again}");
+}
+
+#[test]
+fn a_new_project_uses_the_repository_or_the_checkout_that_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let called = new_in(place.path(), &["orders"]);
+    assert_eq!(called.status, 0, "{}", called.err);
+    let manifest = fs::read_to_string(place.path().join("orders/Cargo.toml")).unwrap();
+    let git = concat!("travertine = { git = \"", env!("CARGO_PKG_REPOSITORY"), "\" }");
+    assert!(manifest.contains(git), "{manifest}");
+    assert!(!place.path().join("orders/Cargo.lock").exists());
+    let lints = fs::read_to_string(place.path().join("orders/clippy.toml")).unwrap();
+    assert!(lints.contains("disallowed-types"));
+
+    let checkout = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let called = new_in(place.path(), &["here", "--path", checkout]);
+    assert_eq!(called.status, 0, "{}", called.err);
+    let manifest = fs::read_to_string(place.path().join("here/Cargo.toml")).unwrap();
+    assert!(manifest.contains("crates/travertine\" }"), "{manifest}");
+    assert!(place.path().join("here/Cargo.lock").exists());
+}
+
+#[test]
+fn a_new_project_overwrites_nothing_and_needs_a_name_that_cargo_takes() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("orders"), "mine").unwrap();
+    for (args, words) in [
+        (&["orders"][..], "orders is there already; choose another name"),
+        (&["My Orders"], "use a-z, 0-9, - and _, as in my-orders"),
+        (&["tokio"], "choose another one"),
+        (&["shop", "--path", "nowhere"], "cannot find nowhere"),
+        (&["shop", "--path", "."], "is no checkout of Travertine"),
+    ] {
+        let called = new_in(place.path(), args);
+        assert_eq!(called.status, 2, "{args:?}");
+        assert!(called.err.contains(words), "{args:?}: {}", called.err);
+    }
+    assert_eq!(fs::read_to_string(place.path().join("orders")).unwrap(), "mine");
+    assert!(!place.path().join("shop").exists());
+}
