@@ -71,3 +71,14 @@ pub use travertine_store::view;
 pub fn vars<const N: usize>(all: [(&str, Value); N]) -> Assignments {
     all.into_iter().map(|(name, value)| (Name::from(name), value)).collect()
 }
+
+/// The programs of the tutorial are run with the tests.
+#[cfg(doctest)]
+mod tutorial {
+    #[doc = include_str!("../../../docs/functions/1-order.md")]
+    mod order {}
+    #[doc = include_str!("../../../docs/functions/2-waiting.md")]
+    mod waiting {}
+    #[doc = include_str!("../../../docs/functions/3-living.md")]
+    mod living {}
+}
