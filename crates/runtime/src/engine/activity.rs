@@ -131,6 +131,8 @@ async fn perform(performer: Arc<Performer>, offer: Offer) {
     let outcome = match tokio::spawn(tracing::Instrument::instrument(doing, span)).await {
         Ok(Some(outcome)) => outcome,
         Ok(None) => return,
+        // Its executor ends, which is not its fault.
+        Err(error) if error.is_cancelled() => return,
         Err(error) => Err(Failure::new("panic", format!("the activity panicked: {error}"))),
     };
     let Some(common) = performer.common.upgrade() else { return };

@@ -14,7 +14,7 @@ use std::{
 use tokio::sync::Notify;
 use travertine_expr::{Name, Value};
 use travertine_func::{Failure, Retry};
-use travertine_kernel::{Assignments, Command, Job, WaitId};
+use travertine_kernel::{Assignments, Command, Job, Rejection, WaitId};
 
 use super::{Lease, Shard, alarm::Alarm, job::Activated, live::field};
 use crate::{Address, Error, Timestamp};
@@ -104,6 +104,8 @@ impl Shard {
         let done = all.saturating_sub(i64::from(work.retries));
         let number = u32::try_from(done.saturating_add(1)).unwrap_or(1);
         let calling = Arc::clone(&attempt.calling);
+        // Someone may have put the job up again in the middle of another attempt.
+        self.forget_attempt(key);
         self.set_attempt_alarm(job, &attempt);
         self.attempts.insert(key, attempt);
         Some(Given { job: given, number, details: self.details.get(&key).cloned(), calling })
@@ -142,12 +144,31 @@ impl Shard {
             return Ok(());
         }
         let retries = attempt.retries;
-        match outcome {
-            Ok(variables) => self.complete(job, variables)?,
-            Err(failure) => self.attempt_failed(job, retries, &failure, retry)?,
-        }
         self.forget_attempt(key);
-        Ok(())
+        let told = match outcome {
+            Ok(variables) => match self.complete(job, variables) {
+                Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
+                    let much = format!("it brings too much: {why}");
+                    let failure = Failure::terminal(Failure::ENCODE, much);
+                    self.attempt_failed(job, retries, &failure, retry)
+                }
+                told => told,
+            },
+            Err(failure) => self.attempt_failed(job, retries, &failure, retry),
+        };
+        told.or_else(|error| self.not_heard(job, error))
+    }
+
+    /// Whoever waits for an attempt cannot hear of it now: it is made again later.
+    fn not_heard(&mut self, job: Address, error: Error) -> Result<(), Error> {
+        match error {
+            Error::Rejected(Rejection::HasIncident(_))
+            | Error::Suspended(_)
+            | Error::Halted { .. } => self.put_back(job),
+            // It may have been withdrawn while it was made.
+            Error::Rejected(_) | Error::NoSuchInstance(_) => Ok(()),
+            error => Err(error),
+        }
     }
 
     fn attempt_failed(
@@ -189,7 +210,8 @@ impl Shard {
             Failure::new(Failure::TIMEOUT, "the activity has not been heard of for too long")
         };
         self.forget_attempt(key);
-        if let Err(error) = self.attempt_failed(job, retries, &failure, None) {
+        let told = self.attempt_failed(job, retries, &failure, None);
+        if let Err(error) = told.or_else(|error| self.not_heard(job, error)) {
             tracing::warn!(%job, %error, "an attempt could not be given up");
         }
     }

@@ -7,10 +7,10 @@ use std::{
 };
 
 use send_wrapper::SendWrapper;
-use travertine_expr::{Name, Value};
+use travertine_expr::{Limits, Name, Value};
 use travertine_func::{Advance, Arguments, EventConfig, Failure, Functions, Identity, Session};
 use travertine_kernel::{
-    Assignments, Command, Decision, Phase, Post, ROOT_LAYER, Turn, WaitFor, handle,
+    Assignments, Command, Decision, Phase, Post, ROOT_LAYER, Turn, WaitFor, check_variables, handle,
 };
 use travertine_store::codec::record::{Message, Record};
 
@@ -71,6 +71,18 @@ impl Live {
         Identity { id: self.name(), seed: self.id.0, run }
     }
 
+    /// Forgets code that has thought only to be looked at: what it decided then is not written.
+    fn forget_undecided(&mut self) {
+        if self.state.journal.as_ref().is_some_and(|it| it.due) {
+            self.mind = Mind::default();
+        }
+    }
+
+    /// Has the code be read from the journal again, when it is needed.
+    pub(super) fn forget_mind(&mut self) {
+        self.mind = Mind::default();
+    }
+
     /// What it is doing, where it is a function.
     pub(crate) fn status(&self) -> RunStatus {
         use travertine_kernel::Ending;
@@ -106,6 +118,7 @@ impl Shard {
             return None;
         }
         let decided = self.thought(id).and_then(|decisions| {
+            check_sizes(&decisions, &self.lives[&id].definition.plan.limits)?;
             records.extend(self.migration(id, &decisions)?);
             Ok(decisions)
         });
@@ -233,7 +246,9 @@ impl Shard {
         self.awake_mind(id)?;
         let live = self.lives.get_mut(&id.0).expect("its mind is awake");
         let session = live.mind.0.as_mut().expect("it is awake");
-        session.query(name, input).map_err(|failure| Error::Function { instance: id, failure })
+        let answer = session.query(name, input);
+        live.forget_undecided();
+        answer.map_err(|failure| Error::Function { instance: id, failure })
     }
 
     /// Has the code of a function change what it has in hand. Answers with what the code says to that.
@@ -248,7 +263,9 @@ impl Shard {
         let refused = |failure: Failure| Error::Function { instance: id, failure };
         let live = self.lives.get_mut(&id.0).expect("its mind is awake");
         let session = live.mind.0.as_mut().expect("it is awake");
-        session.validate_update(name, &input).map_err(refused)?;
+        let valid = session.validate_update(name, &input);
+        live.forget_undecided();
+        valid.map_err(refused)?;
         self.answers.clear();
         self.turn(id.0, Command::Update { name: Name::clone(name), input })?;
         self.answers
@@ -374,6 +391,46 @@ impl Shard {
             definition: Name::clone(&live.definition.id),
         })
     }
+}
+
+/// Whether what the code decided is small enough to be kept.
+fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {
+    for decision in decisions {
+        let check = |key: &str, variables: &Assignments| {
+            let checked = check_variables(variables, limits);
+            checked.map_err(|why| format!("`{key}` brings too much: {why}"))
+        };
+        match decision {
+            Decision::Ask { key, on } => match on {
+                WaitFor::Work(job) => check(key, &job.fields)?,
+                WaitFor::Child { variables, .. } => check(key, variables)?,
+                WaitFor::Message { correlation, .. } => check(key, correlation)?,
+                WaitFor::Signal { .. }
+                | WaitFor::Timer { .. }
+                | WaitFor::Condition
+                | WaitFor::Data { .. }
+                | WaitFor::Delivery(_)
+                | WaitFor::Gate(_)
+                | WaitFor::Choice => {}
+            },
+            Decision::Record { key, value } => {
+                check(key, &vec![(Name::clone(key), value.clone())])?;
+            }
+            Decision::Post { key, what } => match what {
+                Post::Message { correlation, payload, .. } => {
+                    check(key, correlation)?;
+                    check(key, payload)?;
+                }
+                Post::Signal { payload: variables, .. }
+                | Post::Escalation { variables, .. }
+                | Post::Start { variables, .. } => check(key, variables)?,
+            },
+            Decision::Complete { variables } => check("the end", variables)?,
+            Decision::ContinueAs { variables, .. } => check("the next run", variables)?,
+            Decision::Drop { .. } | Decision::Fail(_) | Decision::Cancel => {}
+        }
+    }
+    Ok(())
 }
 
 /// What an incident says where the code of a function is not in this program.

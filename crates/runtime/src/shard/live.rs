@@ -438,9 +438,11 @@ impl Live {
                 Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } => {
                     self.touched.incidents.push(*token);
                     self.touched.token(*token, at);
+                    // What the code of a function stumbles over is not what others do for it.
+                    let is_of_work = self.state.journal.is_none();
                     for wait in self.state.tokens.get(token).into_iter().flat_map(|it| &it.waits) {
                         self.touched.waits.push((*wait, None));
-                        if let Some(work) = self.work.get_mut(wait) {
+                        if let Some(work) = self.work.get_mut(wait).filter(|_| is_of_work) {
                             work.free();
                         }
                     }

@@ -44,6 +44,11 @@ impl Shard {
         let always = matches!(command, Command::Cancel | Command::Set { .. });
         if !always {
             self.ready(instance.0)?;
+        } else if matches!(command, Command::Set { .. })
+            && self.live(instance.0)?.state.journal.is_some()
+        {
+            // Its journal follows from what it was begun with.
+            return Err(Rejection::NotAProcess.into());
         }
         self.turn(instance.0, command)
     }
@@ -252,6 +257,7 @@ impl Shard {
             }
         };
         live.definition = new;
+        live.forget_mind();
         self.happened(id, turn, None, vec![Record::Migrated { definition: to }], None);
         Ok(())
     }

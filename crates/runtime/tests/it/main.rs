@@ -6,6 +6,7 @@ mod damage;
 mod engine;
 mod events;
 mod function;
+mod function_review;
 mod interop;
 mod limits;
 mod views;

@@ -1,0 +1,236 @@
+//! What comes to a function at a bad moment.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Semaphore;
+use travertine_func::{
+    Activity, ActivityDefinition, ActivityOptions, Dependencies, Failure, Functions, Retry,
+    Workflow, WorkflowDefinition, encode,
+};
+use travertine_runtime::{
+    Engine, Error, RunStatus, Timestamp,
+    engine::{Clock as _, ManualClock, Options, RunError},
+};
+
+/// Which jobs panic when they are poked.
+static BROKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn set_broken(what: &str, broken: bool) {
+    let mut all = BROKEN.lock().expect("nobody panics with it");
+    if broken {
+        all.insert(what.to_owned());
+    } else {
+        all.remove(what);
+    }
+}
+
+fn is_broken(what: &str) -> bool {
+    BROKEN.lock().expect("nobody panics with it").contains(what)
+}
+
+/// What tests and the code of their functions share.
+#[derive(Default)]
+struct Hands {
+    calls: AtomicU32,
+    go: Option<Semaphore>,
+}
+
+fn work(what: &str) -> Activity<String> {
+    let options = ActivityOptions { retry: Retry::default(), ..ActivityOptions::DEFAULT };
+    Activity::new("work", options).argument("what", &what)
+}
+
+const WORK: ActivityDefinition = ActivityDefinition {
+    name: "work",
+    parameters: &["what"],
+    options: ActivityOptions::DEFAULT,
+    run: |cx, mut arguments| {
+        Box::pin(async move {
+            let what: String = arguments.take("what")?;
+            let hands = cx.get::<Arc<Hands>>()?;
+            let before = hands.calls.fetch_add(1, Ordering::SeqCst);
+            match &*what {
+                "much" => return encode("work", &"x".repeat(17 << 20)),
+                "never" => std::future::pending().await,
+                "never at first" if before == 0 => std::future::pending().await,
+                _ => {}
+            }
+            if let Some(go) = &hands.go {
+                go.acquire().await.expect("it is never closed").forget();
+            }
+            encode("work", &what)
+        })
+    },
+};
+
+fn job(what: &str) -> Workflow<String> {
+    Workflow::new("job", 1).argument("what", &what)
+}
+
+const JOB: WorkflowDefinition = WorkflowDefinition {
+    name: "job",
+    version: 1,
+    parameters: &["what"],
+    run: |cx, mut arguments| {
+        Box::pin(async move {
+            let what: String = arguments.take("what")?;
+            cx.on_query("what", {
+                let what = what.clone();
+                move |(): ()| what.clone()
+            });
+            cx.on_update("poke", |(): &()| Ok(()), {
+                let what = what.clone();
+                move |(): ()| -> Result<(), Failure> {
+                    assert!(!is_broken(&what), "it is broken");
+                    Ok(())
+                }
+            });
+            let call = cx.call(work(&what));
+            let done = match &*what {
+                "never" => call.deadline(Duration::from_secs(10)).await?,
+                "never at first" => call.timeout(Duration::from_secs(10)).await?,
+                // It is done, with more than can be kept.
+                "all" => return Ok("x".repeat(17 << 20).into()),
+                _ => call.await?,
+            };
+            Ok(encode("job", &done)?)
+        })
+    },
+};
+
+struct World {
+    _dir: tempfile::TempDir,
+    clock: Arc<ManualClock>,
+    hands: Arc<Hands>,
+    engine: Engine,
+}
+
+impl World {
+    fn new(go: Option<Semaphore>) -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000_000)));
+        let dir = tempfile::tempdir().expect("there is room for a directory");
+        let hands = Arc::new(Hands { go, ..Hands::default() });
+        let options = Options {
+            shards: 2,
+            clock: Arc::clone(&clock) as Arc<_>,
+            functions: Functions::new().workflow(JOB).activity(WORK),
+            dependencies: Dependencies::new().with(Arc::clone(&hands)),
+            ..Options::default()
+        };
+        let engine = Engine::open_with(dir.path(), options).expect("the store opens");
+        Self { _dir: dir, clock, hands, engine }
+    }
+
+    fn pass(&self, by: Duration) {
+        let millis = i64::try_from(by.as_millis()).expect("it is short");
+        self.clock.set(self.clock.now().after_millis(millis));
+        self.engine.wake();
+    }
+
+    /// Waits until the activity was begun so often.
+    async fn begun(&self, times: u32) {
+        while self.hands.calls.load(Ordering::SeqCst) < times {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until nobody of this process is at work.
+    async fn idle(&self) {
+        while self.engine.rest().await.expect("it answers").at_work > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_activity_that_brings_too_much_fails() {
+    let world = World::new(None);
+    let run = world.engine.start(job("much")).await.expect("it starts");
+    let Err(RunError::Failed(failure)) = run.result().await else { panic!("it cannot be kept") };
+    assert_eq!(failure.code, Failure::ENCODE);
+    assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1, "it would bring as much again");
+}
+
+#[tokio::test]
+async fn all_attempts_together_take_no_longer_than_they_may() {
+    let world = World::new(None);
+    let run = world.engine.start(job("never")).await.expect("it starts");
+    world.begun(1).await;
+    world.pass(Duration::from_secs(11));
+    let Err(RunError::Failed(failure)) = run.result().await else { panic!("it never ends") };
+    assert_eq!(failure.code, Failure::TIMEOUT);
+    assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_takes_too_long_while_its_function_stands_still_is_tried_again_later() {
+    let world = World::new(None);
+    let run = world.engine.start(job("never at first")).await.expect("it starts");
+    world.begun(1).await;
+    world.engine.suspend(run.instance()).await.expect("it runs");
+    world.pass(Duration::from_secs(11));
+    world.idle().await;
+    world.engine.resume(run.instance()).await.expect("it is suspended");
+    assert_eq!(run.result().await.expect("it works now"), "never at first");
+}
+
+#[tokio::test]
+async fn what_is_done_while_its_function_is_blocked_is_not_lost() {
+    let world = World::new(Some(Semaphore::new(0)));
+    let run = world.engine.start(job("gate")).await.expect("it starts");
+    world.begun(1).await;
+    set_broken("gate", true);
+    let refused: Result<(), Error> = run.update("poke", &()).await;
+    assert!(refused.is_err());
+    let go = world.hands.go.as_ref().expect("there is one");
+    go.add_permits(1);
+    world.idle().await;
+    set_broken("gate", false);
+    // It may be looked at before it goes on.
+    let what: String = run.query("what", &()).await.expect("it answers");
+    assert_eq!(what, "gate");
+    assert_eq!(world.engine.retry(run.instance(), None).await.expect("it is blocked"), 1);
+    go.add_permits(1);
+    assert_eq!(run.result().await.expect("it works now"), "gate");
+}
+
+#[tokio::test]
+async fn a_function_that_is_looked_at_while_it_is_blocked_goes_on() {
+    let world = World::new(None);
+    let run = world.engine.start(job("all")).await.expect("it starts");
+    // What cannot be kept blocks it, and nothing else.
+    assert_eq!(run.status().await.expect("it answers"), RunStatus::Suspended);
+    let instance = run.instance();
+    let what: String = run.query("what", &()).await.expect("it answers");
+    assert_eq!(what, "all");
+    assert_eq!(world.engine.retry(instance, None).await.expect("it is blocked"), 1);
+    let why = format!("{:?}", world.engine.why(instance).await.expect("it answers"));
+    assert!(why.contains("`the end` brings too much: the value of result"), "{why}");
+    // What it was begun with is what its journal follows from.
+    let variables = vec![("what".into(), "gate".into())];
+    assert!(world.engine.set_variables(instance, None, variables).await.is_err());
+}
+
+#[tokio::test]
+async fn an_attempt_goes_on_while_its_function_is_blocked() {
+    let world = World::new(Some(Semaphore::new(0)));
+    let run = world.engine.start(job("long")).await.expect("it starts");
+    world.begun(1).await;
+    set_broken("long", true);
+    let refused: Result<(), Error> = run.update("poke", &()).await;
+    assert!(refused.is_err());
+    set_broken("long", false);
+    assert_eq!(world.engine.retry(run.instance(), None).await.expect("it is blocked"), 1);
+    let rest = world.engine.rest().await.expect("it answers");
+    assert_eq!((rest.jobs, rest.at_work), (Vec::new(), 1), "nobody else is to do it");
+    world.hands.go.as_ref().expect("there is one").add_permits(1);
+    assert_eq!(run.result().await.expect("it works now"), "long");
+    assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
+}
