@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use travertine_kernel::{WaitFor, plan::WorkKind};
+use travertine_kernel::{FailureKind, Incident, WaitFor, plan::WorkKind};
 use travertine_runtime::{
     Address, Consume, Delivery, InstanceId, Live, Message, Receipt, correlates,
 };
@@ -93,6 +93,10 @@ impl World {
             }
             if live.state.is_unfinished() {
                 return Err(format!("instance {id} is not finished with its turn"));
+            }
+            let code = |it: &Incident| it.failure.kind == FailureKind::Code;
+            if let Some((_, incident)) = live.state.incidents.iter().find(|(_, it)| code(it)) {
+                return Err(format!("the code of {id} cannot go on: {}", incident.failure.message));
             }
             callers.extend(live.caller().map(|it| (it.instance.0, it.wait.0)));
             for (wait, it) in &live.state.waits {

@@ -144,7 +144,9 @@ impl Clients {
                     return Err("the log has fewer".to_owned());
                 }
             }
-            (Asked::End(id), _) if !journal.ended.contains(&id.0) => {
+            (Asked::End(id), _)
+                if !journal.ended.contains(&id.0) && !journal.cancelled.contains(&id.0) =>
+            {
                 return Err("the instance goes on".to_owned());
             }
             (Asked::Publish(number), Answer::Receipt(receipt)) => {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use travertine_expr::Name;
-use travertine_kernel::{Event, WaitFor};
+use travertine_kernel::{Event, JournalEntry, WaitFor};
 use travertine_runtime::{Definitions, InstanceId};
 use travertine_store::{
     Entry, Seq,
@@ -21,6 +21,8 @@ pub(super) struct Journal {
     named: BTreeMap<(Name, Name), u64>,
     called: BTreeMap<(u64, u64), u64>,
     pub(super) ended: BTreeSet<u64>,
+    /// Functions that were told to end, and may clear up first.
+    pub(super) cancelled: BTreeSet<u64>,
     closed: BTreeSet<(u64, u64)>,
     /// Waits for messages, and after how many receipts they were opened.
     expecting: BTreeMap<(u64, u64), u64>,
@@ -117,16 +119,33 @@ impl Journal {
             } else if let Event::VariableSet { name, .. } = event {
                 self.set.insert(Name::clone(name));
                 if let Some(opened) = received {
-                    *self.received.entry(Name::clone(name)).or_default() += 1;
-                    self.receipts += 1;
-                    let first = self.first.entry((id, Name::clone(name))).or_insert(self.receipts);
-                    if *first <= opened {
-                        self.again.insert(Name::clone(name));
+                    self.receive(id, opened, name);
+                }
+            } else if let Event::Journaled { entry } = event {
+                if let JournalEntry::Cancelled { .. } = **entry {
+                    self.cancelled.insert(id);
+                }
+                // What comes to a function its code has in hand.
+                if let JournalEntry::Done { outcome: Ok(brought), .. } = &**entry
+                    && let Some(opened) = received.take()
+                {
+                    for (name, _) in brought {
+                        self.receive(id, opened, name);
                     }
                 }
             } else if let Event::Finished { .. } = event {
                 self.ended.insert(id);
             }
+        }
+    }
+
+    /// A message has brought a variable to a wait that was opened after so many receipts.
+    fn receive(&mut self, id: u64, opened: u64, name: &Name) {
+        *self.received.entry(Name::clone(name)).or_default() += 1;
+        self.receipts += 1;
+        let first = self.first.entry((id, Name::clone(name))).or_insert(self.receipts);
+        if *first <= opened {
+            self.again.insert(Name::clone(name));
         }
     }
 

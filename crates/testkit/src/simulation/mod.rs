@@ -18,6 +18,7 @@
 
 mod check;
 mod client;
+mod functions;
 mod journal;
 mod models;
 mod world;

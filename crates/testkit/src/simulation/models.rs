@@ -10,6 +10,7 @@ use travertine_bpmn::{Options, Severity, read};
 use travertine_expr::Name;
 use travertine_kernel::Plan;
 
+use super::functions;
 use crate::{block::block, document, random::Random};
 
 /// Messages that someone sends or waits for. Their names are kept by different shards.
@@ -19,8 +20,9 @@ pub(super) const MESSAGES: [&str; 4] = ["paid", "ping", "order", "note"];
 pub(super) const SIGNALS: [&str; 3] = ["alarm", "calm", "news"];
 
 /// Processes that a client starts.
-pub(super) const STARTED: [&str; 10] = [
+const PROCESSES_STARTED: [&str; 11] = [
     "order", "talk", "hear", "caller", "crowd", "booking", "reminder", "fragile", "report", "race",
+    "both",
 ];
 
 /// What is sent and caught, and the processes that do.
@@ -138,6 +140,16 @@ const PROCESSES: &str = r#"
   </timerEventDefinition></intermediateCatchEvent>
   <serviceTask id="won" tv:jobType="look"/> <endEvent id="end"/>
   <path>start first by-note won end</path> <path>first by-alarm won</path> <path>first by-time won</path>
+</process>
+
+<process id="both" isExecutable="true">
+  <startEvent id="start"/>
+  <callActivity id="each" calledElement="f-child" tv:allIn="false" tv:allOut="false">
+    <multiInstanceLoopCharacteristics><loopCardinality>3</loopCardinality>
+    </multiInstanceLoopCharacteristics></callActivity>
+  <boundaryEvent id="failed" attachedToRef="each"><errorEventDefinition/></boundaryEvent>
+  <boundaryEvent id="stop" attachedToRef="each"><signalEventDefinition signalRef="s-calm"/></boundaryEvent>
+  <endEvent id="end"/> <path>start each end</path> <path>failed end</path> <path>stop end</path>
 </process>"#;
 
 /// How many random processes there are.
@@ -155,6 +167,10 @@ pub(super) fn models(random: &mut Random) -> Vec<(Name, Arc<Plan>)> {
     for number in 0..RANDOM {
         let tree = blocks.new_tree(&mut runner).expect("blocks can always be made");
         all.push((random_name(number).into(), Arc::new(tree.current().plan())));
+    }
+    let functions = functions::functions();
+    for it in functions.workflows() {
+        all.push((it.name.into(), Arc::new(Plan::function(it.name))));
     }
     for (_, plan) in &mut all {
         // Some take several turns for one command.
@@ -199,6 +215,8 @@ fn random_name(number: usize) -> String {
 
 /// The id of something that a client may start.
 pub(super) fn startable(random: &mut Random) -> String {
-    let number = random.position(STARTED.len() + RANDOM);
-    STARTED.get(number).map_or_else(|| random_name(number - STARTED.len()), |it| (*it).to_owned())
+    let mut written = PROCESSES_STARTED.iter().chain(&functions::STARTED);
+    let count = PROCESSES_STARTED.len() + functions::STARTED.len();
+    let number = random.position(count + RANDOM);
+    written.nth(number).map_or_else(|| random_name(number - count), |it| (*it).to_owned())
 }

@@ -6,8 +6,9 @@ use std::{
 };
 
 use travertine_expr::time::Timestamp;
+use travertine_func::Functions;
 use travertine_runtime::{
-    Board, Checkpoint, Definitions, InstanceId, Opening, Sealed, Settings, Shard,
+    Board, Checkpoint, Definitions, FunctionSettings, InstanceId, Opening, Sealed, Settings, Shard,
 };
 use travertine_store::{
     Error as StoreError, Mail, MailId, MemoryStore, Seq, ShardId, Store,
@@ -15,7 +16,7 @@ use travertine_store::{
     view::{Row, Table},
 };
 
-use super::{Figures, Trace, client::Clients, journal::Journal, models};
+use super::{Figures, Trace, client::Clients, functions, journal::Journal, models};
 use crate::{
     clock::DAWN,
     faulty::{Fault, Faulty, Write},
@@ -46,6 +47,7 @@ pub(super) struct World {
     fault: Arc<Mutex<Option<Fault>>>,
     pub(super) board: Arc<Board>,
     pub(super) definitions: Arc<Definitions>,
+    functions: Arc<Functions>,
     /// The key of the first version of `order`.
     pub(super) older: u64,
     pub(super) now: Timestamp,
@@ -92,6 +94,7 @@ impl World {
             known_for: 1 << 50,
             pending_max: [2, 10_000][random.position(2)],
             dead_for: [0, 600_000, 1 << 40][random.position(3)],
+            functions: FunctionSettings { shadow_every: 1, ..FunctionSettings::default() },
             ..Settings::default()
         };
         let storm = [1, 3, 8][random.position(3)];
@@ -101,6 +104,7 @@ impl World {
             fault,
             board: Arc::new(Board::default()),
             definitions: Arc::new(definitions),
+            functions: Arc::new(functions::functions()),
             older,
             now: DAWN,
             settings,
@@ -423,7 +427,7 @@ impl World {
 
     fn open(&self, shard: ShardId) -> Result<Seat, String> {
         let opening = Opening {
-            functions: Arc::default(),
+            functions: Arc::clone(&self.functions),
             store: Arc::clone(&self.store) as Arc<dyn Store>,
             owner: "simulation",
             definitions: Arc::clone(&self.definitions),
