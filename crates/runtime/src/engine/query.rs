@@ -64,3 +64,58 @@ fn shown(mut page: Page) -> Page {
     page.rows.retain(|it| !matches!(it, Row::Message(message) if message.body.is_empty()));
     page
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use travertine_func::{Functions, WorkflowDefinition};
+    use travertine_store::ShardId;
+
+    use crate::{Engine, InstanceId, engine::Options};
+
+    const SLEEP: WorkflowDefinition = WorkflowDefinition {
+        name: "sleep",
+        version: 1,
+        parameters: &["hours"],
+        run: |cx, mut arguments| {
+            Box::pin(async move {
+                let hours: u64 = arguments.take("hours")?;
+                if hours > 0 {
+                    cx.sleep(Duration::from_hours(hours)).await?;
+                }
+                Ok(hours.into())
+            })
+        },
+    };
+
+    // covers: ENGINE-20, ENGINE-22
+    #[test]
+    fn what_runs_is_in_memory_and_stored_and_what_has_ended_is_only_stored() {
+        let functions = Functions::new().workflow(SLEEP);
+        let options = Options { shards: 1, functions, ..Options::default() };
+        let engine = Engine::in_memory(options).unwrap();
+        let start = |hours: u64| {
+            let call = travertine_func::Workflow::<u64>::new("sleep", 1).argument("hours", &hours);
+            engine.start(call).wait().unwrap().instance()
+        };
+        let (ended, runs) = (start(0), start(1));
+        let in_memory = |id: InstanceId| {
+            let asked = engine.ask(ShardId(0), move |it| Ok(it.in_memory_at(id).is_some()));
+            asked.wait().unwrap()
+        };
+        // It goes once its rows are stored, of which its shard hears a moment later.
+        assert!(in_memory(runs));
+        for _ in 0..1_000 {
+            engine.flush_now().unwrap();
+            if !in_memory(ended) {
+                break;
+            }
+        }
+        assert!(in_memory(runs) && !in_memory(ended));
+        for (id, has_ended) in [(runs, false), (ended, true)] {
+            let row = engine.store().instance(id.0).unwrap().unwrap();
+            assert_eq!(row.ended.is_some(), has_ended);
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod events;
 mod function;
 mod function_review;
 mod interop;
+mod lifecycle;
 mod limits;
 mod views;
 mod world;
