@@ -2,6 +2,13 @@
 //!
 //! What could come between two others is a step of its own (see [`travertine_testkit::races`]); these
 //! steps are the points at which an order can be forced.
+//!
+//! The source design guards its state by a coordinator with operations of its own names. Here a shard is
+//! the one writer of its runs, and the same guarantees are held by what it does: `registerWorkflow` is a
+//! start, `markSuspended` and `registerTimer` are the end of a turn that opens waits, `markResumed` and
+//! `getAndRemoveTimer` a wait that is met and closes its rivals, `updateForContinueAs` a new beginning,
+//! `findWaitingForEvent` what the keeper of a name knows, `cancelWorkflow` a cancel, `markFinished` an end,
+//! `recoverWorkflows` and `shutdown` a crash.
 
 use std::time::Duration;
 
@@ -238,7 +245,7 @@ fn of_an_event_and_a_time_one_wins_and_the_other_is_forgotten() {
     }));
 }
 
-// covers: ENGINE-69, ENGINE-71
+// covers: ENGINE-65, ENGINE-69, ENGINE-71
 #[test]
 fn of_an_event_a_time_and_a_cancel_one_wins() {
     let it = scenario("event, time or cancel").actor([Request::start("racer", "ann")]);
