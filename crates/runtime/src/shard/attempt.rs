@@ -104,8 +104,12 @@ impl Shard {
         let done = all.saturating_sub(i64::from(work.retries));
         let number = u32::try_from(done.saturating_add(1)).unwrap_or(1);
         let calling = Arc::clone(&attempt.calling);
-        // Someone may have put the job up again in the middle of another attempt.
-        self.forget_attempt(key);
+        // Someone may have put the job up again in the middle of another attempt, whose place among
+        // those that a limit allows this one has now.
+        if let Some(old) = self.attempts.remove(&key) {
+            old.calling.call_off();
+            self.alarms.unset(Alarm::Attempt(key.0, key.1));
+        }
         self.set_attempt_alarm(job, &attempt);
         self.attempts.insert(key, attempt);
         Some(Given { job: given, number, details: self.details.get(&key).cloned(), calling })

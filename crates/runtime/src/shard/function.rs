@@ -193,7 +193,7 @@ impl Shard {
         let journal = live.state.journal.as_ref().ok_or("it is no function")?;
         let session = live.mind.0.as_mut().expect("it has one now");
         let Advance { decisions, answers } = session.advance(journal).map_err(|it| it.message)?;
-        self.answers.extend(answers.into_iter().map(|it| it.result));
+        self.answers = answers.into_iter().map(|it| it.result).collect();
         if shadowed && had_mind {
             let live = &self.lives[&id];
             let journal = live.state.journal.as_ref().ok_or("it is no function")?;
