@@ -75,6 +75,10 @@ const WORKER: WorkflowDefinition = function!("worker", |cx| cx.call(work()).awai
 const PARENT: WorkflowDefinition =
     function!("parent", |cx| cx.child(Workflow::<String>::new("worker", 1)).await?);
 
+/// Has someone else wait for an event.
+const PATIENT: WorkflowDefinition =
+    function!("patient", |cx| cx.child(Workflow::<String>::new("waiter", 1)).await?);
+
 /// Waits for two events, begun anew in between.
 const LOOPER: WorkflowDefinition = WorkflowDefinition {
     name: "looper",
@@ -114,7 +118,7 @@ const TALLY: WorkflowDefinition = function!("tally", |cx| {
 });
 
 fn functions() -> Functions {
-    [WAITER, RACER, SLEEPER, WORKER, PARENT, LOOPER, TELLER, TALLY]
+    [WAITER, RACER, SLEEPER, WORKER, PARENT, PATIENT, LOOPER, TELLER, TALLY]
         .into_iter()
         .fold(Functions::new(), Functions::workflow)
 }
@@ -213,6 +217,12 @@ fn one_who_was_cancelled_never_wakes() {
         world.all_ended()?;
         ended_as_told(world, "ann")
     }));
+    // Nobody sends what is waited for, so all that is known of the wait must go with it.
+    let it = scenario("wait, sleep or cancel").actor([Request::start("racer", "ann")]);
+    every_order(&it.actor([cancel("ann")]).check(|world| {
+        world.all_ended()?;
+        ended_as_told(world, "ann")
+    }));
 }
 
 // covers: ENGINE-70, ENGINE-27
@@ -284,6 +294,12 @@ fn a_child_that_ends_and_a_parent_that_is_cancelled_agree() {
         world.all_ended()?;
         ended_as_told(world, "ann")
     }));
+    // A child that nobody tells anything ends with its parent.
+    let it = scenario("a patient child and cancel");
+    every_order(&it.actor([Request::start("patient", "ann"), cancel("ann")]));
+    let it = scenario("a patient child, event or cancel");
+    let it = it.actor([Request::start("patient", "ann"), cancel("ann")]).actor([send_all("a")]);
+    every_order(&it);
 }
 
 /// Calls the function twice, on two shards.
