@@ -114,6 +114,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The views of a shard cannot be read. The log says the same, and more.
+    DamagedViews {
+        /// The shard.
+        shard: travertine_store::ShardId,
+        /// What is wrong with them.
+        reason: String,
+    },
     /// The clock does not go backwards.
     Backwards {
         /// The time it shows.
@@ -172,6 +179,9 @@ impl fmt::Display for Error {
             Self::Function { instance, failure } => write!(f, "instance {instance}: {failure}"),
             Self::Store(error) => error.fmt(f),
             Self::Damaged { place, reason } => write!(f, "{place} is damaged: {reason}"),
+            Self::DamagedViews { shard, reason } => {
+                write!(f, "the views of shard {shard}: {reason}")
+            }
             Self::Backwards { .. } => f.write_str("the clock does not go backwards"),
             Self::Restless { events } => {
                 write!(f, "the instances have not come to rest after {events} events")

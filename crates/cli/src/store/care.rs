@@ -65,6 +65,8 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
     }
     let (used, free) = desk.ok(desk.engine.store().size().map_err(Into::into))?;
     let metrics = desk.engine.metrics();
+    let opened = desk.engine.opened();
+    let damaged: Vec<&String> = opened.shards.iter().flat_map(|it| &it.damaged).collect();
     desk.tell(
         || {
             let total = |place: usize| counts.values().map(|it| it[place]).sum::<u64>();
@@ -98,6 +100,11 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
                         ("shards", u32::from(desk.engine.store().shards()).into()),
                         ("bytes", used.into()),
                         ("bytes_free", free.into()),
+                        (
+                            "views_rebuilt",
+                            opened.rebuilt.as_deref().map_or(Value::Null, Into::into),
+                        ),
+                        ("damaged", damaged.iter().map(|it| Value::from(it.as_str())).collect()),
                     ]),
                 ),
                 ("metrics", metrics_data(&metrics)),
@@ -108,10 +115,18 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
             let shards = grid::count(shards.into(), "shard");
             let room = format!("{} of them free", bytes(free));
             out.line(format!("{}: {}, {room}, {shards}", desk.data.display(), bytes(used)));
-            let took = desk.engine.opened().took.as_millis();
-            let read: u64 = desk.engine.opened().shards.iter().map(|it| it.entries).sum();
+            let took = opened.took.as_millis();
+            let read: u64 = opened.shards.iter().map(|it| it.entries).sum();
             let read = grid::count(read, "entry");
             out.line(format!("opened in {took} ms, {read} replayed"));
+            if let Some(why) = &opened.rebuilt {
+                out.line(
+                    out.paint.yellow(format!("the views were made again from the log: {why}")),
+                );
+            }
+            for it in &damaged {
+                out.line(out.paint.red(format!("{it}; it is passed over")));
+            }
             let others: Vec<String> = others
                 .iter()
                 .map(|(field, count)| grid::count(*count, field.trim_end_matches('s')))

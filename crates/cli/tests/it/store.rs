@@ -45,6 +45,13 @@ impl Store {
         travertine_with(&[args, &["--data", &self.data()]].concat(), "")
     }
 
+    /// Changes a database behind the back of the engine.
+    fn sql(&self, database: &str, sql: &str) {
+        let path = Path::new(&self.data()).join(database);
+        let changed = rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap();
+        assert!(changed > 0, "{sql}");
+    }
+
     /// The document that a command gives that goes well.
     fn json(&self, args: &[&str]) -> Value {
         let called = self.call(&[args, &["--json"]].concat());
@@ -627,10 +634,42 @@ fn an_instance_in_a_store_is_drawn() {
 fn what_differs_is_found() {
     let store = Store::with(&["examples/hello.bpmn"]);
     store.text(&["start", "hello", "--var", "name=Ann"]);
-    let views = rusqlite::Connection::open(Path::new(&store.data()).join("views.db")).unwrap();
-    views.execute("UPDATE instances SET definition = 'bye'", []).unwrap();
-    drop(views);
+    store.sql("views.db", "UPDATE instances SET definition = 'bye'");
     let verified = store.call(&["verify", "--json"]);
     assert_eq!(verified.status, 1, "{}{}", verified.out, verified.err);
     assert_eq!(verified.json().field("agrees"), Some(&false.into()));
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_stops_nothing_else() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.sql("log.db", "INSERT INTO inbox VALUES(0, 0, 1, x'4d01')");
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    assert_eq!(list(&store.json(&["tasks"]), "tasks").len(), 1);
+    let mail = "mail 1 from shard 0";
+    let stats = store.json(&["stats"]);
+    let damaged = list(stats.field("store").unwrap(), "damaged");
+    assert!(damaged.len() == 1 && damaged[0].as_str().unwrap().contains(mail), "{damaged:?}");
+    assert!(store.text(&["stats"]).contains(mail));
+    let verified = store.call(&["verify"]);
+    assert_eq!(verified.status, 1, "{}{}", verified.out, verified.err);
+    assert!(verified.out.contains(mail), "{}", verified.out);
+}
+
+#[test]
+fn damaged_rows_are_made_again_but_not_for_a_log_that_cannot_be_read() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["message", "paid", "--ttl", "1h"]);
+    store.sql("views.db", "UPDATE messages SET body = x'4d' WHERE body <> x''");
+    store.sql("log.db", "UPDATE log_0 SET at = 'never' WHERE seq = 1");
+    let refusal = store.refusal(&["stats"]);
+    assert!(refusal.contains("log.db is damaged"), "{refusal}");
+    // The row is still there.
+    store.sql("views.db", "UPDATE messages SET name = 'lost'");
+    store.sql("log.db", "UPDATE log_0 SET at = 5 WHERE seq = 1");
+    assert_eq!(list(&store.json(&["messages"]), "messages").len(), 1, "it is there again");
+    store.sql("views.db", "UPDATE messages SET body = x'4d' WHERE body <> x''");
+    let shown = store.text(&["stats"]);
+    assert!(shown.contains("made again from the log") && shown.contains("the message"), "{shown}");
+    assert_eq!(store.call(&["verify"]).status, 0);
 }

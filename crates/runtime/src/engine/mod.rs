@@ -12,6 +12,7 @@ mod metrics;
 mod operate;
 mod query;
 mod queue;
+mod recovery;
 mod retention;
 mod schedule;
 mod settle;
@@ -56,12 +57,11 @@ pub use threads::Pace;
 pub use verify::{Difference, Verified};
 pub use worker::{Job, Outcome, Worker, Workers};
 
-use crate::{
-    Board, Definitions, Error, InstanceId, Limit, Opening, Recovered, Seen, Settings, Shard,
-};
+use crate::{Definitions, Error, InstanceId, Limit, Recovered, Seen, Settings, Shard};
 use activity::Performers;
 use metrics::add;
 use queue::{Queue, Refused};
+use recovery::{Read, Recovery};
 use threads::{Common, Flushed, Input};
 
 /// How an engine is opened.
@@ -192,6 +192,8 @@ struct Threads {
 pub struct Opened {
     /// Shard by shard.
     pub shards: Vec<Recovered>,
+    /// Why the views were made again from the log, where they were.
+    pub rebuilt: Option<String>,
     /// How long it took.
     pub took: Duration,
 }
@@ -293,12 +295,13 @@ impl Engine {
         options.functions.check().map_err(|error| Error::Failed { reason: error.to_string() })?;
         crate::limit::check(&options.limits, &options.functions)?;
         // Schedules are functions that every program has.
-        let functions = Arc::new(options.functions.workflow(crate::schedule::DEFINITION));
+        let functions = Arc::new(options.functions.clone().workflow(crate::schedule::DEFINITION));
         let given: Vec<_> =
             functions.workflows().filter(|it| it.name != crate::schedule::SCHEDULE).collect();
         deploy::deploy_functions(&**store, &given, options.clock.now())?;
         let definitions = Arc::new(deploy::load(&**store, &functions)?);
-        let board = Arc::new(Board::new(options.limits));
+        let recovery = Recovery { store, definitions: &definitions, functions: &functions };
+        let Read { shards, found, board, rebuilt } = recovery.read(&options)?;
         let count = usize::from(store.shards());
         let common = Arc::new(Common {
             store: Arc::clone(store),
@@ -312,38 +315,13 @@ impl Engine {
             fault: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });
-        let owner = format!("process {}", std::process::id());
-        let mut shards = Vec::new();
-        let mut found = Vec::new();
-        for id in (0..store.shards()).map(ShardId) {
-            let mut told = |done: u64, total: u64| {
-                if let Some(progress) = &options.progress {
-                    (progress.0)(id, done, total);
-                }
-            };
-            let opening = Opening {
-                store: Arc::clone(store),
-                owner: &owner,
-                definitions: Arc::clone(&definitions),
-                functions: Arc::clone(&functions),
-                board: Arc::clone(&board),
-                settings: options.settings.clone(),
-                now: options.clock.now(),
-            };
-            let (mut shard, recovered) = Shard::recover(id, opening, &mut told)?;
-            if let Some(Observer(look)) = options.observer.clone() {
-                shard.observe(move |seen| look(seen));
-            }
-            shards.push(shard);
-            found.push(recovered);
-        }
         if options.preflight {
             let problems = function::try_all(&**store, &definitions, &shards)?;
             if !problems.is_empty() {
                 return Err(Error::Refused { diagnostics: problems });
             }
         }
-        let recovered = Opened { shards: found, took: began.elapsed() };
+        let recovered = Opened { shards: found, rebuilt, took: began.elapsed() };
         let threads = start_threads(&common, shards)?;
         let (dependencies, at_once) = (&options.dependencies, options.activities_at_once.max(1));
         let performers = Performers::start(&common, &functions, dependencies, at_once)?;

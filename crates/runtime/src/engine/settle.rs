@@ -7,7 +7,7 @@ use std::{
 };
 
 use travertine_expr::Name;
-use travertine_store::{Seq, ShardId};
+use travertine_store::{Mail, Seq, ShardId, codec::record::decode_letter};
 
 use super::{Engine, Pending};
 use crate::{Error, Shard, Timestamp};
@@ -85,7 +85,9 @@ impl Engine {
             shards.push((seq, due));
         }
         for shard in (0..self.shards()).map(ShardId) {
-            rests = rests && self.store().inbox(shard)?.is_empty();
+            // One that cannot be read stays.
+            let left = |it: &Mail| decode_letter(&it.body).is_ok();
+            rests = rests && !self.store().inbox(shard)?.iter().any(left);
         }
         Ok(rests.then_some(shards))
     }

@@ -169,12 +169,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
         while let Some(input) = inputs.pop_front() {
             match input {
                 Input::Ask(act) => act(&mut shard),
-                Input::Mail(mail) => {
-                    if let Err(error) = shard.receive(&mail) {
-                        common.fail(&error);
-                        return;
-                    }
-                }
+                Input::Mail(mail) => shard.receive(&mail),
                 Input::Expect(definitions, told) => {
                     shard.expect(&definitions);
                     told(Ok(()));

@@ -36,7 +36,9 @@ use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{Assignments, Command};
 use travertine_store::{
     Batch, Claim, Entry, Mail, MailId, Seq, ShardId, Store,
-    codec::record::{Letter, Record, StartKey, StartTimer, encode_letter, encode_records},
+    codec::record::{
+        Letter, Record, StartKey, StartTimer, decode_letter, encode_letter, encode_records,
+    },
 };
 
 pub use attempt::{Calling, Given};
@@ -150,6 +152,8 @@ pub struct Shard {
     letters: VecDeque<(Letter, Option<MailId>)>,
     /// Instances that used up their turn.
     unfinished: VecDeque<u64>,
+    /// What is in the store and cannot be read, besides instances.
+    damaged: Vec<String>,
     /// Attempts that workers of this process are making, by instance and wait.
     attempts: HashMap<(u64, u64), Attempt>,
     /// What such attempts have told of themselves last.
@@ -359,17 +363,28 @@ impl Shard {
     }
 
     /// A mail has come.
-    pub fn receive(&mut self, mail: &Mail) -> Result<(), Error> {
-        let letter = self.open_mail(mail)?;
-        self.letters.push_back((letter, Some(mail.id)));
+    pub fn receive(&mut self, mail: &Mail) {
+        self.open_mail(mail);
         self.settle();
-        Ok(())
     }
 
-    fn open_mail(&self, mail: &Mail) -> Result<Letter, Error> {
-        let (from, to) = (mail.id.from, self.id());
-        travertine_store::codec::record::decode_letter(&mail.body)
-            .map_err(|error| Error::damaged(format!("a mail from shard {from} to {to}"), &error))
+    /// Puts what a mail says to what is to be done. One that cannot be read is not taken, so the store
+    /// keeps it.
+    fn open_mail(&mut self, mail: &Mail) {
+        match decode_letter(&mail.body) {
+            Ok(letter) => self.letters.push_back((letter, Some(mail.id))),
+            Err(error) => {
+                let MailId { from, number } = mail.id;
+                self.pass_over(&format!("mail {number} from shard {from} in the inbox"), &error);
+            }
+        }
+    }
+
+    /// Something of the shard itself cannot be read. The rest goes on without it.
+    fn pass_over(&mut self, what: &str, error: &dyn fmt::Display) {
+        let damaged = format!("{what} of shard {} is damaged: {error}", self.id());
+        tracing::error!(damaged, "it stays in the store and is passed over");
+        self.damaged.push(damaged);
     }
 
     /// Does what is due, and goes on with instances that used up their turn, as far as the batch

@@ -8,7 +8,7 @@ use std::{
 use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{Effect, Instance, WaitId, effects};
 use travertine_store::{
-    Entry, Seq, ShardId, Store,
+    Entry, Error as StoreError, Seq, ShardId, Store,
     codec::record::{
         Created, Letter, Record, ShardState, decode_held, decode_records, decode_shard,
         decode_subscription,
@@ -64,6 +64,8 @@ pub struct Recovered {
     pub messages: u64,
     /// How many mails from other shards are seen to now.
     pub mails: u64,
+    /// What cannot be read, and why. It stays in the store as it is, and is passed over.
+    pub damaged: Vec<String>,
 }
 
 impl Shard {
@@ -79,7 +81,7 @@ impl Shard {
         let state = if state.is_empty() {
             ShardState::default()
         } else {
-            decode_shard(&state).map_err(|error| Error::damaged(format!("shard {id}"), &error))?
+            decode_shard(&state).map_err(|error| damaged_views(id, "what it knows", &error))?
         };
         let shards = store.shards();
         let last = store.last(id)?;
@@ -109,6 +111,7 @@ impl Shard {
             changed_timers: BTreeSet::new(),
             letters: VecDeque::new(),
             unfinished: state.unfinished.into_iter().collect(),
+            damaged: Vec::new(),
             attempts: HashMap::new(),
             details: HashMap::new(),
             answers: Vec::new(),
@@ -179,10 +182,10 @@ impl Shard {
         // All of it is in its place before anything is done, so that what follows from one does not
         // overtake another.
         for mail in &mails {
-            let letter = shard.open_mail(mail)?;
-            shard.letters.push_back((letter, Some(mail.id)));
+            shard.open_mail(mail);
         }
-        found.mails = mails.len() as u64;
+        found.mails = shard.letters.len() as u64;
+        found.damaged.clone_from(&shard.damaged);
         shard.adopt(&definitions);
         Ok((shard, found))
     }
@@ -191,10 +194,16 @@ impl Shard {
     fn load_rows(&mut self) -> Result<(), Error> {
         let store = Arc::clone(&self.store);
         let id = self.id();
-        let corrupt = |what: &str, error: &travertine_store::codec::DecodeError| {
-            travertine_store::Error::Corrupt { place: what.to_owned(), reason: error.to_string() }
+        let scan = |table, each: &mut dyn FnMut(Row) -> Result<(), StoreError>| {
+            store.scan(id, table, each).map_err(|error| match error {
+                StoreError::Corrupt { place, reason } => damaged_views(id, &place, &reason),
+                other => other.into(),
+            })
         };
-        store.scan(id, Table::Jobs, &mut |row| {
+        let corrupt = |place: String, error: &travertine_store::codec::DecodeError| {
+            StoreError::Corrupt { place, reason: error.to_string() }
+        };
+        scan(Table::Jobs, &mut |row| {
             let Row::Job(row) = row else { return Ok(()) };
             match (row.state, row.until) {
                 (JobState::Failed, _) => {}
@@ -213,28 +222,30 @@ impl Shard {
             }
             Ok(())
         })?;
-        store.scan(id, Table::Timers, &mut |row| {
+        scan(Table::Timers, &mut |row| {
             let Row::Timer(row) = row else { return Ok(()) };
             if row.instance != 0 {
                 self.set_timer(row.instance, WaitId(row.wait), row.due);
             }
             Ok(())
         })?;
-        store.scan(id, Table::Subscriptions, &mut |row| {
+        scan(Table::Subscriptions, &mut |row| {
             let Row::Subscription(row) = row else { return Ok(()) };
-            let it = decode_subscription(&row.body)
-                .map_err(|error| corrupt("a subscription", &error))?;
+            let it = decode_subscription(&row.body).map_err(|error| {
+                corrupt(format!("the subscription {}-{}", row.instance, row.wait), &error)
+            })?;
             self.waiting.add(it);
             Ok(())
         })?;
-        store.scan(id, Table::Messages, &mut |row| {
+        scan(Table::Messages, &mut |row| {
             let Row::Message(row) = row else { return Ok(()) };
             if row.body.is_empty() {
                 let key = (row.name, row.message_id.unwrap_or_else(|| "".into()));
                 self.recognise(row.id, key, row.expires.unwrap_or(0));
                 return Ok(());
             }
-            let held = decode_held(&row.body).map_err(|error| corrupt("a message", &error))?;
+            let held = decode_held(&row.body)
+                .map_err(|error| corrupt(format!("the message {}", row.id), &error))?;
             self.hold(held);
             Ok(())
         })?;
@@ -273,9 +284,9 @@ impl Shard {
         self.tick(Timestamp::from_millis(entry.at));
         let records = decode_records(&entry.body);
         if entry.instance == 0 {
-            let place = || format!("entry {} of shard {}", entry.seq, self.id());
-            for record in records.map_err(|error| Error::damaged(place(), &error))? {
-                self.read_own(record);
+            match records {
+                Ok(records) => records.into_iter().for_each(|it| self.read_own(it)),
+                Err(error) => self.pass_over(&format!("entry {}", entry.seq), &error),
             }
             return Ok(());
         }
@@ -479,4 +490,9 @@ impl Shard {
             _ => {}
         }
     }
+}
+
+/// What a checkpoint has stored cannot be read.
+fn damaged_views(shard: ShardId, place: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::DamagedViews { shard, reason: format!("{place} is damaged: {error}") }
 }

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use travertine_kernel::{Event, WaitFor};
 use travertine_store::{
-    Entry, Seq,
-    codec::record::{Letter, Record, decode_records},
+    Entry, MailId, Seq,
+    codec::record::{Letter, Record, decode_letter, decode_records},
     view::{Change, Filter, Query, Row, Table},
 };
 
@@ -75,6 +75,13 @@ impl Shard {
     /// Replays the log and compares what follows with the views, which must be up to date.
     pub fn verify(&mut self) -> Result<Verified, Error> {
         let mut found = Verified::default();
+        for mail in self.store.inbox(self.id())? {
+            if let Err(error) = decode_letter(&mail.body) {
+                let MailId { from, number } = mail.id;
+                let mail = format!("mail {number} from shard {from} to {}", self.id());
+                found.differs(0, format!("{mail} cannot be read: {error}"));
+            }
+        }
         let mut last: BTreeMap<u64, Seq> = BTreeMap::new();
         let mut after = 0;
         loop {

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use travertine_kernel::WaitId;
 use travertine_runtime::{
-    Address, Engine, Error, InstanceId, Message,
+    Address, Engine, Error, InstanceId, Message, Opening, Receipt, Settings, Shard, Timestamp,
     engine::{Options, Retention},
 };
 use travertine_store::{
-    Batch, Claim, Entry, MemoryStore, ShardId, Store,
-    view::{Change, Filter, InstanceRow, InstanceState, Query, Row, Table},
+    Batch, Claim, Entry, Mail, MailId, MemoryStore, ShardId, Store,
+    codec::record::{Letter, encode_letter},
+    view::{
+        Change, Filter, InstanceRow, InstanceState, MessageRow, Query, Row, SubscriptionRow, Table,
+    },
 };
 
 use crate::world::{file, rest};
@@ -203,4 +206,152 @@ fn an_instance_that_cannot_be_read_can_be_deleted() {
     engine.shutdown().expect("nothing has failed");
     let engine = world.open();
     assert_eq!(engine.verify().expect("it can be asked").differences, []);
+}
+
+/// A store of two shards with an instance on the first, as `damage` leaves it. The second shard keeps the
+/// name of what the instance waits for.
+fn two_shards(
+    damage: impl FnOnce(&dyn Store, &[Claim; 2], InstanceId),
+) -> (Arc<dyn Store>, InstanceId) {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(2));
+    let engine = Engine::on(&store, Options::default()).expect("it opens");
+    engine.deploy(&[file("model.bpmn", PROCESS)]).expect("is fine");
+    let started = [(); 2].map(|()| engine.start("p").wait().expect("starts"));
+    let id = started.into_iter().find(|it| ShardId::of(it.0, 2) == ShardId(0));
+    let id = id.expect("they are spread");
+    let held = engine.publish(Message::new("early")).wait().expect("it is kept");
+    assert_eq!(held, Receipt::Held);
+    engine.shutdown().expect("nothing has failed");
+    let claims =
+        [ShardId(0), ShardId(1)].map(|it| store.claim(it, "who damages it").expect("free"));
+    damage(&*store, &claims, id);
+    (store, id)
+}
+
+fn send(store: &dyn Store, claim: &Claim, bodies: &[&[u8]]) {
+    let mails = (1..).zip(bodies).map(|(number, body)| Mail {
+        id: MailId { from: claim.shard, number },
+        to: ShardId(0),
+        body: body.to_vec(),
+    });
+    let (entries, taken) = (Vec::new(), Vec::new());
+    let batch = Batch { claim: *claim, entries, sent: mails.collect(), taken };
+    store.append(&[batch]).expect("there is room");
+}
+
+fn told(engine: &Engine) -> Vec<String> {
+    engine.verify().expect("it can be asked").differences.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_mail_that_cannot_be_read_stays_in_the_store_and_those_behind_it_are_carried_out() {
+    let (store, id) = two_shards(|store, claims, id| {
+        let mut cancel = Vec::new();
+        encode_letter(&Letter::Cancel { instance: id.0 }, &mut cancel).expect("it can be stored");
+        send(store, &claims[1], &[&[77, 1], &cancel]);
+    });
+    for _ in 0..2 {
+        let engine = Engine::on(&store, Options::default()).expect("it opens all the same");
+        rest(&engine);
+        engine.flush_now().expect("it goes on");
+        let row = store.instance(id.0).expect("it can be asked").expect("it is there");
+        assert_eq!(row.state, InstanceState::Cancelled);
+        let damaged = &engine.opened().shards[0].damaged;
+        assert!(matches!(&damaged[..], [it] if it.contains("mail 1 from shard 1")), "{damaged:?}");
+        assert_eq!(engine.opened().shards[1].damaged, [""; 0]);
+        assert!(matches!(&told(&engine)[..], [it] if it.contains("mail 1 from shard 1")));
+        engine.shutdown().expect("nothing has failed");
+        assert_eq!(store.inbox(ShardId(0)).expect("it can be asked").len(), 1);
+    }
+}
+
+#[test]
+fn an_entry_of_the_shard_itself_that_cannot_be_read_is_passed_over() {
+    let (store, id) = two_shards(|store, claims, _| {
+        let row = InstanceRow { id: 0, last: 0, ..store.instance(2).unwrap().unwrap() };
+        append(store, &claims[0], &row, &[77]);
+    });
+    for _ in 0..2 {
+        let engine = Engine::on(&store, Options::default()).expect("it opens all the same");
+        assert!(matches!(&told(&engine)[..], [it] if it.contains("cannot be read")));
+        engine.cancel(id).wait().map_or_else(|it| assert!(matches!(it, Error::Rejected(_))), drop);
+        engine.shutdown().expect("nothing has failed");
+    }
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_made_again_from_the_log() {
+    type Damage = fn(Row) -> Option<Row>;
+    let damages: [(Table, Damage); 2] = [
+        (Table::Subscriptions, |row| match row {
+            Row::Subscription(it) => {
+                Some(Row::Subscription(SubscriptionRow { body: vec![77], ..it }))
+            }
+            _ => None,
+        }),
+        (Table::Messages, |row| match row {
+            Row::Message(it) => Some(Row::Message(MessageRow { body: vec![77], ..it })),
+            _ => None,
+        }),
+    ];
+    for (table, damage) in damages {
+        let (store, _) = two_shards(|store, claims, _| {
+            let query =
+                Query { table, filters: Vec::new(), descending: false, after: None, limit: 1 };
+            let row = store.query(&query).expect("it can be asked").rows.remove(0);
+            let row = damage(row).expect("it is of that table");
+            let claim = claims[usize::from(row.shard(2).0)];
+            let (upto, state) = store.checkpointed(claim.shard).expect("it can be asked");
+            store.checkpoint(&claim, upto, &state, &[Change::Put(row)]).expect("there is room");
+        });
+        let engine = Engine::on(&store, Options::default()).expect("it opens all the same");
+        let why = engine.opened().rebuilt.as_deref().expect("it says so");
+        assert!(why.contains("the subscription") || why.contains("the message"), "{why}");
+        let paid = engine.publish(Message::new("paid")).wait();
+        assert!(matches!(paid, Ok(Receipt::Received(_))), "{paid:?}");
+        let query = Query {
+            table: Table::Messages,
+            filters: Vec::new(),
+            descending: false,
+            after: None,
+            limit: 9,
+        };
+        assert_eq!(engine.query_now(&query).expect("it can be asked").rows.len(), 1);
+        assert_eq!(told(&engine), [""; 0]);
+        engine.shutdown().expect("nothing has failed");
+        let engine = Engine::on(&store, Options::default()).expect("it opens");
+        assert_eq!(engine.opened().rebuilt, None);
+    }
+}
+
+#[test]
+fn what_a_checkpoint_says_of_a_shard_is_made_again_too() {
+    let (store, _) = two_shards(|store, claims, _| {
+        let (upto, _) = store.checkpointed(ShardId(0)).expect("it can be asked");
+        store.checkpoint(&claims[0], upto, &[77], &[]).expect("there is room");
+    });
+    let engine = Engine::on(&store, Options::default()).expect("it opens all the same");
+    assert!(engine.opened().rebuilt.is_some());
+    let next = engine.start("p").wait().expect("others start");
+    assert!(next.0 > 3, "no number is used twice: {next}");
+    assert_eq!(told(&engine), [""; 0]);
+}
+
+#[test]
+fn a_mail_that_comes_and_cannot_be_read_is_not_taken() {
+    let (store, id) = two_shards(|_, _, _| {});
+    let opening = Opening {
+        store: Arc::clone(&store),
+        owner: "a test",
+        definitions: Arc::default(),
+        functions: Arc::default(),
+        board: Arc::default(),
+        settings: Settings::default(),
+        now: Timestamp::from_millis(0),
+    };
+    let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).expect("it opens");
+    let from = MailId { from: ShardId(1), number: 1 };
+    shard.receive(&Mail { id: from, to: ShardId(0), body: vec![77] });
+    shard.work();
+    assert!(shard.seal().is_none_or(|it| it.batch.taken.is_empty()), "{id}");
 }

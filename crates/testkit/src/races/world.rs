@@ -208,7 +208,7 @@ impl World {
                     self.mails.remove(&way);
                 }
                 self.say(|| format!("  {:?}", decode_letter(&mail.body)));
-                self.shard(ShardId(*to)).receive(&mail).map_err(|error| error.to_string())?;
+                self.shard(ShardId(*to)).receive(&mail);
                 self.write(ShardId(*to))?;
             }
             Step::Work(shard) => {

@@ -146,7 +146,7 @@ impl World {
             300..400 => self.work(seat),
             400..520 => self.seal(seat),
             520..720 => self.write(seat)?,
-            720..820 => self.deliver()?,
+            720..820 => self.deliver(),
             820..860 => self.checkpoint(seat),
             860..900 => self.store_rows(seat)?,
             900..930 => self.tell_stored(seat),
@@ -270,30 +270,30 @@ impl World {
     }
 
     /// A mail arrives.
-    fn deliver(&mut self) -> Result<(), String> {
+    fn deliver(&mut self) {
         let ways: Vec<(u16, u16)> = self.mails.keys().copied().collect();
-        let Some(way) = self.random.pick(&ways).copied() else { return Ok(()) };
+        let Some(way) = self.random.pick(&ways).copied() else { return };
         let queue = self.mails.get_mut(&way).expect("it was there a moment ago");
         let mail = queue.pop_front().expect("no queue is empty");
         if queue.is_empty() {
             self.mails.remove(&way);
         }
-        self.receive(&mail)
+        self.receive(&mail);
     }
 
-    fn receive(&mut self, mail: &Mail) -> Result<(), String> {
+    fn receive(&mut self, mail: &Mail) {
         let seat = usize::from(mail.to.0);
         self.tick(seat);
         let it = &mut self.seats[seat];
         if !it.told.insert(mail.id) {
-            return Ok(());
+            return;
         }
         self.figures.mails += 1;
         self.say(|| {
             let (id, letter) = (mail.id, decode_letter(&mail.body));
             format!("shard {} has mail {} from {}: {letter:?}", mail.to, id.number, id.from)
         });
-        self.seats[seat].shard.receive(mail).map_err(|error| error.to_string())
+        self.seats[seat].shard.receive(mail);
     }
 
     pub(super) fn checkpoint(&mut self, seat: usize) {
@@ -388,7 +388,7 @@ impl World {
         for other in others {
             let inbox = self.store.inbox(ShardId(other)).map_err(|error| error.to_string())?;
             for mail in inbox.iter().filter(|it| it.id.from.0 == shard) {
-                self.receive(mail)?;
+                self.receive(mail);
             }
             self.mails.remove(&(shard, other));
         }
@@ -501,7 +501,7 @@ impl World {
             }
             while !self.mails.is_empty() {
                 busy = true;
-                self.deliver()?;
+                self.deliver();
             }
             self.clients.check(&self.journal)?;
             if !busy {
