@@ -89,6 +89,7 @@ impl Places {
             | Event::Posted { .. }
             | Event::PostDelivered { .. }
             | Event::Journaled { .. }
+            | Event::UpdateAnswered { .. }
             | Event::Finished { .. } => None,
         }
     }

@@ -324,6 +324,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.uncue(*token);
             let run = instance.journal.as_ref().map_or(0, |it| it.run + 1);
             instance.journal = Some(Box::new(Journal::new(*token, run, *at)));
+            instance.answers.keep_latest();
         }
         Event::Journaled { entry } => {
             let journal = instance.journal.as_mut().expect("it is a function");
@@ -332,6 +333,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         Event::FunctionThought { .. } => {
             instance.journal.as_mut().expect("it is a function").due = false;
         }
+        Event::UpdateAnswered { id, said } => instance.answers.give(id, said),
         Event::Finished { ending } => {
             instance.finish(ending.clone());
         }
@@ -588,6 +590,7 @@ impl Instance {
     fn finish(&mut self, ending: Ending) {
         assert!(self.tokens.is_empty(), "an instance ends with its last token");
         self.journal = None;
+        self.answers.keep_latest();
         self.phase = Phase::Ended(ending);
         // It may be kept for a while, but not the room that these had.
         self.tokens = Table::default();

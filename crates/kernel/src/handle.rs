@@ -187,10 +187,10 @@ pub fn handle(
             run.cancel_function();
             Ok(run.finish())
         }
-        Command::Decide { decisions } => {
+        Command::Decide { decisions, answers } => {
             let token = function_token(instance)?;
             let mut run = Run::new(plan, instance, now);
-            run.decide(token, decisions);
+            run.decide(token, decisions, answers);
             Ok(run.finish())
         }
         Command::Block { message } => {
@@ -199,12 +199,12 @@ pub fn handle(
             run.block_function(token, message);
             Ok(run.finish())
         }
-        Command::Update { name, input } => {
+        Command::Update { name, input, id } => {
             function_token(instance)?;
             let excess = input.fits(KEPT_DEPTH_MAX - 1, plan.limits.value_bytes_max);
             excess.map_err(|why| Rejection::TooMuch { name: Arc::clone(&name), why })?;
             let mut run = Run::new(plan, instance, now);
-            run.update_function(name, input);
+            run.update_function(name, input, id);
             Ok(run.finish())
         }
         Command::Cancel => {

@@ -77,6 +77,8 @@ pub enum JournalEntry {
         name: Name,
         /// What is given to it.
         input: Value,
+        /// What its sender calls it. The same again is not told again.
+        id: Option<Name>,
     },
 }
 
@@ -177,8 +179,8 @@ impl Run<'_> {
         self.note(JournalEntry::Cancelled { at: self.now });
     }
 
-    pub(crate) fn update_function(&mut self, name: Name, input: Value) {
-        self.note(JournalEntry::Updated { at: self.now, name, input });
+    pub(crate) fn update_function(&mut self, name: Name, input: Value, id: Option<Name>) {
+        self.note(JournalEntry::Updated { at: self.now, name, input, id });
     }
 
     /// Its code and its journal disagree, or the code cannot be run.
@@ -187,8 +189,16 @@ impl Run<'_> {
     }
 
     /// Writes down what the code has decided.
-    pub(crate) fn decide(&mut self, token: TokenId, decisions: Vec<Decision>) {
+    pub(crate) fn decide(
+        &mut self,
+        token: TokenId,
+        decisions: Vec<Decision>,
+        answers: Assignments,
+    ) {
         self.emit(Event::FunctionThought { token });
+        for (id, said) in answers {
+            self.emit(Event::UpdateAnswered { id, said });
+        }
         for decision in decisions {
             match decision {
                 Decision::Ask { key, on } => {

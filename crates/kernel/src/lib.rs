@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod answer;
 mod apply;
 mod check;
 mod compensation;
@@ -49,6 +50,7 @@ mod view;
 mod vocabulary;
 mod why;
 
+pub use answer::{Answer, Answers};
 pub use apply::{apply, replay};
 pub use check::{check, check_at_rest};
 pub use effect::{Effect, effects, outstanding};

@@ -11,9 +11,10 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::time::Timestamp;
+use travertine_expr::{Name, time::Timestamp};
 
 use crate::{
+    answer::{Answer, Answers},
     journal::Journal,
     plan::{FlowId, NodeId},
     scope::DEPTH_MAX,
@@ -65,6 +66,8 @@ pub struct Parts {
     pub posts: Vec<(PostId, Arc<Post>)>,
     /// What a function has asked for and been told.
     pub journal: Option<Box<Journal>>,
+    /// What it has answered to updates that have an id, by that.
+    pub answers: Vec<(Name, Answer)>,
 }
 
 /// A [`Token`] without what others say of it.
@@ -151,6 +154,7 @@ impl Instance {
             incidents,
             bound,
             journal,
+            answers,
             posts,
             steps,
             agenda: _,
@@ -181,6 +185,7 @@ impl Instance {
             bound: bound.iter().map(|(id, it)| (*id, it.clone())).collect(),
             posts: posts.iter().map(|(id, it)| (*id, Arc::clone(it))).collect(),
             journal: journal.clone(),
+            answers: answers.iter().map(|(id, it)| (Name::clone(id), it.clone())).collect(),
         }
     }
 }
@@ -333,6 +338,7 @@ impl Parts {
             bound,
             posts,
             journal,
+            answers,
         } = self;
         for count in [steps, names, cues] {
             must(count <= COUNT_MAX, "counts begin at 0", count)?;
@@ -350,6 +356,7 @@ impl Parts {
             layers: table(layers, names)?,
             posts: table(posts, names)?,
             journal,
+            answers: take_answers(answers)?,
             ..Instance::default()
         };
         let joins = instance.take_scopes(scopes)?;
@@ -507,6 +514,8 @@ impl Instance {
             }
             None => 0,
         };
+        let may_answer = self.journal.is_some() || matches!(self.phase, Phase::Ended(_));
+        must(may_answer || self.answers.is_empty(), "functions answer", 0)?;
         for (id, wait) in &self.waits {
             if let Slot::Operation(operation) = wait.slot {
                 must(operation < operations, "operations are asked for first", id.0)?;
@@ -640,6 +649,15 @@ impl Instance {
 
 fn must(holds: bool, rule: &'static str, name: u64) -> Result<(), Unsound> {
     if holds { Ok(()) } else { Err(Unsound { rule, name }) }
+}
+
+fn take_answers(answers: Vec<(Name, Answer)>) -> Result<Answers, Unsound> {
+    for (_, answer) in &answers {
+        must((1..=COUNT_MAX).contains(&answer.number), "answers are counted", answer.number)?;
+    }
+    let ascend = answers.is_sorted_by(|(one, _), (next, _)| one < next);
+    must(ascend, "answers are in the order of their ids", 0)?;
+    Ok(answers.into_iter().collect())
 }
 
 fn ascending<K: Key, V>(rows: &[(K, V)], names: u64) -> Result<(), Unsound> {

@@ -9,6 +9,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
 use crate::{
+    answer::Answers,
     journal::Journal,
     plan::{FlowId, Moment, NodeId},
     table::Table,
@@ -49,6 +50,8 @@ pub struct Instance {
     pub bound: BTreeMap<TokenId, Vec<Destination>>,
     /// What a function has asked for and been told.
     pub journal: Option<Box<Journal>>,
+    /// What a function has answered to updates that have an id.
+    pub answers: Answers,
     /// What must be sent and is not known to have arrived.
     pub posts: Table<PostId, Arc<Post>>,
     /// How many nodes were run since the start, or since someone resolved a step-limit incident.

@@ -142,6 +142,8 @@ pub enum Command {
     Decide {
         /// What, in this order.
         decisions: Vec<Decision>,
+        /// What it has answered to updates, by their ids.
+        answers: Assignments,
     },
     /// The code of a function cannot go on: someone must look at it.
     Block {
@@ -154,6 +156,8 @@ pub enum Command {
         name: Name,
         /// What is given to it.
         input: Value,
+        /// What its sender calls it. Whether it was answered before is for the caller to see.
+        id: Option<Name>,
     },
 }
 
@@ -541,6 +545,13 @@ pub enum Event {
     FunctionThought {
         /// The token that stands at it.
         token: TokenId,
+    },
+    /// The code of a function has answered an update that has an id.
+    UpdateAnswered {
+        /// What the sender of the update calls it.
+        id: Name,
+        /// The answer, as whoever runs the code writes it.
+        said: Value,
     },
     /// No token is left.
     Finished {

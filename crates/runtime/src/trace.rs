@@ -59,12 +59,12 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
         Command::Delivered { post } => format!("delivered {}", post.0),
         Command::Continue => "continue".to_owned(),
         Command::Cancel => "cancel".to_owned(),
-        Command::Decide { decisions } => {
+        Command::Decide { decisions, answers: _ } => {
             let decisions: Vec<String> = decisions.iter().map(of_decision).collect();
             format!("decide: {}", decisions.join(", "))
         }
         Command::Block { message } => format!("block: {message}"),
-        Command::Update { name, input } => format!("update {name} {input}"),
+        Command::Update { name, input, id: _ } => format!("update {name} {input}"),
     }
 }
 
@@ -207,6 +207,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         Event::FunctionBegan { token, .. } => format!("token {} begins its function", token.0),
         Event::Journaled { entry } => of_entry(entry),
         Event::FunctionThought { token } => format!("token {} has thought", token.0),
+        Event::UpdateAnswered { id, said } => format!("update {id} is answered {said}"),
         Event::Finished { ending } => match ending {
             Ending::Completed => "finished".to_owned(),
             Ending::Failed(failure) => format!("failed: {failure}"),
@@ -247,7 +248,10 @@ fn entry_with<'a>(entry: &JournalEntry, key: &dyn Fn(usize) -> Option<&'a str>) 
         }
         JournalEntry::Dropped { operation } => format!("{} called off", name(*operation)),
         JournalEntry::Cancelled { .. } => "is to end".to_owned(),
-        JournalEntry::Updated { name, input, .. } => format!("update {name} {input}"),
+        JournalEntry::Updated { name, input, id: None, .. } => format!("update {name} {input}"),
+        JournalEntry::Updated { name, input, id: Some(id), .. } => {
+            format!("update {id}: {name} {input}")
+        }
     }
 }
 

@@ -323,12 +323,14 @@ fn children_on_other_shards_and_a_caller_that_is_cancelled_agree() {
     every_order(&it.actor([cancel("ann")]).crashes(0).check(World::all_ended));
 }
 
+// Where an answer is lost in a crash the update is sent again, under its id.
 #[test]
-fn an_update_that_was_answered_is_part_of_the_result() {
+fn an_update_that_was_answered_is_part_of_the_result_once() {
     let update = |input: i64| Request::Update {
         id: "ann".into(),
         name: "add".into(),
         input: Value::from(input),
+        sent_as: Some(format!("add-{input}").into()),
     };
     let it = scenario("update or complete")
         .actor([Request::start("tally", "ann"), update(1), update(10)])

@@ -62,7 +62,7 @@ pub use travertine_runtime::{
     engine::{
         Clock, Deployment, File, History, Job, Look, ManualClock, Metrics, Options, Outcome, Pace,
         Pending, Preflight, Progress, Retention, Run, RunError, Scheduling, Sending, Startable,
-        Starting, StartingFunction, Swept, SystemClock, Target, Worker, Workers,
+        Starting, StartingFunction, Swept, SystemClock, Target, Updating, Worker, Workers,
     },
 };
 pub use travertine_store::view;

@@ -118,7 +118,7 @@ impl Driver {
 
     pub(super) fn update(&mut self, name: &str, input: impl Into<Value>) {
         let (at, input) = (Timestamp::from_millis(self.now), input.into());
-        self.tell(JournalEntry::Updated { at, name: name.into(), input });
+        self.tell(JournalEntry::Updated { at, name: name.into(), input, id: None });
     }
 
     /// The last decision, where it is an end.

@@ -214,13 +214,53 @@ impl<O> Run<O> {
         &self,
         name: &str,
         input: &I,
-    ) -> Answer<'static, T> {
-        let (id, name) = (self.instance, Name::from(name));
-        let input = encoded(input);
-        let asked = self
-            .engine
-            .ask(self.engine.shard_of(id), move |shard| shard.update_function(id, &name, input?));
-        Box::pin(async move { decoded(&asked.await?) })
+    ) -> Updating<T> {
+        let (engine, instance) = (self.engine.clone(), self.instance);
+        let (name, input) = (name.into(), encoded(input));
+        Updating { engine, instance, name, input, id: None, answer: PhantomData }
+    }
+}
+
+/// An update that is about to be sent. Awaiting it sends it.
+#[must_use = "nothing is sent before it is awaited"]
+#[derive(Debug)]
+pub struct Updating<T> {
+    engine: Engine,
+    instance: InstanceId,
+    name: Name,
+    input: Result<Value, Error>,
+    id: Option<Name>,
+    answer: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Updating<T> {
+    /// What the sender calls it. The same again, for the same run, changes nothing and gives the answer
+    /// of the first one; whether name and input are the same is not looked at.
+    pub fn id(mut self, id: &str) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Sends it, on a thread that may be blocked.
+    pub fn wait(self) -> Result<T, Error> {
+        decoded(&self.send().wait()?)
+    }
+
+    fn send(self) -> Pending<Value> {
+        let Self { engine, instance, name, input, id, answer: _ } = self;
+        engine.ask(engine.shard_of(instance), move |shard| {
+            shard.update_function(instance, &name, input?, id)
+        })
+    }
+}
+
+impl<T: DeserializeOwned> IntoFuture for Updating<T> {
+    type Output = Result<T, Error>;
+    type IntoFuture = Answer<'static, T>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let sent = self.send();
+        Box::pin(async move { decoded(&sent.await?) })
     }
 }
 

@@ -7,10 +7,13 @@ use std::{
 };
 
 use send_wrapper::SendWrapper;
-use travertine_expr::{Limits, Name, Value};
-use travertine_func::{Advance, Arguments, EventConfig, Failure, Functions, Identity, Session};
+use travertine_expr::{Limits, Map, Name, Value, typed};
+use travertine_func::{
+    Advance, Answer, Arguments, EventConfig, Failure, Functions, Identity, Session,
+};
 use travertine_kernel::{
-    Assignments, Command, Decision, Phase, Post, ROOT_LAYER, Turn, WaitFor, check_variables, handle,
+    Assignments, Command, Decision, Instance, Journal, JournalEntry, Phase, Post, ROOT_LAYER, Turn,
+    WaitFor, check_variables, handle,
 };
 use travertine_store::codec::record::{Message, Record};
 
@@ -117,18 +120,21 @@ impl Shard {
         if !self.lives[&id].state.is_thoughtful() {
             return None;
         }
-        let decided = self.thought(id).and_then(|decisions| {
-            check_sizes(&decisions, &self.lives[&id].definition.plan.limits)?;
+        let decided = self.thought(id).and_then(|(decisions, answers)| {
+            let limits = &self.lives[&id].definition.plan.limits;
+            check_sizes(&decisions, limits)?;
+            check_variables(&answers, limits)
+                .map_err(|why| format!("an update brings too much: {why}"))?;
             records.extend(self.migration(id, &decisions)?);
-            Ok(decisions)
+            Ok((decisions, answers))
         });
         let live = self.lives.get_mut(&id).expect("it has just thought");
         let command = match decided {
-            Ok(decisions) => {
+            Ok((decisions, answers)) => {
                 if let Some(Decision::ContinueAs { .. }) = decisions.last() {
                     live.mind = Mind::default();
                 }
-                Command::Decide { decisions }
+                Command::Decide { decisions, answers }
             }
             Err(message) => {
                 live.mind = Mind::default();
@@ -183,7 +189,9 @@ impl Shard {
         Ok(vec![record])
     }
 
-    fn thought(&mut self, id: u64) -> Result<Vec<Decision>, String> {
+    /// What its code decides, and what it has answered to updates that were not answered before, by
+    /// their ids.
+    fn thought(&mut self, id: u64) -> Result<(Vec<Decision>, Assignments), String> {
         self.thoughts += 1;
         let every = self.settings.functions.shadow_every;
         let shadowed = every > 0 && self.thoughts.is_multiple_of(every);
@@ -193,6 +201,7 @@ impl Shard {
         let journal = live.state.journal.as_ref().ok_or("it is no function")?;
         let session = live.mind.0.as_mut().expect("it has one now");
         let Advance { decisions, answers } = session.advance(journal).map_err(|it| it.message)?;
+        let new = new_answers(&live.state, journal, &answers);
         self.answers = answers.into_iter().map(|it| it.result).collect();
         if shadowed && had_mind {
             let live = &self.lives[&id];
@@ -205,7 +214,7 @@ impl Shard {
                 ));
             }
         }
-        Ok(decisions)
+        Ok((decisions, new))
     }
 
     /// Sees to it that the code of a function is at hand.
@@ -251,13 +260,19 @@ impl Shard {
         answer.map_err(|failure| Error::Function { instance: id, failure })
     }
 
-    /// Has the code of a function change what it has in hand. Answers with what the code says to that.
+    /// Has the code of a function change what it has in hand. Answers with what the code says to that;
+    /// with what it said before, where the sender has sent an update of this id already.
     pub fn update_function(
         &mut self,
         id: InstanceId,
         name: &Name,
         input: Value,
+        sent_as: Option<Name>,
     ) -> Result<Value, Error> {
+        let known = sent_as.as_ref().and_then(|it| self.live(id.0).ok()?.state.answer(it));
+        if let Some(said) = known {
+            return answer_of(said).map_err(|failure| Error::Function { instance: id, failure });
+        }
         self.awake_mind(id)?;
         self.ready(id.0)?;
         let refused = |failure: Failure| Error::Function { instance: id, failure };
@@ -267,7 +282,7 @@ impl Shard {
         live.forget_undecided();
         valid.map_err(refused)?;
         self.answers.clear();
-        self.turn(id.0, Command::Update { name: Name::clone(name), input })?;
+        self.turn(id.0, Command::Update { name: Name::clone(name), input, id: sent_as })?;
         self.answers
             .pop()
             .unwrap_or_else(|| {
@@ -392,6 +407,39 @@ impl Shard {
         })
     }
 }
+
+/// The answers to updates with an id that are not known yet. A session that is made again tells all.
+fn new_answers(state: &Instance, journal: &Journal, answers: &[Answer]) -> Assignments {
+    let new = answers.iter().filter_map(|it| match &journal.entries[it.entry] {
+        JournalEntry::Updated { id: Some(id), .. } if state.answer(id).is_none() => {
+            Some((Name::clone(id), said(&it.result)))
+        }
+        _ => None,
+    });
+    new.collect()
+}
+
+/// An answer as it is kept.
+fn said(answer: &Result<Value, Failure>) -> Value {
+    let (name, value) = match answer {
+        Ok(value) => (OK, value.clone()),
+        Err(failure) => (FAILURE, typed::to_value(failure).expect("a failure is plain text")),
+    };
+    Map::from_iter([(Name::from(name), value)]).into()
+}
+
+/// The answer that was kept.
+fn answer_of(said: &Value) -> Result<Value, Failure> {
+    if let Some(value) = said.field(OK) {
+        return Ok(value.clone());
+    }
+    let failure = said.field(FAILURE).and_then(|it| typed::from_value(it).ok());
+    Err(failure
+        .unwrap_or_else(|| Failure::terminal(Failure::DECODE, "what it answered is unreadable")))
+}
+
+const OK: &str = "ok";
+const FAILURE: &str = "failure";
 
 /// Whether what the code decided is small enough to be kept.
 fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {

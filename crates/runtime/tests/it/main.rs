@@ -10,5 +10,6 @@ mod function_review;
 mod interop;
 mod lifecycle;
 mod limits;
+mod update;
 mod views;
 mod world;

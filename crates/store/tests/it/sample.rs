@@ -79,6 +79,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("migration", migration()),
         ("listeners", listeners()),
         ("function", function()),
+        ("updates", updates()),
     ]
 }
 
@@ -138,6 +139,15 @@ fn ends() -> Vec<Event> {
     ]
 }
 
+/// Updates of a function that its senders can send again.
+fn updates() -> Vec<Event> {
+    let at = Timestamp::from_millis(1_700_000_000_000);
+    let (name, input, id) = ("add".into(), json("{}"), Some("add-1".into()));
+    let entry = Box::new(JournalEntry::Updated { at, name, input, id });
+    let answered = Event::UpdateAnswered { id: "add-1".into(), said: json(r#"{"ok": 7}"#) };
+    vec![Event::Journaled { entry }, answered]
+}
+
 /// What happens to functions, and the kinds that only they have.
 fn function() -> Vec<Event> {
     let at = Timestamp::from_millis(1_700_000_000_000);
@@ -149,7 +159,7 @@ fn function() -> Vec<Event> {
         JournalEntry::Done { operation: 300, at, outcome: Err(failure(FailureKind::Code)) },
         JournalEntry::Dropped { operation: 1 },
         JournalEntry::Cancelled { at },
-        JournalEntry::Updated { at, name: "add".into(), input: json("\"x\"") },
+        JournalEntry::Updated { at, name: "add".into(), input: json("\"x\""), id: None },
     ];
     let began = Event::FunctionBegan { token: TokenId(2), at };
     let entries = entries.into_iter().map(|it| Event::Journaled { entry: Box::new(it) });

@@ -26,6 +26,8 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("completed", completed().events),
         ("failed", failed().events),
         ("function", function()),
+        ("answers", answers(false)),
+        ("answers-of-ended", answers(true)),
     ]
 }
 
@@ -50,8 +52,9 @@ fn function() -> Vec<Event> {
                 },
                 Decision::Drop { operation: 1 },
             ],
+            answers: Vec::new(),
         },
-        Command::Update { name: key("add"), input: "more".into() },
+        Command::Update { name: key("add"), input: "more".into(), id: None },
         Command::Cancel,
     ];
     for command in commands {
@@ -60,6 +63,38 @@ fn function() -> Vec<Event> {
         );
     }
     events
+}
+
+/// A function that has answered updates, and then ended.
+fn answers(ended: bool) -> Vec<Event> {
+    let plan = Plan::function("order");
+    let mut instance = Instance::default();
+    let now = Timestamp::from_millis(1_700_000_000_000);
+    let update = |id: &str| Command::Update {
+        name: "add".into(),
+        input: "more".into(),
+        id: Some(id.into()),
+    };
+    let answer = |id: &str, said: i64| vec![(id.into(), said.into())];
+    let wait = Decision::Ask {
+        key: "event go".into(),
+        on: WaitFor::Message { name: "go".into(), correlation: Vec::new() },
+    };
+    let end = Decision::Complete { variables: assignments(r#"{"result": 9}"#) };
+    let mut commands = vec![
+        Command::Start { at: Vec::new(), variables: Vec::new(), caller: None },
+        Command::Decide { decisions: vec![wait], answers: Vec::new() },
+        update("z"),
+        Command::Decide { decisions: Vec::new(), answers: answer("z", 8) },
+    ];
+    if ended {
+        commands.push(update("a"));
+        commands.push(Command::Decide { decisions: vec![end], answers: answer("a", 9) });
+    }
+    let handled = commands.into_iter().flat_map(|command| {
+        handle(&plan, &mut instance, now, command).expect("it is asked in order").events
+    });
+    handled.collect()
 }
 
 fn parked() -> Scenario {

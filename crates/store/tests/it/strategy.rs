@@ -182,6 +182,7 @@ fn content_event() -> BoxedStrategy<Event> {
         (token(), time()).prop_map(|(token, at)| Event::FunctionBegan { token, at }),
         entry().prop_map(|entry| Event::Journaled { entry: Box::new(entry) }),
         token().prop_map(|token| Event::FunctionThought { token }),
+        (name(), value()).prop_map(|(id, said)| Event::UpdateAnswered { id, said }),
     ]
     .boxed()
 }
@@ -337,10 +338,7 @@ fn entry() -> impl Strategy<Value = JournalEntry> {
         }),
         any::<u32>().prop_map(|operation| JournalEntry::Dropped { operation }),
         time().prop_map(|at| JournalEntry::Cancelled { at }),
-        (time(), name(), value()).prop_map(|(at, name, input)| JournalEntry::Updated {
-            at,
-            name,
-            input
-        }),
+        (time(), name(), value(), option::of(name()))
+            .prop_map(|(at, name, input, id)| JournalEntry::Updated { at, name, input, id }),
     ]
 }

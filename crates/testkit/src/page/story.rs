@@ -110,6 +110,7 @@ impl Story {
             | Event::PostDelivered { .. }
             | Event::FunctionThought { .. } => return About::Nothing,
             Event::Journaled { .. }
+            | Event::UpdateAnswered { .. }
             | Event::Posted { .. }
             | Event::Migrated { .. }
             | Event::Finished { .. } => {

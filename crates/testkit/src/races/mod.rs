@@ -116,6 +116,8 @@ pub enum Request {
         name: Name,
         /// What is given to it.
         input: Value,
+        /// What its sender calls it, where it can be sent again.
+        sent_as: Option<Name>,
     },
     /// Has a run stand still.
     Suspend(Name),
@@ -134,7 +136,8 @@ impl Request {
         match self {
             Self::Start { .. } | Self::Cancel(_) => true,
             Self::Send(message) => message.id.is_some(),
-            Self::Update { .. } | Self::Suspend(_) | Self::Resume(_) => false,
+            Self::Update { sent_as, .. } => sent_as.is_some(),
+            Self::Suspend(_) | Self::Resume(_) => false,
         }
     }
 }

@@ -468,9 +468,9 @@ fn act(
                 Answer::Cancelled(true)
             }
         },
-        Request::Update { id, name, input } => {
+        Request::Update { id, name, input, sent_as } => {
             let id = run(shard, id)?;
-            Answer::Updated(shard.update_function(id, &name, input)?)
+            Answer::Updated(shard.update_function(id, &name, input, sent_as)?)
         }
         Request::Suspend(id) => {
             let id = run(shard, id)?;

@@ -46,7 +46,8 @@ pub(super) struct World {
     clock: Arc<ManualClock>,
     calls: Arc<Calls>,
     living: Mutex<Living>,
-    events: AtomicU64,
+    /// How many events and updates the test has sent.
+    sent: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -69,6 +70,11 @@ pub(super) struct Crashed {
 }
 
 impl World {
+    /// The id of something that the test sends: where it is sent again after a crash it is recognised.
+    fn next_id(&self) -> String {
+        format!("sent by the test: {}", self.sent.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
     pub(super) fn new(setup: Setup, death: Option<Death>) -> Self {
         let Setup { mut options, now, .. } = setup;
         let store = Arc::new(MemoryStore::new(options.shards));
@@ -83,7 +89,7 @@ impl World {
             clock,
             calls: Arc::default(),
             living: Mutex::new(living),
-            events: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
         };
         drop(world.alive());
         world
@@ -224,10 +230,8 @@ impl TestEngine {
 
     /// Sends an event, as its type says.
     pub fn send_event<E: Event>(&self, event: E) -> TestSending<'_> {
-        let number = self.world.events.fetch_add(1, Ordering::SeqCst) + 1;
         let engine = self.engine();
-        // Where it is sent again after a crash it is recognised.
-        let sending = engine.send_event(event).message_id(&format!("sent by the test: {number}"));
+        let sending = engine.send_event(event).message_id(&self.world.next_id());
         TestSending { env: self, message: sending.into_message() }
     }
 
@@ -397,14 +401,14 @@ impl<O> TestRun<O> {
         self.ask(|run| async move { run.query(name, input).await }).await
     }
 
-    /// Has its code change what it has in hand. Where the engine crashes before it answers, it is
-    /// asked again, as a caller would have to: the code may then have changed it twice.
+    /// Has its code change what it has in hand. It has an id of its own.
     pub async fn update<I: Serialize + ?Sized, T: DeserializeOwned>(
         &self,
         name: &str,
         input: &I,
     ) -> Result<T, Error> {
-        self.ask(|run| async move { run.update(name, input).await }).await
+        let id = &self.env.world.next_id();
+        self.ask(|run| async move { run.update(name, input).id(id).await }).await
     }
 
     async fn ask<T, F>(&self, act: impl Fn(crate::Run<Value>) -> F) -> Result<T, Error>

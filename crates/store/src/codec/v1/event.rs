@@ -195,6 +195,10 @@ pub(super) enum Event<'a> {
     FunctionThought {
         token: u64,
     },
+    UpdateAnswered {
+        id: &'a str,
+        said: Value<'a>,
+    },
 }
 
 impl<'a> Event<'a> {
@@ -318,6 +322,9 @@ impl<'a> Event<'a> {
             }
             Plain::Journaled { entry } => Self::Journaled { entry: JournalEntry::of(entry) },
             Plain::FunctionThought { token } => Self::FunctionThought { token: token.0 },
+            Plain::UpdateAnswered { id, said } => {
+                Self::UpdateAnswered { id, said: Value::Plain(said) }
+            }
             Plain::Finished { ending } => Self::Finished { ending: Ending::of(ending) },
         }
     }
@@ -446,6 +453,9 @@ impl<'a> Event<'a> {
             }
             Self::Journaled { entry } => Plain::Journaled { entry: Box::new(entry.lift()?) },
             Self::FunctionThought { token } => Plain::FunctionThought { token: TokenId(token) },
+            Self::UpdateAnswered { id, said } => {
+                Plain::UpdateAnswered { id: id.into(), said: said.lift()? }
+            }
             Self::Finished { ending } => Plain::Finished { ending: ending.lift() },
         })
     }

@@ -1,5 +1,6 @@
 //! A whole instance: what there is one of, then its tokens, scopes, layers, waits, incidents, tokens
-//! that are bound for somewhere, posts, and the journal of a function, each as a number and so many of them.
+//! that are bound for somewhere, posts, and of a function the answers and the journal, each as a number and so
+//! many of them.
 //!
 //! What can be worked out is not stored. Whether the rest fits together is for the kernel to say.
 
@@ -14,7 +15,7 @@ use travertine_kernel::{
 use super::{
     Fault,
     failure::{Ending, Incident},
-    journal::{Journal, JournalEntry},
+    journal::{Answer, Journal, JournalEntry},
     offset,
     place::Destination,
     read,
@@ -35,6 +36,7 @@ const INCIDENT_BYTES_MIN: usize = 6;
 const BOUND_BYTES_MIN: usize = 2;
 const POST_BYTES_MIN: usize = 4;
 const JOURNAL_ENTRY_BYTES_MIN: usize = 2;
+const ANSWER_BYTES_MIN: usize = 3;
 
 pub(in crate::codec) fn encode_instance(
     instance: &kernel::Instance,
@@ -49,6 +51,10 @@ pub(in crate::codec) fn encode_instance(
     write_all(&parts.incidents, |(id, it)| (id.0, Incident::of(it)), bytes)?;
     write_all(&parts.bound, Bound::of, bytes)?;
     write_all(&parts.posts, |(id, it)| (id.0, Post::of(it)), bytes)?;
+    // Whether there are any stands in the phase.
+    if !parts.answers.is_empty() {
+        write_all(&parts.answers, Answer::of, bytes)?;
+    }
     // Processes have none.
     if let Some(journal) = &parts.journal {
         write(&Journal::of(journal), bytes)?;
@@ -81,6 +87,7 @@ pub(in crate::codec) fn decode_instance(bytes: &[u8]) -> Result<kernel::Instance
 
 fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
     let (head, mut rest) = read::<Head<'_>>(bytes)?;
+    let has_answers = matches!(head.phase, Phase::Answered(_));
     let mut parts = Parts {
         tokens: read_all(&mut rest, TOKEN_BYTES_MIN, Token::lift)?,
         scopes: read_all(&mut rest, SCOPE_BYTES_MIN, Scope::lift)?,
@@ -95,6 +102,9 @@ fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
         })?,
         ..head.lift()
     };
+    if has_answers {
+        parts.answers = read_all(&mut rest, ANSWER_BYTES_MIN, Answer::lift)?;
+    }
     if !rest.is_empty() {
         let (journal, after) = read::<Journal>(rest)?;
         rest = after;
@@ -155,9 +165,10 @@ impl<'a> Head<'a> {
             bound: _,
             posts: _,
             journal: _,
+            answers,
         } = parts;
         Self {
-            phase: Phase::of(phase),
+            phase: Phase::of(phase, !answers.is_empty()),
             started_ms: started.map(Timestamp::as_millis),
             start: start.iter().map(|it| it.0).collect(),
             caller: caller.as_ref().map(Catches::of),
@@ -184,6 +195,7 @@ impl<'a> Head<'a> {
             bound: Vec::new(),
             posts: Vec::new(),
             journal: None,
+            answers: Vec::new(),
         }
     }
 }
@@ -194,12 +206,16 @@ enum Phase<'a> {
     New,
     Running,
     Ended(Ending<'a>),
+    /// Of a function that has answered updates with an id: how it has ended, where it has.
+    Answered(Option<Ending<'a>>),
 }
 
 impl<'a> Phase<'a> {
-    fn of(phase: &'a kernel::Phase) -> Self {
+    fn of(phase: &'a kernel::Phase, answered: bool) -> Self {
         match phase {
             kernel::Phase::New => Self::New,
+            kernel::Phase::Running if answered => Self::Answered(None),
+            kernel::Phase::Ended(ending) if answered => Self::Answered(Some(Ending::of(ending))),
             kernel::Phase::Running => Self::Running,
             kernel::Phase::Ended(ending) => Self::Ended(Ending::of(ending)),
         }
@@ -208,8 +224,10 @@ impl<'a> Phase<'a> {
     fn lift(self) -> kernel::Phase {
         match self {
             Self::New => kernel::Phase::New,
-            Self::Running => kernel::Phase::Running,
-            Self::Ended(ending) => kernel::Phase::Ended(ending.lift()),
+            Self::Running | Self::Answered(None) => kernel::Phase::Running,
+            Self::Ended(ending) | Self::Answered(Some(ending)) => {
+                kernel::Phase::Ended(ending.lift())
+            }
         }
     }
 }

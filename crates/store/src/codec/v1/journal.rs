@@ -1,7 +1,7 @@
 //! What functions have asked for and been told.
 
 use serde::{Deserialize, Serialize};
-use travertine_expr::time::Timestamp;
+use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{self as kernel, TokenId};
 
 use super::{
@@ -21,6 +21,7 @@ pub(super) enum JournalEntry<'a> {
     Dropped { operation: u32 },
     Cancelled { at_ms: i64 },
     Updated { at_ms: i64, name: &'a str, input: Value<'a> },
+    UpdatedOnce { at_ms: i64, name: &'a str, input: Value<'a>, id: &'a str },
 }
 
 impl<'a> JournalEntry<'a> {
@@ -41,8 +42,12 @@ impl<'a> JournalEntry<'a> {
             }
             Plain::Dropped { operation } => Self::Dropped { operation: *operation },
             Plain::Cancelled { at } => Self::Cancelled { at_ms: at.as_millis() },
-            Plain::Updated { at, name, input } => {
-                Self::Updated { at_ms: at.as_millis(), name, input: Value::Plain(input) }
+            Plain::Updated { at, name, input, id } => {
+                let (at_ms, input) = (at.as_millis(), Value::Plain(input));
+                match id {
+                    None => Self::Updated { at_ms, name, input },
+                    Some(id) => Self::UpdatedOnce { at_ms, name, input, id },
+                }
             }
         }
     }
@@ -65,8 +70,14 @@ impl<'a> JournalEntry<'a> {
             Self::Dropped { operation } => Plain::Dropped { operation },
             Self::Cancelled { at_ms } => Plain::Cancelled { at: at(at_ms) },
             Self::Updated { at_ms, name, input } => {
-                Plain::Updated { at: at(at_ms), name: name.into(), input: input.lift()? }
+                Plain::Updated { at: at(at_ms), name: name.into(), input: input.lift()?, id: None }
             }
+            Self::UpdatedOnce { at_ms, name, input, id } => Plain::Updated {
+                at: at(at_ms),
+                name: name.into(),
+                input: input.lift()?,
+                id: Some(id.into()),
+            },
         })
     }
 }
@@ -89,5 +100,26 @@ impl Journal {
     pub(super) fn lift(self, entries: Vec<kernel::JournalEntry>) -> kernel::Journal {
         let Self { token, run, due, operations } = self;
         kernel::Journal { token: TokenId(token), run, entries, due, operations }
+    }
+}
+
+/// What an update with an id was answered with.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+pub(super) struct Answer<'a> {
+    id: &'a str,
+    number: u64,
+    said: Value<'a>,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn of((id, answer): &'a (Name, kernel::Answer)) -> Self {
+        let kernel::Answer { number, said } = answer;
+        Self { id, number: *number, said: Value::Plain(said) }
+    }
+
+    pub(super) fn lift(self) -> Result<(Name, kernel::Answer), Fault<'a>> {
+        let Self { id, number, said } = self;
+        Ok((id.into(), kernel::Answer { number, said: said.lift()? }))
     }
 }
