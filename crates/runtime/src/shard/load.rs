@@ -7,7 +7,7 @@ use std::{
 
 use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role, State};
 use travertine_store::{
-    Entry, Error as StoreError,
+    Entry, Error as StoreError, Seq,
     codec::record::{Folded, Record, decode_records, decode_snapshot},
     view::{Change, InstanceRow},
 };
@@ -98,10 +98,7 @@ impl Shard {
         let after = live.last;
         let chain = match self.store.chain(self.id(), row.last, after.min(row.last - 1)) {
             Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last => return Err(missing),
-            Err(error @ (StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. })) => {
-                return Err(damaged(id, &error));
-            }
-            chain => chain?,
+            chain => chain.map_err(|it| broken(id, it))?,
         };
         for entry in chain.into_iter().filter(|it| it.seq > after) {
             let records = decode_records(&entry.body).map_err(|it| unreadable(&entry, &it))?;
@@ -148,13 +145,29 @@ impl Shard {
             return Err(error);
         }
         let mut live = self.unborn(id, &row).unwrap_or_else(|_| Live::unknown(id));
-        for entry in self.store.chain(self.id(), row.last, 0).unwrap_or_default() {
-            live.learn_readable(&entry);
+        for entry in self.readable_end(id, row.last)?.iter().rev() {
+            live.learn_readable(entry);
         }
         live.last = row.last;
         live.damage = Some(error);
         live.touched = Touched::default();
         Ok(live)
+    }
+
+    /// The entries about an instance that can be read, the newest first, as far as they follow on each
+    /// other.
+    fn readable_end(&self, id: u64, last: Seq) -> Result<Vec<Entry>, Error> {
+        let mut found = Vec::new();
+        let mut next = last;
+        while next > 0 {
+            match self.store.chain(self.id(), next, next - 1) {
+                Ok(entries) => found.extend(entries.into_iter().filter(|it| it.instance == id)),
+                Err(StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. }) => break,
+                Err(error) => return Err(error.into()),
+            }
+            next = found.last().filter(|it| it.seq == next).map_or(0, |it| it.previous);
+        }
+        Ok(found)
     }
 
     /// Halts an instance that cannot be read, unless its log says so already.
@@ -312,6 +325,14 @@ fn unfolded(folded: &Folded) -> Vec<Event> {
 
 pub(super) fn damaged(id: u64, error: &dyn std::fmt::Display) -> Error {
     Error::damaged(format!("instance {id}"), error)
+}
+
+/// The entries about an instance cannot be had.
+pub(super) fn broken(id: u64, error: StoreError) -> Error {
+    match error {
+        StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. } => damaged(id, &error),
+        other => other.into(),
+    }
 }
 
 /// An entry about an instance cannot be read.

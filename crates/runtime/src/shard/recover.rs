@@ -17,7 +17,10 @@ use travertine_store::{
 };
 
 use super::{
-    Counts, Pending, Release, Settings, Shard, alarm::Alarm, live::Live, load::unreadable,
+    Counts, Pending, Release, Settings, Shard,
+    alarm::Alarm,
+    live::Live,
+    load::{damaged, unreadable},
 };
 use crate::{
     Address, Definitions, Error,
@@ -307,13 +310,25 @@ impl Shard {
             // It has ended, and its row says all there is to say, unless rows are made again.
             return self.read_folded(entry, records);
         }
-        self.bring(id)?;
+        let missing = |last: Seq| {
+            let Entry { seq, previous, .. } = entry;
+            damaged(id, &format!("entry {seq} follows on {previous}, and the last there is {last}"))
+        };
+        match self.bring(id) {
+            Err(Error::NoSuchInstance(_)) => return Err(missing(0)),
+            brought => brought?,
+        }
         let mut live = self.lives.remove(&id).expect("it is in memory now");
         if live.damage.is_some() {
             live.learn_readable(entry);
             self.lives.insert(id, live);
             self.mark(id);
             return Ok(());
+        }
+        if live.last != entry.previous {
+            let error = missing(live.last);
+            self.lives.insert(id, live);
+            return Err(error);
         }
         let replayed = self.replay(&mut live, entry, records);
         self.lives.insert(id, live);
@@ -334,7 +349,7 @@ impl Shard {
         let id = entry.instance;
         let mut live = match self.bring(id) {
             Ok(()) => self.lives.remove(&id).expect("it is in memory now"),
-            Err(Error::NoSuchInstance(_)) if entry.previous == 0 => {
+            Err(Error::NoSuchInstance(_)) => {
                 self.born(id, entry.seq);
                 Box::new(Live::unknown(id))
             }

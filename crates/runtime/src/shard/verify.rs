@@ -13,7 +13,7 @@ use super::{
     Shard,
     checkpoint::{instance_row, instance_rows},
     live::Live,
-    load::unreadable,
+    load::{broken, unreadable},
 };
 use crate::{Error, InstanceId};
 
@@ -105,7 +105,7 @@ impl Shard {
 
     fn verify_instance(&mut self, id: u64, last: Seq, found: &mut Verified) -> Result<(), Error> {
         let Some(row) = self.store.instance(id)? else {
-            if self.has_ended_by(last)? {
+            if self.has_ended_by(id, last)? {
                 found.forgotten += 1;
             } else {
                 found.differs(id, "it has no row");
@@ -117,7 +117,7 @@ impl Shard {
             return Ok(());
         }
         let mut live = self.unborn(id, &row)?;
-        for entry in self.store.chain(self.id(), last, 0)? {
+        for entry in self.store.chain(self.id(), last, 0).map_err(|it| broken(id, it))? {
             let records =
                 decode_records(&entry.body).map_err(|error| unreadable(&entry, &error))?;
             self.replay(&mut live, &entry, &records)?;
@@ -146,8 +146,8 @@ impl Shard {
     }
 
     /// Whether an instance has ended with an entry or before.
-    fn has_ended_by(&self, last: Seq) -> Result<bool, Error> {
-        for entry in self.store.chain(self.id(), last, 0)? {
+    fn has_ended_by(&self, id: u64, last: Seq) -> Result<bool, Error> {
+        for entry in self.store.chain(self.id(), last, 0).map_err(|it| broken(id, it))? {
             let records =
                 decode_records(&entry.body).map_err(|error| unreadable(&entry, &error))?;
             let ends = |it: &Record| match it {

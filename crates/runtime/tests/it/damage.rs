@@ -8,8 +8,8 @@ use travertine_runtime::{
     engine::{Options, Retention},
 };
 use travertine_store::{
-    Batch, Claim, Entry, Mail, MailId, MemoryStore, ShardId, Store,
-    codec::record::{Letter, encode_letter},
+    Batch, Claim, Entry, Fold, Mail, MailId, MemoryStore, ShardId, Store,
+    codec::record::{Letter, encode_letter, encode_records},
     view::{
         Change, Filter, InstanceRow, InstanceState, MessageRow, Query, Row, SubscriptionRow, Table,
     },
@@ -133,7 +133,7 @@ fn the_same_is_so_where_the_entry_comes_after_the_last_checkpoint() {
 #[test]
 fn events_that_do_not_follow_on_each_other_are_damage_too() {
     use travertine_kernel::{Event, TokenId};
-    use travertine_store::codec::record::{Record, encode_records};
+    use travertine_store::codec::record::Record;
     let nonsense = vec![Event::TokenRetired { token: TokenId(999) }];
     let mut body = Vec::new();
     encode_records(&[Record::Happened(nonsense)], &mut body).expect("it can be stored");
@@ -157,6 +157,44 @@ fn an_instance_whose_first_entry_cannot_be_read_is_there_too() {
         let next = engine.start("p").wait().expect("others start");
         assert!(next > world.bad, "no number is used twice");
         engine.shutdown().expect("nothing has failed");
+    }
+}
+
+#[test]
+fn an_instance_of_which_an_entry_is_missing_is_halted_once() {
+    let lose = |store: &dyn Store, claim: &Claim, row: &InstanceRow| {
+        let mut body = Vec::new();
+        encode_records(&[], &mut body).expect("it can be stored");
+        let last = append(store, claim, row, &body);
+        store.fold(claim, &[Fold { last: row.last, entry: None }]).expect("it is there");
+        last
+    };
+    let seen = world(|store, claim, row| {
+        let last = lose(store, claim, &row);
+        let (_, state) = store.checkpointed(ShardId(0)).expect("it can be asked");
+        let row = Change::Put(Row::Instance(InstanceRow { last, ..row }));
+        store.checkpoint(claim, last, &state, &[row]).expect("there is room");
+    });
+    let unseen = world(|store, claim, row| {
+        lose(store, claim, &row);
+    });
+    let without_views = world(|store, claim, row| {
+        lose(store, claim, &row);
+    });
+    for (world, views) in [(seen, true), (unseen, true), (without_views, false)] {
+        for _ in 0..3 {
+            if !views {
+                world.store.forget_views().expect("there is room");
+            }
+            let engine = world.open();
+            world.check(&engine);
+            let found = engine.verify().expect("it can be asked").differences;
+            assert!(!found.is_empty() && found.iter().all(|it| it.instance == world.bad));
+            engine.shutdown().expect("nothing has failed");
+        }
+        let entries = world.store.entries(ShardId(0), 0, 1_000).expect("it can be asked");
+        let about = entries.iter().filter(|it| it.instance == world.bad.0).count();
+        assert_eq!(about, 2, "the one that is left, and that it is halted");
     }
 }
 
