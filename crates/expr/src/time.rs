@@ -9,7 +9,7 @@ use std::{fmt, sync::Arc};
 
 use jiff::{Span, Zoned, civil, tz::TimeZone};
 
-pub use cron::{Cron, Weekdays};
+pub use cron::{Cron, Weekdays, split_zone};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -369,7 +369,7 @@ fn first(
 /// A cron expression, with the zone whose clocks it means.
 fn recurrent(text: &str, weekdays: Weekdays, now: Timestamp) -> Result<Due, TimeError> {
     let wrong = |why: String| TimeError::NotACron { text: text.to_owned(), why };
-    let (zone, expression) = cron::split_zone(text);
+    let (zone, expression) = split_zone(text);
     let clocks = zone_named(zone)
         .ok_or_else(|| wrong(format!("there is no time zone {}", zone.unwrap_or_default())))?;
     let cron = Cron::parse(expression, weekdays).map_err(wrong)?;

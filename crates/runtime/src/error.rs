@@ -24,6 +24,15 @@ pub enum Error {
     NoSuchInstance(InstanceId),
     /// No dead letter has that number.
     NoSuchDeadLetter(u64),
+    /// No schedule has that name.
+    NoSuchSchedule(Name),
+    /// The schedule cannot be made.
+    BadSchedule {
+        /// Its name.
+        schedule: Name,
+        /// Why.
+        reason: String,
+    },
     /// What triggers a start event cannot be worked out.
     BadStart {
         /// The definition.
@@ -153,6 +162,8 @@ impl fmt::Display for Error {
             }
             Self::NoSuchInstance(id) => write!(f, "no such instance: {id}"),
             Self::NoSuchDeadLetter(number) => write!(f, "no such dead letter: {number}"),
+            Self::NoSuchSchedule(name) => write!(f, "no such schedule: {name}"),
+            Self::BadSchedule { schedule, reason } => write!(f, "schedule {schedule}: {reason}"),
             Self::BadStart { definition, start, reason } => {
                 write!(f, "the start event {start} of {definition} cannot be triggered: {reason}")
             }

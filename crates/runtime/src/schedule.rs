@@ -5,7 +5,7 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use travertine_expr::{
     Name, Value,
     time::{self, Timer, Timestamp},
@@ -23,8 +23,8 @@ pub const SCHEDULE: &str = "travertine.schedule";
 pub(crate) const DEFINITION: WorkflowDefinition =
     WorkflowDefinition { name: SCHEDULE, version: 1, parameters: &["schedule"], run };
 
-/// After how many firings it begins anew, so that its journal stays small.
-const FIRINGS_MAX: u32 = 100;
+/// After how many firings and wishes it begins anew, so that its journal stays small.
+const STEPS_MAX: u32 = 100;
 
 /// When something is started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,9 +80,64 @@ pub struct Schedule {
     pub last: Option<i64>,
     /// When the next is due, in milliseconds since 1970.
     pub next: Option<i64>,
+    /// Whether it is removed, and only waits for the last one that it has started.
+    #[serde(default)]
+    pub removed: bool,
+}
+
+impl Schedule {
+    /// Takes over what another one does and when. What has happened, and whether it is paused, stays.
+    pub(crate) fn change(&mut self, to: Self) {
+        if self.removed {
+            self.paused = to.paused;
+        }
+        if !self.does_as(&to) {
+            let Self { definition, variables, when, jitter, overlap, .. } = to;
+            // Who asks for the same rhythm again does not mean another beat.
+            if !self.when.has_rhythm(&when) {
+                self.when = when;
+            }
+            (self.definition, self.variables) = (definition, variables);
+            (self.jitter, self.overlap, self.next) = (jitter, overlap, None);
+        }
+        self.removed = false;
+    }
+
+    /// Whether it does the same as another one, and is there to do it.
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
+        !self.removed && self.does_as(other)
+    }
+
+    fn does_as(&self, other: &Self) -> bool {
+        let what = |it: &Self| (it.definition.clone(), it.variables.clone(), it.jitter, it.overlap);
+        what(self) == what(other) && self.when.has_rhythm(&other.when)
+    }
 }
 
 impl When {
+    /// The time zone whose clocks it means, where it names one; otherwise it is UTC.
+    ///
+    /// ```
+    /// # use travertine_runtime::When;
+    /// let nine = When::Cron("CRON_TZ=Europe/Vienna 0 9 * * MON-FRI".into());
+    /// assert_eq!(nine.zone(), Some("Europe/Vienna"));
+    /// ```
+    pub fn zone(&self) -> Option<&str> {
+        match self {
+            Self::Cron(text) => time::split_zone(text).0,
+            Self::Every { .. } => None,
+        }
+    }
+
+    /// Whether both have the same rhythm, be it counted from another time.
+    fn has_rhythm(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Cron(one), Self::Cron(other)) => one == other,
+            (Self::Every { millis: one, .. }, Self::Every { millis: other, .. }) => one == other,
+            (Self::Cron(_) | Self::Every { .. }, _) => false,
+        }
+    }
+
     /// The first firing after that time. Firings that were missed are not made up for.
     pub fn next(&self, after: Timestamp) -> Result<Timestamp, Failure> {
         match self {
@@ -119,7 +174,6 @@ pub(crate) fn call(schedule: &Schedule) -> Workflow<()> {
 struct Wishes {
     changed: bool,
     now: u32,
-    gone: bool,
 }
 
 enum Woken {
@@ -134,16 +188,13 @@ async fn keep(cx: Context, schedule: Schedule) -> Flow<Value> {
     listen(&cx, &schedule, &wishes);
     let mut running: Option<Operation<()>> = None;
     let mut queued = false;
-    let mut firings = 0;
+    let mut steps = 0;
     loop {
-        if wishes.borrow().gone {
-            // What it has started may come to its end.
-            if let Some(last) = running.take() {
-                note_end(&schedule, &last.await);
-            }
+        // What it has started may come to its end.
+        if schedule.borrow().removed && running.is_none() {
             return Ok(Value::Null);
         }
-        if firings >= FIRINGS_MAX && running.is_none() {
+        if steps >= STEPS_MAX && running.is_none() {
             let now = schedule.borrow().clone();
             return cx.continue_as(call(&now));
         }
@@ -169,7 +220,7 @@ async fn keep(cx: Context, schedule: Schedule) -> Flow<Value> {
         let mut wanted = std::mem::take(&mut wishes.borrow_mut().now);
         match woken {
             Woken::Due => wanted += 1,
-            Woken::Told => {}
+            Woken::Told => steps += 1,
             Woken::Ended(outcome) => {
                 running = None;
                 // A cancelled schedule ends; what it started is its own affair.
@@ -179,11 +230,11 @@ async fn keep(cx: Context, schedule: Schedule) -> Flow<Value> {
                     );
                 }
                 note_end(&schedule, &outcome);
-                wanted += u32::from(std::mem::take(&mut queued));
+                wanted += u32::from(std::mem::take(&mut queued) && !schedule.borrow().removed);
             }
         }
         for _ in 0..wanted {
-            firings += 1;
+            steps += 1;
             fire(&cx, &schedule, &mut running, &mut queued).await?;
         }
     }
@@ -192,44 +243,42 @@ async fn keep(cx: Context, schedule: Schedule) -> Flow<Value> {
 fn listen(cx: &Context, schedule: &Rc<RefCell<Schedule>>, wishes: &Rc<RefCell<Wishes>>) {
     let shown = Rc::clone(schedule);
     cx.on_query("state", move |()| shown.borrow().clone());
-    let (changed, told) = (Rc::clone(schedule), Rc::clone(wishes));
-    cx.on_update(
-        "pause",
-        |_: &bool| Ok(()),
-        move |paused: bool| {
-            changed.borrow_mut().paused = paused;
-            told.borrow_mut().changed = true;
-            Ok(())
-        },
-    );
+    let it = Rc::clone(schedule);
+    update(cx, "pause", wishes, move |_, paused| it.borrow_mut().paused = paused);
+    let it = Rc::clone(schedule);
+    update(cx, "change", wishes, move |_, to: Schedule| it.borrow_mut().change(to));
+    let it = Rc::clone(schedule);
+    update(cx, "remove", wishes, move |_, ()| it.borrow_mut().removed = true);
+    update(cx, "start", wishes, |told, ()| told.now += 1);
+}
+
+/// Something that people may ask of a schedule.
+fn update<T: DeserializeOwned + 'static>(
+    cx: &Context,
+    name: &str,
+    wishes: &Rc<RefCell<Wishes>>,
+    act: impl Fn(&mut Wishes, T) + 'static,
+) {
     let told = Rc::clone(wishes);
-    cx.on_update(
-        "start",
-        |(): &()| Ok(()),
-        move |()| {
-            let mut told = told.borrow_mut();
-            (told.now, told.changed) = (told.now + 1, true);
-            Ok(())
-        },
-    );
-    let told = Rc::clone(wishes);
-    cx.on_update(
-        "remove",
-        |(): &()| Ok(()),
-        move |()| {
-            let mut told = told.borrow_mut();
-            (told.gone, told.changed) = (true, true);
-            Ok(())
-        },
-    );
+    let done = move |input: T| {
+        let mut told = told.borrow_mut();
+        told.changed = true;
+        act(&mut told, input);
+        Ok(())
+    };
+    cx.on_update(name, |_: &T| Ok(()), done);
 }
 
 /// When it fires next, a little late by chance.
 fn due(cx: &Context, schedule: &Rc<RefCell<Schedule>>) -> Result<Option<Timestamp>, Failure> {
     let mut schedule = schedule.borrow_mut();
-    if schedule.paused {
+    if schedule.paused || schedule.removed {
         schedule.next = None;
         return Ok(None);
+    }
+    // Whoever is told something before a firing that is late does not forget it.
+    if let Some(next) = schedule.next.map(Timestamp::from_millis).filter(|it| *it > cx.now()) {
+        return Ok(Some(next));
     }
     let next = schedule.when.next(cx.now())?;
     let late = if schedule.jitter > 0 { cx.random().below(schedule.jitter + 1) } else { 0 };

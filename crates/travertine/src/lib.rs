@@ -61,8 +61,9 @@ pub use travertine_runtime::{
     Message, Overlap, Receipt, RunStatus, Schedule, Settings, TaskChange, Timestamp, When,
     engine::{
         Clock, Deployment, File, History, Job, Look, ManualClock, Metrics, Options, Outcome, Pace,
-        Pending, Preflight, Progress, Retention, Run, RunError, Scheduling, Sending, Startable,
-        Starting, StartingFunction, Swept, SystemClock, Target, Updating, Worker, Workers,
+        Pending, Preflight, Progress, Retention, Run, RunError, Scheduled, Scheduling, Sending,
+        Startable, Starting, StartingFunction, Swept, SystemClock, Target, Updating, Worker,
+        Workers,
     },
 };
 pub use travertine_store::view;

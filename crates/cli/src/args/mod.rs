@@ -1,6 +1,7 @@
 //! What can be asked of `travertine`, and the help for it.
 
 pub(crate) mod bench;
+pub(crate) mod schedule;
 pub(crate) mod store;
 pub(crate) mod words;
 
@@ -33,6 +34,7 @@ On a store, in the directory that --data or TRAVERTINE_DATA names:
   travertine start order --id ORD-7            start an instance
   travertine show 1                            where it is, and what it waits for
   travertine complete 1-3 --var ok=true        go on
+  travertine schedules add daily report --cron '0 6 * * *'   start it again and again
   travertine work                              keep it running, so that timers ring
 
   travertine help COMMAND                      all about one of them"

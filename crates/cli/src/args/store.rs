@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Subscriptions(Subscriptions),
     Set(Set),
     Timers(Timers),
+    Schedules(super::schedule::Schedules),
     Incidents(Incidents),
     Resolve(Resolve),
     Suspend(Suspend),

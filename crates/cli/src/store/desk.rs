@@ -13,10 +13,11 @@ use travertine_kernel::Rejection;
 use travertine_runtime::{
     Engine, Error, InstanceId, Timestamp,
     engine::{Look, Observer, Options, Progress},
+    schedule::SCHEDULE,
 };
 use travertine_store::{
     self as store,
-    view::{Filter, Page, Query, Table},
+    view::{Filter, Page, Query, Row, Table},
 };
 
 use crate::{
@@ -76,6 +77,12 @@ impl<'a> Desk<'a> {
         outcome.map_err(|error| anyhow!(explain(&error, self.data, Some(&self.engine))))
     }
 
+    /// Waits for an answer.
+    pub(crate) fn wait<T>(&self, asked: impl Future<Output = Result<T, Error>>) -> Result<T> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        self.ok(runtime.block_on(asked))
+    }
+
     pub(crate) fn query(&self, query: &Query) -> Result<Page> {
         self.ok(self.engine.query_now(query))
     }
@@ -97,6 +104,13 @@ impl<'a> Desk<'a> {
             after: None,
             limit: 10,
         })?;
+        // A schedule that was removed leaves its name to the next one of that name.
+        let is_schedule = |it: &Row| matches!(it, Row::Instance(it) if &*it.definition == SCHEDULE);
+        if let [newest, ..] = &page.rows[..]
+            && page.rows.iter().all(is_schedule)
+        {
+            return Ok(InstanceId(newest.key().instance));
+        }
         match &page.rows[..] {
             [only] => Ok(InstanceId(only.key().instance)),
             [] => bail!(
@@ -207,7 +221,8 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
         }
         Error::NoSuchDefinition(_) => {
             let all: Vec<String> = engine.map(Engine::definitions).map_or_else(Vec::new, |it| {
-                it.latest().map(|it| format!("{} (version {})", it.id, it.version)).collect()
+                let all = it.latest().filter(|it| &*it.id != SCHEDULE);
+                all.map(|it| format!("{} (version {})", it.id, it.version)).collect()
             });
             if all.is_empty() {
                 format!("{error}; nothing is deployed, `travertine deploy FILE` does that")
@@ -216,6 +231,7 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
             }
         }
         Error::NoSuchInstance(_) => format!("{error}; `travertine instances` lists them"),
+        Error::NoSuchSchedule(_) => format!("{error}; `travertine schedules` lists them"),
         Error::Rejected(Rejection::NoSuchWait(_)) => {
             format!("{error}; `travertine show INSTANCE` lists what waits")
         }

@@ -13,6 +13,7 @@ mod list;
 mod migrate;
 mod modify;
 mod rows;
+mod schedule;
 mod show;
 mod start;
 mod work;
@@ -20,7 +21,10 @@ mod work;
 use anyhow::Result;
 
 use crate::{
-    args::store::{Command, DeadLetterAct, Shared, TimerAct},
+    args::{
+        schedule::ScheduleAct,
+        store::{Command, DeadLetterAct, Shared, TimerAct},
+    },
     screen::Screen,
     status::Status,
 };
@@ -69,6 +73,15 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
             Some(TimerAct::Fire { timer, shared }) => {
                 at(shared, &|desk| act::fire_timer(*timer, desk))
             }
+        },
+        Command::Schedules(it) => match &it.act {
+            None => at(&it.list.shared, &schedule::list),
+            Some(ScheduleAct::List(list)) => at(&list.shared, &schedule::list),
+            Some(ScheduleAct::Add(it)) => at(&it.shared, &|desk| schedule::add(it, desk)),
+            Some(ScheduleAct::Pause(it)) => at(&it.shared, &|desk| schedule::pause(it, desk)),
+            Some(ScheduleAct::Resume(it)) => at(&it.shared, &|desk| schedule::resume(it, desk)),
+            Some(ScheduleAct::Trigger(it)) => at(&it.shared, &|desk| schedule::trigger(it, desk)),
+            Some(ScheduleAct::Remove(it)) => at(&it.shared, &|desk| schedule::remove(it, desk)),
         },
         Command::Incidents(it) => at(&it.shared, &|desk| list::incidents(it, desk)),
         Command::Resolve(it) => at(&it.shared, &|desk| act::resolve(it, desk)),

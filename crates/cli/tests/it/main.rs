@@ -8,9 +8,11 @@ mod decide;
 mod docs;
 mod draw;
 mod eval;
+mod functions;
 mod kept;
 mod new;
 mod run;
+mod schedules;
 mod store;
 
 use std::{
@@ -119,6 +121,8 @@ fn the_version_and_the_help_are_there() {
         &["decide", "--help"],
         &["start", "--help"],
         &["timers", "--help"],
+        &["schedules", "--help"],
+        &["schedules", "add", "--help"],
         &["migrate", "--help"],
         &["new", "--help"],
     ] {

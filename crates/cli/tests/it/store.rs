@@ -36,12 +36,12 @@ impl Store {
         self.dir.path().join(name).display().to_string()
     }
 
-    fn deploy(&self, models: &[&str]) {
+    pub(crate) fn deploy(&self, models: &[&str]) {
         let called = self.call(&[&["deploy"][..], models].concat());
         assert_eq!(called.status, 0, "{}{}", called.out, called.err);
     }
 
-    fn call(&self, args: &[&str]) -> Called {
+    pub(crate) fn call(&self, args: &[&str]) -> Called {
         travertine_with(&[args, &["--data", &self.data()]].concat(), "")
     }
 
@@ -53,21 +53,21 @@ impl Store {
     }
 
     /// The document that a command gives that goes well.
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let called = self.call(&[args, &["--json"]].concat());
         assert_eq!(called.status, 0, "{args:?}: {}{}", called.out, called.err);
         called.json()
     }
 
     /// What a command prints that goes well.
-    fn text(&self, args: &[&str]) -> String {
+    pub(crate) fn text(&self, args: &[&str]) -> String {
         let called = self.call(args);
         assert_eq!(called.status, 0, "{args:?}: {}{}", called.out, called.err);
         called.out
     }
 
     /// What a command says that is refused.
-    fn refusal(&self, args: &[&str]) -> String {
+    pub(crate) fn refusal(&self, args: &[&str]) -> String {
         let called = self.call(args);
         assert_eq!((called.status, &*called.out), (2, ""), "{args:?}");
         called.err
@@ -87,15 +87,15 @@ impl Store {
     }
 }
 
-fn text(value: &Value, field: &str) -> String {
+pub(crate) fn text(value: &Value, field: &str) -> String {
     value.field(field).unwrap().as_str().unwrap_or_else(|| panic!("{field}: {value}")).to_owned()
 }
 
-fn list(value: &Value, field: &str) -> Vec<Value> {
+pub(crate) fn list(value: &Value, field: &str) -> Vec<Value> {
     value.field(field).unwrap().as_list().unwrap().to_vec()
 }
 
-fn fields(values: &[Value], field: &str) -> Vec<String> {
+pub(crate) fn fields(values: &[Value], field: &str) -> Vec<String> {
     values.iter().map(|it| text(it, field)).collect()
 }
 

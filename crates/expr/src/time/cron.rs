@@ -532,7 +532,7 @@ fn in_names(field: &str, weekdays: Weekdays) -> Result<String, String> {
 
 /// The time zone that a text names, and the rest: `CRON_TZ=Europe/Berlin 0 9 * * *` or
 /// `0 9 * * * [Europe/Berlin]`.
-pub(super) fn split_zone(text: &str) -> (Option<&str>, &str) {
+pub fn split_zone(text: &str) -> (Option<&str>, &str) {
     let text = text.trim();
     let before = text.strip_prefix("CRON_TZ=").or_else(|| text.strip_prefix("TZ="));
     if let Some((zone, rest)) = before.and_then(|it| it.split_once(char::is_whitespace)) {

@@ -171,6 +171,11 @@ impl<O> Run<O> {
         Self { engine, id, instance, output: PhantomData }
     }
 
+    /// The run that an instance is.
+    pub(super) fn of(engine: &Engine, id: Option<&Name>, instance: InstanceId) -> Self {
+        Self::new(engine.clone(), id.map(Name::clone), instance)
+    }
+
     /// What it is called.
     pub fn id(&self) -> &str {
         &self.id

@@ -51,7 +51,7 @@ pub use metrics::Metrics;
 pub use operate::{Starting, Target};
 pub use query::Look;
 pub use retention::{Retention, Swept};
-pub use schedule::{Making, Scheduling};
+pub use schedule::{Making, Scheduled, Scheduling};
 pub use settle::Rest;
 pub use threads::Pace;
 pub use verify::{Difference, Verified};

@@ -2,6 +2,7 @@
 
 use std::{future::Future, sync::Arc};
 
+use travertine_expr::Name;
 use travertine_kernel::{Branch, tree};
 use travertine_store::view::{InstanceRow, Page, Query, Row};
 
@@ -17,7 +18,7 @@ pub struct Look {
     pub tree: Option<Branch>,
     /// Why its tokens rest.
     pub reasons: Vec<travertine_kernel::Reason>,
-    /// The process's own variables.
+    /// The variables of the process; what a function was begun with, and its result.
     pub variables: travertine_kernel::Assignments,
     /// What it runs.
     pub definition: Arc<Definition>,
@@ -51,7 +52,10 @@ impl Engine {
                 row,
                 tree: tree(&live.definition.plan, &live.state),
                 reasons: live.reasons(),
-                variables: live.result(),
+                variables: live
+                    .variables()
+                    .map(|(name, it)| (Name::clone(name), it.clone()))
+                    .collect(),
                 definition: Arc::clone(&live.definition),
                 state: live.state.clone(),
             })

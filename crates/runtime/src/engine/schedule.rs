@@ -6,14 +6,15 @@ use std::{
     time::Duration,
 };
 
-use travertine_expr::Name;
+use serde::Serialize;
+use travertine_expr::{Name, time::Cron, typed};
 use travertine_func::Workflow;
-use travertine_kernel::Assignments;
+use travertine_kernel::{Assignments, Reason, Rejection, Why};
 use travertine_store::view::{Filter, InstanceState, Row, Table};
 
 use super::{Engine, Run};
 use crate::{
-    Error,
+    Error, InstanceId,
     schedule::{self, Overlap, SCHEDULE, Schedule, When},
 };
 
@@ -27,15 +28,16 @@ pub struct Scheduling<'a> {
 }
 
 impl Engine {
-    /// Starts a function or a process again and again, under a name for the schedule.
+    /// Starts a function or a process again and again, under a name for the schedule. A program may
+    /// say this each time it starts: what is there already stays, or is changed.
     ///
     /// ```no_run
     /// # use std::time::Duration;
     /// # use travertine_runtime::{Engine, Overlap};
     /// # async fn f(engine: Engine) -> Result<(), travertine_runtime::Error> {
-    /// let nightly = engine.schedule("nightly").cron("0 2 * * *").overlap(Overlap::Skip);
-    /// let nightly = nightly.process("cleanup", Vec::new()).await?;
-    /// nightly.update::<_, ()>("pause", &true).await?;
+    /// let nightly = engine.schedule("nightly").cron("CRON_TZ=Europe/Vienna 0 2 * * *");
+    /// nightly.overlap(Overlap::Queue).process("cleanup", Vec::new()).await?;
+    /// engine.pause_schedule("nightly").await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -52,34 +54,134 @@ impl Engine {
             failed: 0,
             last: None,
             next: None,
+            removed: false,
         };
         Scheduling { engine: self, name: name.into(), schedule: Ok(schedule) }
     }
 
     /// The schedules that there are, by name.
-    pub async fn schedules(&self) -> Result<Vec<(Name, Schedule)>, Error> {
+    pub async fn schedules(&self) -> Result<Vec<Scheduled>, Error> {
         let filters = vec![
             Filter::Definition(SCHEDULE.into()),
-            Filter::State(vec![InstanceState::Running, InstanceState::Suspended]),
+            Filter::State(vec![
+                InstanceState::Running,
+                InstanceState::Suspended,
+                InstanceState::Halted,
+            ]),
         ];
-        let mut names = Vec::new();
+        let mut found = Vec::new();
         self.each_row(Table::Instances, &filters, |row| {
             if let Row::Instance(row) = row {
-                names.extend(row.business_id);
+                found.push(InstanceId(row.id));
             }
             Ok(())
         })?;
         let mut all = Vec::new();
-        for name in names {
-            // It may have been removed meanwhile.
-            if let Some(run) = self.run::<()>(&name).await?
-                && let Ok(schedule) = run.query("state", &()).await
-            {
-                all.push((name, schedule));
-            }
+        for instance in found {
+            all.extend(self.scheduled(instance).await?);
         }
-        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
+    }
+
+    /// The schedule of that name, where there is one.
+    pub async fn find_schedule(&self, name: &str) -> Result<Option<Scheduled>, Error> {
+        match self.run::<()>(name).await? {
+            Some(run) => self.scheduled(run.instance()).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Has a schedule start nothing until it is resumed.
+    pub async fn pause_schedule(&self, name: &str) -> Result<(), Error> {
+        self.tell_schedule(name, "pause", &true).await
+    }
+
+    /// Lets a paused schedule go on. What it has missed is not made up for.
+    pub async fn resume_schedule(&self, name: &str) -> Result<(), Error> {
+        self.tell_schedule(name, "pause", &false).await
+    }
+
+    /// Has a schedule start one now, also when it is paused. What it does when the last one still
+    /// runs holds for this one, too.
+    pub async fn trigger_schedule(&self, name: &str) -> Result<(), Error> {
+        self.tell_schedule(name, "start", &()).await
+    }
+
+    /// Removes a schedule. What it has started last may come to its end.
+    pub async fn remove_schedule(&self, name: &str) -> Result<(), Error> {
+        self.tell_schedule(name, "remove", &()).await
+    }
+
+    async fn tell_schedule<I: Serialize>(
+        &self,
+        name: &str,
+        wish: &str,
+        input: &I,
+    ) -> Result<(), Error> {
+        let Some(found) = self.find_schedule(name).await? else {
+            return Err(Error::NoSuchSchedule(name.into()));
+        };
+        found.run(self).update(wish, input).await
+    }
+
+    /// What an instance says as a schedule; nothing where it is none, or has ended.
+    async fn scheduled(&self, instance: InstanceId) -> Result<Option<Scheduled>, Error> {
+        let look = match self.look(instance).await {
+            // It may have been removed meanwhile.
+            Err(Error::NoSuchInstance(_)) => return Ok(None),
+            look => look?,
+        };
+        if &*look.definition.id != SCHEDULE || look.row.ended.is_some() {
+            return Ok(None);
+        }
+        let run: Run<()> = Run::of(self, look.row.business_id.as_ref(), instance);
+        let (name, mut problem) = (Name::from(run.id()), look.row.reason.map(|it| it.to_string()));
+        problem = problem.or_else(|| look.reasons.iter().find_map(incident));
+        let mut schedule: Schedule = match run.query("state", &()).await {
+            Err(Error::Rejected(Rejection::Ended)) => return Ok(None),
+            Ok(schedule) => schedule,
+            // It cannot speak for itself: this is what it began with.
+            Err(error) => {
+                problem.get_or_insert_with(|| error.to_string());
+                let begun = look.variables.into_iter().find(|(name, _)| &**name == "schedule");
+                let (_, begun) = begun.ok_or(error)?;
+                let place = || format!("schedule {name}");
+                typed::from_value(&begun).map_err(|it| Error::damaged(place(), &it))?
+            }
+        };
+        if problem.is_some() {
+            schedule.next = None;
+        }
+        Ok(Some(Scheduled { name, instance, state: look.row.state, schedule, problem }))
+    }
+}
+
+fn incident(reason: &Reason) -> Option<String> {
+    match &reason.why {
+        Why::Incident { failure, .. } => Some(failure.to_string()),
+        _ => None,
+    }
+}
+
+/// A schedule that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scheduled {
+    /// Its name.
+    pub name: Name,
+    /// The instance that keeps it.
+    pub instance: InstanceId,
+    /// How it is with that instance; one that someone has suspended starts nothing.
+    pub state: InstanceState,
+    /// What it does, and has done.
+    pub schedule: Schedule,
+    /// Why it cannot go on, where it cannot.
+    pub problem: Option<String>,
+}
+
+impl Scheduled {
+    fn run(&self, engine: &Engine) -> Run<()> {
+        Run::of(engine, Some(&self.name), self.instance)
     }
 }
 
@@ -91,21 +193,28 @@ impl<'a> Scheduling<'a> {
         self
     }
 
-    /// As a cron expression says.
+    fn wrong(self, reason: String) -> Self {
+        let schedule = Err(Error::BadSchedule { schedule: Name::clone(&self.name), reason });
+        Self { schedule, ..self }
+    }
+
+    /// As a cron expression says: in UTC, or by the clocks of the zone that it names, as
+    /// `CRON_TZ=Europe/Vienna 0 9 * * MON-FRI` does.
     pub fn cron(self, text: &str) -> Self {
-        let when = When::Cron(text.to_owned());
-        if let Err(failure) = when.next(self.engine.now()) {
-            let schedule = Err(Error::Failed { reason: failure.message });
-            return Self { schedule, ..self };
+        if !Cron::is_meant(text) {
+            return self.wrong(format!("not a cron expression such as 0 9 * * MON-FRI: {text}"));
         }
-        self.change(|it| it.when = when)
+        let when = When::Cron(text.to_owned());
+        match when.next(self.engine.now()) {
+            Err(failure) => self.wrong(failure.message),
+            Ok(_) => self.change(|it| it.when = when),
+        }
     }
 
     /// Every so much time, from now on.
     pub fn every(self, period: Duration) -> Self {
         if period.is_zero() {
-            let reason = "a schedule needs time between two firings".to_owned();
-            return Self { schedule: Err(Error::Failed { reason }), ..self };
+            return self.wrong("there must be time between two firings".to_owned());
         }
         let when = schedule::every(period, self.engine.now());
         self.change(|it| it.when = when)
@@ -121,20 +230,23 @@ impl<'a> Scheduling<'a> {
         self.change(|it| it.overlap = overlap)
     }
 
+    /// Paused from the beginning, so that it starts nothing before someone resumes it.
+    pub fn paused(self) -> Self {
+        self.change(|it| it.paused = true)
+    }
+
     /// Makes the schedule, of a function.
     pub fn function<O>(self, call: Workflow<O>) -> Making<'a> {
         let name = call.name().to_owned();
         match call.into_arguments() {
             Ok(arguments) => self.process(&name, arguments),
-            Err(failure) => {
-                let reason = failure.to_string();
-                Self { schedule: Err(Error::Failed { reason }), ..self }.process(&name, Vec::new())
-            }
+            Err(failure) => self.wrong(failure.to_string()).process(&name, Vec::new()),
         }
     }
 
-    /// Makes the schedule, of a process or of any definition by its id. The same schedule under the
-    /// same name is made once.
+    /// Makes the schedule, of a process or of any definition by its id. A schedule that has the name
+    /// already is changed where it does something else; what it has done, and whether it is paused,
+    /// stays.
     pub fn process(self, id: &str, variables: Assignments) -> Making<'a> {
         if self.schedule.is_ok() && self.engine.definitions().find(id).is_none() {
             let schedule = Err(Error::no_such_definition(id));
@@ -159,8 +271,16 @@ impl<'a> IntoFuture for Making<'a> {
     fn into_future(self) -> Self::IntoFuture {
         let Self(Scheduling { engine, name, schedule }) = self;
         Box::pin(async move {
+            let schedule = schedule?;
+            if let Some(known) = engine.find_schedule(&name).await? {
+                let run = known.run(engine);
+                if !known.schedule.is_as(&schedule) {
+                    run.update::<_, ()>("change", &schedule).await?;
+                }
+                return Ok(run);
+            }
             engine.deploy_own(&schedule::DEFINITION)?;
-            engine.start(schedule::call(&schedule?)).id(&name).await
+            engine.start(schedule::call(&schedule)).id(&name).await
         })
     }
 }

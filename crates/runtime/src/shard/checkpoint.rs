@@ -139,7 +139,11 @@ impl Shard {
                 self.called.remove(&caller);
             }
             if let Some(name) = &live.created.business_id {
-                self.named.remove(&(Name::clone(&live.definition.id), Name::clone(name)));
+                let key = (Name::clone(&live.definition.id), Name::clone(name));
+                // Another one may be called so since then.
+                if self.named.get(&key) == Some(&id) {
+                    self.named.remove(&key);
+                }
             }
         }
         while let Some((seq, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {

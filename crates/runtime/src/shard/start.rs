@@ -12,7 +12,7 @@ use travertine_store::codec::record::{Created, Letter, Record, StartKey, StartTi
 use super::{Shard, alarm::Alarm, keeper, live::Live, turn::panic_text};
 use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
-    correlates,
+    correlates, schedule::SCHEDULE,
 };
 
 /// What to start, and how.
@@ -47,6 +47,7 @@ impl Shard {
         if definition.is_function() {
             if let Some(id) = &begin.business_id
                 && let Some(known) = self.run_named(id)?
+                && !self.is_past_schedule(known, &definition)?
             {
                 self.same_start(known, &definition, &begin.variables)?;
                 return Ok((InstanceId(known), true));
@@ -71,6 +72,15 @@ impl Shard {
         };
         let command = Command::Start { at, variables: begin.variables, caller: None };
         Ok((InstanceId(self.create(created, command)?), false))
+    }
+
+    /// Whether that was a schedule, whose name another one may have now.
+    fn is_past_schedule(&mut self, known: u64, definition: &Definition) -> Result<bool, Error> {
+        if &*definition.id != SCHEDULE {
+            return Ok(false);
+        }
+        let known = self.live(known)?;
+        Ok(known.has_ended() && known.definition.id == definition.id)
     }
 
     /// Starts something that goes its own way, unless it is there already.

@@ -14,7 +14,7 @@ use travertine_func::{
     EventConfig, Failure, Functions, Workflow, WorkflowDefinition, encode, select,
 };
 use travertine_runtime::{
-    Engine, Overlap, Receipt, RunStatus, Schedule, Timestamp,
+    Engine, Receipt, RunStatus, Timestamp,
     engine::{ManualClock, Options, RunError},
 };
 
@@ -58,7 +58,7 @@ const CHARGE: ActivityDefinition = ActivityDefinition {
     },
 };
 
-fn order(cents: u64) -> Workflow<String> {
+pub(super) fn order(cents: u64) -> Workflow<String> {
     Workflow::new("order", 1).argument("cents", &cents)
 }
 
@@ -79,7 +79,7 @@ const ORDER: WorkflowDefinition = WorkflowDefinition {
     },
 };
 
-fn countdown(left: u64) -> Workflow<u64> {
+pub(super) fn countdown(left: u64) -> Workflow<u64> {
     Workflow::new("countdown", 1).argument("left", &left)
 }
 
@@ -100,14 +100,14 @@ const COUNTDOWN: WorkflowDefinition = WorkflowDefinition {
     },
 };
 
-struct World {
+pub(super) struct World {
     dir: tempfile::TempDir,
-    clock: Arc<ManualClock>,
+    pub(super) clock: Arc<ManualClock>,
     bank: Arc<Bank>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000_000)));
         Self {
             dir: tempfile::tempdir().expect("there is room for a directory"),
@@ -116,11 +116,16 @@ impl World {
         }
     }
 
-    fn open(&self) -> Engine {
+    pub(super) fn open(&self) -> Engine {
+        let functions = Functions::new().workflow(ORDER).workflow(COUNTDOWN).activity(CHARGE);
+        self.open_with(functions)
+    }
+
+    pub(super) fn open_with(&self, functions: Functions) -> Engine {
         let options = Options {
             shards: 2,
             clock: Arc::clone(&self.clock) as Arc<_>,
-            functions: Functions::new().workflow(ORDER).workflow(COUNTDOWN).activity(CHARGE),
+            functions,
             dependencies: Dependencies::new().with(Arc::clone(&self.bank)),
             ..Options::default()
         };
@@ -128,7 +133,7 @@ impl World {
     }
 
     /// Time passes, and whoever waits for it is told.
-    fn pass(&self, engine: &Engine, by: Duration) {
+    pub(super) fn pass(&self, engine: &Engine, by: Duration) {
         use travertine_runtime::engine::Clock as _;
         let now = self.clock.now();
         self.clock.set(now.after_millis(i64::try_from(by.as_millis()).expect("it is short")));
@@ -187,86 +192,6 @@ async fn an_event_wins_over_the_timer_and_a_failure_is_told() {
         engine.start(order(7)).id("a").await.unwrap().result().await.unwrap(),
         "cancelled: mind"
     );
-}
-
-/// Waits until a schedule says something.
-async fn until(
-    world: &World,
-    engine: &Engine,
-    run: &travertine_runtime::engine::Run<()>,
-    wanted: impl Fn(&Schedule) -> bool,
-) -> Schedule {
-    for _ in 0..10_000 {
-        let schedule: Schedule = run.query("state", &()).await.expect("it answers");
-        if wanted(&schedule) {
-            return schedule;
-        }
-        world.pass(engine, Duration::ZERO);
-        tokio::task::yield_now().await;
-    }
-    panic!("it never says so: {:?}", run.query::<_, Schedule>("state", &()).await);
-}
-
-#[tokio::test]
-async fn a_schedule_starts_functions_again_and_again_through_restarts_and_pauses() {
-    let world = World::new();
-    let engine = world.open();
-    let hourly = engine.schedule("hourly").every(Duration::from_hours(1)).overlap(Overlap::Skip);
-    let hourly = hourly.function(order(7)).await.unwrap();
-    world.pass(&engine, Duration::from_hours(1));
-    until(&world, &engine, &hourly, |it| it.started == 1).await;
-    // The order sleeps for two days: the next ones are skipped.
-    world.pass(&engine, Duration::from_hours(1));
-    until(&world, &engine, &hourly, |it| it.skipped == 1).await;
-    drop((hourly, engine));
-
-    let engine = world.open();
-    let all = engine.schedules().await.unwrap();
-    assert_eq!(
-        all.iter().map(|(name, it)| (&**name, it.started)).collect::<Vec<_>>(),
-        [("hourly", 1)]
-    );
-    let hourly = engine.run::<()>("hourly").await.unwrap().unwrap();
-    hourly.update::<_, ()>("pause", &true).await.unwrap();
-    world.pass(&engine, Duration::from_hours(10));
-    let paused: Schedule = hourly.query("state", &()).await.unwrap();
-    assert_eq!((paused.started, paused.skipped, paused.next), (1, 1, None));
-    hourly.update::<_, ()>("remove", &()).await.unwrap();
-    // It lets the order come to its end.
-    assert_ne!(hourly.status().await.unwrap(), RunStatus::Succeeded);
-    // It may not have begun to sleep yet.
-    while hourly.status().await.unwrap() != RunStatus::Succeeded {
-        world.pass(&engine, Duration::from_hours(1));
-        tokio::task::yield_now().await;
-    }
-
-    let wrong = engine.schedule("x").cron("never").process("order", Vec::new()).await.unwrap_err();
-    assert!(wrong.to_string().contains("never"), "{wrong}");
-    let missing = engine.schedule("x").process("nothing", Vec::new()).await.unwrap_err();
-    assert_eq!(missing.to_string(), "no such definition: nothing");
-}
-
-#[tokio::test]
-async fn a_schedule_queues_replaces_or_allows_what_overlaps() {
-    for (overlap, started, skipped) in
-        [(Overlap::Queue, 1, 1), (Overlap::Replace, 3, 0), (Overlap::Allow, 3, 0)]
-    {
-        let world = World::new();
-        let engine = world.open();
-        let often = engine.schedule("often").cron("0 * * * *").overlap(overlap);
-        let often = often.function(order(7)).await.unwrap();
-        for firing in 1..=3 {
-            world.pass(&engine, Duration::from_hours(1));
-            let done = |it: &Schedule| match overlap {
-                Overlap::Queue => it.started + it.skipped >= firing.min(1) && it.next.is_some(),
-                _ => it.started == firing,
-            };
-            until(&world, &engine, &often, done).await;
-        }
-        let state =
-            until(&world, &engine, &often, |it| it.started + it.skipped >= started + skipped).await;
-        assert_eq!((state.started, state.skipped), (started, skipped), "{overlap:?}");
-    }
 }
 
 #[tokio::test]

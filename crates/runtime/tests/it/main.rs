@@ -10,6 +10,7 @@ mod function_review;
 mod interop;
 mod lifecycle;
 mod limits;
+mod schedule;
 mod update;
 mod views;
 mod world;
