@@ -90,6 +90,7 @@ impl Places {
             | Event::PostDelivered { .. }
             | Event::Journaled { .. }
             | Event::UpdateAnswered { .. }
+            | Event::UpdateRefused { .. }
             | Event::Finished { .. } => None,
         }
     }

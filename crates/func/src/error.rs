@@ -204,6 +204,27 @@ pub type Flow<T> = Result<T, Stop>;
 pub struct Blocked {
     /// What is wrong, and the way out.
     pub message: String,
+    /// The entry of the journal that is an update whose handler is to blame, where one is. Without that
+    /// entry the function could go on.
+    pub update: Option<usize>,
+}
+
+impl Blocked {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), update: None }
+    }
+
+    /// The same, because of what the handler of an update has done.
+    pub(crate) fn in_update(self, name: &str, entry: usize) -> Self {
+        let message = format!("update `{name}`: {}", self.message);
+        Self { message, update: Some(entry) }
+    }
+}
+
+impl From<String> for Blocked {
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
 }
 
 impl fmt::Display for Blocked {

@@ -177,7 +177,7 @@ impl Session {
                         None => "it waited when it ran before".into(),
                     };
                     let message = format!("the code has ended where {place}; {WAY_OUT}");
-                    return Err(Blocked { message });
+                    return Err(Blocked::new(message));
                 }
                 self.finish(end);
                 break;
@@ -200,14 +200,14 @@ impl Session {
                 "the journal is of run {}, the session of run {}",
                 journal.run, identity.run
             );
-            return Err(Blocked { message });
+            return Err(Blocked::new(message));
         }
         while let Some(said) = self.said.pop_front() {
             self.keys.extend(said.key());
             if journal.entries.get(self.seen).and_then(as_said).as_ref() != Some(&said) {
                 let message = "the journal does not have what the code decided last; \
                                begin again with a new session";
-                return Err(Blocked { message: message.into() });
+                return Err(Blocked::new(message));
             }
             self.seen += 1;
         }
@@ -225,7 +225,7 @@ impl Session {
                 "the journal has {} where nothing was told; begin again with a new session",
                 self.describe(&entries[start])
             );
-            return Err(Blocked { message });
+            return Err(Blocked::new(message));
         }
         self.keys.extend(said.iter().filter_map(Said::key));
         let next = told_end + said.len();
@@ -247,9 +247,14 @@ impl Session {
         let alarm = Arc::clone(&self.alarm);
         let core = Rc::clone(&self.core);
         core.begin_step(position, told_at(entry));
-        let answer = alarm.inside(|| tell(&core, index, entry))?;
-        answers.extend(answer);
-        self.check()?;
+        let told = alarm.inside(|| tell(&core, index, entry)).and_then(|it| {
+            self.check()?;
+            Ok(it)
+        });
+        answers.extend(told.map_err(|it| match entry {
+            JournalEntry::Updated { name, .. } => it.in_update(name, index),
+            _ => it,
+        })?);
         self.think()
     }
 
@@ -262,13 +267,13 @@ impl Session {
             alarm.take_woken();
             let polled = alarm.inside(|| panics::catch(|| running.as_mut().poll(&mut cx)));
             if alarm.is_foreign() {
-                return Err(Blocked { message: FOREIGN_WAKE.into() });
+                return Err(Blocked::new(FOREIGN_WAKE));
             }
             if let Some(message) = core.blocked() {
-                return Err(Blocked { message });
+                return Err(Blocked::new(message));
             }
             match polled {
-                Err(message) => return Err(Blocked { message }),
+                Err(message) => return Err(Blocked::new(message)),
                 Ok(Poll::Ready(end)) => return Ok(Some(end)),
                 Ok(Poll::Pending) => {}
             }
@@ -277,11 +282,11 @@ impl Session {
                 continue;
             }
             if !core.waits() {
-                return Err(Blocked { message: FOREIGN_AWAIT.into() });
+                return Err(Blocked::new(FOREIGN_AWAIT));
             }
             return Ok(None);
         }
-        Err(Blocked { message: FOREIGN_AWAIT.into() })
+        Err(Blocked::new(FOREIGN_AWAIT))
     }
 
     fn finish(&mut self, end: Flow<Value>) {
@@ -299,12 +304,12 @@ impl Session {
     }
 
     fn check(&self) -> Result<(), Blocked> {
-        self.core.blocked().map_or(Ok(()), |message| Err(Blocked { message }))
+        self.core.blocked().map_or(Ok(()), |it| Err(Blocked::new(it)))
     }
 
     fn check_wakes(&self) -> Result<(), Blocked> {
         if self.alarm.is_foreign() {
-            return Err(Blocked { message: FOREIGN_WAKE.into() });
+            return Err(Blocked::new(FOREIGN_WAKE));
         }
         Ok(())
     }
@@ -428,12 +433,10 @@ fn told_at(entry: &JournalEntry) -> Timestamp {
 /// Gives the code what one entry says.
 fn tell(core: &Core, index: usize, entry: &JournalEntry) -> Result<Option<Answer>, Blocked> {
     match entry {
-        JournalEntry::Began { .. } if index > 0 => {
-            Err(Blocked { message: "the journal begins twice".into() })
-        }
+        JournalEntry::Began { .. } if index > 0 => Err(Blocked::new("the journal begins twice")),
         JournalEntry::Done { operation, outcome, .. } => {
             let outcome = outcome.clone().map_err(|it| Failure::from(&it));
-            core.finish(*operation, outcome).map_err(|message| Blocked { message })?;
+            core.finish(*operation, outcome).map_err(Blocked::new)?;
             Ok(None)
         }
         JournalEntry::Cancelled { .. } => {
@@ -443,9 +446,7 @@ fn tell(core: &Core, index: usize, entry: &JournalEntry) -> Result<Option<Answer
         JournalEntry::Updated { name, input, .. } => {
             let apply = core.handlers.borrow().apply(name);
             let result = match apply {
-                Ok(apply) => panics::catch(|| apply(input)).map_err(|message| Blocked {
-                    message: format!("update `{name}`: {message}"),
-                })?,
+                Ok(apply) => panics::catch(|| apply(input)).map_err(Blocked::new)?,
                 Err(failure) => Err(failure),
             };
             Ok(Some(Answer { entry: index, name: Name::clone(name), result }))

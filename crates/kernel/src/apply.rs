@@ -333,6 +333,9 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         Event::FunctionThought { .. } => {
             instance.journal.as_mut().expect("it is a function").due = false;
         }
+        Event::UpdateRefused { .. } => {
+            instance.journal.as_mut().expect("it is a function").take_back_update();
+        }
         Event::UpdateAnswered { id, said } => instance.answers.give(id, said),
         Event::Finished { ending } => {
             instance.finish(ending.clone());

@@ -207,6 +207,15 @@ pub fn handle(
             run.update_function(name, input, id);
             Ok(run.finish())
         }
+        Command::RefuseUpdate { message } => {
+            let journal = instance.journal.as_ref().ok_or(Rejection::NotAFunction)?;
+            if !journal.ends_with_update() {
+                return Err(Rejection::NoUpdate);
+            }
+            let mut run = Run::new(plan, instance, now);
+            run.emit(Event::UpdateRefused { message });
+            Ok(run.finish())
+        }
         Command::Cancel => {
             let mut run = Run::new(plan, instance, now);
             run.end_process(Ending::Cancelled, State::Withdrawn);

@@ -123,6 +123,19 @@ impl Journal {
         self.entries.push(entry);
     }
 
+    /// Whether what was told last is an update.
+    pub(crate) fn ends_with_update(&self) -> bool {
+        matches!(self.entries.last(), Some(JournalEntry::Updated { .. }))
+    }
+
+    /// What was told last was not told. The code thinks again: what there was before it may not have
+    /// been thought about.
+    pub(crate) fn take_back_update(&mut self) {
+        assert!(self.ends_with_update(), "only the last thing that was told is taken back");
+        self.entries.pop();
+        self.due = true;
+    }
+
     /// Whether its counts are those of its entries.
     pub(crate) fn is_sound(&self) -> bool {
         let operations = self.entries.iter().filter(|it| it.is_operation()).count();

@@ -244,5 +244,6 @@ fn name(command: &Command) -> &'static str {
         Command::Decide { .. } => "decide",
         Command::Block { .. } => "block",
         Command::Update { .. } => "update",
+        Command::RefuseUpdate { .. } => "refuse update",
     }
 }

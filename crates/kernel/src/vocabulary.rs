@@ -159,6 +159,11 @@ pub enum Command {
         /// What its sender calls it. Whether it was answered before is for the caller to see.
         id: Option<Name>,
     },
+    /// The code of a function cannot do what it was told last, an update: it was never told that.
+    RefuseUpdate {
+        /// Why.
+        message: String,
+    },
 }
 
 impl Command {
@@ -179,7 +184,8 @@ impl Command {
             | Self::Cancel
             | Self::Decide { .. }
             | Self::Block { .. }
-            | Self::Update { .. } => (&[], &[]),
+            | Self::Update { .. }
+            | Self::RefuseUpdate { .. } => (&[], &[]),
         };
         let places = steps.iter().filter_map(|it| match it {
             Modification::Add { to, .. } | Modification::Move { to, .. } => Some(to),
@@ -553,6 +559,11 @@ pub enum Event {
         /// The answer, as whoever runs the code writes it.
         said: Value,
     },
+    /// A function was told of an update that its code cannot do: it was not told of it after all.
+    UpdateRefused {
+        /// Why.
+        message: String,
+    },
     /// No token is left.
     Finished {
         /// How it ended.
@@ -852,6 +863,8 @@ pub enum Rejection {
     },
     /// It is a process, and what was asked is for functions.
     NotAFunction,
+    /// The last thing that the function was told is no update.
+    NoUpdate,
     /// It is a function, and what was asked is for processes.
     NotAProcess,
     /// Several scopes are open that the token could be in.
@@ -894,6 +907,7 @@ impl fmt::Display for Rejection {
                 write!(f, "token {} cannot be taken away: {why}", token.0)
             }
             Self::NotAFunction => f.write_str("the instance is a process, not a function"),
+            Self::NoUpdate => f.write_str("what it was told last is no update"),
             Self::NotAProcess => f.write_str(
                 "the instance is a function: only its code moves it and changes what it has; \
                  send it an event or an update",

@@ -65,6 +65,7 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
         }
         Command::Block { message } => format!("block: {message}"),
         Command::Update { name, input, id: _ } => format!("update {name} {input}"),
+        Command::RefuseUpdate { message } => format!("refuse update: {message}"),
     }
 }
 
@@ -207,6 +208,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         Event::FunctionBegan { token, .. } => format!("token {} begins its function", token.0),
         Event::Journaled { entry } => of_entry(entry),
         Event::FunctionThought { token } => format!("token {} has thought", token.0),
+        Event::UpdateRefused { message } => format!("refused: {message}"),
         Event::UpdateAnswered { id, said } => format!("update {id} is answered {said}"),
         Event::Finished { ending } => match ending {
             Ending::Completed => "finished".to_owned(),

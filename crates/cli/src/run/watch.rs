@@ -125,7 +125,8 @@ impl Watch {
             | Command::Cancel
             | Command::Decide { .. }
             | Command::Block { .. }
-            | Command::Update { .. } => None,
+            | Command::Update { .. }
+            | Command::RefuseUpdate { .. } => None,
         }
     }
 }

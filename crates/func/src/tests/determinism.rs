@@ -17,7 +17,7 @@ fn blocked(definition: &WorkflowDefinition) -> String {
     let identity = Identity { id: "i".into(), seed: 1, run: 0 };
     let settings = Settings { operations_max: 100, ..Settings::default() };
     let mut session = Session::new(definition, identity, Arguments::new("f", vec![]), settings);
-    let Blocked { message } = session.advance(&journal).unwrap_err();
+    let Blocked { message, .. } = session.advance(&journal).unwrap_err();
     assert_eq!(session.advance(&journal).unwrap_err().message, message, "and it stays so");
     message
 }

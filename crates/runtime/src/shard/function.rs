@@ -9,11 +9,11 @@ use std::{
 use send_wrapper::SendWrapper;
 use travertine_expr::{Limits, Map, Name, Value, typed};
 use travertine_func::{
-    Advance, Answer, Arguments, EventConfig, Failure, Functions, Identity, Session,
+    Advance, Answer, Arguments, Blocked, EventConfig, Failure, Functions, Identity, Session,
 };
 use travertine_kernel::{
-    Assignments, Command, Decision, Instance, Journal, JournalEntry, Phase, Post, ROOT_LAYER, Turn,
-    WaitFor, check_variables, handle,
+    Assignments, Command, Decision, Event, Instance, Journal, JournalEntry, Phase, Post,
+    ROOT_LAYER, Turn, WaitFor, check_variables, handle,
 };
 use travertine_store::codec::record::{Message, Record};
 
@@ -117,36 +117,54 @@ impl Shard {
         turn: &mut Turn,
         records: &mut Vec<Record>,
     ) -> Option<String> {
+        let lost = self.think_through(id, turn, records);
+        // One that begins anew lets others have their turn first.
+        turn.unfinished |= lost.is_none() && self.lives[&id].state.is_thoughtful();
+        lost
+    }
+
+    fn think_through(
+        &mut self,
+        id: u64,
+        turn: &mut Turn,
+        records: &mut Vec<Record>,
+    ) -> Option<String> {
         if !self.lives[&id].state.is_thoughtful() {
             return None;
         }
-        let decided = self.thought(id).and_then(|(decisions, answers)| {
-            let limits = &self.lives[&id].definition.plan.limits;
-            check_sizes(&decisions, limits)?;
-            check_variables(&answers, limits)
-                .map_err(|why| format!("an update brings too much: {why}"))?;
-            records.extend(self.migration(id, &decisions)?);
-            Ok((decisions, answers))
-        });
+        let decided = self.thought(id, records);
         let live = self.lives.get_mut(&id).expect("it has just thought");
-        let command = match decided {
+        match decided {
             Ok((decisions, answers)) => {
                 if let Some(Decision::ContinueAs { .. }) = decisions.last() {
                     live.mind = Mind::default();
                 }
-                Command::Decide { decisions, answers }
+                self.write_down(id, turn, Command::Decide { decisions, answers })
             }
-            Err(message) => {
+            // One that stands in the journal from before cannot be taken back any more.
+            Err(Blocked { message, update: Some(_) }) if brings_update(turn) => {
                 live.mind = Mind::default();
-                Command::Block { message }
+                let failure = format!("{message}; nothing has changed");
+                let refused = self.write_down(id, turn, Command::RefuseUpdate { message });
+                let lost = refused.or_else(|| self.think_through(id, turn, records));
+                self.answer = Some(Err(Failure::terminal("handler", failure)));
+                lost
             }
-        };
+            Err(Blocked { message, .. }) => {
+                live.mind = Mind::default();
+                self.write_down(id, turn, Command::Block { message })
+            }
+        }
+    }
+
+    /// Has the kernel do what follows from the thoughts of a function, as a part of the turn.
+    fn write_down(&mut self, id: u64, turn: &mut Turn, command: Command) -> Option<String> {
+        let live = self.lives.get_mut(&id).expect("it has just thought");
         let (plan, now, state) = (Arc::clone(&live.definition.plan), self.now, &mut live.state);
         match catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, command))) {
             Ok(Ok(next)) => {
                 turn.events.extend(next.events);
-                // One that begins anew lets others have their turn first.
-                turn.unfinished |= next.unfinished || live.state.is_thoughtful();
+                turn.unfinished |= next.unfinished;
                 None
             }
             Ok(Err(rejection)) => {
@@ -190,28 +208,47 @@ impl Shard {
     }
 
     /// What its code decides, and what it has answered to updates that were not answered before, by
-    /// their ids.
-    fn thought(&mut self, id: u64) -> Result<(Vec<Decision>, Assignments), String> {
+    /// their ids. What the shard itself must take note of is added to `records`.
+    fn thought(
+        &mut self,
+        id: u64,
+        records: &mut Vec<Record>,
+    ) -> Result<(Vec<Decision>, Assignments), Blocked> {
+        let (decisions, answers) = self.advance(id)?;
+        let live = &self.lives[&id];
+        let limits = &live.definition.plan.limits;
+        check_variables(&answers, limits).map_err(|why| Blocked {
+            message: format!("an update is answered with too much: {why}"),
+            update: live.state.journal.as_ref().map(|it| it.entries.len() - 1),
+        })?;
+        check_sizes(&decisions, limits)?;
+        records.extend(self.migration(id, &decisions)?);
+        Ok((decisions, answers))
+    }
+
+    /// Has the code read what is new in its journal.
+    fn advance(&mut self, id: u64) -> Result<(Vec<Decision>, Assignments), Blocked> {
         self.thoughts += 1;
         let every = self.settings.functions.shadow_every;
         let shadowed = every > 0 && self.thoughts.is_multiple_of(every);
         let had_mind = self.lives[&id].mind.0.is_some();
         self.mind(id)?;
         let live = self.lives.get_mut(&id).expect("it has to think");
-        let journal = live.state.journal.as_ref().ok_or("it is no function")?;
+        let journal = live.state.journal.as_ref().expect("only functions think");
         let session = live.mind.0.as_mut().expect("it has one now");
-        let Advance { decisions, answers } = session.advance(journal).map_err(|it| it.message)?;
+        let Advance { decisions, mut answers } = session.advance(journal)?;
         let new = new_answers(&live.state, journal, &answers);
-        self.answers = answers.into_iter().map(|it| it.result).collect();
+        self.answer = answers.pop().map(|it| it.result);
         if shadowed && had_mind {
             let live = &self.lives[&id];
-            let journal = live.state.journal.as_ref().ok_or("it is no function")?;
+            let journal = live.state.journal.as_ref().expect("only functions think");
             let again = self.session(live)?.advance(journal).map_err(|it| it.message)?;
             if again.decisions != decisions {
-                return Err(format!(
+                let message = format!(
                     "its code is not deterministic: it decided {decisions:?}, and from its journal {:?}",
                     again.decisions
-                ));
+                );
+                return Err(message.into());
             }
         }
         Ok((decisions, new))
@@ -281,10 +318,10 @@ impl Shard {
         let valid = session.validate_update(name, &input);
         live.forget_undecided();
         valid.map_err(refused)?;
-        self.answers.clear();
+        self.answer = None;
         self.turn(id.0, Command::Update { name: Name::clone(name), input, id: sent_as })?;
-        self.answers
-            .pop()
+        self.answer
+            .take()
             .unwrap_or_else(|| {
                 Err(Failure::terminal("blocked", "its code cannot go on: see its incident"))
             })
@@ -406,6 +443,12 @@ impl Shard {
             definition: Name::clone(&live.definition.id),
         })
     }
+}
+
+/// Whether the last thing in a turn is that a function was told of an update.
+fn brings_update(turn: &Turn) -> bool {
+    let is_update = |it: &JournalEntry| matches!(it, JournalEntry::Updated { .. });
+    matches!(turn.events.last(), Some(Event::Journaled { entry }) if is_update(entry))
 }
 
 /// The answers to updates with an id that are not known yet. A session that is made again tells all.

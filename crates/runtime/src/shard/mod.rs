@@ -158,8 +158,8 @@ pub struct Shard {
     attempts: HashMap<(u64, u64), Attempt>,
     /// What such attempts have told of themselves last.
     details: HashMap<(u64, u64), travertine_expr::Value>,
-    /// What code has answered to updates.
-    answers: Vec<Result<travertine_expr::Value, travertine_func::Failure>>,
+    /// What code has answered to an update last.
+    answer: Option<Result<travertine_expr::Value, travertine_func::Failure>>,
     /// How often code has thought.
     thoughts: u64,
     /// How many events there have been since this was set to 0.

@@ -117,7 +117,7 @@ impl Shard {
             damaged: Vec::new(),
             attempts: HashMap::new(),
             details: HashMap::new(),
-            answers: Vec::new(),
+            answer: None,
             thoughts: 0,
             events: 0,
             watchers: HashMap::new(),

@@ -1,7 +1,9 @@
 //! What comes to a function at a bad moment.
 
 use std::{
+    cell::Cell,
     collections::BTreeSet,
+    rc::Rc,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
@@ -12,14 +14,14 @@ use std::{
 use tokio::sync::Semaphore;
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Dependencies, Failure, Functions, Retry,
-    Workflow, WorkflowDefinition, encode,
+    Workflow, WorkflowDefinition, encode, select,
 };
 use travertine_runtime::{
     Engine, Error, RunStatus, Timestamp,
     engine::{Clock as _, ManualClock, Options, RunError},
 };
 
-/// Which jobs panic when they are poked.
+/// Which jobs panic once they were poked.
 static BROKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 fn set_broken(what: &str, broken: bool) {
@@ -85,20 +87,29 @@ const JOB: WorkflowDefinition = WorkflowDefinition {
                 let what = what.clone();
                 move |(): ()| what.clone()
             });
+            let poked = Rc::new(Cell::new(false));
             cx.on_update("poke", |(): &()| Ok(()), {
-                let what = what.clone();
+                let poked = Rc::clone(&poked);
                 move |(): ()| -> Result<(), Failure> {
-                    assert!(!is_broken(&what), "it is broken");
+                    poked.set(true);
                     Ok(())
                 }
             });
             let call = cx.call(work(&what));
-            let done = match &*what {
-                "never" => call.deadline(Duration::from_secs(10)).await?,
-                "never at first" => call.timeout(Duration::from_secs(10)).await?,
+            let call = match &*what {
+                "never" => call.deadline(Duration::from_secs(10)),
+                "never at first" => call.timeout(Duration::from_secs(10)),
                 // It is done, with more than can be kept.
                 "all" => return Ok("x".repeat(17 << 20).into()),
-                _ => call.await?,
+                _ => call,
+            };
+            let stumbles = cx.until(|| {
+                assert!(!poked.get() || !is_broken(&what), "it is broken");
+                false
+            });
+            let done: String = select! { cx;
+                done = call => done?,
+                stumbled = stumbles => { stumbled?; String::new() },
             };
             Ok(encode("job", &done)?)
         })

@@ -3,11 +3,15 @@
 use std::{cell::Cell, rc::Rc};
 
 use serde::{Deserialize, Serialize};
-use travertine_func::{Event, Failure, Functions, Workflow, WorkflowDefinition};
+use travertine_expr::Value;
+use travertine_func::{Event, Failure, Functions, Workflow, WorkflowDefinition, select};
+use travertine_kernel::JournalEntry;
 use travertine_runtime::{
-    Error,
+    Error, RunStatus,
     engine::{Options, Run},
 };
+
+use travertine_store::view::Table;
 
 use crate::world::World;
 
@@ -28,20 +32,37 @@ const TALLY: WorkflowDefinition = WorkflowDefinition {
     run: |cx, mut arguments| {
         Box::pin(async move {
             let sum = Rc::new(Cell::new(arguments.take::<i64>("sum")?));
-            let (changed, seen) = (Rc::clone(&sum), Rc::clone(&sum));
+            let (changed, seen, filled) = (Rc::clone(&sum), Rc::clone(&sum), Rc::clone(&sum));
             cx.on_query("sum", move |(): ()| seen.get());
             cx.on_update(
                 "add",
                 |_: &i64| Ok(()),
                 move |more: i64| {
                     changed.set(changed.get() + more);
+                    assert!(more != 13, "unlucky");
                     if more < 0 {
                         return Err(Failure::new("negative", "it grew smaller"));
                     }
                     Ok(changed.get())
                 },
             );
-            let go = cx.event::<Go>().await?;
+            // More is answered than can be kept.
+            cx.on_update(
+                "fill",
+                |(): &()| Ok(()),
+                move |(): ()| {
+                    filled.set(0);
+                    Ok("x".repeat(17 << 20))
+                },
+            );
+            let stumbles = cx.until(|| {
+                assert!(sum.get() != 99, "so much");
+                false
+            });
+            let go = select! { cx;
+                go = cx.event::<Go>() => go?,
+                stumbled = stumbles => { stumbled?; return Ok(Value::Null) },
+            };
             if go.how == "anew" {
                 return cx.continue_as(tally(sum.get()));
             }
@@ -104,6 +125,68 @@ fn an_update_that_is_sent_again_changes_nothing_and_has_the_same_answer() {
     world.restart();
     assert_eq!(add(&world, 1, "a"), Ok(1));
     assert_eq!(result(&world), 5);
+}
+
+#[test]
+fn an_update_whose_handler_panics_is_refused_and_changes_nothing() {
+    let mut world = world();
+    assert_eq!(add(&world, 1, "a"), Ok(1));
+    for again in 0..2 {
+        let refused = add(&world, 13, "b").expect_err("the handler panics");
+        let Error::Function { failure, .. } = &refused else { panic!("{refused}") };
+        assert_eq!(failure.code, "handler");
+        let said = failure.message.as_str();
+        assert!(said.starts_with("update `add`: the code panicked at "), "{said}");
+        assert!(said.ends_with(": unlucky; nothing has changed"), "{said}");
+
+        // What was changed before it panicked is not there, and the run goes on.
+        assert_eq!(sum(&world), 1);
+        assert_eq!(world.rows(Table::Incidents, Vec::new()), []);
+        assert_eq!(run(&world).status().wait(), Ok(RunStatus::Suspended));
+        assert_eq!(updates(&world), [1], "and it does not stand in the journal");
+        if again == 0 {
+            world.restart();
+        }
+    }
+    // Its id is not taken.
+    assert_eq!(add(&world, 2, "b"), Ok(3));
+
+    // The same goes for an answer that cannot be kept.
+    let filled: Result<String, Error> = run(&world).update("fill", &()).id("c").wait();
+    let refused = filled.expect_err("the answer is too big");
+    assert!(refused.to_string().contains("an update is answered with too much"), "{refused}");
+    assert_eq!((sum(&world), updates(&world)), (3, vec![1, 2]));
+    world.check();
+    go(&world, "end");
+    assert_eq!(result(&world), 3);
+}
+
+/// A panic in the code that the update has woken is no fault of the update.
+#[test]
+fn an_update_after_which_the_code_panics_is_kept() {
+    let world = world();
+    let stuck = add(&world, 99, "a").expect_err("the code panics");
+    assert!(stuck.to_string().contains("see its incident"), "{stuck}");
+    assert_eq!(updates(&world), [99]);
+    let again = add(&world, 99, "a").expect_err("it stands still");
+    assert!(again.to_string().contains("blocked"), "{again}");
+    assert_eq!(updates(&world), [99]);
+}
+
+fn sum(world: &World) -> i64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it is small");
+    runtime.block_on(run(world).query("sum", &())).expect("it answers")
+}
+
+/// The updates that stand in the journal.
+fn updates(world: &World) -> Vec<i64> {
+    let live = world.engine().look(run(world).instance()).wait().expect("it is there");
+    let entries = live.state.journal.as_ref().map_or(&[][..], |it| &it.entries);
+    let updates = entries.iter().filter_map(|it| match it {
+        JournalEntry::Updated { input, .. } => input.as_i64(),
+        _ => None,
+    });
+    updates.collect()
 }
 
 fn result(world: &World) -> i64 {

@@ -80,6 +80,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("listeners", listeners()),
         ("function", function()),
         ("updates", updates()),
+        ("refused-update", vec![Event::UpdateRefused { message: "it panicked".to_owned() }]),
     ]
 }
 

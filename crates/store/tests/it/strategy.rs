@@ -183,6 +183,7 @@ fn content_event() -> BoxedStrategy<Event> {
         entry().prop_map(|entry| Event::Journaled { entry: Box::new(entry) }),
         token().prop_map(|token| Event::FunctionThought { token }),
         (name(), value()).prop_map(|(id, said)| Event::UpdateAnswered { id, said }),
+        name().prop_map(|it| Event::UpdateRefused { message: it.to_string() }),
     ]
     .boxed()
 }

@@ -111,6 +111,7 @@ impl Story {
             | Event::FunctionThought { .. } => return About::Nothing,
             Event::Journaled { .. }
             | Event::UpdateAnswered { .. }
+            | Event::UpdateRefused { .. }
             | Event::Posted { .. }
             | Event::Migrated { .. }
             | Event::Finished { .. } => {

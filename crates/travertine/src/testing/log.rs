@@ -128,6 +128,7 @@ impl Story {
                 });
             }
             Event::Journaled { entry } => self.told().journal.push((**entry).clone()),
+            Event::UpdateRefused { .. } => drop(self.told().journal.pop()),
             Event::WaitOpened { slot: Slot::Operation(number), on, .. } => {
                 self.told().waits.insert(*number, Arc::clone(on));
             }

@@ -174,9 +174,9 @@ async fn counter(cx: Context) -> Flow<u32> {
         0..5 => Ok(()),
         _ => Err(Failure::terminal("much", "too much at once")),
     };
-    // It is the same when it is asked for twice.
-    cx.on_update("raise", small, move |to: u32| {
-        changed.set(changed.get().max(to));
+    cx.on_update("add", small, move |more: u32| {
+        changed.set(changed.get() + more);
+        assert!(more != 3, "not three");
         Ok(changed.get())
     });
     let here = Rc::clone(&count);
@@ -186,15 +186,17 @@ async fn counter(cx: Context) -> Flow<u32> {
 }
 
 #[tokio::test]
-async fn updates_are_there_after_a_crash() {
+async fn updates_are_there_once_after_a_crash() {
     let report = TestEngine::crash_everywhere(async |setup: Setup| {
         let env = setup.open();
         let run = env.start("c", counter()).await.unwrap();
-        let much = run.update::<_, u32>("raise", &7).await.unwrap_err();
+        let much = run.update::<_, u32>("add", &7).await.unwrap_err();
         assert!(much.to_string().contains("too much at once"), "{much}");
-        for to in 1..=4 {
-            assert_eq!(run.update::<_, u32>("raise", &to).await.unwrap(), to);
-            assert_eq!(run.query::<_, u32>("count", &()).await.unwrap(), to);
+        for sum in 1..=4 {
+            assert_eq!(run.update::<_, u32>("add", &1).await.unwrap(), sum);
+            let broken = run.update::<_, u32>("add", &3).await.unwrap_err();
+            assert!(broken.to_string().contains("not three"), "{broken}");
+            assert_eq!(run.query::<_, u32>("count", &()).await.unwrap(), sum);
         }
         env.crash();
         let count = run.query::<_, u32>("count", &()).await.unwrap();

@@ -199,6 +199,9 @@ pub(super) enum Event<'a> {
         id: &'a str,
         said: Value<'a>,
     },
+    UpdateRefused {
+        message: &'a str,
+    },
 }
 
 impl<'a> Event<'a> {
@@ -325,6 +328,7 @@ impl<'a> Event<'a> {
             Plain::UpdateAnswered { id, said } => {
                 Self::UpdateAnswered { id, said: Value::Plain(said) }
             }
+            Plain::UpdateRefused { message } => Self::UpdateRefused { message },
             Plain::Finished { ending } => Self::Finished { ending: Ending::of(ending) },
         }
     }
@@ -456,6 +460,7 @@ impl<'a> Event<'a> {
             Self::UpdateAnswered { id, said } => {
                 Plain::UpdateAnswered { id: id.into(), said: said.lift()? }
             }
+            Self::UpdateRefused { message } => Plain::UpdateRefused { message: message.to_owned() },
             Self::Finished { ending } => Plain::Finished { ending: ending.lift() },
         })
     }
