@@ -31,13 +31,14 @@ pub enum Receipt {
     Noted,
     /// Nobody waits for it yet.
     Held,
-    /// Nobody waits for it, and it is not to be held.
+    /// Nobody waits for it, and it is not to be held; or what it was to start cannot begin with it, and
+    /// it is a dead letter.
     Dropped,
     /// The same message has come before.
     Known,
 }
 
-/// A message that nobody has received before it expired.
+/// A message that nobody has received before it expired, or that its receiver cannot take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadLetter {
     /// Its number.

@@ -127,19 +127,24 @@ impl Shard {
             return Receipt::Received(Address::new(to));
         }
         if let Some(start) = self.start_for(&message) {
-            return self.trigger_start(start, message.variables);
+            let variables = message.variables.clone();
+            return self.trigger_start(start, variables).unwrap_or_else(|error| {
+                self.bury_new(message, published, expires, &error.to_string());
+                Receipt::Dropped
+            });
         }
         let late = expires.is_some_and(|it| it <= self.now.as_millis());
         if late && !again {
             return Receipt::Dropped;
         }
-        let number = self.next_message();
-        let held = Held { number, message, published, expires, dead: None };
         if late {
             // Its sender was told that someone has it.
-            self.bury(held, "whoever was to have it was gone, and then it had expired");
+            let reason = "whoever was to have it was gone, and then it had expired";
+            self.bury_new(message, published, expires, reason);
             return Receipt::Dropped;
         }
+        let number = self.next_message();
+        let held = Held { number, message, published, expires, dead: None };
         self.write(&[Record::Held(held.clone())]);
         self.hold(held);
         Receipt::Held
@@ -163,7 +168,8 @@ impl Shard {
         }
         let mut received = receivers.len() as u64;
         for start in self.starts_for(&message) {
-            if let Receipt::Started(id) = self.trigger_start(start, message.variables.clone()) {
+            let receipt = self.trigger_start_or_log(start, message.variables.clone());
+            if let Some(Receipt::Started(id)) = receipt {
                 received += 1;
                 // It has not been held while the instance began, so nobody else can have told it.
                 let live = &self.lives[&id.0];
@@ -233,8 +239,20 @@ impl Shard {
         }
     }
 
+    /// Makes a dead letter of a message that is not held.
+    pub(super) fn bury_new(
+        &mut self,
+        message: Message,
+        published: i64,
+        expires: Option<i64>,
+        reason: &str,
+    ) {
+        let number = self.next_message();
+        self.bury(Held { number, message, published, expires, dead: None }, reason);
+    }
+
     /// Makes a dead letter of a message, where any are kept.
-    fn bury(&mut self, mut held: Held, reason: &str) {
+    pub(super) fn bury(&mut self, mut held: Held, reason: &str) {
         if self.settings.dead_for <= 0 {
             self.write(&[Record::Gone { message: held.number }]);
             return;
@@ -279,14 +297,29 @@ impl Shard {
                 if !records.is_empty() {
                     self.learn(to.0, &records);
                 }
-                self.listen_again(to, &why);
+                self.listen_again(to);
+                self.return_to_keeper(letter, &why);
             }
         }
     }
 
+    /// A message cannot be taken by its receiver, and by no other.
+    fn return_to_keeper(&mut self, letter: Letter, why: &str) {
+        let Letter::Deliver { to, message, published, expires, shared, .. } = letter else {
+            return;
+        };
+        let name = &message.name;
+        tracing::error!(instance = to.0, %name, why, "a message is too much for its receiver");
+        // One for all is among the messages still.
+        if shared.is_none() {
+            let reason = format!("instance {} waited for it, but {why}", to.0).into();
+            let keeper = self.keeper(name);
+            self.send(keeper, Letter::Bury { message, published, expires, reason });
+        }
+    }
+
     /// Something came that is too much for any instance. Whoever waits goes on waiting.
-    fn listen_again(&mut self, to: (u64, u64), why: &str) {
-        tracing::error!(instance = to.0, wait = to.1, why, "what has come is dropped");
+    fn listen_again(&mut self, to: (u64, u64)) {
         let wait = WaitId(to.1);
         let on = self.lives[&to.0].state.waits.get(&wait).map(|it| Arc::clone(&it.on));
         if let Some(on) = on {
@@ -299,7 +332,13 @@ impl Shard {
         let letter = Letter::Signal { to, variables: variables.clone() };
         let command = Command::Complete { wait: WaitId(to.1), variables };
         if let Heard::TooMuch(why) = self.tell_or_defer(to.0, command, &letter) {
-            self.listen_again(to, &why);
+            tracing::error!(
+                instance = to.0,
+                wait = to.1,
+                why,
+                "a signal is too much for its receiver"
+            );
+            self.listen_again(to);
         }
     }
 

@@ -550,7 +550,10 @@ impl Shard {
                 self.start_apart(&definition, &id, variables);
             }
             Letter::Trigger { start, variables } => {
-                self.trigger_start(start, variables);
+                self.trigger_start_or_log(start, variables);
+            }
+            Letter::Bury { message, published, expires, reason } => {
+                self.bury_new(message, published, expires, &reason);
             }
         }
     }

@@ -179,8 +179,10 @@ impl Shard {
         let now = self.now.as_millis();
         while let Some(number) = self.held.find_for_start(name, wanted, now).map(|it| it.number) {
             let Some(held) = self.let_go(number) else { return };
-            self.write(&[Record::Gone { message: number }]);
-            self.trigger_start(start, held.message.variables);
+            match self.trigger_start(start, held.message.variables.clone()) {
+                Ok(_) => self.write(&[Record::Gone { message: number }]),
+                Err(error) => self.bury(held, &error.to_string()),
+            }
         }
     }
 
@@ -254,7 +256,7 @@ impl Shard {
         };
         self.write(&[Record::StartTimer(timer.clone())]);
         self.set_start_timer(timer);
-        self.trigger_start(start, Vec::new());
+        self.trigger_start_or_log(start, Vec::new());
     }
 
     /// The start events for which `happens`.
@@ -301,7 +303,8 @@ impl Shard {
     ) -> Vec<InstanceId> {
         let mut started = Vec::new();
         for (start, _) in self.starts(happens) {
-            if let Receipt::Started(id) = self.trigger_start(start, variables.clone()) {
+            let receipt = self.trigger_start_or_log(start, variables.clone());
+            if let Some(Receipt::Started(id)) = receipt {
                 started.push(id);
             }
         }
@@ -310,21 +313,25 @@ impl Shard {
 
     /// One trigger of a start event has happened. Where all are needed they come together at one
     /// shard, and the last of them starts an instance with what all of them brought.
-    pub(super) fn trigger_start(&mut self, start: StartKey, variables: Assignments) -> Receipt {
-        let Ok(definition) = self.definition(start.definition) else { return Receipt::Dropped };
+    pub(super) fn trigger_start(
+        &mut self,
+        start: StartKey,
+        variables: Assignments,
+    ) -> Result<Receipt, Error> {
+        let definition = self.definition(start.definition)?;
         let node = NodeId(start.node);
-        let Some(event) = definition.start(node) else { return Receipt::Dropped };
+        let event = definition.start(node).ok_or(Rejection::NoSuchStart)?;
         let variables = if event.all {
             let keeper = self.keeper(&definition.id);
             if keeper != self.id() {
                 self.send(keeper, Letter::Trigger { start, variables });
-                return Receipt::Noted;
+                return Ok(Receipt::Noted);
             }
             self.write(&[Record::Noted { start, variables: variables.clone() }]);
             self.noted.entry(start).or_default().push_back(variables);
             let (first, last) = round(start);
             if self.noted.range(first..=last).count() < event.triggers.len() {
-                return Receipt::Noted;
+                return Ok(Receipt::Noted);
             }
             self.write(&[Record::Unnoted { start }]);
             self.unnote(start).into_iter().flatten().collect()
@@ -338,13 +345,23 @@ impl Shard {
             root: 0,
             depth: 0,
         };
-        match self.create(created, Command::Start { at: vec![node], variables, caller: None }) {
-            Ok(id) => Receipt::Started(InstanceId(id)),
-            Err(error) => {
-                tracing::error!(%error, definition = %definition.id, "a start event did not start");
-                Receipt::Dropped
-            }
-        }
+        let command = Command::Start { at: vec![node], variables, caller: None };
+        Ok(Receipt::Started(InstanceId(self.create(created, command)?)))
+    }
+
+    /// The same, where nobody can be told that it did not start.
+    pub(super) fn trigger_start_or_log(
+        &mut self,
+        start: StartKey,
+        variables: Assignments,
+    ) -> Option<Receipt> {
+        let receipt = self.trigger_start(start, variables);
+        receipt
+            .inspect_err(|error| {
+                let StartKey { definition, node, .. } = start;
+                tracing::error!(%error, definition, node, "a start event did not start");
+            })
+            .ok()
     }
 
     /// Takes one of each trigger of a start event that needs them all.

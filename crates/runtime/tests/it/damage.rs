@@ -246,8 +246,7 @@ fn an_instance_that_cannot_be_read_can_be_deleted() {
     assert_eq!(engine.verify().expect("it can be asked").differences, []);
 }
 
-/// A store of two shards with an instance on the first, as `damage` leaves it. The second shard keeps the
-/// name of what the instance waits for.
+/// A store of two shards with an instance on the first, as `damage` leaves it.
 fn two_shards(
     damage: impl FnOnce(&dyn Store, &[Claim; 2], InstanceId),
 ) -> (Arc<dyn Store>, InstanceId) {

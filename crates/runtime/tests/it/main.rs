@@ -10,6 +10,7 @@ mod function_review;
 mod interop;
 mod lifecycle;
 mod limits;
+mod refused;
 mod schedule;
 mod update;
 mod views;

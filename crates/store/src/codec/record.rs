@@ -450,6 +450,17 @@ pub enum Letter {
         #[serde(with = "v1::values")]
         variables: Assignments,
     },
+    /// Make a dead letter of a message that its receiver cannot take.
+    Bury {
+        /// The message.
+        message: Message,
+        /// When it was published.
+        published: i64,
+        /// When it would have been dropped.
+        expires: Option<i64>,
+        /// Why it cannot be taken.
+        reason: Name,
+    },
 }
 
 /// What a receiver of a message that many receive remembers of it, so that it gets it once.

@@ -103,6 +103,12 @@ fn what_is_said_of_messages_is_what_it_was() {
         records.push(Record::Held(Held { number, message, published, expires, dead }));
     }
     letters.push(Letter::Subscribe(sample::subscription()));
+    letters.push(Letter::Bury {
+        message: sample::messages().remove(0),
+        published: 1_000,
+        expires: None,
+        reason: "too much".into(),
+    });
     records.push(Record::Subscribed(sample::subscription()));
     records.push(Record::Heard { name: "news".into(), after: 5, had: vec![7, 9] });
     let mut bytes = Vec::new();
