@@ -103,6 +103,7 @@ fn tell(
             (format!("{how}, started {started}; what happened between is not kept"), None)
         }
         Record::Heard { name, .. } => (format!("message {name} is not heard again"), None),
+        Record::BeganAs { definition } => (format!("began as {definition}"), None),
         // These are about shards, not about instances.
         Record::Held(_)
         | Record::Gone { .. }

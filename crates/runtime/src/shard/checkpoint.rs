@@ -144,6 +144,9 @@ impl Shard {
                 if self.named.get(&key) == Some(&id) {
                     self.named.remove(&key);
                 }
+                if self.runs.get(name) == Some(&id) {
+                    self.runs.remove(name);
+                }
             }
         }
         while let Some((seq, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {

@@ -401,14 +401,11 @@ impl Shard {
 
     /// The function instance that people call so.
     pub fn run_named(&mut self, name: &Name) -> Result<Option<u64>, Error> {
-        for definition in self.definitions.latest().filter(|it| it.is_function()) {
-            let key = (Name::clone(&definition.id), Name::clone(name));
-            if let Some(known) = self.named.get(&key) {
-                return Ok(Some(*known));
-            }
+        if let Some(known) = self.runs.get(name) {
+            return Ok(Some(*known));
         }
         let rows = self.store.named(self.id(), name)?;
-        let is_function = |key: u64| self.definitions.get(key).is_some_and(|it| it.is_function());
+        let is_function = |key: u64| self.definition(key).is_ok_and(|it| it.is_function());
         Ok(rows.into_iter().find(|it| is_function(it.definition_key)).map(|it| it.id))
     }
 
@@ -421,8 +418,9 @@ impl Shard {
     ) -> Result<(), Error> {
         self.live(known)?;
         let live = &self.lives[&known];
-        let first = self.definitions.get(live.created.definition);
-        let is_so = |it: &Arc<Definition>| it.id == definition.id;
+        let first = self.definitions.get(live.created.definition).map(|it| &it.id);
+        let mut was = [Some(&live.definition.id), first, live.began_as.as_ref()].into_iter();
+        let is_so = was.any(|it| it == Some(&definition.id));
         // At its end there is the result besides what it was started with; only the result, where it
         // had begun anew.
         let (mut has, ended) = (arguments(live), live.has_ended());
@@ -433,8 +431,7 @@ impl Shard {
             (ended && &**name == "result")
                 || has.iter().any(|(it, other)| it == name && other == value)
         };
-        if (is_so(&live.definition) || first.is_some_and(is_so)) && (anew || given.iter().all(same))
-        {
+        if is_so && (anew || given.iter().all(same)) {
             return Ok(());
         }
         Err(Error::AlreadyExists {

@@ -47,6 +47,8 @@ pub struct Live {
     pub(super) moved: BTreeMap<WaitId, i64>,
     /// Which messages for all it has had, by name.
     pub(super) heard: BTreeMap<Name, Had>,
+    /// The id of the definition that it began as, where nothing else tells that any more.
+    pub(super) began_as: Option<Name>,
     /// The last entry about it.
     pub(super) last: Seq,
     /// The entry after which its snapshot was taken.
@@ -154,6 +156,7 @@ impl Live {
             touched: Touched::default(),
             rowed: 0,
             named: 0,
+            began_as: None,
             opened: BTreeMap::new(),
             used: 0,
             calls: BTreeMap::new(),
@@ -549,6 +552,7 @@ impl Live {
                 let had = Had { after: *after, had: had.clone() };
                 self.heard.insert(Name::clone(name), had);
             }
+            Record::BeganAs { definition } => self.began_as = Some(Name::clone(definition)),
             // The definition itself is found by whoever has them all.
             Record::Created(_)
             | Record::Happened(_)

@@ -129,8 +129,11 @@ pub struct Shard {
     order: VecDeque<u64>,
     /// Those that have changed since rows were written.
     dirty: Vec<u64>,
-    /// Instances that people call so and whose rows are not stored yet, by definition and name.
+    /// Processes that people call so and whose rows are not stored yet, by definition and name.
     named: HashMap<(Name, Name), u64>,
+    /// Functions that people call so and whose rows are not stored yet: their names are shared by all
+    /// definitions, and one may go on as another.
+    runs: HashMap<Name, u64>,
     /// Instances that were called and whose rows are not stored yet, by the call.
     called: HashMap<(u64, u64), u64>,
     alarms: Alarms,
@@ -171,7 +174,7 @@ pub struct Shard {
     /// Held messages and subscriptions that have no row yet.
     fresh_messages: BTreeSet<u64>,
     fresh_subscriptions: BTreeSet<(u64, u64)>,
-    /// New instances that `named` or `called` knows, oldest first: the entry that made them.
+    /// New instances that `named`, `runs` or `called` knows, oldest first: the entry that made them.
     fresh: VecDeque<(Seq, u64)>,
     /// Ended instances whose last row is not stored yet, oldest first: their last entry.
     ended: VecDeque<(Seq, u64)>,

@@ -7,8 +7,8 @@ use std::{
 
 use travertine_expr::Name;
 use travertine_kernel::{
-    Assignments, Command, Ending, Mapping, Migration, Phase, Rejection, TokenId, WaitFor, WaitId,
-    dry_run,
+    Answer, Assignments, Command, Ending, Event, Mapping, Migration, Phase, Rejection, TokenId,
+    WaitFor, WaitId, dry_run,
 };
 use travertine_store::{
     Entry, Error as StoreError, Fold, Seq,
@@ -334,9 +334,18 @@ impl Shard {
                 .map(|(name, value)| (Name::clone(name), value.clone()))
                 .collect(),
         };
-        let at = live.at;
+        let mut records = vec![Record::Folded(Box::new(folded))];
+        let answers = answers(live);
+        if !answers.is_empty() {
+            records.push(Record::Happened(answers));
+        }
+        let (at, first, last_id) =
+            (live.at, live.created.definition, Name::clone(&live.definition.id));
+        if let Some(first) = self.definitions.get(first).filter(|it| it.id != last_id) {
+            records.push(Record::BeganAs { definition: Name::clone(&first.id) });
+        }
         let mut body = Vec::new();
-        encode_records(&[Record::Folded(Box::new(folded))], &mut body)
+        encode_records(&records, &mut body)
             .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
         let entry = Entry { seq: last, instance: instance.0, previous: 0, at, body };
         self.lives.remove(&instance.0);
@@ -345,4 +354,15 @@ impl Shard {
             folded => Ok(folded.map(|()| true)?),
         }
     }
+}
+
+/// What an ended function has answered to updates that may be sent again, in order.
+fn answers(live: &Live) -> Vec<Event> {
+    let mut answers: Vec<_> = live.state.answers.iter().collect();
+    answers.sort_by_key(|(_, it)| it.number);
+    let again = |(id, it): (&Name, &Answer)| Event::UpdateAnswered {
+        id: Name::clone(id),
+        said: it.said.clone(),
+    };
+    answers.into_iter().map(again).collect()
 }

@@ -102,6 +102,7 @@ impl Shard {
             order: VecDeque::new(),
             dirty: Vec::new(),
             named: HashMap::new(),
+            runs: HashMap::new(),
             called: HashMap::new(),
             alarms: super::alarm::Alarms::default(),
             waiting: Waiting::default(),
@@ -383,7 +384,7 @@ impl Shard {
             self.called.insert(caller, id);
         }
         if let Some(name) = &created.business_id {
-            self.named.insert((Name::clone(&definition.id), Name::clone(name)), id);
+            self.call_so(&definition, Name::clone(name), id);
         }
         self.lives.insert(id, Box::new(Live::new(id, created.clone(), definition)));
     }

@@ -411,13 +411,23 @@ impl Shard {
             self.called.insert(caller, id);
         }
         if let Some(name) = name {
-            self.named.insert((Name::clone(&live.definition.id), name), id);
+            let definition = Arc::clone(&live.definition);
+            self.call_so(&definition, name, id);
         }
         self.order.push_back(id);
         if let Some(reason) = lost {
             self.halt(id, reason);
         }
         Ok(())
+    }
+
+    /// People call an instance so.
+    pub(super) fn call_so(&mut self, definition: &Definition, name: Name, id: u64) {
+        if definition.is_function() {
+            self.runs.insert(name, id);
+        } else {
+            self.named.insert((Name::clone(&definition.id), name), id);
+        }
     }
 
     /// The instance of a definition that people call so.

@@ -1,13 +1,13 @@
 //! Programs with more, less and other code on the same store.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use travertine_func::{Event, Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::Ending;
 use travertine_runtime::{
     Error, InstanceId, RunStatus,
-    engine::{Engine, Options},
+    engine::{Engine, Options, Retention},
 };
 use travertine_store::view::{Row, Table};
 
@@ -57,7 +57,7 @@ const TRIP_3: WorkflowDefinition = WorkflowDefinition {
     run: |cx, _| {
         Box::pin(async move {
             cx.uuid();
-            cx.sleep(std::time::Duration::from_secs(1)).await?;
+            cx.sleep(Duration::from_secs(1)).await?;
             Ok("third way".into())
         })
     },
@@ -354,4 +354,66 @@ fn runs_that_do_not_exist_or_are_of_another_kind_are_told_apart() {
     });
     let function = engine.start("trip").wait();
     assert!(function.is_ok(), "{function:?}");
+}
+
+/// Goes on as another function when it is told to.
+const PLAN: WorkflowDefinition = WorkflowDefinition {
+    name: "plan",
+    version: 1,
+    parameters: &["days"],
+    run: |cx, mut arguments| {
+        Box::pin(async move {
+            let _days: u32 = arguments.take("days")?;
+            cx.event::<Go>().await?;
+            cx.continue_as(trip())
+        })
+    },
+};
+
+fn plan(days: u32) -> Workflow<String> {
+    Workflow::new("plan", 1).argument("days", &days)
+}
+
+#[test]
+fn a_run_that_went_on_as_another_function_is_found_by_who_starts_it_again() {
+    let functions = || just(PLAN).workflow(TRIP).workflow(WALK);
+    let mut world = world(functions());
+    let first = begin(&world, plan(3), "p");
+    go(&world, "p");
+    let found = |world: &World, call: Workflow<String>| {
+        world.engine().start(call).id("p").wait().map(|it| it.instance())
+    };
+    assert_eq!(found(&world, plan(3)), Ok(first));
+    go(&world, "p");
+    go(&world, "p");
+    assert_eq!(result(&world, first), "first way");
+    assert_eq!(found(&world, plan(3)), Ok(first), "also at its end");
+
+    // Also when nothing but its end is kept.
+    world.advance(10_000);
+    let short = Retention { history: Some(Duration::from_secs(5)), ..Retention::default() };
+    assert_eq!(world.engine().sweep_with(&short).expect("sweeps").folded, 1);
+    for _ in 0..2 {
+        assert_eq!(found(&world, plan(3)), Ok(first));
+        assert_eq!(found(&world, trip()), Ok(first), "as what it was at last, too");
+        found(&world, Workflow::new("walk", 1)).expect_err("it never was that");
+        world.check();
+        world.restart();
+    }
+
+    // And when it is forgotten, its id is free.
+    world.engine().delete(first).expect("it has ended");
+    assert_ne!(found(&world, plan(3)), Ok(first));
+    found(&world, plan(4)).expect_err("that is another one");
+}
+
+#[test]
+fn the_id_of_a_run_is_free_once_it_is_deleted_whatever_it_was_at_last() {
+    let world = world(just(PLAN).workflow(TRIP));
+    let first = begin(&world, plan(3), "p");
+    (0..3).for_each(|_| go(&world, "p"));
+    assert_eq!(result(&world, first), "first way");
+    world.engine().delete(first).expect("it has ended");
+    let next = world.engine().start(plan(4)).id("p").wait().expect("nobody has that id");
+    assert_ne!(next.instance(), first);
 }

@@ -1,6 +1,6 @@
 //! Updates: once for each id, and all of it or nothing.
 
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, rc::Rc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use travertine_expr::Value;
@@ -8,7 +8,7 @@ use travertine_func::{Event, Failure, Functions, Workflow, WorkflowDefinition, s
 use travertine_kernel::JournalEntry;
 use travertine_runtime::{
     Error, RunStatus,
-    engine::{Options, Run},
+    engine::{Options, Retention, Run},
 };
 
 use travertine_store::view::Table;
@@ -125,6 +125,14 @@ fn an_update_that_is_sent_again_changes_nothing_and_has_the_same_answer() {
     world.restart();
     assert_eq!(add(&world, 1, "a"), Ok(1));
     assert_eq!(result(&world), 5);
+
+    world.advance(10_000);
+    let short = Retention { history: Some(Duration::from_secs(5)), ..Retention::default() };
+    assert_eq!(world.engine().sweep_with(&short).expect("sweeps").folded, 1);
+    assert_eq!(add(&world, 5, "b"), Ok(6), "also when its history is gone");
+    world.check();
+    world.restart();
+    assert_eq!(add(&world, 1, "d"), Ok(5));
 }
 
 #[test]

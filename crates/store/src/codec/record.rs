@@ -119,6 +119,11 @@ pub enum Record {
         /// Those with greater numbers that it has had, in order.
         had: Vec<u64>,
     },
+    /// The function that is folded with this began as another one.
+    BeganAs {
+        /// The id of that.
+        definition: Name,
+    },
 }
 
 /// How an instance came to be.

@@ -6,13 +6,13 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use travertine_kernel::{Event, WaitFor, replay};
+use travertine_kernel::{Ending, Event, WaitFor, replay};
 use travertine_store::codec::{
     Flaw, decode_events, decode_instance, decode_repeat, decode_values, encode_repeat,
     encode_values,
     record::{
-        Consume, Dead, Held, Letter, Record, Shared, decode_letter, decode_records, encode_letter,
-        encode_records,
+        Consume, Created, Dead, Folded, Held, Letter, Record, Shared, decode_letter,
+        decode_records, encode_letter, encode_records,
     },
 };
 
@@ -77,6 +77,31 @@ fn values_and_cycles_are_what_they_were() {
         assert_eq!(decode_repeat(&file), Ok(repeat));
         assert_eq!(bytes, file, "cycle {number} is written differently");
     }
+}
+
+/// What is kept of a function that has ended as another than it began.
+#[test]
+fn what_is_kept_of_an_end_is_what_it_was() {
+    let records = vec![
+        Record::Folded(Box::new(Folded {
+            created: Created {
+                definition: 3,
+                business_id: Some("order-1".into()),
+                caller: Some((7, 8)),
+                root: 7,
+                depth: 1,
+            },
+            started: 1_000,
+            ending: Ending::Completed,
+            variables: sample::values(),
+        })),
+        Record::BeganAs { definition: "order".into() },
+    ];
+    let mut bytes = Vec::new();
+    encode_records(&records, &mut bytes).unwrap();
+    let file = golden("parts/folded.bin", &bytes);
+    assert_eq!(decode_records(&file), Ok(records));
+    assert_eq!(bytes, file, "records are written differently");
 }
 
 /// Entries and mails about messages.

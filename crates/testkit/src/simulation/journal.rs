@@ -77,7 +77,8 @@ impl Journal {
                 | Record::Noted { .. }
                 | Record::Unnoted { .. }
                 | Record::StartTimer(_)
-                | Record::Heard { .. } => {}
+                | Record::Heard { .. }
+                | Record::BeganAs { .. } => {}
             }
         }
         self.read.insert(shard, entry.seq);
