@@ -5,6 +5,8 @@ use travertine_expr::{
     feel::{End, FeelValue},
 };
 
+use crate::json::{end_line, next_line};
+
 /// How long a list or context may be that stays in its line.
 const LINE_CHARS_MAX: usize = 88;
 
@@ -78,18 +80,6 @@ fn write(text: &mut String, value: &FeelValue, indent: usize) {
         }
         _ => text.push_str(&whole),
     }
-}
-
-fn next_line(text: &mut String, position: usize, indent: usize) {
-    if position > 0 {
-        text.push(',');
-    }
-    end_line(text, indent);
-}
-
-fn end_line(text: &mut String, indent: usize) {
-    text.push('\n');
-    text.extend(std::iter::repeat_n(' ', indent));
 }
 
 /// A key that is not a plain name stands in quotes.

@@ -75,14 +75,16 @@ fn write_fields(text: &mut String, fields: &Map, indent: usize) {
     text.push('}');
 }
 
-fn next_line(text: &mut String, position: usize, indent: usize) {
+/// Ends a line, after a comma where it is not the first item.
+pub(crate) fn next_line(text: &mut String, position: usize, indent: usize) {
     if position > 0 {
         text.push(',');
     }
     end_line(text, indent);
 }
 
-fn end_line(text: &mut String, indent: usize) {
+/// Ends a line, and begins the next that far to the right.
+pub(crate) fn end_line(text: &mut String, indent: usize) {
     text.push('\n');
     text.extend(std::iter::repeat_n(' ', indent));
 }

@@ -47,52 +47,13 @@ impl Places {
 
     /// The node that an event is about.
     pub(crate) fn of_event(&self, instance: InstanceId, event: &Event) -> Option<NodeId> {
-        match event {
-            Event::TokenCreated { token, .. }
-            | Event::TokenMoved { token, .. }
-            | Event::TokenState { token, .. }
-            | Event::TokenParked { token, .. }
-            | Event::TokenCued { token, .. }
-            | Event::TokenUncued { token }
-            | Event::TokenPromoted { token }
-            | Event::TokenRetired { token }
-            | Event::TokenRecalled { token, .. }
-            | Event::TokenGone { token, .. }
-            | Event::StatusSet { token, .. }
-            | Event::LayerOpened { token, .. }
-            | Event::LayerClosed { token }
-            | Event::BranchArrived { token }
-            | Event::PerformerTaken { token, .. }
-            | Event::PerformerAwaited { token, .. }
-            | Event::PerformerLeft { token, .. }
-            | Event::WaitOpened { token, .. }
-            | Event::IncidentRaised { token, .. }
-            | Event::IncidentResolved { token }
-            | Event::TokenBound { token, .. }
-            | Event::FunctionBegan { token, .. }
-            | Event::FunctionThought { token }
-            | Event::ScopeOpened { scope: token, .. }
-            | Event::ScopeFailing { scope: token, .. }
-            | Event::ScopeClosed { scope: token }
-            | Event::StatusForgotten { scope: token }
-            | Event::CompensationQueued { scope: token, .. }
-            | Event::CompensationsMoved { to: token, .. }
-            | Event::RunEnded { scope: token, .. } => self.of_token(instance, *token),
-            Event::RoundChanged { node, .. } => Some(*node),
-            Event::RetriesSet { wait, .. } | Event::WaitClosed { wait } => {
-                self.of_wait(instance, *wait)
-            }
-            Event::Started { .. }
-            | Event::Migrated { .. }
-            | Event::VariableSet { .. }
-            | Event::VariableRemoved { .. }
-            | Event::Posted { .. }
-            | Event::PostDelivered { .. }
-            | Event::Journaled { .. }
-            | Event::UpdateAnswered { .. }
-            | Event::UpdateRefused { .. }
-            | Event::Finished { .. } => None,
+        if let Event::RoundChanged { node, .. } = event {
+            return Some(*node);
         }
+        if let Event::RetriesSet { wait, .. } | Event::WaitClosed { wait } = event {
+            return self.of_wait(instance, *wait);
+        }
+        self.of_token(instance, event.token()?)
     }
 
     pub(crate) fn of_token(&self, instance: InstanceId, token: TokenId) -> Option<NodeId> {

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod about;
 mod answer;
 mod apply;
 mod check;

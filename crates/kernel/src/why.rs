@@ -167,6 +167,37 @@ pub enum Why {
     Unknown,
 }
 
+impl Why {
+    /// The wait that it is about.
+    pub fn wait(&self) -> Option<WaitId> {
+        match self {
+            Self::Work { wait, .. }
+            | Self::Timer { wait, .. }
+            | Self::Message { wait, .. }
+            | Self::Signal { wait, .. }
+            | Self::Condition { wait, .. }
+            | Self::Data { wait, .. }
+            | Self::Delivery { wait, .. }
+            | Self::Child { wait, .. }
+            | Self::Gate { wait, .. }
+            | Self::Choice { wait } => Some(*wait),
+            Self::Incident { .. }
+            | Self::Join { .. }
+            | Self::Others { .. }
+            | Self::Activation { .. }
+            | Self::Gather { .. }
+            | Self::Branches { .. }
+            | Self::Performer { .. }
+            | Self::Inside { .. }
+            | Self::Race
+            | Self::Inner
+            | Self::Undo
+            | Self::Next
+            | Self::Unknown => None,
+        }
+    }
+}
+
 /// Why each token of an instance rests, in the order of the context tree: a token, what stands beside
 /// it, then what is inside it. A token that waits for several things has several reasons.
 pub fn why(plan: &Plan, instance: &Instance) -> Vec<Reason> {

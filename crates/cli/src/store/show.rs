@@ -124,7 +124,7 @@ fn reasons(look: &Look, lines_max: usize, out: &Screen) {
     for it in all.iter().take(lines_max) {
         let text = it.to_string();
         let text = if matches!(it.why, Why::Incident { .. }) { out.paint.red(text) } else { text };
-        let whose = wait(&it.why).map(|wait| format!("{} ", rows::address(instance.0, wait.0)));
+        let whose = it.why.wait().map(|wait| format!("{} ", rows::address(instance.0, wait.0)));
         out.line(format!("  {}{text}", out.paint.bold(whose.unwrap_or_default())));
         if let Some(help) = help(instance, it) {
             out.line(format!("    {}", out.paint.dim(help)));
@@ -147,7 +147,7 @@ pub(crate) fn past(instance: InstanceId, it: &Reason) -> Value {
 }
 
 fn data(instance: InstanceId, it: &Reason, help: Option<String>) -> Value {
-    let wait = wait(&it.why).map(|wait| rows::address(instance.0, wait.0));
+    let wait = it.why.wait().map(|wait| rows::address(instance.0, wait.0));
     json::object([
         ("token", json::key(it.token.0)),
         ("element", Name::clone(&it.element).into()),
@@ -177,34 +177,6 @@ fn help(instance: InstanceId, it: &Reason) -> Option<String> {
         }
         Why::Delivery { .. }
         | Why::Child { .. }
-        | Why::Join { .. }
-        | Why::Others { .. }
-        | Why::Activation { .. }
-        | Why::Gather { .. }
-        | Why::Branches { .. }
-        | Why::Performer { .. }
-        | Why::Inside { .. }
-        | Why::Race
-        | Why::Inner
-        | Why::Undo
-        | Why::Next
-        | Why::Unknown => None,
-    }
-}
-
-fn wait(why: &Why) -> Option<WaitId> {
-    match why {
-        Why::Work { wait, .. }
-        | Why::Timer { wait, .. }
-        | Why::Message { wait, .. }
-        | Why::Signal { wait, .. }
-        | Why::Condition { wait, .. }
-        | Why::Data { wait, .. }
-        | Why::Delivery { wait, .. }
-        | Why::Child { wait, .. }
-        | Why::Gate { wait, .. }
-        | Why::Choice { wait } => Some(*wait),
-        Why::Incident { .. }
         | Why::Join { .. }
         | Why::Others { .. }
         | Why::Activation { .. }

@@ -86,22 +86,10 @@ impl Story {
     /// What an event is about.
     fn about(&self, id: InstanceId, event: &Event) -> About {
         let token = match event {
-            Event::Started { .. }
-            | Event::TokenState {
-                state:
-                    State::Created
-                    | State::Arrived
-                    | State::Ready
-                    | State::Entered
-                    | State::Busy
-                    | State::Completed
-                    | State::Exiting
-                    | State::Departed
-                    | State::Waiting
-                    | State::Done
-                    | State::Withdrawn,
-                ..
+            Event::TokenState { state, .. } if !matches!(state, State::Failing | State::Failed) => {
+                return About::Nothing;
             }
+            Event::Started { .. }
             | Event::TokenCued { .. }
             | Event::TokenUncued { .. }
             | Event::LayerOpened { .. }
@@ -109,44 +97,15 @@ impl Story {
             | Event::WaitClosed { .. }
             | Event::PostDelivered { .. }
             | Event::FunctionThought { .. } => return About::Nothing,
-            Event::Journaled { .. }
-            | Event::UpdateAnswered { .. }
-            | Event::UpdateRefused { .. }
-            | Event::Posted { .. }
-            | Event::Migrated { .. }
-            | Event::Finished { .. } => {
-                return About::Instance;
-            }
             Event::VariableSet { layer, .. } | Event::VariableRemoved { layer, .. } => {
                 return self.layers.get(&(id, *layer)).copied().into();
             }
             Event::RoundChanged { node, .. } => return About::Node(*node),
             Event::RetriesSet { wait, .. } => self.waits[&(id, *wait)],
-            Event::TokenCreated { token, .. }
-            | Event::TokenMoved { token, .. }
-            | Event::TokenState { token, .. }
-            | Event::TokenParked { token, .. }
-            | Event::TokenPromoted { token }
-            | Event::TokenRetired { token }
-            | Event::TokenRecalled { token, .. }
-            | Event::TokenGone { token, .. }
-            | Event::StatusSet { token, .. }
-            | Event::BranchArrived { token }
-            | Event::PerformerTaken { token, .. }
-            | Event::PerformerAwaited { token, .. }
-            | Event::PerformerLeft { token, .. }
-            | Event::WaitOpened { token, .. }
-            | Event::IncidentRaised { token, .. }
-            | Event::IncidentResolved { token }
-            | Event::TokenBound { token, .. }
-            | Event::FunctionBegan { token, .. }
-            | Event::ScopeOpened { scope: token, .. }
-            | Event::ScopeFailing { scope: token, .. }
-            | Event::ScopeClosed { scope: token }
-            | Event::StatusForgotten { scope: token }
-            | Event::CompensationQueued { scope: token, .. }
-            | Event::CompensationsMoved { to: token, .. }
-            | Event::RunEnded { scope: token, .. } => *token,
+            other => match other.token() {
+                Some(token) => token,
+                None => return About::Instance,
+            },
         };
         // The process itself begins and ends in every story.
         let told = !matches!(event, Event::IncidentRaised { .. } | Event::WaitOpened { .. });
