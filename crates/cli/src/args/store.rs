@@ -274,7 +274,7 @@ Examples:
   travertine show 12
   travertine show 12 --json | jq '.waits'")]
 pub(crate) struct Show {
-    /// The instance: its number, or what people call it
+    /// The instance: what people call it, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 
@@ -293,7 +293,7 @@ Examples:
   travertine history 12 --at 40
   travertine history 12 --json | jq '.steps[].events[].event'")]
 pub(crate) struct History {
-    /// The instance: its number, or what people call it
+    /// The instance: what people call it, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 
@@ -636,7 +636,7 @@ pub(crate) struct Subscriptions {
 /// Set variables of an instance
 #[derive(Debug, clap::Args)]
 pub(crate) struct Set {
-    /// The instance: its number, or what people call it
+    /// The instance: what people call it, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 
@@ -753,7 +753,7 @@ Examples:
   travertine resolve 12 --token 3
   travertine resolve --all --definition order")]
 pub(crate) struct Resolve {
-    /// The instance: its number, or what people call it
+    /// The instance: what people call it, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE", required_unless_present = "all")]
     pub(crate) instance: Option<Whose>,
 
@@ -807,7 +807,7 @@ pub(crate) struct Delete {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Several {
-    /// The instances: their numbers, or what people call them
+    /// The instances: what people call them, or their numbers; `number:N` is always a number
     #[arg(required = true, value_name = "INSTANCE")]
     pub(crate) instances: Vec<Whose>,
 
@@ -825,7 +825,7 @@ Examples:
   travertine modify 12 --withdraw remind --add pack
   travertine modify 12 --withdraw 7             token 7")]
 pub(crate) struct Modify {
-    /// The instance: its number, or what people call it
+    /// The instance: what people call it, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 
@@ -859,7 +859,7 @@ Examples:
   travertine migrate 12 --to 3 --dry-run
   travertine migrate 12 --to 3 --map approve=approve-twice")]
 pub(crate) struct Migrate {
-    /// The instance: its number, or what people call it
+    /// The instance: what people call it, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 

@@ -3,15 +3,17 @@
 use std::{convert::Infallible, str::FromStr, time::Duration};
 
 use travertine_expr::Name;
-use travertine_runtime::{Address, InstanceId, Timestamp};
+use travertine_runtime::{Address, InstanceId, Timestamp, engine::NUMBER};
 use travertine_store::view::{Cursor, InstanceState, JobState, Key};
 
 use crate::clock;
 
-/// An instance that someone means: by its number, or by what people call it.
+/// An instance that someone means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
+    /// By its number and nothing else.
     Number(InstanceId),
+    /// By what people call it; by its number, where nothing is called so.
     Called(Name),
 }
 
@@ -19,7 +21,8 @@ impl FromStr for Whose {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(text.parse().map_or_else(|_: String| Self::Called(text.into()), Self::Number))
+        let number = text.strip_prefix(NUMBER).and_then(|it| it.parse().ok());
+        Ok(number.map_or_else(|| Self::Called(text.into()), Self::Number))
     }
 }
 
@@ -152,10 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_what_people_call_it() {
+    fn what_does_not_say_that_it_is_a_number_may_be_what_people_call_it() {
         let at = Work::At("12-7".parse().unwrap());
         assert_eq!("12-7".parse(), Ok(at));
-        assert_eq!("12".parse(), Ok(Work::Only(Whose::Number(InstanceId(12)))));
+        assert_eq!("12".parse(), Ok(Work::Only(Whose::Called("12".into()))));
+        assert_eq!("number:12".parse(), Ok(Work::Only(Whose::Number(InstanceId(12)))));
+        assert_eq!("number:x".parse(), Ok(Work::Only(Whose::Called("number:x".into()))));
         assert_eq!("ORD-7".parse(), Ok(Work::Only(Whose::Called("ORD-7".into()))));
     }
 

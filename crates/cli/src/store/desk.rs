@@ -12,7 +12,7 @@ use travertine_expr::{Name, Value};
 use travertine_kernel::Rejection;
 use travertine_runtime::{
     Engine, Error, InstanceId, Timestamp,
-    engine::{Look, Observer, Options, Progress},
+    engine::{Look, NUMBER, Observer, Options, Progress},
     schedule::SCHEDULE,
 };
 use travertine_store::{
@@ -111,17 +111,31 @@ impl<'a> Desk<'a> {
         {
             return Ok(InstanceId(newest.key().instance));
         }
-        match &page.rows[..] {
-            [only] => Ok(InstanceId(only.key().instance)),
-            [] => bail!(
+        let number = name.parse::<InstanceId>().ok();
+        match (&page.rows[..], number) {
+            ([only], _) => {
+                let only = InstanceId(only.key().instance);
+                self.note_number(name, only, number.filter(|it| *it != only));
+                Ok(only)
+            }
+            ([], Some(number)) => Ok(number),
+            ([], None) => bail!(
                 "no instance has the number or the id {name}; `travertine instances` lists them"
             ),
-            several => {
+            (several, _) => {
                 let all: Vec<String> =
-                    several.iter().map(|it| it.key().instance.to_string()).collect();
+                    several.iter().map(|it| format!("{NUMBER}{}", it.key().instance)).collect();
                 bail!("several instances are called {name}; say which one: {}", all.join(", "))
             }
         }
+    }
+
+    /// Says how the instance of that number is named, where another one has the number as its id.
+    fn note_number(&self, name: &Name, called: InstanceId, number: Option<InstanceId>) {
+        let Some(number) = number.filter(|it| self.engine.look(*it).wait().is_ok()) else { return };
+        self.err.line(format!(
+            "note: instance {called} has the id {name}; {NUMBER}{number} is the instance of that number"
+        ));
     }
 
     /// The instance that someone means, where one does.

@@ -181,6 +181,32 @@ fn what_is_empty_says_so() {
 }
 
 #[test]
+fn an_id_that_is_a_number_is_told_from_the_number_of_another_instance() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let start = |id: &[&str]| {
+        let command = [&["start", "hello", "--var", "name=Ann"], id].concat();
+        text(&store.json(&command), "instance")
+    };
+    let unnamed = start(&[]);
+    let named = start(&["--id", &unnamed]);
+    let shown = |whose: &str| text(&store.json(&["show", whose]), "instance");
+    assert_eq!(shown(&unnamed), named, "what people call it goes first");
+    assert_eq!(shown(&format!("number:{unnamed}")), unnamed);
+    assert_eq!(shown(&named), named, "nothing is called so");
+    let note = format!("note: instance {named} has the id {unnamed}; number:{unnamed} is");
+    assert!(store.call(&["show", &unnamed]).err.contains(&note));
+    for clear in [&named, &format!("number:{unnamed}")] {
+        assert_eq!(store.call(&["show", clear]).err, "");
+    }
+    store.text(&["cancel", &format!("number:{unnamed}")]);
+    let state = |whose: &str| text(&store.json(&["show", whose]), "state");
+    assert_eq!(
+        (&*state(&unnamed), &*state(&format!("number:{unnamed}"))),
+        ("running", "cancelled")
+    );
+}
+
+#[test]
 fn what_is_not_there_is_named_with_the_way_out() {
     let store = Store::with(&["examples/hello.bpmn"]);
     let id = text(&store.json(&["start", "hello", "--var", "name=Ann"]), "instance");
@@ -188,6 +214,7 @@ fn what_is_not_there_is_named_with_the_way_out() {
         (&["start", "bye"][..], "no such definition: bye; there is hello (version 1)"),
         (&["start", "hello", "--at", "nowhere"], "no such element in hello: nowhere"),
         (&["show", "77"], "no such instance: 77; `travertine instances` lists them"),
+        (&["show", "number:77"], "no such instance: 77; `travertine instances` lists them"),
         (&["show", "ORD-9"], "no instance has the number or the id ORD-9"),
         (&["complete", "77"], "no such instance: 77"),
         (&["complete", "1-99"], "`travertine show INSTANCE` lists what waits"),

@@ -27,6 +27,9 @@ use crate::{
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
+/// What stands before the number of an instance, so that it is not taken for an id: `number:12`.
+pub const NUMBER: &str = "number:";
+
 /// What can be started: a process by its id, a function by a described call.
 pub trait Startable {
     /// What starts it when it is awaited.
@@ -404,28 +407,39 @@ impl Engine {
         Sending { engine: self, message }
     }
 
-    /// The run of that id, where there is one.
+    /// The run of that id, where there is one. One that was given none goes by its number; with
+    /// [`NUMBER`] before it, a number is never taken for an id.
     pub async fn run<O>(&self, id: &str) -> Result<Option<Run<O>>, Error> {
-        let found = self.find_run(id).await?;
-        Ok(found.map(|instance| Run::new(self.clone(), Some(id.into()), instance)))
+        let found = self.find_named(id).await?;
+        Ok(found.map(|(instance, id)| Run::new(self.clone(), id, instance)))
     }
 
     async fn find_run(&self, id: &str) -> Result<Option<InstanceId>, Error> {
+        Ok(self.find_named(id).await?.map(|(instance, _)| instance))
+    }
+
+    /// The run that someone means, and its own id, where it has one.
+    async fn find_named(&self, id: &str) -> Result<Option<(InstanceId, Option<Name>)>, Error> {
         let name = Name::from(id);
         let named = self.ask(self.keeper(id), move |shard| shard.run_named(&name)).await?;
         if let Some(found) = named {
-            return Ok(Some(InstanceId(found)));
+            return Ok(Some((InstanceId(found), Some(id.into()))));
         }
-        // One that was given no id goes by its number.
-        let Ok(number) = id.parse().map(InstanceId) else { return Ok(None) };
-        let unnamed = self.ask(self.shard_of(number), move |shard| {
+        let (only_unnamed, number) = match id.strip_prefix(NUMBER) {
+            Some(number) => (false, number),
+            None => (true, id),
+        };
+        let Ok(number) = number.parse().map(InstanceId) else { return Ok(None) };
+        let found = self.ask(self.shard_of(number), move |shard| {
             let live = match shard.look(number) {
-                Err(Error::NoSuchInstance(_)) => return Ok(false),
+                Err(Error::NoSuchInstance(_)) => return Ok(None),
                 live => live?,
             };
-            Ok(live.definition.is_function() && live.created.business_id.is_none())
+            let id = live.created.business_id.clone();
+            let is_meant = live.definition.is_function() && (id.is_none() || !only_unnamed);
+            Ok(is_meant.then_some((number, id)))
         });
-        Ok(unnamed.await?.then_some(number))
+        found.await
     }
 
     /// What the run of that id is doing; nothing where there is none.

@@ -44,7 +44,8 @@ use travertine_store::{MemoryStore, ShardId, SqliteStore, Store, sqlite};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use deploy::{Deployment, File};
 pub use function::{
-    Preflight, RecoveryReport, Run, RunError, Sending, Startable, StartingFunction, Updating,
+    NUMBER, Preflight, RecoveryReport, Run, RunError, Sending, Startable, StartingFunction,
+    Updating,
 };
 pub use history::{History, Step};
 pub use metrics::Metrics;

@@ -417,3 +417,25 @@ fn the_id_of_a_run_is_free_once_it_is_deleted_whatever_it_was_at_last() {
     let next = world.engine().start(plan(4)).id("p").wait().expect("nobody has that id");
     assert_ne!(next.instance(), first);
 }
+
+#[test]
+fn an_id_that_is_a_number_is_told_from_the_number_of_another_run() {
+    let world = world(just(TRIP));
+    let engine = world.engine();
+    let unnamed = engine.start(trip()).wait().expect("it starts");
+    let number = unnamed.instance().to_string();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let found = |id: &str| {
+        let run = runtime.block_on(engine.run::<String>(id)).expect("it can be asked");
+        run.map(|it| (it.instance(), it.id().to_owned()))
+    };
+    assert_eq!(found(&number), Some((unnamed.instance(), number.clone())));
+    let named = engine.start(trip()).id(&number).wait().expect("nobody has that id").instance();
+    assert_eq!(found(&number), Some((named, number.clone())), "an id goes first");
+    let by_number = |id: InstanceId| found(&format!("number:{id}"));
+    assert_eq!(by_number(unnamed.instance()), Some((unnamed.instance(), number.clone())));
+    assert_eq!(by_number(named), Some((named, number.clone())));
+    assert_eq!(found(&named.to_string()), None, "one that has an id goes by that");
+    assert_eq!(runtime.block_on(engine.cancel_run(&format!("number:{number}"))), Ok(true));
+    assert_eq!(runtime.block_on(engine.query_status(&number)), Ok(Some(RunStatus::Suspended)));
+}
