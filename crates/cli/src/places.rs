@@ -50,7 +50,10 @@ impl Places {
         if let Event::RoundChanged { node, .. } = event {
             return Some(*node);
         }
-        if let Event::RetriesSet { wait, .. } | Event::WaitClosed { wait } = event {
+        if let Event::RetriesSet { wait, .. }
+        | Event::WorkFailed { wait, .. }
+        | Event::WaitClosed { wait } = event
+        {
             return self.of_wait(instance, *wait);
         }
         self.of_token(instance, event.token()?)

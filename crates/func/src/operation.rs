@@ -302,7 +302,7 @@ fn job(
     let limit = limit.or_else(|| class.map(Name::from));
     fields.extend(limit.map(|it| (Name::from("limit"), Value::from(it))));
     let (kind, retries) = (WorkKind::Job, retry.attempts);
-    Ok(WaitFor::Work(Job { kind, job_type, retries, fields }))
+    Ok(WaitFor::Work(Job { kind, job_type, retries, fields, failure: None }))
 }
 
 /// A sleep. Await it, or [`start`](Self::start) it.

@@ -40,6 +40,7 @@ impl Event {
             Self::Started { .. }
             | Self::RoundChanged { .. }
             | Self::RetriesSet { .. }
+            | Self::WorkFailed { .. }
             | Self::WaitClosed { .. }
             | Self::Migrated { .. }
             | Self::VariableSet { .. }

@@ -294,6 +294,12 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 job.retries = *retries;
             }
         }
+        Event::WorkFailed { wait, retries, message } => {
+            let it = instance.waits.get_mut(wait).expect("the wait is open");
+            if let WaitFor::Work(job) = Arc::make_mut(&mut it.on) {
+                (job.retries, job.failure) = (*retries, Some(Arc::clone(message)));
+            }
+        }
         Event::WaitClosed { wait } => instance.close(*wait),
         Event::Posted { post, what } => {
             instance.named(post.0);

@@ -128,7 +128,9 @@ pub fn handle(
                 run.operation_done(operation, Err(Failure::new(FailureKind::Work, message)));
                 return Ok(run.finish());
             }
-            if is_work {
+            if is_work && retries > 0 && !message.is_empty() {
+                run.emit(Event::WorkFailed { wait, retries, message: shortened(&message) });
+            } else if is_work {
                 run.emit(Event::RetriesSet { wait, retries });
             }
             if retries == 0 || !is_work {
@@ -388,5 +390,16 @@ impl Run<'_> {
                 self.open(token, slot, (*on).clone());
             }
         }
+    }
+}
+
+/// How much is kept of what went wrong with work that is tried again, in bytes.
+const MESSAGE_BYTES_MAX: usize = 2_000;
+
+/// As much of a message as people read. It is kept with each attempt.
+fn shortened(message: &str) -> Name {
+    match message.len() {
+        ..=MESSAGE_BYTES_MAX => message.into(),
+        _ => format!("{}…", &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)]).into(),
     }
 }

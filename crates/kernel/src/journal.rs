@@ -148,6 +148,11 @@ impl Journal {
         self.entries.iter().any(|it| matches!(it, JournalEntry::Cancelled { .. }))
     }
 
+    /// What the code calls its operations, by their numbers.
+    pub fn keys(&self) -> Vec<&Name> {
+        self.entries.iter().filter_map(JournalEntry::key).collect()
+    }
+
     /// What the code calls an operation.
     pub fn key(&self, operation: u32) -> Option<&Name> {
         let mut keys = self.entries.iter().filter_map(JournalEntry::key);

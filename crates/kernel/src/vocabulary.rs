@@ -490,6 +490,15 @@ pub enum Event {
         /// The tries.
         retries: u32,
     },
+    /// Work has failed, and is to be tried again.
+    WorkFailed {
+        /// The wait for it.
+        wait: WaitId,
+        /// How often it may still fail.
+        retries: u32,
+        /// What went wrong.
+        message: Name,
+    },
     /// A wait is over, met or abandoned.
     WaitClosed {
         /// Its name.
@@ -676,6 +685,8 @@ pub struct Job {
     pub retries: u32,
     /// Headers of a job; assignee, due date and so on of a user task.
     pub fields: Assignments,
+    /// What went wrong when it was last tried, where it was.
+    pub failure: Option<Name>,
 }
 
 /// Something to be sent.

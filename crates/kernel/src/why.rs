@@ -8,7 +8,7 @@ use crate::{
     plan::{Element, FlowId, NodeId, Plan, Trigger, WorkKind},
     state::{Instance, ROOT, Role, Scope, ScopeKind, State, Token},
     tree::progress,
-    vocabulary::{Assignments, Failure, Gate, Post, Slot, TokenId, WaitFor, WaitId},
+    vocabulary::{Assignments, Failure, Gate, Job, Post, Slot, TokenId, WaitFor, WaitId},
 };
 
 /// Why a token rests.
@@ -20,6 +20,8 @@ pub struct Reason {
     pub element: Name,
     /// What people call the element.
     pub label: Option<Name>,
+    /// What the code of a function calls what it has asked for.
+    pub operation: Option<Name>,
     /// What the token is there for.
     pub role: Role,
     /// How many scopes it is in.
@@ -48,6 +50,12 @@ pub enum Why {
         job_type: Name,
         /// How often it may still fail.
         retries: u32,
+        /// How often it may be tried in all, where it was asked for with that.
+        attempts: Option<u32>,
+        /// From when on it is tried again, where that is not now.
+        again: Option<Timestamp>,
+        /// What went wrong when it was last tried.
+        failure: Option<Name>,
     },
     /// A time.
     Timer {
@@ -161,6 +169,8 @@ pub enum Why {
     Inner,
     /// Compensation, should it come.
     Undo,
+    /// Someone who changes what a function has in hand.
+    Update,
     /// Nothing: it has work to do once the instance goes on.
     Next,
     /// Nothing that the kernel knows of.
@@ -192,6 +202,7 @@ impl Why {
             | Self::Race
             | Self::Inner
             | Self::Undo
+            | Self::Update
             | Self::Next
             | Self::Unknown => None,
         }
@@ -203,7 +214,8 @@ impl Why {
 pub fn why(plan: &Plan, instance: &Instance) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if instance.tokens.contains_key(&ROOT) {
-        Teller { plan, instance, reasons: &mut reasons }.tell(ROOT, 0);
+        let keys = instance.journal.as_ref().map(|it| it.keys()).unwrap_or_default();
+        Teller { plan, instance, keys, reasons: &mut reasons }.tell(ROOT, 0);
     }
     reasons
 }
@@ -211,6 +223,8 @@ pub fn why(plan: &Plan, instance: &Instance) -> Vec<Reason> {
 struct Teller<'a> {
     plan: &'a Plan,
     instance: &'a Instance,
+    /// What the code of a function calls its operations.
+    keys: Vec<&'a Name>,
     reasons: &'a mut Vec<Reason>,
 }
 
@@ -220,7 +234,9 @@ impl Teller<'_> {
         let node = self.plan.node(token.node);
         for why in self.whys(id, token) {
             let (element, label) = (Name::clone(&node.name), node.label.clone());
-            self.reasons.push(Reason { token: id, element, label, role: token.role, depth, why });
+            let operation = why.wait().and_then(|it| self.operation(it));
+            let role = token.role;
+            self.reasons.push(Reason { token: id, element, label, operation, role, depth, why });
         }
         for guard in &token.guards {
             self.tell(*guard, depth);
@@ -230,6 +246,14 @@ impl Teller<'_> {
             for token in inside {
                 self.tell(*token, depth + 1);
             }
+        }
+    }
+
+    /// What the code of a function calls what it waits for.
+    fn operation(&self, wait: WaitId) -> Option<Name> {
+        match self.instance.waits[&wait].slot {
+            Slot::Operation(number) => self.keys.get(number as usize).copied().cloned(),
+            Slot::Own(_) | Slot::Gate(_) | Slot::Listener(..) => None,
         }
     }
 
@@ -258,6 +282,9 @@ impl Teller<'_> {
                 kind: job.kind,
                 job_type: Name::clone(&job.job_type),
                 retries: job.retries,
+                attempts: attempts(job),
+                again: None,
+                failure: job.failure.clone(),
             },
             WaitFor::Timer { due, repeat } => {
                 Why::Timer { wait, due: *due, repeats: repeat.is_some() }
@@ -299,6 +326,9 @@ impl Teller<'_> {
         }
         if matches!(token.role, Role::Guard(_) | Role::Start) {
             return Why::Inner;
+        }
+        if let Some(journal) = self.instance.journal.as_ref().filter(|it| it.token == id) {
+            return if journal.due { Why::Next } else { Why::Update };
         }
         let Some(around) = token.scope else { return Why::Unknown };
         let scope = self.instance.scope(around);
@@ -356,6 +386,12 @@ impl Teller<'_> {
     }
 }
 
+/// How often work may be tried in all, where whoever asked for it says so.
+fn attempts(job: &Job) -> Option<u32> {
+    let (_, all) = job.fields.iter().find(|(name, _)| &**name == "attempts")?;
+    all.as_i64()?.try_into().ok()
+}
+
 fn of_post(post: &Post) -> String {
     match post {
         Post::Message { name, .. } => format!("message {name}"),
@@ -369,9 +405,10 @@ fn of_post(post: &Post) -> String {
 /// A sentence.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.label {
-            Some(label) => write!(f, "{label} ({})", self.element)?,
-            None => f.write_str(&self.element)?,
+        match (&self.operation, &self.label) {
+            (Some(operation), _) => f.write_str(operation)?,
+            (None, Some(label)) => write!(f, "{label} ({})", self.element)?,
+            (None, None) => f.write_str(&self.element)?,
         }
         if let Role::Run(index) = self.role {
             write!(f, " #{index}")?;
@@ -392,20 +429,31 @@ impl fmt::Display for Why {
             Self::Work { job_type, retries: 0, .. } => {
                 write!(f, "waits for a worker of type {job_type}, but has no tries left")
             }
-            Self::Work { job_type, retries, .. } => {
-                let tries = if *retries == 1 { "try" } else { "tries" };
-                write!(f, "waits for a worker of type {job_type}, {retries} {tries} left")
+            Self::Work { job_type, retries, attempts, again, failure, .. } => {
+                write!(f, "waits for a worker of type {job_type}, ")?;
+                if let Some(failed) = attempts.and_then(|all| all.checked_sub(*retries)) {
+                    write!(f, "attempt {} of {}", failed + 1, failed + *retries)?;
+                } else {
+                    let tries = if *retries == 1 { "try" } else { "tries" };
+                    write!(f, "{retries} {tries} left")?;
+                }
+                again.iter().try_for_each(|it| write!(f, " from {it} on"))?;
+                failure.iter().try_for_each(|it| write!(f, "; it failed last: {it}"))
             }
             Self::Timer { due, repeats: false, .. } => write!(f, "waits until {due}"),
             Self::Timer { due, repeats: true, .. } => {
                 write!(f, "waits until {due}, and then again")
             }
-            Self::Message { name, correlation, .. } if correlation.is_empty() => {
-                write!(f, "waits for message {name}")
-            }
             Self::Message { name, correlation, .. } => {
-                let keys = correlation.iter().map(|(name, value)| format!("{name} = {value}"));
-                write!(f, "waits for message {name} with {}", list(keys.collect()))
+                write!(f, "waits for message {name}")?;
+                let is_to = |name: &Name| &**name == "$to";
+                let to = correlation.iter().find(|(name, _)| is_to(name));
+                to.and_then(|(_, it)| it.as_str())
+                    .iter()
+                    .try_for_each(|it| write!(f, " to {it}"))?;
+                let keys = correlation.iter().filter(|(name, _)| !is_to(name));
+                let keys: Vec<String> = keys.map(|(name, it)| format!("{name} = {it}")).collect();
+                if keys.is_empty() { Ok(()) } else { write!(f, " with {}", list(keys)) }
             }
             Self::Signal { name, .. } => write!(f, "waits for signal {name}"),
             Self::Condition { text, .. } => write!(f, "waits until `{text}` holds"),
@@ -449,6 +497,7 @@ impl fmt::Display for Why {
             Self::Race => f.write_str("waits for the first of the events behind it"),
             Self::Inner => f.write_str("waits for something raised inside"),
             Self::Undo => f.write_str("stays, should something complete have to be undone"),
+            Self::Update => f.write_str("waits for an update"),
             Self::Next => f.write_str("goes on when the instance does"),
             Self::Unknown => f.write_str("waits"),
         }

@@ -192,6 +192,10 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
             };
             format!("wait {}: token {} for {what}{}", wait.0, token.0, of_wait(on))
         }
+        Event::WorkFailed { wait, retries, message } => {
+            let tries = if *retries == 1 { "try" } else { "tries" };
+            format!("wait {} failed, {retries} {tries} left: {message}", wait.0)
+        }
         Event::RetriesSet { wait, retries } => format!("wait {}: {retries} tries left", wait.0),
         Event::WaitClosed { wait } => format!("wait {} closed", wait.0),
         Event::Posted { post, what } => format!("post {}: {}", post.0, of_post(what)),
@@ -206,7 +210,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         }
         Event::Migrated { .. } => "goes on by another plan".to_owned(),
         Event::FunctionBegan { token, .. } => format!("token {} begins its function", token.0),
-        Event::Journaled { entry } => of_entry(entry),
+        Event::Journaled { entry } => of_entry(entry, &[]),
         Event::FunctionThought { token } => format!("token {} has thought", token.0),
         Event::UpdateRefused { message } => format!("refused: {message}"),
         Event::UpdateAnswered { id, said } => format!("update {id} is answered {said}"),
@@ -221,21 +225,16 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
 /// The journal of a function, a line for each entry, with operations by the names that its code has
 /// for them.
 pub fn of_journal(entries: &[JournalEntry]) -> Vec<String> {
-    let keys: Vec<&Name> = entries.iter().filter_map(JournalEntry::key).collect();
-    entries
-        .iter()
-        .map(|it| entry_with(it, &|operation| keys.get(operation).map(|it| &***it)))
-        .collect()
+    let keys: Vec<Name> = entries.iter().filter_map(JournalEntry::key).map(Name::clone).collect();
+    entries.iter().map(|it| of_entry(it, &keys)).collect()
 }
 
-/// One thing that a function has asked for or been told.
-pub fn of_entry(entry: &JournalEntry) -> String {
-    entry_with(entry, &|_| None)
-}
-
-fn entry_with<'a>(entry: &JournalEntry, key: &dyn Fn(usize) -> Option<&'a str>) -> String {
+/// One thing that a function has asked for or been told. What its code calls its operations, by their
+/// numbers, is known as far as `keys` goes.
+pub fn of_entry(entry: &JournalEntry, keys: &[Name]) -> String {
     let name = |operation: u32| {
-        key(operation as usize).map_or_else(|| format!("operation {operation}"), str::to_owned)
+        let key = keys.get(operation as usize);
+        key.map_or_else(|| format!("operation {operation}"), ToString::to_string)
     };
     match entry {
         JournalEntry::Began { .. } => "began".to_owned(),

@@ -109,6 +109,13 @@ fn kept(
         desk.settle()?;
         let instance = desk.instance(instance)?;
         let look = desk.look(instance)?;
+        if look.definition.is_function() {
+            bail!(
+                "instance {instance} is of {}, a function, which has no picture; `travertine show \
+                 {instance}` says what it waits for, `travertine history {instance}` what it did",
+                look.definition.id
+            );
+        }
         let history = desk.ok(desk.engine.history(instance))?;
         let definitions = desk.engine.definitions();
         let journal = Journal::default();

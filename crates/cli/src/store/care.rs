@@ -129,7 +129,9 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
             }
             let others: Vec<String> = others
                 .iter()
-                .map(|(field, count)| grid::count(*count, field.trim_end_matches('s')))
+                .map(|(field, count)| {
+                    grid::count(*count, &field.trim_end_matches('s').replace('_', " "))
+                })
                 .collect();
             out.line(others.join(", "));
             if counts.is_empty() {

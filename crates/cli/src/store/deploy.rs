@@ -91,12 +91,17 @@ fn data(it: &Definition, instances: Option<bool>) -> Value {
     json::object([
         ("definition", Name::clone(&it.id).into()),
         ("version", it.version.into()),
+        ("kind", kind(it).into()),
         ("tag", it.tag.clone().into()),
         ("name", title(it).into()),
         ("key", json::key(it.key)),
         ("deployment", json::key(it.deployment)),
         ("used", instances.into()),
     ])
+}
+
+fn kind(it: &Definition) -> &'static str {
+    if it.is_function() { "function" } else { "process" }
 }
 
 /// What people call the process.
@@ -138,13 +143,14 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
                 vec![
                     Cell::new(it.id.to_string(), Tone::Strong),
                     it.version.to_string().into(),
+                    kind(it).into(),
                     it.tag.as_ref().map(ToString::to_string).unwrap_or_default().into(),
                     title(it).map(|it| it.to_string()).unwrap_or_default().into(),
                     it.deployment.to_string().into(),
                     if *used { "yes" } else { "no" }.into(),
                 ]
             });
-            let heads = ["definition", "version", "tag", "name", "deployment", "used"];
+            let heads = ["definition", "version", "kind", "tag", "name", "deployment", "used"];
             grid::print(&heads, rows.collect(), out);
         },
     );

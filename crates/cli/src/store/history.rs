@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use travertine_expr::{Name, Value};
-use travertine_kernel::{Assignments, Ending, tree, why};
+use travertine_kernel::{Assignments, Ending, Event, tree, why};
 use travertine_runtime::{
     Definition, Definitions, Error, InstanceId, Timestamp,
     engine::{self, Step},
@@ -34,13 +34,13 @@ pub(crate) fn story<'a>(
     history: &'a engine::History,
     definitions: &'a Definitions,
 ) -> Vec<(&'a Step, &'a Definition, Vec<Happened>)> {
-    let mut places = Places::default();
+    let (mut places, mut operations) = (Places::default(), Vec::new());
     let mut all = Vec::new();
     for step in &history.steps {
         let definition = definitions.get(step.definition).unwrap_or(&history.definition);
         let mut told = Vec::new();
         for record in &step.records {
-            tell(history.instance, definition, record, &mut places, &mut told);
+            tell(history.instance, definition, record, &mut places, &mut operations, &mut told);
         }
         all.push((step, &**definition, told));
     }
@@ -52,6 +52,7 @@ fn tell(
     definition: &Definition,
     record: &Record,
     places: &mut Places,
+    operations: &mut Vec<Name>,
     told: &mut Vec<Happened>,
 ) {
     let at = |wait: &u64| places.of_wait(instance, travertine_kernel::WaitId(*wait));
@@ -60,7 +61,17 @@ fn tell(
         Record::Happened(events) => {
             for event in events {
                 places.follow(instance, event);
-                let text = trace::of_event(&definition.plan, event);
+                let text = match event {
+                    Event::FunctionBegan { .. } => {
+                        operations.clear();
+                        trace::of_event(&definition.plan, event)
+                    }
+                    Event::Journaled { entry } => {
+                        operations.extend(entry.key().map(Name::clone));
+                        trace::of_entry(entry, operations)
+                    }
+                    event => trace::of_event(&definition.plan, event),
+                };
                 told.push(Happened { text, element: places.of_event(instance, event) });
                 places.forget(instance, event);
             }
@@ -245,8 +256,9 @@ fn state_at(history: &engine::History, seq: u64, desk: &Desk<'_>) -> Result<Stat
         |out| {
             let title = format!("{} {} after entry {}", definition.id, history.instance, step.seq);
             out.line(format!("{}, {}", out.paint.bold(title), step.at));
-            show::state(branch.as_ref(), &variables, out);
-            for it in &reasons {
+            show::state(show::shown_tree(definition, branch.as_ref()), &variables, out);
+            for it in reasons.iter().filter(|it| !definition.is_function() || show::is_telling(it))
+            {
                 out.line(format!("  {it}"));
             }
         },

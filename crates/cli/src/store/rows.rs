@@ -151,17 +151,19 @@ pub(crate) fn instance(it: &InstanceRow) -> Value {
 }
 
 fn job_cells(it: &JobRow) -> Vec<Cell> {
-    let tone = match it.state {
-        JobState::Available => Tone::Plain,
-        JobState::Leased => Tone::Busy,
-        JobState::Failed => Tone::Bad,
+    let (word, tone) = match it.state {
+        // It has failed, and is offered again then.
+        JobState::Available if it.until.is_some() => ("paused", Tone::Dim),
+        JobState::Available => (words::of_job_state(it.state), Tone::Plain),
+        JobState::Leased => (words::of_job_state(it.state), Tone::Busy),
+        JobState::Failed => (words::of_job_state(it.state), Tone::Bad),
     };
     let priority = if it.priority == 0 { String::new() } else { it.priority.to_string() };
     vec![
         Cell::new(address(it.instance, it.wait), Tone::Strong),
         it.element.to_string().into(),
         it.job_type.to_string().into(),
-        Cell::new(words::of_job_state(it.state), tone),
+        Cell::new(word, tone),
         it.retries.to_string().into(),
         priority.into(),
         text(it.worker.as_ref()).into(),

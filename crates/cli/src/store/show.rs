@@ -1,9 +1,10 @@
 //! `travertine show`: an instance, where it is, and why it waits.
 
 use anyhow::Result;
+use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Branch, Reason, WaitId, Why, plan::WorkKind};
-use travertine_runtime::{InstanceId, engine::Look};
+use travertine_runtime::{Definition, InstanceId, engine::Look};
 use travertine_store::view::{Filter, Query, Row, Table};
 
 use super::{Desk, rows};
@@ -55,7 +56,7 @@ pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
         },
         |out| {
             heading(&look, out);
-            state(look.tree.as_ref(), &look.variables, out);
+            state(shown_tree(&look.definition, look.tree.as_ref()), &look.variables, out);
             reasons(&look, LINES_MAX, out);
             for row in called.iter().take(LINES_FEW) {
                 let Row::Instance(it) = row else { continue };
@@ -77,14 +78,31 @@ fn heading(look: &Look, out: &Screen) {
     let id = row.business_id.as_ref().map(|it| format!(" \"{it}\"")).unwrap_or_default();
     out.line(format!("{title}{id}, {}", rows::state_painted(row.state, out.paint)));
     let ended = row.ended.map(|it| format!(", ended {}", rows::at(it))).unwrap_or_default();
-    let version = row.version;
-    out.line(format!("  version {version}, started {}{ended}", rows::at(row.started)));
+    let kind = if look.definition.is_function() { "function, " } else { "" };
+    let anew = match look.state.journal.as_ref().map_or(0, |it| it.run) {
+        0 => String::new(),
+        1 => ", begun anew once".to_owned(),
+        times => format!(", begun anew {times} times"),
+    };
+    let (version, started) = (row.version, rows::at(row.started));
+    out.line(format!("  {kind}version {version}, started {started}{anew}{ended}"));
+    if row.ended.is_none() && look.state.journal.as_ref().is_some_and(|it| it.is_cancelled()) {
+        out.line("  someone has cancelled it; its code clears up");
+    }
     if let Some((caller, wait)) = row.parent {
         out.line(format!("  called by {}", rows::address(caller, wait)));
     }
     if let Some(reason) = &row.reason {
         out.line(format!("  {}", out.paint.red(reason)));
     }
+}
+
+/// The tree of an instance, where it tells something: a function is only ever at its code.
+pub(crate) fn shown_tree<'a>(
+    definition: &Definition,
+    tree: Option<&'a Branch>,
+) -> Option<&'a Branch> {
+    tree.filter(|_| !definition.is_function())
 }
 
 /// Where tokens are, and the variables of the process.
@@ -118,9 +136,7 @@ pub(crate) fn few_reasons(look: &Look, out: &Screen) {
 
 fn reasons(look: &Look, lines_max: usize, out: &Screen) {
     let instance = InstanceId(look.row.id);
-    // That a scope waits for what is inside shows in the tree.
-    let telling = |it: &&Reason| !matches!(it.why, Why::Inside { .. } | Why::Undo | Why::Inner);
-    let all: Vec<&Reason> = look.reasons.iter().filter(telling).collect();
+    let all: Vec<&Reason> = look.reasons.iter().filter(|it| is_telling(it)).collect();
     for it in all.iter().take(lines_max) {
         let text = it.to_string();
         let text = if matches!(it.why, Why::Incident { .. }) { out.paint.red(text) } else { text };
@@ -134,6 +150,11 @@ fn reasons(look: &Look, lines_max: usize, out: &Screen) {
         let more = all.len() - lines_max;
         out.line(format!("  and {more} more; `travertine show {instance} --json` has them all"));
     }
+}
+
+/// Whether it says more than the tree: that a scope waits for what is inside shows there.
+pub(crate) fn is_telling(it: &Reason) -> bool {
+    !matches!(it.why, Why::Inside { .. } | Why::Undo | Why::Inner)
 }
 
 /// Why a token rests, as data.
@@ -152,6 +173,7 @@ fn data(instance: InstanceId, it: &Reason, help: Option<String>) -> Value {
         ("token", json::key(it.token.0)),
         ("element", Name::clone(&it.element).into()),
         ("label", it.label.clone().into()),
+        ("operation", it.operation.clone().into()),
         ("kind", kind(&it.why).into()),
         ("wait", wait.into()),
         ("why", it.why.to_string().into()),
@@ -163,14 +185,23 @@ fn data(instance: InstanceId, it: &Reason, help: Option<String>) -> Value {
 fn help(instance: InstanceId, it: &Reason) -> Option<String> {
     let at = |wait: &WaitId| rows::address(instance.0, wait.0);
     match &it.why {
+        Why::Incident { failure, .. } if failure.message.starts_with(NO_CODE) => {
+            Some("it goes on when a program that has it opens the store".to_owned())
+        }
         Why::Incident { .. } => {
             Some(format!("travertine resolve {instance} --token {}", it.token.0))
+        }
+        Why::Work { wait, kind: WorkKind::Job, .. } if is_activity(it) => {
+            Some(format!("travertine complete {} --var result=VALUE", at(wait)))
         }
         Why::Work { wait, .. } | Why::Gate { wait, .. } | Why::Choice { wait } => {
             Some(format!("travertine complete {}", at(wait)))
         }
         Why::Timer { wait, .. } => Some(format!("travertine timers fire {}", at(wait))),
-        Why::Message { name, .. } => Some(format!("travertine message {name}")),
+        Why::Message { name, correlation, .. } => {
+            let options: String = correlation.iter().map(correlate).collect();
+            Some(format!("travertine message {name}{options}"))
+        }
         Why::Signal { name, .. } => Some(format!("travertine signal {name}")),
         Why::Condition { .. } | Why::Data { .. } => {
             Some(format!("travertine set {instance} --var NAME=VALUE"))
@@ -187,9 +218,40 @@ fn help(instance: InstanceId, it: &Reason) -> Option<String> {
         | Why::Race
         | Why::Inner
         | Why::Undo
+        | Why::Update
         | Why::Next
         | Why::Unknown => None,
     }
+}
+
+/// How the incident begins of a function whose code is not here.
+const NO_CODE: &str = "this program has no function";
+
+/// Whether a function waits for an activity, whose answer is one value.
+fn is_activity(it: &Reason) -> bool {
+    let last = it.operation.as_ref().and_then(|it| it.rsplit('/').next());
+    last.is_some_and(|it| it.starts_with("activity "))
+}
+
+/// The option that has a message agree with who waits for it.
+fn correlate((name, value): &(Name, Value)) -> String {
+    let value = match value.as_str() {
+        // As people type it, where it is not taken for something else then.
+        Some(text) if Value::parse_json(text).is_err() => text.to_owned(),
+        _ => value.to_json(),
+    };
+    let (option, text) = if &**name == CORRELATION_KEY {
+        ("key", value)
+    } else {
+        ("correlate", format!("{name}={value}"))
+    };
+    let is_plain = |it: char| it.is_alphanumeric() || "-_.,:=/+".contains(it);
+    let quoted = if text.chars().all(is_plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    };
+    format!(" --{option} {quoted}")
 }
 
 /// Whether someone outside can complete it.
@@ -222,6 +284,7 @@ fn kind(why: &Why) -> &'static str {
         Why::Inside { .. } | Why::Inner => "scope",
         Why::Race => "events",
         Why::Undo => "compensation",
+        Why::Update => "update",
         Why::Next | Why::Unknown => "tokens",
     }
 }

@@ -45,7 +45,7 @@ fn what_the_guide_to_stores_shows_is_printed() {
 }
 
 /// The text with the same time everywhere.
-fn without_times(text: &str) -> String {
+pub(crate) fn without_times(text: &str) -> String {
     let mut written = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('T') {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, hash_map::Entry};
 
 use travertine_expr::{Map, Name, Value, time::Timestamp};
 use travertine_kernel::{
-    Assignments, Ending, LayerId, Phase, ROOT, Role, State, TokenId, WaitFor, WaitId,
+    Assignments, Ending, LayerId, Phase, ROOT, Role, Slot, State, TokenId, WaitFor, WaitId,
 };
 use travertine_store::{
     Claim, Error as StoreError, Fold, Seq, Store,
@@ -233,8 +233,10 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
             None => {}
         }
     }
+    let keys = live.state.journal.as_ref().filter(|_| !touched.waits.is_empty());
+    let keys = keys.map(|it| it.keys()).unwrap_or_default();
     for (wait, closed) in touched.waits.into_iter().collect::<BTreeMap<_, _>>() {
-        match (wait_row(live, wait), closed) {
+        match (wait_row(live, wait, &keys), closed) {
             (Some(row), _) => changes.push(Change::Put(row)),
             (None, Some(table)) if had(wait.0) => {
                 changes.push(Change::Delete(table, key(live.id.0, wait.0)));
@@ -373,10 +375,16 @@ fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
     }))
 }
 
-fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
+/// The row of a wait. Those of a function are at what its code calls them, by the numbers of its
+/// operations.
+fn wait_row(live: &Live, wait: WaitId, operations: &[&Name]) -> Option<Row> {
     let it = live.state.waits.get(&wait)?;
     let node = live.definition.plan.node(live.state.tokens.get(&it.token)?.node);
-    let element = Name::clone(&node.name);
+    let element = match it.slot {
+        Slot::Operation(number) => operations.get(number as usize).copied().unwrap_or(&node.name),
+        Slot::Own(_) | Slot::Gate(_) | Slot::Listener(..) => &node.name,
+    };
+    let element = Name::clone(element);
     match &*it.on {
         WaitFor::Work(job) if job.kind == travertine_kernel::plan::WorkKind::Job => {
             let work = live.work.get(&wait)?;

@@ -197,14 +197,22 @@ impl Live {
         self.created.caller.map(Address::new)
     }
 
-    /// Why its tokens rest. Timers that someone has moved are due when that one said.
+    /// Why its tokens rest. Timers that someone has moved are due when that one said, and work that has
+    /// failed is offered again after its pause.
     pub fn reasons(&self) -> Vec<Reason> {
         let mut reasons = why(&self.definition.plan, &self.state);
         for reason in &mut reasons {
-            if let Why::Timer { wait, due, .. } = &mut reason.why
-                && let Some(moved) = self.moved.get(wait)
-            {
-                *due = Timestamp::from_millis(*moved);
+            match &mut reason.why {
+                Why::Timer { wait, due, .. } => {
+                    if let Some(moved) = self.moved.get(wait) {
+                        *due = Timestamp::from_millis(*moved);
+                    }
+                }
+                Why::Work { wait, again, .. } => {
+                    let paused = self.work.get(wait).map_or(0, |it| it.paused);
+                    *again = (paused != 0).then(|| Timestamp::from_millis(paused));
+                }
+                _ => {}
             }
         }
         reasons
@@ -338,7 +346,7 @@ impl Live {
     pub(super) fn reconsidered(&self, events: &[Event]) -> Vec<WaitId> {
         let mut waits = Vec::new();
         for event in events {
-            if let Event::RetriesSet { wait, .. } = event {
+            if let Event::RetriesSet { wait, .. } | Event::WorkFailed { wait, .. } = event {
                 waits.push(*wait);
             } else if let Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } =
                 event
@@ -421,7 +429,7 @@ impl Live {
                     }
                     self.note_wait(*wait, *token, on, at);
                 }
-                Event::RetriesSet { wait, .. } => {
+                Event::RetriesSet { wait, .. } | Event::WorkFailed { wait, .. } => {
                     self.touched.waits.push((*wait, None));
                     if let Some(work) = self.work.get_mut(wait) {
                         work.free();

@@ -81,6 +81,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("function", function()),
         ("updates", updates()),
         ("refused-update", vec![Event::UpdateRefused { message: "it panicked".to_owned() }]),
+        ("failures", failures()),
     ]
 }
 
@@ -147,6 +148,20 @@ fn updates() -> Vec<Event> {
     let entry = Box::new(JournalEntry::Updated { at, name, input, id });
     let answered = Event::UpdateAnswered { id: "add-1".into(), said: json(r#"{"ok": 7}"#) };
     vec![Event::Journaled { entry }, answered]
+}
+
+/// Work that has failed and is tried again.
+fn failures() -> Vec<Event> {
+    let job = Job {
+        kind: WorkKind::Job,
+        job_type: "charge".into(),
+        retries: 4,
+        fields: assignments(&[("attempts", "5")]),
+        failure: Some("busy: the bank is busy".into()),
+    };
+    let message = "größer: it was too much".into();
+    let failed = Event::WorkFailed { wait: WaitId(300), retries: 3, message };
+    vec![opened(WaitFor::Work(job)), failed]
 }
 
 /// What happens to functions, and the kinds that only they have.
@@ -404,12 +419,14 @@ fn work() -> Vec<Event> {
             job_type: "charge-card".into(),
             retries: 3,
             fields: Vec::new(),
+            failure: None,
         })),
         opened(WaitFor::Work(Job {
             kind: WorkKind::User,
             job_type: "".into(),
             retries: 0,
             fields: user,
+            failure: None,
         })),
         Event::RetriesSet { wait: WaitId(4), retries: 2 },
         Event::WaitClosed { wait: WaitId(4) },
@@ -473,6 +490,7 @@ fn listeners() -> Vec<Event> {
         job_type: "audit".into(),
         retries: 3,
         fields: assignments(&[("listener", r#""start""#)]),
+        failure: None,
     };
     let opened = |(position, moment)| Event::WaitOpened {
         wait: WaitId(4),

@@ -283,8 +283,15 @@ pub(crate) fn repeat() -> impl Strategy<Value = Repeat> {
 
 fn wait_for() -> impl Strategy<Value = WaitFor> {
     let kinds = select(vec![WorkKind::Job, WorkKind::User]);
-    let job = (kinds, name(), any::<u32>(), assignments())
-        .prop_map(|(kind, job_type, retries, fields)| Job { kind, job_type, retries, fields });
+    let job = (kinds, name(), any::<u32>(), assignments(), option::of(name())).prop_map(
+        |(kind, job_type, retries, fields, failure)| Job {
+            kind,
+            job_type,
+            retries,
+            fields,
+            failure,
+        },
+    );
     prop_oneof![
         job.prop_map(WaitFor::Work),
         (time(), option::of(repeat())).prop_map(|(due, repeat)| WaitFor::Timer { due, repeat }),
@@ -318,6 +325,11 @@ fn wait_event() -> BoxedStrategy<Event> {
         (wait(), token(), slot, wait_for().prop_map(Arc::new))
             .prop_map(|(wait, token, slot, on)| Event::WaitOpened { wait, token, slot, on }),
         (wait(), any::<u32>()).prop_map(|(wait, retries)| Event::RetriesSet { wait, retries }),
+        (wait(), any::<u32>(), name()).prop_map(|(wait, retries, message)| Event::WorkFailed {
+            wait,
+            retries,
+            message
+        }),
         wait().prop_map(|wait| Event::WaitClosed { wait }),
         (id().prop_map(PostId), post().prop_map(Arc::new))
             .prop_map(|(post, what)| Event::Posted { post, what }),

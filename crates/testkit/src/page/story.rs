@@ -101,7 +101,9 @@ impl Story {
                 return self.layers.get(&(id, *layer)).copied().into();
             }
             Event::RoundChanged { node, .. } => return About::Node(*node),
-            Event::RetriesSet { wait, .. } => self.waits[&(id, *wait)],
+            Event::RetriesSet { wait, .. } | Event::WorkFailed { wait, .. } => {
+                self.waits[&(id, *wait)]
+            }
             other => match other.token() {
                 Some(token) => token,
                 None => return About::Instance,

@@ -202,6 +202,11 @@ pub(super) enum Event<'a> {
     UpdateRefused {
         message: &'a str,
     },
+    WorkFailed {
+        wait: u64,
+        retries: u32,
+        message: &'a str,
+    },
 }
 
 impl<'a> Event<'a> {
@@ -329,6 +334,9 @@ impl<'a> Event<'a> {
                 Self::UpdateAnswered { id, said: Value::Plain(said) }
             }
             Plain::UpdateRefused { message } => Self::UpdateRefused { message },
+            Plain::WorkFailed { wait, retries, message } => {
+                Self::WorkFailed { wait: wait.0, retries: *retries, message }
+            }
             Plain::Finished { ending } => Self::Finished { ending: Ending::of(ending) },
         }
     }
@@ -461,6 +469,9 @@ impl<'a> Event<'a> {
                 Plain::UpdateAnswered { id: id.into(), said: said.lift()? }
             }
             Self::UpdateRefused { message } => Plain::UpdateRefused { message: message.to_owned() },
+            Self::WorkFailed { wait, retries, message } => {
+                Plain::WorkFailed { wait: WaitId(wait), retries, message: message.into() }
+            }
             Self::Finished { ending } => Plain::Finished { ending: ending.lift() },
         })
     }

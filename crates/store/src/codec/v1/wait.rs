@@ -126,12 +126,16 @@ pub(super) enum WaitFor<'a> {
         #[serde(borrow)]
         missing: Vec<&'a str>,
     },
+    FailedWork(Job<'a>, &'a str),
 }
 
 impl<'a> WaitFor<'a> {
     pub(super) fn of(on: &'a kernel::WaitFor) -> Self {
         match on {
-            kernel::WaitFor::Work(job) => Self::Work(Job::of(job)),
+            kernel::WaitFor::Work(job) => match &job.failure {
+                None => Self::Work(Job::of(job)),
+                Some(failure) => Self::FailedWork(Job::of(job), failure),
+            },
             kernel::WaitFor::Timer { due, repeat } => {
                 Self::Timer { due_ms: due.as_millis(), repeat: repeat.as_ref().map(Repeat::of) }
             }
@@ -157,7 +161,8 @@ impl<'a> WaitFor<'a> {
 
     pub(super) fn lift(self) -> Result<kernel::WaitFor, Fault<'a>> {
         Ok(match self {
-            Self::Work(job) => kernel::WaitFor::Work(job.lift()?),
+            Self::Work(job) => kernel::WaitFor::Work(job.lift(None)?),
+            Self::FailedWork(job, failure) => kernel::WaitFor::Work(job.lift(Some(failure))?),
             Self::Timer { due_ms, repeat } => kernel::WaitFor::Timer {
                 due: Timestamp::from_millis(due_ms),
                 repeat: repeat.map(Repeat::lift).transpose()?,
@@ -195,7 +200,7 @@ pub(super) struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn of(job: &'a kernel::Job) -> Self {
-        let kernel::Job { kind, job_type, retries, fields } = job;
+        let kernel::Job { kind, job_type, retries, fields, failure: _ } = job;
         Self {
             kind: WorkKind::of(*kind),
             job_type,
@@ -204,12 +209,13 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn lift(self) -> Result<kernel::Job, Fault<'a>> {
+    fn lift(self, failure: Option<&str>) -> Result<kernel::Job, Fault<'a>> {
         Ok(kernel::Job {
             kind: self.kind.lift(),
             job_type: self.job_type.into(),
             retries: self.retries,
             fields: self.fields.lift()?,
+            failure: failure.map(Into::into),
         })
     }
 }
