@@ -12,7 +12,7 @@ use travertine_store::{
     view::{Change, Key, Table},
 };
 
-use super::{Shard, alarm::Alarm, turn::Heard};
+use super::{Shard, alarm::Alarm, apart::Apart, turn::Heard};
 use crate::{Address, Error, Receipt, StartOn, Timestamp, message::INSTANCE};
 
 /// How long a message for those who wait already is held, in milliseconds: as long as another shard may
@@ -190,6 +190,8 @@ impl Shard {
     /// Keeps a message that nobody waits for, or nobody will.
     pub(super) fn hold(&mut self, held: Held) {
         let until = match &held.dead {
+            // Nobody else knows of what was to be started.
+            Some(_) if Apart::of(&held.message).is_some() => None,
             Some(dead) => Some(dead.at.saturating_add(self.settings.dead_for)),
             None => held.expires,
         };
@@ -253,7 +255,7 @@ impl Shard {
 
     /// Makes a dead letter of a message, where any are kept.
     pub(super) fn bury(&mut self, mut held: Held, reason: &str) {
-        if self.settings.dead_for <= 0 {
+        if self.settings.dead_for <= 0 && Apart::of(&held.message).is_none() {
             self.write(&[Record::Gone { message: held.number }]);
             return;
         }
@@ -262,10 +264,15 @@ impl Shard {
         self.hold(held);
     }
 
-    /// Publishes a dead letter again, with a new time to live.
+    /// Publishes a dead letter again, with a new time to live; starts what it was to start.
     pub fn replay_message(&mut self, number: u64) -> Result<Receipt, Error> {
         let dead = self.held.dead(number).ok_or(Error::NoSuchDeadLetter(number))?;
         let message = dead.message.clone();
+        if let Some(apart) = Apart::of(&message) {
+            let started = self.try_apart(&apart)?;
+            self.discard(number)?;
+            return Ok(Receipt::Started(started));
+        }
         self.check_room(&message)?;
         self.discard(number)?;
         Ok(self.route(message))

@@ -10,6 +10,7 @@
 //! keeps them until the receiver has written what came of them.
 
 mod alarm;
+mod apart;
 mod attempt;
 mod call;
 mod checkpoint;
@@ -59,6 +60,7 @@ use crate::{
     message::{Held, Waiting},
 };
 use alarm::Alarms;
+use apart::Apart;
 use attempt::Attempt;
 use travertine_func::Functions;
 
@@ -550,7 +552,7 @@ impl Shard {
             Letter::Ring { to } => self.rung(to),
             Letter::Cancel { instance } => self.cancelled(instance),
             Letter::Start { definition, id, variables } => {
-                self.start_apart(&definition, &id, variables);
+                self.start_apart(Apart { definition, id, variables });
             }
             Letter::Trigger { start, variables } => {
                 self.trigger_start_or_log(start, variables);

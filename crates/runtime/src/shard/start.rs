@@ -83,19 +83,6 @@ impl Shard {
         Ok(known.has_ended() && known.definition.id == definition.id)
     }
 
-    /// Starts something that goes its own way, unless it is there already.
-    pub(super) fn start_apart(&mut self, definition: &Name, id: &Name, variables: Assignments) {
-        let Some(key) = self.definitions.find(definition).map(|it| it.key) else {
-            tracing::error!(%definition, %id, "nothing of that name can be started");
-            return;
-        };
-        let business_id = Some(Name::clone(id));
-        let begin = Begin { definition: key, business_id, at: At::Start, variables };
-        if let Err(error) = self.start(begin) {
-            tracing::error!(%error, %definition, %id, "it could not be started");
-        }
-    }
-
     /// Offers variables to the conditional start events. Answers with what they started.
     pub fn evaluate_conditions(&mut self, variables: &Assignments) -> Vec<InstanceId> {
         let offered: Map = variables.iter().cloned().collect();
@@ -172,6 +159,7 @@ impl Shard {
                 }
             }
         }
+        self.try_refused_starts();
     }
 
     /// Messages that were held start what has just been deployed.

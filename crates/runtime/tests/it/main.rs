@@ -1,5 +1,6 @@
 //! The engine on a real store.
 
+mod apart;
 mod child;
 mod code;
 mod damage;
