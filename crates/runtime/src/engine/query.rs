@@ -4,7 +4,10 @@ use std::{future::Future, sync::Arc};
 
 use travertine_expr::Name;
 use travertine_kernel::{Branch, tree};
-use travertine_store::view::{InstanceRow, Page, Query, Row};
+use travertine_store::{
+    Store,
+    view::{InstanceRow, Page, Query, Row},
+};
 
 use super::{Engine, Pending};
 use crate::{Definition, Error, InstanceId};
@@ -33,14 +36,14 @@ impl Engine {
         let store = Arc::clone(self.store());
         async move {
             flushed.await?;
-            Ok(shown(store.query(&query)?))
+            page(&*store, query)
         }
     }
 
     /// The same, on a thread that may be blocked.
     pub fn query_now(&self, query: &Query) -> Result<Page, Error> {
         self.flush_now()?;
-        Ok(shown(self.store().query(query)?))
+        page(&**self.store(), query.clone())
     }
 
     /// An instance in full, as it is now.
@@ -63,10 +66,19 @@ impl Engine {
     }
 }
 
-/// Without the rows of messages that are only recognised, which nobody asks for.
-fn shown(mut page: Page) -> Page {
-    page.rows.retain(|it| !matches!(it, Row::Message(message) if message.body.is_empty()));
-    page
+/// A whole page, without the rows of messages that are only recognised, which nobody asks for.
+fn page(store: &dyn Store, mut query: Query) -> Result<Page, Error> {
+    let mut rows = Vec::new();
+    loop {
+        let mut page = store.query(&query)?;
+        page.rows.retain(|it| !matches!(it, Row::Message(message) if message.body.is_empty()));
+        query.limit -= u32::try_from(page.rows.len()).expect("a page has no more than its limit");
+        rows.append(&mut page.rows);
+        if query.limit == 0 || page.next.is_none() {
+            return Ok(Page { rows, next: page.next });
+        }
+        query.after = page.next;
+    }
 }
 
 #[cfg(test)]

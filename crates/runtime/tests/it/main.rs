@@ -1,8 +1,10 @@
 //! The engine on a real store.
 
+mod activation;
 mod apart;
 mod child;
 mod code;
+mod copy;
 mod damage;
 mod engine;
 mod events;
@@ -11,6 +13,8 @@ mod function_review;
 mod interop;
 mod lifecycle;
 mod limits;
+mod measure;
+mod paging;
 mod refused;
 mod schedule;
 mod update;

@@ -30,7 +30,13 @@ pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
     }
     // Only a whole copy gets the name of a log.
     let unfinished = to.join("unfinished.db");
-    copy(&source, &unfinished).map_err(|error| fault::read(&from.display().to_string(), &error))?;
+    if let Err(error) = copy(&source, &unfinished) {
+        // Nobody needs a part of it, and it would be in the way of the next try.
+        let _: std::io::Result<()> = fs::remove_file(&unfinished);
+        let _: std::io::Result<()> = fs::remove_file(to.join("unfinished.db-journal"));
+        let place = format!("copying {} to {}", from.display(), to.display());
+        return Err(fault::read(&place, &error));
+    }
     let finished = to.join("log.db");
     fs::rename(&unfinished, &finished).map_err(|error| fault::system(&finished, &error))?;
     sync(to)?;

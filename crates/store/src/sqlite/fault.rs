@@ -21,6 +21,8 @@ pub(super) fn read(place: &str, error: &rusqlite::Error) -> Error {
     );
     if damaged || strange {
         Error::Corrupt { place: place.to_owned(), reason }
+    } else if code == Some(ErrorCode::DiskFull) {
+        Error::Full { reason: format!("{place}: {reason}") }
     } else {
         Error::Failed { reason: format!("{place}: {reason}") }
     }

@@ -27,7 +27,9 @@ impl Lock {
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let known = file.read_to_string(&mut holder).is_ok_and(|length| length > 0);
-                let holder = known.then(|| format!("process {}", holder.trim()));
+                let (holder, own) = (holder.trim(), std::process::id().to_string());
+                let whose = if holder == own { "this process, " } else { "process " };
+                let holder = known.then(|| format!("{whose}{holder}"));
                 return Err(Error::InUse { store: dir.display().to_string(), holder });
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),

@@ -120,7 +120,7 @@ fn move_when_woken(
     place: &str,
     poison: &Poison,
 ) {
-    while woken.recv().is_ok() {
+    'woken: while woken.recv().is_ok() {
         crash_point("wal.behind");
         // While it moves, more comes; each round leaves less.
         for _ in 0..4 {
@@ -128,9 +128,11 @@ fn move_when_woken(
                 Ok((length, moved)) if length - moved > REST_MAX => {}
                 Ok(_) => break,
                 Err(error) => {
-                    let reason = format!("{place}: {error}");
-                    drop(poison.note(Error::Poisoned { reason }));
-                    return;
+                    if ends_moving(&error, place, poison) {
+                        return;
+                    }
+                    state.store(IDLE, Ordering::Release);
+                    continue 'woken;
                 }
             }
         }
@@ -138,8 +140,36 @@ fn move_when_woken(
     }
 }
 
+/// Whether nothing more can be moved after an error. Where there was no room everything is still in the
+/// journal, and the next commit has it tried again.
+fn ends_moving(error: &rusqlite::Error, place: &str, poison: &Poison) -> bool {
+    if let Error::Full { .. } = fault::write(place, error) {
+        return false;
+    }
+    let reason = format!("{place}: {error}");
+    drop(poison.note(Error::Poisoned { reason }));
+    true
+}
+
 /// Moves what nobody reads, and answers with the journal's length and how much of it was moved so far.
 fn move_pages(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
     let mut statement = connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
     statement.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_does_not_end_the_moving_and_a_failed_sync_does() {
+        for (code, ends) in [(ffi::SQLITE_FULL, false), (ffi::SQLITE_IOERR_FSYNC, true)] {
+            let poison = Poison::default();
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            assert_eq!(ends_moving(&error, "log.db", &poison), ends);
+            assert_eq!(poison.check().is_err(), ends);
+        }
+    }
 }

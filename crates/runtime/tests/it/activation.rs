@@ -1,0 +1,56 @@
+//! Jobs that workers elsewhere ask for.
+
+use travertine_runtime::{Activated, Engine, InstanceId};
+
+use crate::world::{World, vars};
+
+const PROCESS: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
+    <serviceTask id="t" tv:jobType="work"><extensionElements>
+    <tv:header key="priority">urgency</tv:header></extensionElements></serviceTask>
+    <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>"#;
+
+async fn activate(engine: &Engine, most: usize) -> Vec<Activated> {
+    engine.activate("work", "w", most, 60_000, &[]).await.expect("it goes on")
+}
+
+fn instances(jobs: &[Activated]) -> Vec<InstanceId> {
+    jobs.iter().map(|it| it.job.instance).collect()
+}
+
+#[tokio::test]
+async fn the_most_pressing_jobs_of_all_shards_come_first_and_of_those_the_oldest() {
+    for restarts in [false, true] {
+        let mut world = World::new(3);
+        world.deploy(PROCESS);
+        let mut begun = Vec::new();
+        for urgency in [0, 5, 0, 9, 5, 0, 9, 0, 5] {
+            let variables = vars(&[("urgency", urgency.into())]);
+            let id = world.engine().start("p").variables(variables).wait().expect("starts");
+            begun.push((urgency, id));
+            world.advance(1);
+        }
+        let shards: std::collections::BTreeSet<u64> =
+            begun.iter().map(|(_, id)| id.0 % 3).collect();
+        assert_eq!(shards.len(), 3, "they are spread");
+        // The order is that of time within one urgency.
+        let mut expected = begun.clone();
+        expected.sort_by_key(|(urgency, _)| -urgency);
+        let expected: Vec<InstanceId> = expected.into_iter().map(|(_, id)| id).collect();
+        if restarts {
+            world.restart();
+        }
+        let mut given = Vec::new();
+        for most in [1, 4, 2, 10] {
+            let jobs = activate(world.engine(), most).await;
+            assert!(jobs.len() <= most);
+            given.extend(instances(&jobs));
+        }
+        assert_eq!(given, expected);
+        assert_eq!(activate(world.engine(), 10).await, []);
+        world.restart();
+        assert_eq!(activate(world.engine(), 10).await, [], "leases hold after a restart");
+        world.advance(60_001);
+        assert_eq!(instances(&activate(world.engine(), 10).await), expected, "they are over");
+    }
+}
