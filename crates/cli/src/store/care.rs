@@ -66,7 +66,8 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
     let (used, free) = desk.ok(desk.engine.store().size().map_err(Into::into))?;
     let metrics = desk.engine.metrics();
     let opened = desk.engine.opened();
-    let damaged: Vec<&String> = opened.shards.iter().flat_map(|it| &it.damaged).collect();
+    let damaged = opened.shards.iter().flat_map(|it| &it.damaged);
+    let damaged: Vec<&String> = opened.unreadable.iter().chain(damaged).collect();
     desk.tell(
         || {
             let total = |place: usize| counts.values().map(|it| it[place]).sum::<u64>();

@@ -700,3 +700,23 @@ fn damaged_rows_are_made_again_but_not_for_a_log_that_cannot_be_read() {
     assert!(shown.contains("made again from the log") && shown.contains("the message"), "{shown}");
     assert_eq!(store.call(&["verify"]).status, 0);
 }
+
+#[test]
+fn a_model_that_cannot_be_read_any_more_halts_its_instances_and_no_others() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    store.text(&["deploy", "examples/order.bpmn"]);
+    store.sql(
+        "log.db",
+        "UPDATE resources SET body = CAST('x' || body AS BLOB) WHERE name LIKE '%hello%'",
+    );
+    let stats = store.text(&["stats"]);
+    assert!(stats.contains("version 1 of hello, deployment 1, cannot be read"), "{stats}");
+    store.text(&["start", "order", "--var", "amount=5"]);
+    let refusal = store.refusal(&["complete", "1"]);
+    assert!(refusal.contains("instance 1 is damaged"), "{refusal}");
+    store.sql("log.db", "UPDATE resources SET body = substr(body, 2) WHERE name LIKE '%hello%'");
+    store.text(&["resolve", "1"]);
+    assert_eq!(store.text(&["complete", "1", "--var", "liked=true"]).lines().count(), 1);
+    assert_eq!(store.call(&["verify"]).status, 0);
+}

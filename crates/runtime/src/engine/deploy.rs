@@ -1,6 +1,9 @@
 //! Files become definitions.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use travertine_bpmn::{Diagnostic, Severity};
 use travertine_expr::Name;
@@ -15,7 +18,7 @@ use travertine_store::{
 use super::{Engine, Pending, threads::Input};
 use crate::{
     Definition, Definitions, Error, Timestamp,
-    definition::start_triggers,
+    definition::{StartTrigger, start_triggers},
     model::{is_decision, read_models},
 };
 
@@ -50,6 +53,11 @@ impl Engine {
     /// keeps its version.
     #[tracing::instrument(skip_all, fields(files = files.len()))]
     pub fn deploy(&self, files: &[File]) -> Result<Deployment, Error> {
+        let mut names = BTreeSet::new();
+        if let Some(twice) = files.iter().find(|it| !names.insert(&it.name)) {
+            let reason = format!("two files are called {}; rename one of them", twice.name);
+            return Err(Error::Refused { diagnostics: vec![reason] });
+        }
         let inner = &self.inner;
         let _one_at_a_time =
             inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -145,7 +153,8 @@ impl Engine {
 
     /// Takes over what the store has.
     fn reload(&self) -> Result<(), Error> {
-        let fresh = Arc::new(load(&*self.inner.common.store, &self.inner.functions)?);
+        let (fresh, _) = load(&*self.inner.common.store, &self.inner.functions)?;
+        let fresh = Arc::new(fresh);
         // Whoever has it may ask any shard for it, so all shards know of it before any has it.
         let known = self.tell_all(|told| Input::Expect(Arc::clone(&fresh), told));
         known.into_iter().try_for_each(Pending::wait)?;
@@ -302,10 +311,15 @@ pub(super) fn deploy_functions(
     Err(Error::Busy { reason: "others deploy the same functions; try again".to_owned() })
 }
 
-/// Everything that a store has deployed. Of functions the versions that this program has come last,
-/// so that they are the latest.
-pub(super) fn load(store: &dyn Store, functions: &Functions) -> Result<Definitions, Error> {
+/// Everything that a store has deployed, and what of it cannot be read: others go on without it, and its
+/// instances are halted. Of functions the versions that this program has come last, so that they are the
+/// latest.
+pub(super) fn load(
+    store: &dyn Store,
+    functions: &Functions,
+) -> Result<(Definitions, Vec<String>), Error> {
     let mut definitions = Definitions::default();
+    let mut unreadable = Vec::new();
     let mut decisions: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for deployment in store.deployments(0)? {
         for file in deployment.resources.iter().filter(|it| is_decision(&it.name)) {
@@ -340,30 +354,47 @@ pub(super) fn load(store: &dyn Store, functions: &Functions) -> Result<Definitio
                 });
                 continue;
             }
-            let Some(process) = report.processes.iter().find(|it| *it.id == *deployed.id) else {
-                return Err(Error::Refused {
-                    diagnostics: report
-                        .diagnostics
-                        .iter()
-                        .filter(|it| it.severity == Severity::Error)
-                        .map(|it| format!("deployment {}: {it}", deployment.number))
-                        .collect(),
-                });
-            };
-            definitions.insert(Definition {
-                key: deployed.key,
-                id: Name::clone(&deployed.id),
-                tag: deployed.tag.clone(),
-                version: deployed.version,
-                deployment: deployment.number,
-                plan: Arc::clone(&process.plan),
-                starts: start_triggers(&deployed.id, &process.plan, at)?,
-            });
+            match plan_of(&report, &deployed.id, at) {
+                Ok((plan, starts)) => definitions.insert(Definition {
+                    key: deployed.key,
+                    id: Name::clone(&deployed.id),
+                    tag: deployed.tag.clone(),
+                    version: deployed.version,
+                    deployment: deployment.number,
+                    plan,
+                    starts,
+                }),
+                Err(why) => {
+                    let (id, version, number) = (&deployed.id, deployed.version, deployment.number);
+                    unreadable.push(format!(
+                        "version {version} of {id}, deployment {number}, cannot be read: {why}"
+                    ));
+                }
+            }
         }
     }
     let here = |it: &Definition| functions.find_workflow(&it.id, Some(it.version)).is_some();
     definitions.prefer(|it| it.is_function() && here(it));
-    Ok(definitions)
+    Ok((definitions, unreadable))
+}
+
+/// What a file that was accepted once says of a process, or why this program does not accept it.
+fn plan_of(
+    report: &travertine_bpmn::Report,
+    id: &Name,
+    at: Timestamp,
+) -> Result<(Arc<Plan>, Vec<StartTrigger>), String> {
+    let Some(process) = report.processes.iter().find(|it| *it.id == **id) else {
+        let errors = report.diagnostics.iter().filter(|it| it.severity == Severity::Error);
+        let errors: Vec<String> = errors.map(ToString::to_string).collect();
+        return Err(if errors.is_empty() {
+            "its file does not define it".to_owned()
+        } else {
+            errors.join("; ")
+        });
+    };
+    let starts = start_triggers(id, &process.plan, at).map_err(|error| error.to_string())?;
+    Ok((Arc::clone(&process.plan), starts))
 }
 
 /// The latest decisions that were deployed, by the name of their file.

@@ -193,6 +193,8 @@ struct Threads {
 pub struct Opened {
     /// Shard by shard.
     pub shards: Vec<Recovered>,
+    /// Which deployed definitions cannot be read, and why. Their instances are halted.
+    pub unreadable: Vec<String>,
     /// Why the views were made again from the log, where they were.
     pub rebuilt: Option<String>,
     /// How long it took.
@@ -300,7 +302,11 @@ impl Engine {
         let given: Vec<_> =
             functions.workflows().filter(|it| it.name != crate::schedule::SCHEDULE).collect();
         deploy::deploy_functions(&**store, &given, options.clock.now())?;
-        let definitions = Arc::new(deploy::load(&**store, &functions)?);
+        let (definitions, unreadable) = deploy::load(&**store, &functions)?;
+        for it in &unreadable {
+            tracing::error!("{it}; its instances are halted");
+        }
+        let definitions = Arc::new(definitions);
         let recovery = Recovery { store, definitions: &definitions, functions: &functions };
         let Read { shards, found, board, rebuilt } = recovery.read(&options)?;
         let count = usize::from(store.shards());
@@ -322,7 +328,7 @@ impl Engine {
                 return Err(Error::Refused { diagnostics: problems });
             }
         }
-        let recovered = Opened { shards: found, rebuilt, took: began.elapsed() };
+        let recovered = Opened { shards: found, unreadable, rebuilt, took: began.elapsed() };
         let threads = start_threads(&common, shards)?;
         let (dependencies, at_once) = (&options.dependencies, options.activities_at_once.max(1));
         let performers = Performers::start(&common, &functions, dependencies, at_once)?;

@@ -134,6 +134,13 @@ pub(super) struct Touched {
     pub(super) incidents: Vec<TokenId>,
 }
 
+/// What stands for a definition that cannot be read, so that rows keep its name.
+pub(super) fn unknown_definition(key: u64, id: Name, version: u32) -> Definition {
+    let root = Node::new("unknown", None, Element::Process(Container::default()));
+    let plan = Arc::new(Plan::new(vec![root], Vec::new()));
+    Definition { key, id, tag: None, version, deployment: 0, plan, starts: Vec::new() }
+}
+
 impl Live {
     pub(super) fn new(id: u64, created: Created, definition: Arc<Definition>) -> Self {
         Self {
@@ -169,18 +176,8 @@ impl Live {
 
     /// An instance of which nothing can be read.
     pub(super) fn unknown(id: u64) -> Self {
-        let root = Node::new("unknown", None, Element::Process(Container::default()));
-        let definition = Definition {
-            key: 0,
-            id: "unknown".into(),
-            tag: None,
-            version: 0,
-            deployment: 0,
-            plan: Arc::new(Plan::new(vec![root], Vec::new())),
-            starts: Vec::new(),
-        };
         let created = Created { definition: 0, business_id: None, caller: None, root: 0, depth: 0 };
-        Self::new(id, created, Arc::new(definition))
+        Self::new(id, created, Arc::new(unknown_definition(0, "unknown".into(), 0)))
     }
 
     /// Takes over what an entry says besides what the kernel knows, as far as it can be read.

@@ -5,16 +5,17 @@ use std::{
     sync::Arc,
 };
 
+use travertine_expr::Name;
 use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role, State};
 use travertine_store::{
     Entry, Error as StoreError, Seq,
-    codec::record::{Folded, Record, decode_records, decode_snapshot},
+    codec::record::{Created, Folded, Record, decode_records, decode_snapshot},
     view::{Change, InstanceRow},
 };
 
 use super::{
     Shard,
-    live::{Live, Touched},
+    live::{Live, Touched, unknown_definition},
     turn::panic_text,
 };
 use crate::{Definition, Error, InstanceId, Timestamp};
@@ -144,7 +145,11 @@ impl Shard {
         if row.ended.is_some() {
             return Err(error);
         }
-        let mut live = self.unborn(id, &row).unwrap_or_else(|_| Live::unknown(id));
+        let mut live = self.unborn(id, &row).unwrap_or_else(|_| {
+            let (definition, version) = (Name::clone(&row.definition), row.version);
+            let definition = unknown_definition(row.definition_key, definition, version);
+            Live::new(id, created_of(&row), Arc::new(definition))
+        });
         for entry in self.readable_end(id, row.last)?.iter().rev() {
             live.learn_readable(entry);
         }
@@ -183,14 +188,7 @@ impl Shard {
 
     /// An instance before its first entry.
     pub(super) fn unborn(&self, id: u64, row: &InstanceRow) -> Result<Live, Error> {
-        let created = travertine_store::codec::record::Created {
-            definition: row.definition_key,
-            business_id: row.business_id.clone(),
-            caller: row.parent,
-            root: if row.root == id { 0 } else { row.root },
-            depth: 0,
-        };
-        Ok(Live::new(id, created, self.definition_of(id, row.definition_key)?))
+        Ok(Live::new(id, created_of(row), self.definition_of(id, row.definition_key)?))
     }
 
     /// What an instance runs, as what is stored of it says.
@@ -294,6 +292,17 @@ impl Shard {
     /// Whether no instance is in memory.
     pub fn is_empty(&self) -> bool {
         self.lives.is_empty()
+    }
+}
+
+/// How an instance came to be, as far as its row says.
+fn created_of(row: &InstanceRow) -> Created {
+    Created {
+        definition: row.definition_key,
+        business_id: row.business_id.clone(),
+        caller: row.parent,
+        root: if row.root == row.id { 0 } else { row.root },
+        depth: 0,
     }
 }
 

@@ -19,7 +19,7 @@ use travertine_store::{
 use super::{
     Counts, Pending, Release, Settings, Shard,
     alarm::Alarm,
-    live::Live,
+    live::{Live, unknown_definition},
     load::{damaged, unreadable},
 };
 use crate::{
@@ -150,6 +150,8 @@ impl Shard {
             shard.set_start_timer(timer);
         }
         shard.changed_timers.clear();
+        // Other shards have put up theirs.
+        let others = jobs_of(&shard.board);
         shard.load_rows()?;
         let mut found = shard.read_tail(upto, last, progress)?;
         shard.seq = last;
@@ -175,8 +177,7 @@ impl Shard {
         shard
             .unfinished
             .retain(|it| seen.insert(*it) && lives.get(it).is_none_or(|live| has_work(live)));
-        let jobs: usize = shard.board.counts().iter().map(|(_, count)| count).sum();
-        found.jobs = jobs as u64;
+        found.jobs = (jobs_of(&shard.board) - others) as u64;
         found.timers = shard.alarms.len() as u64;
         found.subscriptions = shard.waiting.len() as u64;
         found.messages = shard.held.iter().count() as u64;
@@ -376,9 +377,9 @@ impl Shard {
     }
 
     fn read_created(&mut self, id: u64, seq: Seq, created: &Created) {
-        let definition = self
-            .definition_of(id, created.definition)
-            .unwrap_or_else(|_| Arc::clone(&Live::unknown(id).definition));
+        let definition = self.definition_of(id, created.definition).unwrap_or_else(|_| {
+            Arc::new(unknown_definition(created.definition, "unknown".into(), 0))
+        });
         self.born(id, seq);
         if let Some(caller) = created.caller {
             self.called.insert(caller, id);
@@ -506,6 +507,11 @@ impl Shard {
             _ => {}
         }
     }
+}
+
+/// How many jobs a board has.
+fn jobs_of(board: &Board) -> usize {
+    board.counts().iter().map(|(_, count)| count).sum()
 }
 
 /// What a checkpoint has stored cannot be read.

@@ -761,3 +761,24 @@ fn timers_that_start_instances_can_be_listed_moved_and_fired() {
     assert!(matches!(nothing, Err(Error::Rejected(_))), "{nothing:?}");
     world.check();
 }
+
+#[test]
+fn two_files_of_one_name_are_refused() {
+    let world = World::new(1);
+    let other = ONE_TASK.replace(r#"id="p""#, r#"id="q""#);
+    let refused = world.engine().deploy(&[file("m.bpmn", ONE_TASK), file("m.bpmn", &other)]);
+    let Err(Error::Refused { diagnostics }) = refused else { panic!("{refused:?}") };
+    assert_eq!(diagnostics, ["two files are called m.bpmn; rename one of them"]);
+    assert!(world.engine().definitions().all().all(|it| it.is_function()));
+}
+
+#[test]
+fn the_report_of_opening_counts_each_job_once() {
+    let mut world = World::new(3);
+    world.deploy(ONE_TASK);
+    for _ in 0..7 {
+        world.engine().start("p").wait().expect("starts");
+    }
+    world.restart();
+    assert_eq!(world.engine().recover().expect("it can be asked").jobs, 7);
+}
