@@ -76,15 +76,22 @@ fn store(plan: &Arc<Plan>) -> Arc<Faulty<MemoryStore>> {
 }
 
 fn open(store: &Arc<Faulty<MemoryStore>>, plan: &Arc<Plan>, clock: &Arc<ManualClock>) -> Engine {
-    let options = Options {
+    open_with(store, options(plan, clock))
+}
+
+fn open_with(store: &Arc<Faulty<MemoryStore>>, options: Options) -> Engine {
+    Engine::on(&(Arc::clone(store) as Arc<dyn Store>), options).expect("the store opens")
+}
+
+fn options(plan: &Arc<Plan>, clock: &Arc<ManualClock>) -> Options {
+    Options {
         shards: 1,
         clock: Arc::clone(clock) as Arc<_>,
         storage_retry: Retry { initial: Duration::from_millis(1), ..Retry::DEFAULT },
         functions: Functions::new().workflow(RUN).activity(WORK),
         dependencies: Dependencies::new().with(Arc::clone(plan)),
         ..Options::default()
-    };
-    Engine::on(&(Arc::clone(store) as Arc<dyn Store>), options).expect("the store opens")
+    }
 }
 
 fn clock() -> Arc<ManualClock> {
@@ -124,8 +131,25 @@ fn a_store_without_room_is_asked_again_and_nobody_notices() {
     assert_eq!(begun.wait(), Ok(1));
     assert_eq!(*plan.next.lock().unwrap(), None);
     assert_eq!(plan.attempts.load(Ordering::SeqCst), 1);
+    assert_eq!(engine.metrics().stalls, 1);
     drop(begun);
     engine.shutdown().unwrap();
+}
+
+#[test]
+fn who_does_not_want_to_wait_for_room_is_told_and_nothing_is_done() {
+    let (plan, clock) = (plan(None), clock());
+    let store = store(&plan);
+    let engine = open_with(&store, Options { waits_for_room: false, ..options(&plan, &clock) });
+    let last = store.last(ShardId(0)).unwrap();
+    *plan.next.lock().unwrap() = Some(Fault::Full);
+    let refused = engine.start(run(0)).id("a").wait().map(|it| it.instance());
+    assert!(refused.is_err_and(|it| it.to_string().contains("no room left")));
+    assert_eq!(engine.metrics().stalls, 0);
+    engine.shutdown().unwrap_err();
+    assert_eq!(store.last(ShardId(0)).unwrap(), last);
+    let engine = open(&store, &plan, &clock);
+    assert_eq!(engine.start(run(0)).id("a").wait().unwrap().wait(), Ok(1));
 }
 
 // covers: ENGINE-17

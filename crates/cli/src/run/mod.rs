@@ -38,7 +38,7 @@ use crate::{
     screen::Screen,
     status::Status,
     store,
-    store::{SHARDS, Store},
+    store::{Full, SHARDS, Store},
 };
 use answers::Answers;
 use kept::Kept;
@@ -97,7 +97,7 @@ fn goes_on(
     let answers = args.start.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
     let explain = |error: &Error| anyhow!(store::explain(error, data, None));
     let observer = watch.is_needed().then(|| observer(watch));
-    let engine = store::open(data, Store::New(SHARDS), observer)?;
+    let engine = store::open(data, Store::New(SHARDS), Full::Fails, observer)?;
     engine.deploy(&models.files()).map_err(|it| explain(&it))?;
     engine.settle(Duration::from_secs(30)).map_err(|it| explain(&it))?;
     let known = if args.new { None } else { open_instance(&engine, &process.id)? };

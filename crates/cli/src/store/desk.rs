@@ -50,6 +50,14 @@ pub(crate) enum Store {
     New(u16),
 }
 
+/// What becomes of something for which the store has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// Whoever asked is told.
+    Fails,
+    Waits,
+}
+
 /// How many shards a store gets where nobody says: one, so that instances have small numbers.
 pub(crate) const SHARDS: u16 = 1;
 
@@ -63,7 +71,7 @@ impl<'a> Desk<'a> {
         err: &'a Screen,
         act: impl FnOnce(&Self) -> Result<Status>,
     ) -> Result<Status> {
-        let engine = open(&place.data, store, None)?;
+        let engine = open(&place.data, store, Full::Fails, None)?;
         let desk = Self { engine, data: &place.data, json, out, err };
         let done = act(&desk);
         let closed = desk.engine.clone().shutdown();
@@ -163,7 +171,12 @@ impl<'a> Desk<'a> {
 }
 
 /// Opens a store. People at a terminal are told how far that is, where it takes long.
-pub(crate) fn open(data: &Path, store: Store, observer: Option<Observer>) -> Result<Engine> {
+pub(crate) fn open(
+    data: &Path,
+    store: Store,
+    full: Full,
+    observer: Option<Observer>,
+) -> Result<Engine> {
     let line = io::stderr().is_terminal().then(|| Arc::new(Mutex::new(Line::new())));
     let shown = line.clone();
     let progress = shown.map(|line| {
@@ -175,12 +188,19 @@ pub(crate) fn open(data: &Path, store: Store, observer: Option<Observer>) -> Res
         Store::Known => (false, SHARDS),
         Store::New(shards) => (true, shards),
     };
-    let options = Options { shards, create, progress, observer, ..Options::default() };
+    let waits_for_room = full == Full::Waits;
+    let options =
+        Options { shards, create, progress, observer, waits_for_room, ..Options::default() };
     let opened = Engine::open_with(data, options);
     if let Some(line) = line {
         line.lock().expect("nobody fails while showing").clear();
     }
     opened.map_err(|error| anyhow!(explain(&error, data, None)))
+}
+
+/// That the engine has closed because its store has no room, where it has.
+fn without_room(engine: &Engine) -> Option<Error> {
+    engine.fault().filter(|it| matches!(it, Error::Store(store::Error::Full { .. })))
 }
 
 /// A line at a terminal that says how far something is.
@@ -222,6 +242,11 @@ fn write(text: &str) {
 /// What went wrong, and the way out.
 pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> String {
     let data = data.display();
+    if let (Error::Closed { .. }, Some(full)) = (error, engine.and_then(without_room)) {
+        return format!(
+            "{full}; make room and try again, `travertine instances` shows what was done"
+        );
+    }
     match error {
         Error::Store(store::Error::InUse { .. }) => format!(
             "{error}; end that first (Ctrl-C ends `travertine work`), or look at a copy that \
@@ -233,6 +258,7 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
                  --data or TRAVERTINE_DATA names another"
             )
         }
+        Error::Store(store::Error::Full { .. }) => format!("{error}; make room and try again"),
         Error::NoSuchDefinition(_) => {
             let all: Vec<String> = engine.map(Engine::definitions).map_or_else(Vec::new, |it| {
                 let all = it.latest().filter(|it| &*it.id != SCHEDULE);

@@ -28,7 +28,7 @@ use crate::{
     screen::Screen,
     status::Status,
 };
-pub(crate) use desk::{Desk, SHARDS, Store, explain, open};
+pub(crate) use desk::{Desk, Full, SHARDS, Store, explain, open};
 
 /// Does what a command on a store asks for.
 pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Status> {

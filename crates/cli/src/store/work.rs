@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use travertine_kernel::{Ending, Event};
 use travertine_runtime::{Engine, Seen, engine::Observer, trace};
 
-use super::{Store, desk, grid, open};
+use super::{Full, Store, desk, grid, open};
 use crate::{args::store as args, screen::Screen, status::Status};
 
 /// How often to see whether the engine still works.
@@ -25,9 +25,9 @@ pub(crate) fn work(args: &args::Work, out: &Screen, err: &Screen) -> Result<Stat
     let screen = out.clone();
     let observer = (!args.quiet).then(|| Observer(Arc::new(move |seen| show(seen, &screen))));
     let data = &args.place.data;
-    let engine = open(data, Store::Known, observer)?;
+    let engine = open(data, Store::Known, Full::Waits, observer)?;
     greet(&engine, args, err);
-    let done = drive(&engine, args.until_idle, &stopped, out);
+    let done = drive(&engine, args.until_idle, &stopped, out, err);
     let closed = engine.clone().shutdown();
     done.and(closed).map_err(|error| anyhow!(desk::explain(&error, data, Some(&engine))))?;
     Ok(Status::Done)
@@ -50,7 +50,9 @@ fn drive(
     until_idle: bool,
     stopped: &mpsc::Receiver<()>,
     out: &Screen,
+    err: &Screen,
 ) -> Result<(), travertine_runtime::Error> {
+    let mut stalls = 0;
     loop {
         if until_idle && engine.settle(LOOK)? {
             return Ok(());
@@ -66,6 +68,11 @@ fn drive(
         if out.is_closed() {
             return Ok(());
         }
+        let waited = engine.metrics().stalls;
+        if stalls == 0 && waited > 0 {
+            err.line(err.paint.red("the store has no room left; work goes on as soon as there is"));
+        }
+        stalls = waited;
     }
 }
 

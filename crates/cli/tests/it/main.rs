@@ -8,6 +8,7 @@ mod decide;
 mod docs;
 mod draw;
 mod eval;
+mod full;
 mod functions;
 mod kept;
 mod new;

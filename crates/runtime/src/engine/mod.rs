@@ -79,6 +79,9 @@ pub struct Options {
     /// The pauses after which a store is asked again that has written nothing, for want of room. It is
     /// asked until there is room, or the engine is shut down, however many attempts this names.
     pub storage_retry: Retry,
+    /// Whether to wait for room. Otherwise the engine closes where there is none, and whoever waits for an
+    /// answer is told.
+    pub waits_for_room: bool,
     /// How many requests may wait at a shard before more are refused.
     pub requests_max: usize,
     /// How long what has ended is kept.
@@ -139,6 +142,7 @@ impl Default for Options {
             create: true,
             settings: Settings::default(),
             pace: Pace::default(),
+            waits_for_room: true,
             storage_retry: Retry::exponential("100ms", 2.0).max_delay(Duration::from_secs(5)),
             requests_max: 100_000,
             retention: Retention::default(),
@@ -319,6 +323,7 @@ impl Engine {
             naps: Queue::new(usize::MAX),
             pace: options.pace.clone(),
             storage_retry: options.storage_retry,
+            waits_for_room: options.waits_for_room,
             fault: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });

@@ -72,6 +72,7 @@ pub(super) struct Common {
     pub(super) pace: Pace,
     /// How what was not written is tried again.
     pub(super) storage_retry: Retry,
+    pub(super) waits_for_room: bool,
     /// Why the engine takes no more.
     pub(super) fault: OnceLock<Error>,
     /// Whether someone wants it to end.
@@ -125,6 +126,11 @@ impl Common {
     /// Whether nobody has stopped it, and nothing has failed.
     pub(super) fn goes_on(&self) -> bool {
         self.fault.get().is_none() && !self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Whether what finds no room is tried again.
+    fn may_wait(&self) -> bool {
+        self.waits_for_room && self.goes_on()
     }
 
     fn wait_for_room(&self, reason: &str, failed: u32) {
@@ -286,7 +292,7 @@ fn commit(common: &Common, sealed: Vec<Sealed>) -> bool {
         for failed in 1.. {
             match common.store.append(&batches) {
                 Ok(()) => break,
-                Err(StoreError::Full { reason }) if common.goes_on() => {
+                Err(StoreError::Full { reason }) if common.may_wait() => {
                     common.wait_for_room(&reason, failed);
                 }
                 Err(error) => {
@@ -354,7 +360,7 @@ fn store_checkpoint(common: &Common, checkpoint: &Checkpoint) -> Result<(), Erro
     loop {
         failed += 1;
         match checkpoint.store(&*common.store) {
-            Err(StoreError::Full { reason }) if common.goes_on() => {
+            Err(StoreError::Full { reason }) if common.may_wait() => {
                 common.wait_for_room(&reason, failed);
             }
             other => return other.map_err(Error::from),
