@@ -22,17 +22,19 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 pub(crate) fn new(args: &New, out: &Screen) -> Result<Status> {
-    let New { name, path } = args;
+    let New { name, path, git } = args;
     check_name(name)?;
     let dir = Path::new(name);
     if dir.symlink_metadata().is_ok() {
         bail!("{name} is there already; choose another name, or move it away");
     }
     let here = env::current_dir().context("nobody knows where this is")?;
-    let checkout = match path {
-        Some(path) => Some(checkout(path)?),
-        None => here.ancestors().find(|it| is_checkout(it)).map(Path::to_owned),
+    let checkout = match (path, git) {
+        (Some(path), _) => Some(checkout(path)?),
+        (None, Some(_)) => None,
+        (None, None) => here.ancestors().find(|it| is_checkout(it)).map(Path::to_owned),
     };
+    let repository = git.as_deref().unwrap_or(REPOSITORY);
     let travertine = match &checkout {
         Some(checkout) => {
             let library = checkout.join("crates").join("travertine");
@@ -41,7 +43,7 @@ pub(crate) fn new(args: &New, out: &Screen) -> Result<Status> {
             };
             format!("{{ path = {library:?} }}")
         }
-        None => format!("{{ git = {REPOSITORY:?} }}"),
+        None => format!("{{ git = {repository:?} }}"),
     };
     fs::create_dir_all(dir.join("src")).with_context(|| format!("cannot make {name}"))?;
     for (file, template) in FILES {
@@ -49,7 +51,7 @@ pub(crate) fn new(args: &New, out: &Screen) -> Result<Status> {
             "Cargo.toml" | "README.md" => template
                 .replace("{name}", name)
                 .replace("{travertine}", &travertine)
-                .replace("{repository}", REPOSITORY),
+                .replace("{repository}", repository),
             _ => template.to_owned(),
         };
         let file = dir.join(file);
@@ -64,8 +66,9 @@ pub(crate) fn new(args: &New, out: &Screen) -> Result<Status> {
         }
     }
     out.line(format!("made {name}, with a workflow that survives a kill"));
-    if let Some(checkout) = &checkout {
-        out.line(format!("  on Travertine in {}", checkout.display()));
+    match &checkout {
+        Some(checkout) => out.line(format!("  on Travertine in {}", checkout.display())),
+        None => out.line(format!("  on Travertine from {repository}")),
     }
     out.line(format!("  cd {name} && cargo run"));
     Ok(Status::Done)

@@ -65,7 +65,8 @@ pub(crate) enum Command {
 ///
 /// Makes a directory of that name with a small program: one workflow, two activities, lints for workflows.
 /// It goes on where it was when it is killed and run again. It uses the Travertine of the checkout that
-/// --path names, or that you are in, and otherwise that of the repository on the network.
+/// --path names, or that you are in, and otherwise that of a repository on the network: the one that --git
+/// names, or ours.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status:
@@ -74,7 +75,8 @@ Exit status:
 
 Examples:
   travertine new shop && cd shop && cargo run
-  travertine new shop --path ~/src/travertine")]
+  travertine new shop --path ~/src/travertine
+  travertine new shop --git https://git.example.com/travertine")]
 pub(crate) struct New {
     /// What the project is called, and its directory
     pub(crate) name: String,
@@ -82,6 +84,10 @@ pub(crate) struct New {
     /// A checkout of Travertine to use
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
+
+    /// A repository of Travertine to use
+    #[arg(long, value_name = "URL", conflicts_with = "path")]
+    pub(crate) git: Option<String>,
 }
 
 /// Say what becomes of every element of a model
