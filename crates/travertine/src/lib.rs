@@ -43,7 +43,7 @@
 
 pub mod testing;
 
-pub use travertine_expr::{Map, Name, Value};
+pub use travertine_expr::{Map, Name, Number, Value};
 #[doc(hidden)]
 pub use travertine_func::__macros;
 pub use travertine_func::{

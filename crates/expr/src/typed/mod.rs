@@ -10,6 +10,8 @@
 //! back as `0.0`. Where a type does not say which number it wants, as in an untagged enum, whole
 //! numbers up to 64 bits stay exact and all others are the nearest `f64`.
 //!
+//! A part of a type can be a [`Value`] or a [`Number`](crate::Number), which take whatever is there, exactly.
+//!
 //! ```
 //! use serde::{Deserialize, Serialize};
 //! use travertine_expr::typed::{from_value, to_value};
@@ -27,6 +29,7 @@
 mod assignments;
 mod error;
 mod key;
+mod own;
 mod read;
 #[cfg(test)]
 mod tests;

@@ -4,12 +4,16 @@ use serde::{
     Deserialize,
     de::{
         DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess, Unexpected,
-        VariantAccess, Visitor, value::BorrowedStrDeserializer,
+        VariantAccess, Visitor,
+        value::{BorrowedStrDeserializer, MapDeserializer},
     },
     forward_to_deserialize_any,
 };
 
-use super::{TypeError, key};
+use super::{
+    TypeError, key,
+    own::{EXACT, is_plain},
+};
 use crate::{
     json::DEPTH_MAX,
     number::Number,
@@ -120,9 +124,15 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, TypeError> {
+        if let (EXACT, Value::Number(number)) = (name, self.value)
+            && !is_plain(*number)
+        {
+            let entry = std::iter::once((EXACT, number.to_string()));
+            return visitor.visit_map(MapDeserializer::new(entry));
+        }
         visitor.visit_newtype_struct(self)
     }
 

@@ -6,7 +6,10 @@ use proptest::{collection, option, prelude::*};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{TypeError, from_assignments, from_value, to_assignments, to_value};
-use crate::value::{Name, Value};
+use crate::{
+    number::Number,
+    value::{Name, Value},
+};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -506,4 +509,48 @@ fn an_error_names_the_variable() {
     let wrong = [("value".into(), 1.into())];
     assert_eq!(message(from_assignments(&wrong)), "value: expected a boolean, found 1");
     assert_eq!(message(from_assignments(&[])), "expected a boolean, found no variable `value`");
+}
+
+/// What a program holds that does not know what it gets.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Parcel {
+    label: String,
+    content: Value,
+    weight: Number,
+}
+
+#[test]
+fn a_type_can_hold_values_and_numbers_as_they_are() {
+    let content = r#"{"a":[null,true,"x",-7,18446744073709551615,0.1,{}],"b":1.234567890123456789012345678901234}"#;
+    let parcel = Parcel {
+        label: "p".to_owned(),
+        content: Value::parse_json(content).unwrap(),
+        weight: "9999999999999999999999.000000000001".parse().unwrap(),
+    };
+    let value = to_value(&parcel).unwrap();
+    let json = format!(
+        r#"{{"label":"p","content":{content},"weight":9999999999999999999999.000000000001}}"#
+    );
+    assert_eq!(value.to_json(), json);
+    assert_eq!(from_value::<Parcel>(&value).unwrap(), parcel);
+    let variables = to_assignments(&parcel).unwrap();
+    assert_eq!(from_assignments::<Parcel>(&variables).unwrap(), parcel);
+    assert_eq!(from_value::<Value>(&value).unwrap(), value);
+    assert_eq!(from_value::<Option<Value>>(&value).unwrap(), Some(value));
+    let refused = from_value::<Number>(&true.into()).unwrap_err();
+    assert_eq!(refused.to_string(), "true is no number");
+}
+
+#[test]
+fn values_and_json_of_others_become_each_other() {
+    let json = serde_json::json!({"a": [null, true, "x", -7, u64::MAX, 0.1, {}]});
+    let value = to_value(&json).unwrap();
+    assert_eq!(serde_json::from_value::<Value>(json.clone()).unwrap(), value);
+    assert_eq!(serde_json::to_value(&value).unwrap(), json);
+    assert_eq!(from_value::<serde_json::Value>(&value).unwrap(), json);
+    // A number that others cannot hold is a text to them, and a number again for us.
+    let long: Number = "1.234567890123456789012345678901234".parse().unwrap();
+    let text = serde_json::to_string(&long).unwrap();
+    assert_eq!(text, "\"1.234567890123456789012345678901234\"");
+    assert_eq!(serde_json::from_str::<Number>(&text).unwrap(), long);
 }

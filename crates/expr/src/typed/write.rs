@@ -7,7 +7,7 @@ use serde::ser::{
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-use super::{TypeError, key};
+use super::{TypeError, key, own::EXACT};
 use crate::{
     json::DEPTH_MAX,
     number::{Number, NumberError},
@@ -195,10 +195,14 @@ impl Serializer for Writer<'_> {
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
-        _: &'static str,
+        name: &'static str,
         it: &T,
     ) -> Result<Value, TypeError> {
-        it.serialize(self)
+        let value = it.serialize(self)?;
+        match &value {
+            Value::String(text) if name == EXACT => Ok(Value::Number(exact(text.parse(), text)?)),
+            _ => Ok(value),
+        }
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
