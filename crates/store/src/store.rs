@@ -155,8 +155,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// as those after `after`.
     fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error>;
 
-    /// Puts something shorter in the place of all entries of instances, or deletes them. All of it or
-    /// nothing, but not necessarily durable at once. Many folds at a time cost little more than one.
+    /// Puts something shorter in the place of all entries of instances, or deletes them, as far as they can
+    /// be followed back. All of it or nothing, but not necessarily durable at once. Many folds at a time cost little more than one.
     /// [`Error::NoSuchEntry`] where one is deleted already.
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error>;
 
@@ -263,9 +263,37 @@ impl Entry {
 }
 
 impl Fold {
-    /// Refuses what cannot take the place of these entries.
+    /// The entries that go, the latest first. To delete what is left of an instance nothing has to be
+    /// whole.
+    pub(crate) fn chain(
+        &self,
+        shard: ShardId,
+        mut one: impl FnMut(Seq) -> Result<Option<Entry>, Error>,
+    ) -> Result<Vec<Entry>, Error> {
+        let mut found: Vec<Entry> = Vec::new();
+        let mut seq = self.last;
+        while seq > 0 {
+            let entry = one(seq).and_then(|it| it.ok_or(Error::NoSuchEntry { shard, seq }));
+            let followed = entry.and_then(|it| Ok((it.follows(found.last(), shard)?, it)));
+            match followed {
+                Ok((previous, entry)) => {
+                    seq = previous;
+                    found.push(entry);
+                }
+                Err(Error::NoSuchEntry { .. } | Error::Corrupt { .. })
+                    if self.entry.is_none() && !found.is_empty() =>
+                {
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Refuses what cannot take the place of these entries, the latest first.
     pub(crate) fn check(&self, shard: ShardId, chain: &[Entry]) -> Result<(), Error> {
-        let last = chain.last().ok_or(Error::NoSuchEntry { shard, seq: self.last })?;
+        let last = chain.first().ok_or(Error::NoSuchEntry { shard, seq: self.last })?;
         let Some(entry) = &self.entry else { return Ok(()) };
         if (entry.seq, entry.previous, entry.instance) == (last.seq, 0, last.instance) {
             Ok(())

@@ -192,9 +192,17 @@ fn an_instance_of_which_an_entry_is_missing_is_halted_once() {
             assert!(!found.is_empty() && found.iter().all(|it| it.instance == world.bad));
             engine.shutdown().expect("nothing has failed");
         }
-        let entries = world.store.entries(ShardId(0), 0, 1_000).expect("it can be asked");
-        let about = entries.iter().filter(|it| it.instance == world.bad.0).count();
-        assert_eq!(about, 2, "the one that is left, and that it is halted");
+        let about = || {
+            let entries = world.store.entries(ShardId(0), 0, 1_000).expect("it can be asked");
+            entries.iter().filter(|it| it.instance == world.bad.0).count()
+        };
+        assert_eq!(about(), 2, "the one that is left, and that it is halted");
+        let engine = world.open();
+        engine.delete(world.bad).expect("nobody can use it");
+        engine.shutdown().expect("nothing has failed");
+        assert_eq!(about(), 0, "what is left of it goes");
+        let engine = world.open();
+        assert_eq!(engine.verify().expect("it can be asked").differences, []);
     }
 }
 

@@ -338,28 +338,20 @@ impl Log {
     }
 
     pub(super) fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
-        self.db.read(|it| self.chain_in(it, shard, last, after))
-    }
-
-    fn chain_in(
-        &self,
-        connection: &Connection,
-        shard: ShardId,
-        last: Seq,
-        after: Seq,
-    ) -> Result<Vec<Entry>, Error> {
         let failed = |error: rusqlite::Error| self.db.unreadable(&error);
-        let mut one = connection.prepare_cached(&self.of(shard).one).map_err(failed)?;
-        let mut found: Vec<Entry> = Vec::new();
-        let mut seq = last;
-        while seq > after {
-            let entry = one.query_row([seq], entry).optional().map_err(failed)?;
-            let entry = entry.ok_or(Error::NoSuchEntry { shard, seq })?;
-            seq = entry.follows(found.last(), shard)?;
-            found.push(entry);
-        }
-        found.reverse();
-        Ok(found)
+        self.db.read(|it| {
+            let mut one = it.prepare_cached(&self.of(shard).one).map_err(failed)?;
+            let mut found: Vec<Entry> = Vec::new();
+            let mut seq = last;
+            while seq > after {
+                let entry = one.query_row([seq], entry).optional().map_err(failed)?;
+                let entry = entry.ok_or(Error::NoSuchEntry { shard, seq })?;
+                seq = entry.follows(found.last(), shard)?;
+                found.push(entry);
+            }
+            found.reverse();
+            Ok(found)
+        })
     }
 
     pub(super) fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
@@ -391,7 +383,11 @@ impl Log {
         let mut delete = connection.prepare_cached(&statements.delete).map_err(failed)?;
         let mut insert = connection.prepare_cached(&statements.insert).map_err(failed)?;
         for fold in folds {
-            let chain = self.chain_in(connection, shard, fold.last, 0)?;
+            let chain = fold.chain(shard, |seq| {
+                let mut one = connection.prepare_cached(&statements.one).map_err(failed)?;
+                let found = one.query_row([seq], entry).optional();
+                found.map_err(|error| self.db.unreadable(&error))
+            })?;
             fold.check(shard, &chain)?;
             for it in &chain {
                 delete.execute([it.seq]).map_err(failed)?;

@@ -177,6 +177,11 @@ fn chain_with_hole(store: &dyn Store) {
     store.append(&[batch(claim, vec![entry(7, 9, 6)])]).unwrap();
     let found = store.chain(ShardId(1), 7, 0);
     assert!(matches!(found, Err(Error::Corrupt { .. })), "{found:?}");
+    // Nothing takes the place of that, but what is left of it can be deleted, and nothing else.
+    let short = [Fold { last: 7, entry: Some(entry(7, 9, 0)) }];
+    assert!(matches!(store.fold(&claim, &short), Err(Error::Corrupt { .. })));
+    store.fold(&claim, &[Fold { last: 7, entry: None }]).unwrap();
+    assert_eq!(entries(store, 1).iter().map(|it| it.seq).collect::<Vec<_>>(), [2, 4, 6]);
 }
 
 fn folds(store: &dyn Store) {
