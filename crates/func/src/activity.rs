@@ -67,6 +67,13 @@ impl ActivityContext {
     }
 
     /// For tests of an activity on its own: the first attempt, never cancelled, heard by nobody.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Dependencies};
+    /// let cx = ActivityContext::test("order-1/charge", Dependencies::new().with(7_u32));
+    /// assert_eq!(*cx.get::<u32>().unwrap(), 7);
+    /// assert_eq!(cx.attempt(), 1);
+    /// ```
     pub fn test(idempotency_key: impl Into<String>, dependencies: Dependencies) -> Self {
         Self::new(Attempt {
             instance: "test".into(),
@@ -105,6 +112,17 @@ impl ActivityContext {
 
     /// Says that it is alive and how far it has come. If this attempt is lost, the next one finds
     /// that in [`last_heartbeat`](Self::last_heartbeat).
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Failure};
+    /// async fn import(cx: ActivityContext, rows: Vec<u32>) -> Result<(), Failure> {
+    ///     let from = cx.last_heartbeat::<usize>()?.unwrap_or(0);
+    ///     for (row, _) in rows.iter().enumerate().skip(from) {
+    ///         cx.heartbeat(&row);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     pub fn heartbeat<T: Serialize>(&self, details: &T) -> Result<(), Failure> {
         let details = typed::to_value(details).map_err(|error| {
             let text = format!("the details of a heartbeat cannot be kept: {error}");

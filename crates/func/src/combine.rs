@@ -26,6 +26,15 @@ use crate::{
 
 impl Context {
     /// Waits for both.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let (one, other) = cx.join(cx.call(charge(1)), cx.call(charge(2))).await;
+    /// let both = (one?, other?);
+    /// # Ok(()) }
+    /// ```
     pub async fn join<A: IntoFuture, B: IntoFuture>(&self, a: A, b: B) -> (A::Output, B::Output) {
         let (mut a, mut b) = (Box::pin(a.into_future()), Box::pin(b.into_future()));
         let (mut a_done, mut b_done) = (None, None);
@@ -44,6 +53,14 @@ impl Context {
     }
 
     /// Waits for all of them. The answers stand in the order of the questions.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let receipts = cx.join_all((1..=3).map(|cents| cx.call(charge(cents)))).await;
+    /// # Ok(()) }
+    /// ```
     pub async fn join_all<I>(&self, all: I) -> Vec<<I::Item as IntoFuture>::Output>
     where
         I: IntoIterator<Item: IntoFuture>,
@@ -65,6 +82,14 @@ impl Context {
 
     /// Waits for the first of them, and says which it was. The first is the one whose end comes first
     /// in the journal; all others are dropped.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let (winner, receipt) = cx.race([1, 2].map(|cents| cx.call(charge(cents)))).await;
+    /// # Ok(()) }
+    /// ```
     pub async fn race<I>(&self, all: I) -> (usize, <I::Item as IntoFuture>::Output)
     where
         I: IntoIterator<Item: IntoFuture>,
@@ -116,6 +141,15 @@ impl Context {
     }
 
     /// Waits no longer than until then; else like [`timeout`](Self::timeout).
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let noon = cx.now().after_millis(3_600_000);
+    /// let receipt = cx.deadline(noon, cx.call(charge(1))).await??;
+    /// # Ok(()) }
+    /// ```
     pub async fn deadline<F: IntoFuture>(
         &self,
         due: Timestamp,

@@ -96,26 +96,62 @@ impl Context {
     // What is known.
 
     /// The id of the instance.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let receipt = format!("receipt of {}", cx.id());
+    /// # Ok(()) }
+    /// ```
     pub fn id(&self) -> &str {
         &self.core.identity.id
     }
 
     /// How often the function has begun anew.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let first = cx.run() == 0;
+    /// # Ok(()) }
+    /// ```
     pub fn run(&self) -> u32 {
         self.core.identity.run
     }
 
     /// The time: when the function was last told something. It stands still in between.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let tomorrow = cx.now().after_millis(86_400_000);
+    /// cx.sleep_until(tomorrow).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn now(&self) -> Timestamp {
         self.core.now()
     }
 
     /// A generator of random numbers, which are the same when the function runs again.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let winner = cx.random().below(100);
+    /// # Ok(()) }
+    /// ```
     pub fn random(&self) -> Random {
         Random::new(random::seed(self.digest("random")))
     }
 
     /// A UUID that no other place in any function gets, and the same when this one runs again.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let parcel = cx.uuid();
+    /// # Ok(()) }
+    /// ```
     pub fn uuid(&self) -> String {
         random::uuid(self.digest("uuid"))
     }
@@ -127,6 +163,15 @@ impl Context {
     }
 
     /// Whether the function was told to end.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// if cx.is_cancelled() {
+    ///     return Ok(());
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.core.is_cancelled(&self.scope)
     }
@@ -170,6 +215,16 @@ impl Context {
     /// Whether this instance runs with a change of the code. Old instances, which were beyond this
     /// point before the change, answer no for good; all others yes. When no old ones are left the
     /// call can be taken out.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn wrap() -> Activity<()> { Activity::new("wrap", ActivityOptions::DEFAULT) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// if cx.patched("wrap in paper") {
+    ///     cx.call(wrap()).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn patched(&self, id: &str) -> bool {
         self.core.mark(&format!("patch {id}").into(), 1) > 0
     }
@@ -177,6 +232,18 @@ impl Context {
     /// Which version of some part of the code this instance runs with: `max` where it comes here
     /// first, later the same as then, and 0 where it was here before there was such a part. A version
     /// below `min` is no longer in the code, and the instance is blocked.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # use std::time::Duration;
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let pause = match cx.version("pause", 1, 2) {
+    ///     1 => Duration::from_secs(60),
+    ///     _ => Duration::from_secs(10),
+    /// };
+    /// cx.sleep(pause).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn version(&self, id: &str, min: u32, max: u32) -> u32 {
         let version = self.core.mark(&format!("version {id}").into(), max);
         if !(min..=max).contains(&version) {
@@ -191,16 +258,40 @@ impl Context {
     // What is waited for.
 
     /// Calls an activity.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let receipt: String = cx.call(charge(1_200)).timeout(Duration::from_secs(30)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn call<T: DeserializeOwned>(&self, activity: Activity<T>) -> Call<T> {
         Call::new(self, activity)
     }
 
     /// Offers work to workers of this type, wherever they are. What they say at its end is the result.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let colour: String = cx.job("paint").variable("colour", "red").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn job<T: DeserializeOwned>(&self, job_type: &str) -> JobCall<T> {
         JobCall::new(self, job_type)
     }
 
     /// Sleeps so long.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # use std::time::Duration;
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// cx.sleep(Duration::from_hours(48)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn sleep(&self, duration: Duration) -> Sleep {
         // Not shorter than asked for: what is less than a millisecond counts as one.
         let rest = duration.subsec_nanos() % 1_000_000;
@@ -216,12 +307,36 @@ impl Context {
     }
 
     /// Waits for an event that is sent to this function, or to everyone.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Event, EventConfig, Flow};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid {
+    /// #     const NAME: &'static str = "order.paid";
+    /// #     const CONFIG: EventConfig = EventConfig::DEFAULT;
+    /// # }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let cents = cx.event::<Paid>().await?.cents;
+    /// # Ok(()) }
+    /// ```
     pub fn event<E: Event>(&self) -> EventWait<E> {
         EventWait::new(self)
     }
 
     /// Waits until a condition over what the code has in hand is true. It is looked at whenever the
     /// function is told something.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # use std::{cell::Cell, rc::Rc};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let seen = Rc::new(Cell::new(0));
+    /// let counted = Rc::clone(&seen);
+    /// cx.on_update("add", |_: &u32| Ok(()), move |it| Ok(counted.set(counted.get() + it)));
+    /// cx.until(|| seen.get() >= 10).await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn until(&self, condition: impl FnMut() -> bool) -> Result<(), Failure> {
         operation::until(self, condition).await
     }
@@ -229,27 +344,77 @@ impl Context {
     // Others.
 
     /// Sends an event.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Event, EventConfig, Flow};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid {
+    /// #     const NAME: &'static str = "order.paid";
+    /// #     const CONFIG: EventConfig = EventConfig::DEFAULT;
+    /// # }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// cx.send(Paid { cents: 1_200 }).to("order-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn send<E: Event>(&self, event: E) -> SendEvent<E> {
         SendEvent::new(self, event)
     }
 
     /// Calls another function and waits for its result. It ends with this one.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let parcel: String = cx.child(parcel("teapot")).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn child<T: DeserializeOwned>(&self, workflow: Workflow<T>) -> Child<T> {
         Child::new(self, workflow)
     }
 
     /// Lets another function run beside this one. See [`Spawned`].
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # use std::time::Duration;
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let beside = cx.spawn(parcel("teapot"));
+    /// cx.sleep(Duration::from_secs(60)).await?;
+    /// let parcel: String = beside.await?;
+    /// # Ok(()) }
+    /// ```
     pub fn spawn<T: DeserializeOwned>(&self, workflow: Workflow<T>) -> Spawned<T> {
         Spawned::new(self, workflow)
     }
 
     /// Starts another function, which goes its own way.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let id = cx.start(parcel("teapot")).id("parcel-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn start<T>(&self, workflow: Workflow<T>) -> Start {
         let definition = Name::from(workflow.name());
         Start::new(self, definition, workflow.into_arguments())
     }
 
     /// Calls a process. See [`ProcessCall`].
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// #[derive(serde::Deserialize)]
+    /// struct Delivered { price: u64 }
+    ///
+    /// let price = cx.process::<Delivered>("delivery").variable("town", "Rome").await?.price;
+    /// # Ok(()) }
+    /// ```
     pub fn process<T: DeserializeOwned>(&self, id: &str) -> ProcessCall<T> {
         ProcessCall::new(self, id)
     }
@@ -257,12 +422,36 @@ impl Context {
     // Parts.
 
     /// Runs a part of the function under a name of its own: what it asks for is counted apart.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # use std::time::Duration;
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// for item in ["pot", "lid"] {
+    ///     // Both ask for `sleep`, each within its own part.
+    ///     cx.gosub(item, async |cx| cx.sleep(Duration::from_secs(1)).await).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn gosub<F: Future>(&self, name: &str, run: impl FnOnce(Self) -> F) -> F::Output {
         let name = self.count(&format!("gosub {name}"));
         run(self.inside(&name)).await
     }
 
     /// Lets what is inside go on although the function was told to end: for clearing up.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let waited = cx.sleep(Duration::from_hours(1)).await;
+    /// if waited.is_err() {
+    ///     // Whoever ends this function waits for that.
+    ///     cx.shield(cx.call(charge(100))).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn shield<F: IntoFuture>(&self, inner: F) -> F::Output {
         let inner = async move { inner.into_future().await };
         operation::shield(self, inner).await
@@ -298,6 +487,16 @@ impl Context {
     // What others ask of it.
 
     /// Answers those who look into the function. The handler may only look.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # use std::{cell::Cell, rc::Rc};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let steps = Rc::new(Cell::new(0));
+    /// let seen = Rc::clone(&steps);
+    /// cx.on_query("steps", move |()| seen.get());
+    /// # Ok(()) }
+    /// ```
     pub fn on_query<I, O>(&self, name: &str, answer: impl Fn(I) -> O + 'static)
     where
         I: DeserializeOwned,
@@ -309,6 +508,21 @@ impl Context {
     /// Lets others change what the code has in hand, and answers them. `validate` may only look; what
     /// it refuses does not become part of the journal. Register updates before the first wait: one
     /// that comes earlier is refused.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Failure, Flow};
+    /// # use std::{cell::RefCell, rc::Rc};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let address = Rc::new(RefCell::new("Rome".to_owned()));
+    /// let changed = Rc::clone(&address);
+    /// let nowhere = || Failure::terminal("no-address", "an address has letters");
+    /// cx.on_update(
+    ///     "move",
+    ///     move |to: &String| if to.is_empty() { Err(nowhere()) } else { Ok(()) },
+    ///     move |to: String| Ok(changed.replace(to)),
+    /// );
+    /// # Ok(()) }
+    /// ```
     pub fn on_update<I, O>(
         &self,
         name: &str,

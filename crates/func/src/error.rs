@@ -64,12 +64,22 @@ impl Failure {
     pub const ENCODE: &'static str = "encode";
 
     /// A failure that may go away when it is tried again.
+    ///
+    /// ```
+    /// # use travertine_func::Failure;
+    /// assert!(Failure::new("busy", "the bank is busy").retryable);
+    /// ```
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         let (code, message) = (code.into(), message.into());
         Self { code, message, retryable: true, origin: Origin::Own }
     }
 
     /// A failure that stays, however often it is tried.
+    ///
+    /// ```
+    /// # use travertine_func::Failure;
+    /// assert!(!Failure::terminal("no-address", "nobody knows where to").retryable);
+    /// ```
     pub fn terminal(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { retryable: false, ..Self::new(code, message) }
     }
@@ -101,6 +111,11 @@ impl Failure {
     }
 
     /// Whether something took longer than it may.
+    ///
+    /// ```
+    /// # use travertine_func::Failure;
+    /// assert!(Failure::timeout("it took too long").is_timeout());
+    /// ```
     pub fn is_timeout(&self) -> bool {
         self.code == Self::TIMEOUT
     }

@@ -13,26 +13,59 @@ pub trait Merge<T> {
 }
 
 /// All results, one for each branch.
+///
+/// ```
+/// # use travertine_func::merge::{All, Merge};
+/// assert_eq!(All.merge(vec![1, 2]).unwrap(), [1, 2]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct All;
 
 /// That of the last branch; none where there are no branches.
+///
+/// ```
+/// # use travertine_func::merge::{Last, Merge};
+/// assert_eq!(Last.merge(vec![1, 2]).unwrap(), Some(2));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Last;
 
 /// What all branches agree on; none where they do not, or where there are no branches.
+///
+/// ```
+/// # use travertine_func::merge::{Agree, Merge};
+/// assert_eq!(Agree.merge(vec![1, 1]).unwrap(), Some(1));
+/// assert_eq!(Agree.merge(vec![1, 2]).unwrap(), None);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Agree;
 
 /// What all branches agree on; a failure with the code `conflict` where they do not.
+///
+/// ```
+/// # use travertine_func::merge::{Merge, Same};
+/// assert_eq!(Same.merge(vec![1, 1]).unwrap(), Some(1));
+/// assert_eq!(Same.merge(vec![1, 2]).unwrap_err().code, "conflict");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Same;
 
 /// The items of all results, one after the other.
+///
+/// ```
+/// # use travertine_func::merge::{Append, Merge};
+/// assert_eq!(Append.merge(vec![vec![1], vec![2, 3]]).unwrap(), [1, 2, 3]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Append;
 
 /// Whatever this function makes of them.
+///
+/// ```
+/// # use travertine_func::merge::{Merge, With};
+/// let sum = With(|all: Vec<i32>| all.iter().sum::<i32>());
+/// assert_eq!(sum.merge(vec![1, 2]).unwrap(), 3);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct With<F>(pub F);
 

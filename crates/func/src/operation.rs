@@ -28,6 +28,17 @@ type Decode<T> = fn(&Name, &Assignments) -> Result<T, Failure>;
 
 /// An operation that was asked for. It runs whether it is awaited or not; to drop it before it is
 /// done is to say that it is not needed, and that is written into the journal.
+///
+/// ```
+/// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+/// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+/// # async fn example(cx: Context) -> Flow<()> {
+/// let first = cx.call(charge(1)).start();
+/// let second = cx.call(charge(2)).start();
+/// assert_eq!(first.key(), "activity charge");
+/// let both = (first.await?, second.await?);
+/// # Ok(()) }
+/// ```
 #[must_use = "an operation that is dropped is called off"]
 pub struct Operation<T> {
     cx: Context,
@@ -133,6 +144,18 @@ macro_rules! startable {
 }
 
 /// A call of an activity that can still be told how. Await it, or [`start`](Self::start) it.
+///
+/// ```
+/// # use travertine_func::{Activity, ActivityOptions, Context, Flow, Retry};
+/// # use std::time::Duration;
+/// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+/// # async fn example(cx: Context) -> Flow<()> {
+/// let second = Duration::from_secs(1);
+/// let paid = cx.call(charge(1_200)).retry(Retry::exponential("1s", 2.0).max(5)).timeout(30 * second);
+/// let paid = paid.deadline(3_600 * second).heartbeat(10 * second).limit("customer", "ann").priority(5);
+/// let receipt: String = paid.await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "nothing is called before this is awaited or started"]
 #[derive(Debug)]
 pub struct Call<T> {
@@ -197,6 +220,14 @@ impl<T: DeserializeOwned> Call<T> {
 startable!(Call<T>);
 
 /// Work for a worker outside, described step by step. Await it, or [`start`](Self::start) it.
+///
+/// ```
+/// # use travertine_func::{Context, Flow};
+/// # async fn example(cx: Context) -> Flow<()> {
+/// let painting = cx.job::<String>("paint").variable("colour", "red").priority(5).start();
+/// let painted = painting.await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "nothing is offered before this is awaited or started"]
 pub struct JobCall<T> {
     cx: Context,
@@ -306,6 +337,15 @@ fn job(
 }
 
 /// A sleep. Await it, or [`start`](Self::start) it.
+///
+/// ```
+/// # use travertine_func::{Context, Flow};
+/// # use std::time::Duration;
+/// # async fn example(cx: Context) -> Flow<()> {
+/// let hour = cx.sleep(Duration::from_hours(1)).start();
+/// drop(hour); // It is called off.
+/// # Ok(()) }
+/// ```
 #[must_use = "nobody sleeps before this is awaited or started"]
 #[derive(Debug)]
 pub struct Sleep {
@@ -335,6 +375,17 @@ impl IntoFuture for Sleep {
 }
 
 /// A call of another function whose result is waited for. Await it, or [`start`](Self::start) it.
+///
+/// ```
+/// # use travertine_func::{Context, Flow, Workflow};
+/// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+/// # async fn example(cx: Context) -> Flow<()> {
+/// let parcels = ["pot", "lid"].map(|it| cx.child(parcel(it)).start());
+/// for parcel in parcels {
+///     println!("{}", parcel.await?);
+/// }
+/// # Ok(()) }
+/// ```
 #[must_use = "no child begins before this is awaited or started"]
 #[derive(Debug)]
 pub struct Child<T> {
@@ -370,6 +421,15 @@ fn child(definition: Name, binding: Option<Name>, variables: Assignments) -> Wai
 /// A child that runs beside its parent. It ends with its parent at the latest; dropping this does
 /// not end it. If it fails, the operations that its parent has open answer with that failure, unless
 /// it is [`isolated`](Self::isolated). It can be awaited for its result.
+///
+/// ```
+/// # use travertine_func::{Context, Flow, Workflow};
+/// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+/// # async fn example(cx: Context) -> Flow<()> {
+/// let beside = cx.spawn(parcel("pot")).isolated();
+/// beside.cancel();
+/// # Ok(()) }
+/// ```
 pub struct Spawned<T> {
     operation: Operation<T>,
 }
@@ -429,6 +489,14 @@ impl<T> fmt::Debug for Spawned<T> {
 }
 
 /// The start of an instance that goes its own way. Await it for its id, which is known at once.
+///
+/// ```
+/// # use travertine_func::{Context, Flow, Workflow};
+/// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+/// # async fn example(cx: Context) -> Flow<()> {
+/// let id = cx.start(parcel("pot")).id("parcel-1").await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "nothing is started before this is awaited"]
 #[derive(Debug)]
 pub struct Start {
@@ -503,6 +571,14 @@ impl<T> Future for Posted<T> {
 
 /// A call of a process, described variable by variable. Await it, [`start`](Self::start) it, or let
 /// it go its own way with [`detached`](Self::detached).
+///
+/// ```
+/// # use travertine_func::{Context, Flow};
+/// # async fn example(cx: Context) -> Flow<()> {
+/// cx.process::<()>("delivery").variable("town", "Rome").await?;
+/// let id = cx.process::<()>("delivery").variable("town", "Oslo").detached().await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "no process begins before this is awaited or started"]
 pub struct ProcessCall<T> {
     cx: Context,
@@ -555,6 +631,20 @@ impl<T> fmt::Debug for ProcessCall<T> {
 }
 
 /// A wait for an event. Await it, or [`start`](Self::start) it.
+///
+/// ```
+/// # use travertine_func::{Context, Event, EventConfig, Flow};
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct Paid { cents: u64 }
+/// # impl Event for Paid {
+/// #     const NAME: &'static str = "order.paid";
+/// #     const CONFIG: EventConfig = EventConfig::DEFAULT;
+/// # }
+/// # async fn example(cx: Context) -> Flow<()> {
+/// let paid = cx.event::<Paid>().key("order-7").start();
+/// let cents = paid.await?.cents;
+/// # Ok(()) }
+/// ```
 #[must_use = "nothing waits before this is awaited or started"]
 pub struct EventWait<T> {
     cx: Context,
@@ -593,6 +683,20 @@ impl<T: Event> fmt::Debug for EventWait<T> {
 }
 
 /// An event to be sent. Await it: it is on its way at once.
+///
+/// ```
+/// # use travertine_func::{Context, Event, EventConfig, Flow};
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct Paid { cents: u64 }
+/// # impl Event for Paid {
+/// #     const NAME: &'static str = "order.paid";
+/// #     const CONFIG: EventConfig = EventConfig::DEFAULT;
+/// # }
+/// # async fn example(cx: Context) -> Flow<()> {
+/// cx.send(Paid { cents: 5 }).to("order-1").await?;
+/// cx.send(Paid { cents: 5 }).key("order-7").await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "nothing is sent before this is awaited"]
 #[derive(Debug)]
 pub struct SendEvent<T> {

@@ -32,6 +32,11 @@ impl Random {
     ///
     /// # Panics
     /// Where `end` is 0.
+    ///
+    /// ```
+    /// # use travertine_func::Random;
+    /// assert!(Random::new(7).below(6) < 6);
+    /// ```
     pub fn below(&mut self, end: u64) -> u64 {
         assert!(end > 0, "no number is below 0");
         loop {
@@ -45,12 +50,22 @@ impl Random {
     }
 
     /// A fraction from 0 up to, but not including, 1.
+    ///
+    /// ```
+    /// # use travertine_func::Random;
+    /// assert!((0.0..1.0).contains(&Random::new(7).fraction()));
+    /// ```
     pub fn fraction(&mut self) -> f64 {
         let bits = u32::try_from(self.next_u64() >> 32).expect("32 bits are left");
         f64::from(bits) / (f64::from(u32::MAX) + 1.0)
     }
 
     /// One of these, where there are any.
+    ///
+    /// ```
+    /// # use travertine_func::Random;
+    /// assert_eq!(Random::new(7).pick(&["only"]), Some(&"only"));
+    /// ```
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let len = u64::try_from(items.len()).ok().filter(|it| *it > 0)?;
         items.get(usize::try_from(self.below(len)).expect("below a length"))

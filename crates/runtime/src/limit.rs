@@ -30,6 +30,11 @@ pub struct Limit {
 
 impl Limit {
     /// At most so many at once.
+    ///
+    /// ```
+    /// # use travertine_runtime::Limit;
+    /// let one_at_a_time = Limit::at_once(1);
+    /// ```
     pub fn at_once(jobs: u32) -> Self {
         Self { at_once: Some(jobs), rate: None }
     }
@@ -40,6 +45,12 @@ impl Limit {
     }
 
     /// And at most so many begin in any time span of that length.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use travertine_runtime::Limit;
+    /// let gently = Limit::at_once(5).and_rate(50, Duration::from_mins(1));
+    /// ```
     #[must_use]
     pub fn and_rate(self, jobs: u32, per: Duration) -> Self {
         Self { rate: Some((jobs, per)), ..self }

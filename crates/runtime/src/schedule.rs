@@ -139,6 +139,12 @@ impl When {
     }
 
     /// The first firing after that time. Firings that were missed are not made up for.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Timestamp, When};
+    /// let hourly = When::Cron("0 * * * *".into());
+    /// assert_eq!(hourly.next(Timestamp::from_millis(1)).unwrap(), Timestamp::from_millis(3_600_000));
+    /// ```
     pub fn next(&self, after: Timestamp) -> Result<Timestamp, Failure> {
         match self {
             Self::Cron(text) => {

@@ -48,6 +48,15 @@ impl<O> Startable for Workflow<O> {
 }
 
 /// A function that is about to be started. Awaiting it, or [`StartingFunction::wait`], starts it.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_func::Workflow;
+/// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let run = engine.start(order(1_200)).id("order-1").await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "nothing is started before it is awaited"]
 pub struct StartingFunction<'a, O> {
     engine: &'a Engine,
@@ -116,6 +125,22 @@ impl<'a, O: 'a> IntoFuture for StartingFunction<'a, O> {
 }
 
 /// A run of a function.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_func::Workflow;
+/// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let run = engine.start(order(1_200)).id("order-1").await?;
+/// println!("{}: {:?}", run.id(), run.status().await?);
+/// let step: u32 = run.query("step", &()).await?;
+/// let before: String = run.update("move", "Oslo").id("click-17").await?;
+/// match run.result().await {
+///     Ok(receipt) => println!("{receipt}"),
+///     Err(error) => println!("{error}"),
+/// }
+/// # Ok(()) }
+/// ```
 pub struct Run<O> {
     engine: Engine,
     id: Name,
@@ -306,6 +331,21 @@ fn decoded<T: DeserializeOwned>(value: &Value) -> Result<T, Error> {
 }
 
 /// An event that is about to be sent. Awaiting it sends it.
+///
+/// ```no_run
+/// # use travertine_func::{Event, EventConfig};
+/// # use travertine_runtime::{Engine, Error};
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct Paid { cents: u64 }
+/// # impl Event for Paid {
+/// #     const NAME: &'static str = "order.paid";
+/// #     const CONFIG: EventConfig = EventConfig::DEFAULT;
+/// # }
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// engine.send_event(Paid { cents: 5 }).to("order-1").message_id("click-17").await?;
+/// engine.send_event(Paid { cents: 5 }).key("customer-7").await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "nothing is sent before it is awaited"]
 #[derive(Debug)]
 pub struct Sending<'a> {
@@ -409,6 +449,17 @@ impl Engine {
 
     /// The run of that id, where there is one. One that was given none goes by its number; with
     /// [`NUMBER`] before it, a number is never taken for an id.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_func::Workflow;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// if let Some(run) = engine.run::<String>("order-1").await? {
+    ///     run.cancel().await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn run<O>(&self, id: &str) -> Result<Option<Run<O>>, Error> {
         let found = self.find_named(id).await?;
         Ok(found.map(|(instance, id)| Run::new(self.clone(), id, instance)))
@@ -443,6 +494,15 @@ impl Engine {
     }
 
     /// What the run of that id is doing; nothing where there is none.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_func::Workflow;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let status = engine.query_status("order-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn query_status(&self, id: &str) -> Result<Option<RunStatus>, Error> {
         match self.run::<()>(id).await? {
             Some(run) => run.status().await.map(Some),
@@ -451,6 +511,15 @@ impl Engine {
     }
 
     /// The result of the run of that id, where it has succeeded.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_func::Workflow;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let receipt: Option<String> = engine.query_result("order-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn query_result<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>, Error> {
         let Some(instance) = self.find_run(id).await? else { return Ok(None) };
         let found = self.ask(self.shard_of(instance), move |shard| {
@@ -465,6 +534,15 @@ impl Engine {
 
     /// Asks the run of that id to end; its code may clear up first, and asking again does not disturb
     /// that. Says whether it was running.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_func::Workflow;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let ran = engine.cancel_run("order-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn cancel_run(&self, id: &str) -> Result<bool, Error> {
         match self.find_run(id).await? {
             Some(instance) => self.cancel_instance(instance).await,
@@ -491,6 +569,16 @@ impl Engine {
 
     /// Lets activities that have begun come to their end, and begins no more. Functions go on where
     /// they are when the engine is opened again.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_func::Workflow;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.drain().await;
+    /// engine.shutdown()?;
+    /// # Ok(()) }
+    /// ```
     pub async fn drain(&self) {
         let mut performers = {
             let mut held =
@@ -502,6 +590,17 @@ impl Engine {
 
     /// Tries the code of this program against the journals of open instances, without changing
     /// anything: what would block is told before it does.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_func::Workflow;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for (instance, problem) in engine.preflight()?.problems {
+    ///     println!("{instance}: {problem}");
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn preflight(&self) -> Result<Preflight, Error> {
         let mut report = Preflight::default();
         for definition in self.definitions().all().filter(|it| it.is_function()) {
@@ -554,6 +653,16 @@ impl Engine {
     /// What was found when the engine was opened, which has then gone on with all of it by itself. Asked
     /// again it runs nothing twice: it only lets functions go on that wait for code or a definition
     /// that is here by now.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_func::Workflow;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let found = engine.recover()?;
+    /// println!("{} timers, {} jobs", found.timers, found.jobs);
+    /// # Ok(()) }
+    /// ```
     pub fn recover(&self) -> Result<RecoveryReport, Error> {
         let resumed = self.welcome_code()?;
         let opened = self.opened();

@@ -19,6 +19,15 @@ use crate::{
 };
 
 /// A schedule that is about to be made. Awaiting it makes it.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use travertine_runtime::{Engine, Error, Overlap};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let sync = engine.schedule("sync").every(Duration::from_mins(15)).jitter(Duration::from_mins(1));
+/// sync.overlap(Overlap::Queue).process("import", Vec::new()).await?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is scheduled before it is awaited"]
 pub struct Scheduling<'a> {
@@ -60,6 +69,16 @@ impl Engine {
     }
 
     /// The schedules that there are, by name.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use travertine_runtime::{Engine, Error, Overlap};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.schedules().await? {
+    ///     println!("{} starts {}", it.name, it.schedule.definition);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn schedules(&self) -> Result<Vec<Scheduled>, Error> {
         let filters = vec![
             Filter::Definition(SCHEDULE.into()),
@@ -104,6 +123,14 @@ impl Engine {
 
     /// Has a schedule start one now, also when it is paused. What it does when the last one still
     /// runs holds for this one, too.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use travertine_runtime::{Engine, Error, Overlap};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.trigger_schedule("nightly").await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn trigger_schedule(&self, name: &str) -> Result<(), Error> {
         self.tell_schedule(name, "start", &()).await
     }

@@ -33,6 +33,28 @@ const SKIPS_MAX: u32 = 100_000;
 
 /// An engine in memory whose clock moves only when a test says so, or waits for the end of a run.
 /// Clones are the same one.
+///
+/// ```
+/// use std::time::Duration;
+/// use travertine::{Context, Flow, testing::Setup, workflow};
+///
+/// #[workflow]
+/// async fn long_nap(cx: Context, hours: u64) -> Flow<u64> {
+///     cx.sleep(Duration::from_hours(hours)).await?;
+///     Ok(hours)
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let env = Setup::new().open();
+/// let (run, began) = (env.start("nap-1", long_nap(8)).await?, env.now());
+/// env.advance(Duration::from_hours(7)).await?;
+/// env.crash(); // The engine is opened again, on what was written.
+/// assert_eq!(run.result().await?, 8);
+/// assert_eq!(env.now(), began.after_millis(8 * 3_600_000));
+/// assert_eq!(env.journal("nap-1")[1], "asks for sleep");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct TestEngine {
     pub(super) world: Arc<World>,

@@ -15,6 +15,30 @@ use super::{
 use crate::{Options, Timestamp};
 
 /// How a test wants its engine. It has all functions and activities that the program is linked with.
+///
+/// ```
+/// use travertine::{ActivityContext, Context, Failure, Flow, activity, testing::Setup, workflow};
+///
+/// #[activity]
+/// async fn look_at_shelf(cx: ActivityContext, shelf: usize) -> Result<String, Failure> {
+///     let shelves = cx.get::<Vec<&str>>()?;
+///     Ok(shelves[shelf].to_owned())
+/// }
+///
+/// #[workflow]
+/// async fn look_twice(cx: Context) -> Flow<String> {
+///     Ok(cx.call(look_at_shelf(0)).await? + &cx.call(look_at_shelf(1)).await?)
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let env = Setup::new().dependency(vec!["pot", "lid"]).open();
+/// assert_eq!(env.start("a", look_twice()).await?.result().await?, "potlid");
+/// // Without any shelves.
+/// let env = Setup::new().activity("look_at_shelf", |_: usize| async { Ok("!".to_owned()) }).open();
+/// assert_eq!(env.start("a", look_twice()).await?.result().await?, "!!");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "nothing is opened before `open`"]
 pub struct Setup {
