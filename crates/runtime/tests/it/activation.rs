@@ -1,6 +1,7 @@
 //! Jobs that workers elsewhere ask for.
 
-use travertine_runtime::{Activated, Engine, InstanceId};
+use travertine_runtime::{Activated, Engine, Error, InstanceId};
+use travertine_store::view::{Row, Table};
 
 use crate::world::{World, vars};
 
@@ -53,4 +54,37 @@ async fn the_most_pressing_jobs_of_all_shards_come_first_and_of_those_the_oldest
         world.advance(60_001);
         assert_eq!(instances(&activate(world.engine(), 10).await), expected, "they are over");
     }
+}
+
+#[tokio::test]
+async fn a_worker_keeps_its_job_for_longer_where_it_says_so_in_time() {
+    let mut world = World::new(1);
+    world.deploy(PROCESS);
+    world.engine().start("p").variable("urgency", 0).wait().expect("starts");
+    let job = activate(world.engine(), 1).await[0].job;
+    world.advance(50_000);
+    world.engine().extend(job, 60_000).wait().expect("it has the job");
+    world.restart();
+    world.advance(50_000);
+    assert_eq!(activate(world.engine(), 1).await, [], "its lease holds");
+    world.advance(20_000);
+    assert_eq!(world.engine().extend(job, 60_000).wait(), Err(Error::NotLeased(job)));
+    assert_eq!(activate(world.engine(), 1).await.len(), 1, "another one has it");
+}
+
+#[tokio::test]
+async fn a_job_that_raises_an_error_nobody_catches_is_an_incident_with_its_code() {
+    let world = World::new(1);
+    world.deploy(PROCESS);
+    let id = world.engine().start("p").variable("urgency", 0).wait().expect("starts");
+    let job = activate(world.engine(), 1).await[0].job;
+    let thrown = world.engine().throw_error(job, "no-stock", "the shelf is empty", vars(&[]));
+    thrown.wait().expect("it has the job");
+    let why = world.engine().why(id).wait().expect("it can say why");
+    assert!(why.iter().any(|it| it.to_string().contains("the shelf is empty")), "{why:?}");
+    let rows = world.rows(Table::Incidents, Vec::new());
+    assert!(
+        matches!(&rows[..], [Row::Incident(it)] if it.code.as_deref() == Some("no-stock")),
+        "{rows:?}"
+    );
 }
