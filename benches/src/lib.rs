@@ -12,7 +12,7 @@ pub use expressions::COMPARISONS;
 
 use travertine_expr::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
 use travertine_kernel::{
-    Command, Instance, NodeId, Plan, Turn, WaitId, handle,
+    Command, Decision, Instance, NodeId, Plan, Turn, WaitFor, WaitId, handle,
     plan::{
         self, Container, Count, Each, Element, Flow, Node, OnEmpty, OutputItem, Repeat, Start,
         WorkKind,
@@ -102,6 +102,14 @@ pub const SCENARIOS: &[Scenario] = &[
         growth_max: 120,
         average: false,
         run: multi_instance_jobs,
+    },
+    Scenario {
+        name: "function-operations",
+        unit: "operation asked for, and called off or done",
+        sizes: (1_000, 20_000),
+        growth_max: 120,
+        average: false,
+        run: function_operations,
     },
 ];
 
@@ -282,6 +290,27 @@ fn multi_instance_jobs(size: u32) -> usize {
 
 fn complete(plan: &Plan, instance: &mut Instance, wait: WaitId) -> usize {
     run(plan, instance, Command::Complete { wait, variables: Vec::new() })
+}
+
+/// A function asks for all at once, then calls half of them off, the youngest first; the others are done.
+fn function_operations(size: u32) -> usize {
+    let plan = Plan::function("many");
+    let mut instance = Instance::default();
+    let mut events = run(&plan, &mut instance, start(Vec::new()));
+    let ask = |number: u32| Decision::Ask {
+        key: format!("sleep#{number}").as_str().into(),
+        on: WaitFor::Timer { due: Timestamp::from_millis(1), repeat: None },
+    };
+    let drops = (0..size / 2).rev().map(|it| Decision::Drop { operation: 2 * it + 1 });
+    for decisions in [(0..size).map(ask).collect(), drops.collect()] {
+        events += run(&plan, &mut instance, Command::Decide { decisions, answers: Vec::new() });
+    }
+    let waits: Vec<WaitId> = instance.waits.keys().copied().collect();
+    for wait in waits {
+        events += complete(&plan, &mut instance, wait);
+    }
+    assert!(instance.waits.is_empty(), "all operations are over");
+    events
 }
 
 #[cfg(test)]

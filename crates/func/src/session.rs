@@ -78,7 +78,7 @@ impl Default for Settings {
 /// let mut session = Session::new(&nap, identity, Arguments::new("nap", vec![]), Settings::default());
 ///
 /// let began = JournalEntry::Began { at: Timestamp::from_millis(0) };
-/// let journal = Journal { token: TokenId(0), run: 0, entries: vec![began], due: true, operations: 0 };
+/// let journal = Journal::of(TokenId(0), 0, vec![began], true);
 /// let advance = session.advance(&journal).unwrap();
 /// assert!(matches!(&advance.decisions[..], [Decision::Ask { key, .. }] if &**key == "sleep"));
 /// ```
@@ -496,7 +496,7 @@ pub enum Outcome {
 /// let identity = Identity { id: "a".into(), seed: 1, run: 0 };
 /// let arguments = Arguments::new("adder", vec![("n".into(), 41.into())]);
 /// let began = JournalEntry::Began { at: Timestamp::from_millis(0) };
-/// let journal = Journal { token: TokenId(0), run: 0, entries: vec![began], due: true, operations: 0 };
+/// let journal = Journal::of(TokenId(0), 0, vec![began], true);
 /// assert_eq!(run(&adder, identity, arguments, &journal), Ok(Outcome::Completed(42.into())));
 /// ```
 pub fn run(

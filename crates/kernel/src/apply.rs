@@ -14,7 +14,7 @@ use crate::{
     },
     status,
     table::Table,
-    vocabulary::{Ending, Event, FailureKind, LayerId, Reads, TokenId, WaitFor, WaitId},
+    vocabulary::{Ending, Event, FailureKind, LayerId, Reads, Slot, TokenId, WaitFor, WaitId},
 };
 
 /// The instance that `events` tell of.
@@ -61,7 +61,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 role: *role,
                 layer: reads,
                 status: status.clone(),
-                waits: Vec::new(),
+                waits: Table::default(),
                 guards: Vec::new(),
                 cue: None,
                 counted: false,
@@ -284,9 +284,9 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.named(wait.0);
             instance.uncue(*token);
             let opened = Wait { token: *token, slot: *slot, on: Arc::clone(on) };
-            instance.note_wait(*wait, on);
+            instance.note_wait(*wait, &opened);
             instance.waits.insert(*wait, opened);
-            instance.token_mut(*token).waits.push(*wait);
+            instance.token_mut(*token).waits.insert(*wait, ());
         }
         Event::RetriesSet { wait, retries } => {
             let it = instance.waits.get_mut(wait).expect("the wait is open");
@@ -516,10 +516,13 @@ impl Instance {
     }
 
     /// A wait that is looked up by what it is for.
-    pub(crate) fn note_wait(&mut self, id: WaitId, on: &WaitFor) {
-        if on.is_inner() {
+    pub(crate) fn note_wait(&mut self, id: WaitId, wait: &Wait) {
+        if let Slot::Operation(number) = wait.slot {
+            self.operations.insert(number, id);
+        }
+        if wait.on.is_inner() {
             self.conditions.insert(id);
-        } else if let WaitFor::Signal { name } = on {
+        } else if let WaitFor::Signal { name } = &*wait.on {
             self.signals.entry(Arc::clone(name)).or_default().insert(id);
         }
     }
@@ -536,7 +539,10 @@ impl Instance {
                 self.signals.remove(name);
             }
         }
-        self.token_mut(wait.token).waits.retain(|it| *it != id);
+        if let Slot::Operation(number) = wait.slot {
+            self.operations.remove(&number);
+        }
+        self.token_mut(wait.token).waits.remove(&id);
     }
 
     /// Every place gets its number in another plan.

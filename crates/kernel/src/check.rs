@@ -11,10 +11,10 @@ pub fn check(instance: &Instance) {
     }
     for (id, wait) in &instance.waits {
         let token = instance.tokens.get(&wait.token).expect("a wait never outlives its token");
-        assert!(token.waits.contains(id), "a token knows its waits");
+        assert!(token.waits.contains_key(id), "a token knows its waits");
     }
     for (id, token) in &instance.tokens {
-        for wait in &token.waits {
+        for wait in token.waits.keys() {
             assert!(instance.waits.contains_key(wait), "a token's waits are open");
         }
         assert!(instance.layers.contains_key(&token.layer), "a token's layer is there");

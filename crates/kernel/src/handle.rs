@@ -377,7 +377,7 @@ impl Run<'_> {
 
     /// Work that failed too often is offered once more, and what was called is called again.
     pub(crate) fn offer_again(&mut self, token: TokenId) {
-        let waits = self.instance.token(token).waits.clone();
+        let waits: Vec<WaitId> = self.instance.token(token).waits.keys().copied().collect();
         for wait in waits {
             let Wait { slot, on, .. } = self.instance.waits[&wait].clone();
             if let WaitFor::Work(job) = &*on

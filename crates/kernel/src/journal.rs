@@ -11,7 +11,6 @@ use crate::{
     state::{Cue, Instance, Phase, ROOT_LAYER},
     vocabulary::{
         Assignments, Ending, Event, Failure, FailureKind, Post, Rejection, Slot, TokenId, WaitFor,
-        WaitId,
     },
 };
 
@@ -26,8 +25,9 @@ pub struct Journal {
     pub entries: Vec<JournalEntry>,
     /// Whether it was told something that its code has not thought about.
     pub due: bool,
-    /// How many operations its code has asked for.
-    pub operations: u32,
+    /// Which of the entries have asked for its operations.
+    asked: Vec<usize>,
+    cancelled: bool,
 }
 
 /// One thing that a function has asked for or been told.
@@ -105,21 +105,32 @@ impl JournalEntry {
             | Self::Updated { .. } => None,
         }
     }
-
-    fn is_operation(&self) -> bool {
-        self.key().is_some()
-    }
 }
 
 impl Journal {
     /// The journal of a function that has just begun.
     pub(crate) fn new(token: TokenId, run: u32, at: Timestamp) -> Self {
-        Self { token, run, entries: vec![JournalEntry::Began { at }], due: true, operations: 0 }
+        Self::of(token, run, vec![JournalEntry::Began { at }], true)
+    }
+
+    /// A journal with these entries.
+    pub fn of(token: TokenId, run: u32, entries: Vec<JournalEntry>, due: bool) -> Self {
+        let room = Vec::with_capacity(entries.len());
+        let mut journal =
+            Self { token, run, entries: room, due, asked: Vec::new(), cancelled: false };
+        for entry in entries {
+            journal.push(entry);
+        }
+        journal.due = due;
+        journal
     }
 
     pub(crate) fn push(&mut self, entry: JournalEntry) {
         self.due |= entry.is_told();
-        self.operations += u32::from(entry.is_operation());
+        self.cancelled |= matches!(entry, JournalEntry::Cancelled { .. });
+        if entry.key().is_some() {
+            self.asked.push(self.entries.len());
+        }
         self.entries.push(entry);
     }
 
@@ -136,27 +147,24 @@ impl Journal {
         self.due = true;
     }
 
-    /// Whether its counts are those of its entries.
+    /// Whether it begins as all do.
     pub(crate) fn is_sound(&self) -> bool {
-        let operations = self.entries.iter().filter(|it| it.is_operation()).count();
-        u32::try_from(operations) == Ok(self.operations)
-            && matches!(self.entries.first(), Some(JournalEntry::Began { .. }))
+        matches!(self.entries.first(), Some(JournalEntry::Began { .. }))
     }
 
     /// Whether someone wants the function to end.
     pub fn is_cancelled(&self) -> bool {
-        self.entries.iter().any(|it| matches!(it, JournalEntry::Cancelled { .. }))
+        self.cancelled
     }
 
-    /// What the code calls its operations, by their numbers.
-    pub fn keys(&self) -> Vec<&Name> {
-        self.entries.iter().filter_map(JournalEntry::key).collect()
+    /// How many operations its code has asked for.
+    pub fn operations(&self) -> u32 {
+        u32::try_from(self.asked.len()).expect("operations of a run are counted in 32 bits")
     }
 
     /// What the code calls an operation.
     pub fn key(&self, operation: u32) -> Option<&Name> {
-        let mut keys = self.entries.iter().filter_map(JournalEntry::key);
-        keys.nth(operation as usize)
+        self.entries.get(*self.asked.get(operation as usize)?)?.key()
     }
 }
 
@@ -232,10 +240,7 @@ impl Run<'_> {
                     self.post(what);
                 }
                 Decision::Drop { operation } => {
-                    let slot = Slot::Operation(operation);
-                    let is_it = |it: &&WaitId| self.instance.waits[*it].slot == slot;
-                    let wait = self.instance.token(token).waits.iter().find(is_it).copied();
-                    if let Some(wait) = wait {
+                    if let Some(wait) = self.instance.operations.get(&operation).copied() {
                         self.emit(Event::WaitClosed { wait });
                     }
                     self.note(JournalEntry::Dropped { operation });
@@ -291,7 +296,7 @@ impl Run<'_> {
     }
 
     fn operations(&self) -> u32 {
-        self.instance.journal.as_ref().map_or(0, |it| it.operations)
+        self.instance.journal.as_ref().map_or(0, |it| it.operations())
     }
 }
 
@@ -349,4 +354,49 @@ pub enum Decision {
         /// What it begins with.
         variables: Assignments,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{handle, plan::Plan, vocabulary::Command};
+
+    fn tell(instance: &mut Instance, command: Command) {
+        let now = Timestamp::from_millis(7);
+        handle(&Plan::function("f"), instance, now, command).expect("it is asked in order");
+    }
+
+    fn decide(instance: &mut Instance, decisions: Vec<Decision>) {
+        tell(instance, Command::Decide { decisions, answers: Vec::new() });
+    }
+
+    fn ask(key: &str) -> Decision {
+        let on = WaitFor::Signal { name: "go".into() };
+        Decision::Ask { key: key.into(), on }
+    }
+
+    #[test]
+    fn an_operation_is_known_by_its_number_and_dropped_alone() {
+        let mut it = Instance::default();
+        tell(&mut it, Command::Start { at: Vec::new(), variables: Vec::new(), caller: None });
+        let kept = Decision::Record { key: "kept".into(), value: 5.into() };
+        decide(&mut it, vec![ask("a"), kept, ask("b"), ask("c"), ask("d")]);
+        let key = |it: &Instance, operation| it.journal.as_ref().unwrap().key(operation).cloned();
+        let keys: Vec<_> = (0..6).map(|operation| key(&it, operation)).collect();
+        let known = ["a", "kept", "b", "c", "d"].map(|it| Some(Name::from(it)));
+        assert_eq!(keys, [&known[..], &[None]].concat());
+
+        let drop = |operation| Decision::Drop { operation };
+        // Again, of one that never waited, and of one that never was.
+        decide(&mut it, vec![drop(3), drop(0), drop(3), drop(1), drop(9)]);
+        let open = |it: &Instance| -> Vec<Slot> { it.waits.values().map(|it| it.slot).collect() };
+        assert_eq!(open(&it), [Slot::Operation(2), Slot::Operation(4)]);
+        assert_eq!(it.parts().assemble().as_ref(), Ok(&it));
+
+        assert!(!it.journal.as_ref().unwrap().is_cancelled());
+        tell(&mut it, Command::Cancel);
+        assert!(it.journal.as_ref().unwrap().is_cancelled());
+        decide(&mut it, vec![drop(2), drop(4)]);
+        assert_eq!(open(&it), []);
+    }
 }

@@ -160,6 +160,7 @@ impl Instance {
             agenda: _,
             late: _,
             signals: _,
+            operations: _,
             conditions: _,
             inclusive,
             names,
@@ -227,7 +228,7 @@ impl TokenPart {
             role,
             layer,
             status,
-            waits: Vec::new(),
+            waits: Table::default(),
             guards: Vec::new(),
             cue,
             counted: false,
@@ -509,8 +510,8 @@ impl Instance {
             Some(journal) => {
                 let token = journal.token;
                 must(self.tokens.contains_key(&token), "a function has a token", token.0)?;
-                must(journal.is_sound(), "a journal counts its operations", token.0)?;
-                journal.operations
+                must(journal.is_sound(), "a journal has a beginning", token.0)?;
+                journal.operations()
             }
             None => 0,
         };
@@ -519,17 +520,20 @@ impl Instance {
         for (id, wait) in &self.waits {
             if let Slot::Operation(operation) = wait.slot {
                 must(operation < operations, "operations are asked for first", id.0)?;
+                let only = self.operations.get(&operation) == Some(id);
+                must(only, "an operation waits once", id.0)?;
             }
         }
         Ok(())
     }
 
     fn take_waits(&mut self, waits: Vec<(WaitId, Wait)>) -> Result<(), Unsound> {
+        ascending(&waits, self.names)?;
         for (id, wait) in &waits {
             let token = self.tokens.get_mut(&wait.token);
             let token = token.ok_or(Unsound { rule: "a wait has a token", name: id.0 })?;
-            token.waits.push(*id);
-            self.note_wait(*id, &wait.on);
+            token.waits.insert(*id, ());
+            self.note_wait(*id, wait);
         }
         self.waits = table(waits, self.names)?;
         Ok(())

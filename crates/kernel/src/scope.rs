@@ -209,7 +209,7 @@ impl Run<'_> {
     }
 
     pub(crate) fn close_waits(&mut self, token: TokenId) {
-        while let Some(wait) = self.instance.token(token).waits.last().copied() {
+        while let Some(wait) = self.instance.token(token).waits.last().map(|(it, ())| *it) {
             self.emit(Event::WaitClosed { wait });
         }
     }

@@ -62,6 +62,8 @@ pub struct Instance {
     pub(crate) late: Table<u64, TokenId>,
     /// The waits for signals, by name.
     pub(crate) signals: BTreeMap<Name, BTreeSet<WaitId>>,
+    /// The waits for operations of a function, by their numbers.
+    pub(crate) operations: BTreeMap<u32, WaitId>,
     /// The waits for conditions and data.
     pub(crate) conditions: BTreeSet<WaitId>,
     /// Joins of the inclusive kind that have tokens.
@@ -104,8 +106,8 @@ pub struct Token {
     pub layer: LayerId,
     /// Its status attributes.
     pub status: Status,
-    /// What it waits for.
-    pub waits: Vec<WaitId>,
+    /// What it waits for, oldest first.
+    pub waits: Table<WaitId, ()>,
     /// The tokens that stand beside it: boundary events of its activity, events of its gateway.
     pub guards: Vec<TokenId>,
     pub(crate) cue: Option<(u64, Cue)>,

@@ -135,6 +135,12 @@ impl<K: Key, V> Table<K, V> {
     pub fn first(&self) -> Option<(&K, &V)> {
         self.iter().next()
     }
+
+    /// The last name, with its value.
+    pub fn last(&self) -> Option<(&K, &V)> {
+        let (key, value) = self.places.last()?;
+        Some((key, value.as_ref()?))
+    }
 }
 
 /// About which part of `last` it is that `ahead` is of `spread`.
@@ -219,8 +225,10 @@ mod tests {
         assert!(table.places.len() < 40);
         assert_eq!(table.keys().copied().collect::<Vec<_>>(), [0, 99]);
         assert_eq!(table.get(&99), Some(&198));
+        assert_eq!(table.last(), Some((&99, &198)));
         assert_eq!(table.remove(&99), Some(198));
         assert_eq!(table.places.len(), 1);
+        assert_eq!(table.last(), Some((&0, &0)));
     }
 
     #[test]

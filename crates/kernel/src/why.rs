@@ -214,8 +214,7 @@ impl Why {
 pub fn why(plan: &Plan, instance: &Instance) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if instance.tokens.contains_key(&ROOT) {
-        let keys = instance.journal.as_ref().map(|it| it.keys()).unwrap_or_default();
-        Teller { plan, instance, keys, reasons: &mut reasons }.tell(ROOT, 0);
+        Teller { plan, instance, reasons: &mut reasons }.tell(ROOT, 0);
     }
     reasons
 }
@@ -223,8 +222,6 @@ pub fn why(plan: &Plan, instance: &Instance) -> Vec<Reason> {
 struct Teller<'a> {
     plan: &'a Plan,
     instance: &'a Instance,
-    /// What the code of a function calls its operations.
-    keys: Vec<&'a Name>,
     reasons: &'a mut Vec<Reason>,
 }
 
@@ -252,7 +249,7 @@ impl Teller<'_> {
     /// What the code of a function calls what it waits for.
     fn operation(&self, wait: WaitId) -> Option<Name> {
         match self.instance.waits[&wait].slot {
-            Slot::Operation(number) => self.keys.get(number as usize).copied().cloned(),
+            Slot::Operation(number) => self.instance.journal.as_ref()?.key(number).cloned(),
             Slot::Own(_) | Slot::Gate(_) | Slot::Listener(..) => None,
         }
     }
@@ -269,7 +266,7 @@ impl Teller<'_> {
             return vec![Why::Undo];
         }
         if !token.waits.is_empty() {
-            return token.waits.iter().map(|it| self.wait(token, *it)).collect();
+            return token.waits.keys().map(|it| self.wait(token, *it)).collect();
         }
         vec![self.unspoken(id, token)]
     }

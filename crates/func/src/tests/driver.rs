@@ -33,7 +33,7 @@ impl Driver {
     ) -> Self {
         let began = JournalEntry::Began { at: Timestamp::from_millis(0) };
         let (token, entries) = (TokenId(1), vec![began]);
-        let journal = Journal { token, run: 0, entries, due: true, operations: 0 };
+        let journal = Journal::of(token, 0, entries, true);
         let session = session(&definition, settings, &arguments);
         let (decided, answers) = (Vec::new(), Vec::new());
         let mut driver =

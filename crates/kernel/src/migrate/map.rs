@@ -241,7 +241,7 @@ impl<'a> Map<'a> {
         let listens = matches!(token.role, Role::Guard(_) | Role::Start);
         let waits = token
             .waits
-            .iter()
+            .keys()
             .any(|it| matches!(self.instance.waits[it].slot, crate::vocabulary::Slot::Own(_)));
         let (old, new) = (&self.old.node(token.node).element, &self.new.node(to).element);
         let renewable = matches!(

@@ -214,7 +214,7 @@ impl Run<'_> {
     fn renew(&mut self, token: TokenId, old: &crate::plan::Node, migration: &mut Migration) {
         let node = self.node_of(token);
         let element = Name::clone(&old.name);
-        let own: Vec<_> = self.instance.token(token).waits.clone();
+        let own: Vec<_> = self.instance.token(token).waits.keys().copied().collect();
         for wait in own {
             if let Slot::Own(_) = self.instance.waits[&wait].slot {
                 self.emit(Event::WaitClosed { wait });

@@ -233,10 +233,8 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
             None => {}
         }
     }
-    let keys = live.state.journal.as_ref().filter(|_| !touched.waits.is_empty());
-    let keys = keys.map(|it| it.keys()).unwrap_or_default();
     for (wait, closed) in touched.waits.into_iter().collect::<BTreeMap<_, _>>() {
-        match (wait_row(live, wait, &keys), closed) {
+        match (wait_row(live, wait), closed) {
             (Some(row), _) => changes.push(Change::Put(row)),
             (None, Some(table)) if had(wait.0) => {
                 changes.push(Change::Delete(table, key(live.id.0, wait.0)));
@@ -377,11 +375,14 @@ fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
 
 /// The row of a wait. Those of a function are at what its code calls them, by the numbers of its
 /// operations.
-fn wait_row(live: &Live, wait: WaitId, operations: &[&Name]) -> Option<Row> {
+fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
     let it = live.state.waits.get(&wait)?;
     let node = live.definition.plan.node(live.state.tokens.get(&it.token)?.node);
     let element = match it.slot {
-        Slot::Operation(number) => operations.get(number as usize).copied().unwrap_or(&node.name),
+        Slot::Operation(number) => {
+            let key = live.state.journal.as_ref().and_then(|it| it.key(number));
+            key.unwrap_or(&node.name)
+        }
         Slot::Own(_) | Slot::Gate(_) | Slot::Listener(..) => &node.name,
     };
     let element = Name::clone(element);

@@ -349,7 +349,7 @@ impl Live {
                 event
                 && let Some(token) = self.state.tokens.get(token)
             {
-                waits.extend(token.waits.iter().copied());
+                waits.extend(token.waits.keys().copied());
             }
         }
         waits
@@ -448,7 +448,9 @@ impl Live {
                     self.touched.token(*token, at);
                     // What the code of a function stumbles over is not what others do for it.
                     let is_of_work = self.state.journal.is_none();
-                    for wait in self.state.tokens.get(token).into_iter().flat_map(|it| &it.waits) {
+                    for wait in
+                        self.state.tokens.get(token).into_iter().flat_map(|it| it.waits.keys())
+                    {
                         self.touched.waits.push((*wait, None));
                         if let Some(work) = self.work.get_mut(wait).filter(|_| is_of_work) {
                             work.free();

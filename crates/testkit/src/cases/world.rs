@@ -236,7 +236,7 @@ fn is_active(record: &Live, token: &Token) -> bool {
     if matches!(record.plan().node(token.node).element, Element::EventBased) {
         return !token.guards.is_empty();
     }
-    token.waits.iter().any(|wait| match &*record.state.waits[wait].on {
+    token.waits.keys().any(|wait| match &*record.state.waits[wait].on {
         WaitFor::Work(_)
         | WaitFor::Timer { .. }
         | WaitFor::Message { .. }

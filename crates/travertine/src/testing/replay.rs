@@ -91,14 +91,7 @@ impl Code<'_> {
         let function = self.functions.find_workflow(name, Some(version));
         let function =
             function.ok_or_else(|| format!("this program has no {name} version {version}"))?;
-        let operations = entries.iter().filter_map(JournalEntry::key);
-        let journal = Journal {
-            token: TokenId(0),
-            run: identity.run,
-            operations: u32::try_from(operations.count()).map_err(|_| "it is too long")?,
-            entries: entries.to_vec(),
-            due: true,
-        };
+        let journal = Journal::of(TokenId(0), identity.run, entries.to_vec(), true);
         let arguments = Arguments::new(Name::clone(name), told.arguments.clone());
         let mut session = Session::new(function, identity.clone(), arguments, self.settings);
         Ok(session.advance(&journal).map_err(|it| it.message)?.decisions)

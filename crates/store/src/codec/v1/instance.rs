@@ -109,7 +109,8 @@ fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
         let (journal, after) = read::<Journal>(rest)?;
         rest = after;
         let entries = read_all(&mut rest, JOURNAL_ENTRY_BYTES_MIN, JournalEntry::lift)?;
-        parts.journal = Some(Box::new(journal.lift(entries)));
+        let wrong = Fault { place: rest, flaw: Flaw::BadEncoding };
+        parts.journal = Some(Box::new(journal.lift(entries).ok_or(wrong)?));
     }
     if rest.is_empty() { Ok(parts) } else { Err(Fault { place: rest, flaw: Flaw::TrailingBytes }) }
 }

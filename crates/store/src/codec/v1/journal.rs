@@ -93,13 +93,15 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn of(journal: &kernel::Journal) -> Self {
-        let kernel::Journal { token, run, entries: _, due, operations } = journal;
-        Self { token: token.0, run: *run, due: *due, operations: *operations }
+        let (token, operations) = (journal.token.0, journal.operations());
+        Self { token, run: journal.run, due: journal.due, operations }
     }
 
-    pub(super) fn lift(self, entries: Vec<kernel::JournalEntry>) -> kernel::Journal {
+    /// Nothing where it counts other operations than there are.
+    pub(super) fn lift(self, entries: Vec<kernel::JournalEntry>) -> Option<kernel::Journal> {
         let Self { token, run, due, operations } = self;
-        kernel::Journal { token: TokenId(token), run, entries, due, operations }
+        let journal = kernel::Journal::of(TokenId(token), run, entries, due);
+        (journal.operations() == operations).then_some(journal)
     }
 }
 
