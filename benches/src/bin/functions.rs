@@ -9,17 +9,21 @@ use std::{
     env, fs,
     io::Write as _,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use tokio::runtime::Runtime;
 use travertine_benches::disk::{Outcome, median, raw, resident, say, scaled, settle};
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Functions, Workflow, WorkflowDefinition,
 };
 use travertine_runtime::{
     Engine,
-    engine::{Options, Run},
+    engine::{Options, RunError},
 };
 
 #[global_allocator]
@@ -106,25 +110,34 @@ fn stairs() -> Workflow<u32> {
     Workflow::new("stairs", 1)
 }
 
-/// Runs so many, so many of them at a time.
-fn climb(engine: &Engine, count: usize, at_once: usize) -> Outcome<Duration> {
+/// Runs so many, so many of them at a time, from tasks of the program in which the activities are done.
+fn climb(tasks: &Runtime, engine: &Engine, count: usize, at_once: usize) -> Outcome<Duration> {
     let began = Instant::now();
-    let mut flight: VecDeque<Run<u32>> = VecDeque::new();
-    for _ in 0..count {
-        if flight.len() >= at_once {
-            let first = flight.pop_front().expect("something is on its way");
-            assert_eq!(first.wait()?, STEPS);
+    let left = Arc::new(AtomicUsize::new(count));
+    let climber = |_| {
+        let (engine, left) = (engine.clone(), Arc::clone(&left));
+        tasks.spawn(async move {
+            let less = |it: usize| it.checked_sub(1);
+            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
+                assert_eq!(engine.start(stairs()).await?.result().await?, STEPS);
+            }
+            Ok::<(), RunError>(())
+        })
+    };
+    let climbers: Vec<_> = (0..at_once).map(climber).collect();
+    tasks.block_on(async {
+        for it in climbers {
+            it.await??;
         }
-        flight.push_back(engine.start(stairs()).wait()?);
-    }
-    for run in flight {
-        assert_eq!(run.wait()?, STEPS);
-    }
+        Ok::<(), Box<dyn std::error::Error>>(())
+    })?;
     Ok(began.elapsed())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates need not be exact")]
 fn steps(dir: &Path) -> Outcome {
+    let tasks = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let _within = tasks.enter();
     say(
         "\nsteps: runs of ten activities; the raw log takes as many entries of the same size, by as many at",
     );
@@ -136,7 +149,7 @@ fn steps(dir: &Path) -> Outcome {
         for round in 0..3 {
             let engine = open(&dir.join(format!("steps-{at_once}-{round}")))?;
             let before = engine.metrics();
-            let took = climb(&engine, count, at_once)?;
+            let took = climb(&tasks, &engine, count, at_once)?;
             let after = engine.metrics();
             engine.shutdown()?;
             let entries = after.entries - before.entries;

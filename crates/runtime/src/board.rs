@@ -5,16 +5,17 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
 };
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use travertine_expr::Name;
 
 use crate::{
     Address, Limit, Timestamp,
     limit::{Key, Line},
+    shard::Given,
 };
 
 /// A job that a worker may have.
@@ -53,17 +54,77 @@ pub struct Board {
     /// that no job is neither up nor in hand.
     at_work: AtomicUsize,
     worked: Notify,
+    /// Whether anyone has ever held out a hand.
+    has_hands: AtomicBool,
+}
+
+/// Workers of this process who do jobs of a type, so many at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Crew {
+    pub(crate) job_type: Name,
+    at_once: usize,
+    at_work: Arc<AtomicUsize>,
+}
+
+impl Crew {
+    pub(crate) fn new(job_type: Name, at_once: usize) -> Self {
+        Self { job_type, at_once, at_work: Arc::default() }
+    }
+
+    /// How many more jobs it could do.
+    pub(crate) fn free(&self) -> usize {
+        self.at_once.saturating_sub(self.at_work.load(Ordering::SeqCst))
+    }
 }
 
 /// A job that a worker of this process has in hand, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct AtWork(Arc<Board>);
+pub(crate) struct AtWork {
+    board: Arc<Board>,
+    crew: Arc<AtomicUsize>,
+}
+
+impl AtWork {
+    /// The places are locked.
+    fn begin(board: &Arc<Board>, crew: &Crew) -> Self {
+        crew.at_work.fetch_add(1, Ordering::SeqCst);
+        board.at_work.fetch_add(1, Ordering::SeqCst);
+        Self { board: Arc::clone(board), crew: Arc::clone(&crew.at_work) }
+    }
+}
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        self.0.at_work.fetch_sub(1, Ordering::SeqCst);
-        self.0.worked.notify_waiters();
+        self.crew.fetch_sub(1, Ordering::SeqCst);
+        self.board.at_work.fetch_sub(1, Ordering::SeqCst);
+        self.board.worked.notify_waiters();
     }
+}
+
+/// What was put into a hand.
+pub(crate) type Handed = (Given, AtWork);
+
+/// A worker of this process who has nothing else to do, for one job, which need not go up first.
+#[derive(Debug)]
+pub struct Hand {
+    to: mpsc::UnboundedSender<Handed>,
+    at_work: AtWork,
+}
+
+impl Hand {
+    /// Gives it the job.
+    pub(crate) fn put(self, given: Given) {
+        // Where the workers have ended meanwhile, the job is begun after a restart, as are those that
+        // they did not finish.
+        let _: Result<(), mpsc::error::SendError<Handed>> = self.to.send((given, self.at_work));
+    }
+}
+
+/// A crew that takes jobs as they come.
+#[derive(Debug)]
+struct Hands {
+    crew: Crew,
+    to: mpsc::UnboundedSender<Handed>,
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +147,7 @@ struct Queue {
     /// Of the jobs of each key that has room, the first.
     heads: BTreeSet<(Order, Name)>,
     news: Arc<Notify>,
+    hands: Option<Hands>,
 }
 
 impl Default for Board {
@@ -103,6 +165,7 @@ impl Board {
             due: AtomicI64::new(i64::MAX),
             at_work: AtomicUsize::new(0),
             worked: Notify::new(),
+            has_hands: AtomicBool::new(false),
         }
     }
 
@@ -144,17 +207,45 @@ impl Board {
         self.take_and(job_type, most, now, |_| ())
     }
 
-    /// The same, for a worker of this process, who has them in hand from now on.
+    /// As many of the first jobs of its type as a crew can do. It has them in hand from now on.
     pub(crate) fn take_in_hand(
         self: &Arc<Self>,
-        job_type: &Name,
-        most: usize,
+        crew: &Crew,
         now: Timestamp,
     ) -> Vec<(Offer, AtWork)> {
-        let taken = self.take_and(job_type, most, now, |count| {
-            self.at_work.fetch_add(count, Ordering::SeqCst);
+        let mut in_hand = Vec::new();
+        let taken = self.take_and(&crew.job_type, crew.free(), now, |count| {
+            in_hand.extend((0..count).map(|_| AtWork::begin(self, crew)));
         });
-        taken.into_iter().map(|it| (it, AtWork(Arc::clone(self)))).collect()
+        taken.into_iter().zip(in_hand).collect()
+    }
+
+    /// Has jobs without a limit that nobody has to wait for go straight to a crew.
+    pub(crate) fn hold_out_hands(&self, crew: &Crew) -> mpsc::UnboundedReceiver<Handed> {
+        let (to, handed) = mpsc::unbounded_channel();
+        let crew = crew.clone();
+        let job_type = Name::clone(&crew.job_type);
+        self.lock().with(&job_type, |it| it.hands = Some(Hands { crew, to }));
+        self.has_hands.store(true, Ordering::SeqCst);
+        handed
+    }
+
+    /// From now on jobs of that type go up before anyone has them.
+    pub(crate) fn withdraw_hands(&self, job_type: &Name) {
+        self.lock().with(job_type, |it| it.hands = None);
+    }
+
+    /// A worker of this process for a job of a type that is not up yet, where no other comes first.
+    pub(crate) fn hand(self: &Arc<Self>, job_type: &Name) -> Option<Hand> {
+        if !self.has_hands.load(Ordering::SeqCst) {
+            return None;
+        }
+        let places = self.lock();
+        let queue = places.queues.get(job_type)?;
+        let Hands { crew, to } = queue.hands.as_ref()?;
+        let is_free = queue.jobs.is_empty() && queue.heads.is_empty() && crew.free() > 0;
+        (is_free && !to.is_closed())
+            .then(|| Hand { to: to.clone(), at_work: AtWork::begin(self, crew) })
     }
 
     /// Has `and` know how many are taken before anyone can see that they are not up any more.
@@ -508,7 +599,7 @@ mod tests {
         board.offer(&offer(0, 5, 1));
         board.offer(&offer(0, 6, 2));
         assert_eq!(board.ready_and_at_work(), (vec![("pay".into(), 2)], 0));
-        let in_hand = board.take_in_hand(&"pay".into(), 1, Timestamp::from_millis(0));
+        let in_hand = board.take_in_hand(&Crew::new("pay".into(), 1), Timestamp::from_millis(0));
         assert_eq!(in_hand[0].0, offer(0, 5, 1));
         assert_eq!(board.ready_and_at_work(), (vec![("pay".into(), 1)], 1));
         drop(in_hand);

@@ -23,7 +23,7 @@ pub mod schedule;
 mod shard;
 pub mod trace;
 
-pub use board::{Board, Offer};
+pub use board::{Board, Hand, Offer};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use engine::Engine;
 pub use error::Error;

@@ -1,6 +1,10 @@
 //! Activities of this process, done on an executor.
 
-use std::sync::{Arc, Weak};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Weak},
+    task::Poll,
+};
 
 use tokio::runtime::{Handle, Runtime};
 use travertine_expr::{Name, Value};
@@ -12,14 +16,14 @@ use travertine_kernel::Assignments;
 use travertine_store::ShardId;
 
 use super::{
-    ask_common,
+    ask_common, tell_common,
     threads::Common,
     worker::{Workers, serve},
 };
 use crate::{
     Address, Error,
-    board::Offer,
-    shard::{Calling, Given},
+    board::Crew,
+    shard::{Calling, Given, panic_text},
 };
 
 /// Those who do activities, and where.
@@ -61,8 +65,10 @@ impl Performers {
                 dependencies: dependencies.clone(),
             });
             let weak = Weak::clone(&performer.common);
-            let each = move |offer| perform(Arc::clone(&performer), offer);
-            Workers::start(&handle, |stop| serve(weak, name.into(), at_once, stop, each))
+            let each = move |job, given| perform(Arc::clone(&performer), job, given);
+            let crew = Crew::new(name.into(), at_once);
+            let hands = common.board.hold_out_hands(&crew);
+            Workers::start(&handle, |stop| serve(weak, crew, Some(hands), stop, each))
         };
         let workers = functions.activities().map(performer).collect();
         Ok(Self { workers, own })
@@ -92,15 +98,25 @@ struct Performer {
     dependencies: Dependencies,
 }
 
-async fn perform(performer: Arc<Performer>, offer: Offer) {
-    let job = offer.job;
+/// Makes an attempt at a job: one that it was given, or one that it has to ask for.
+async fn perform(performer: Arc<Performer>, job: Address, given: Option<Given>) {
     let Some(common) = performer.common.upgrade() else { return };
     let shard = ShardId::of(job.instance.0, common.store.shards());
-    let given = ask_common(&common, shard, true, move |it| Ok(it.begin_attempt(job)));
-    drop(common);
-    // It is gone, or the engine is.
-    let Ok(Some(given)) = given.await else { return };
-    let Given { job: given, number, details, calling } = given;
+    let given = if let Some(given) = given {
+        if given.is_timed {
+            let calling = Arc::clone(&given.calling);
+            tell_common(&common, shard, move |it| it.attempt_begins(job, &calling));
+        }
+        drop(common);
+        given
+    } else {
+        let given = ask_common(&common, shard, true, move |it| Ok(it.begin_attempt(job)));
+        drop(common);
+        // It is gone, or the engine is.
+        let Ok(Some(given)) = given.await else { return };
+        given
+    };
+    let Given { job: given, number, details, calling, .. } = given;
     let has = |field: &str| given.headers.iter().any(|(name, _)| &**name == field);
     let is_function = has(KEY) && !has("answer");
     let cx = ActivityContext::new(Attempt {
@@ -119,39 +135,35 @@ async fn perform(performer: Arc<Performer>, offer: Offer) {
     let arguments = Arguments::new(Name::clone(&given.job_type), given.variables);
     let span = tracing::debug_span!("activity", %job, name = %given.job_type);
     let doing = performer.activity.run(cx, arguments);
-    let called_off = Arc::clone(&calling);
-    let doing = async move {
-        tokio::select! {
-            biased;
-            outcome = doing => Some(outcome),
-            () = called_off.off() => None,
-        }
+    let doing = unpanicked(tracing::Instrument::instrument(doing, span));
+    let outcome = tokio::select! {
+        biased;
+        () = calling.off() => return,
+        outcome = doing => outcome,
     };
-    // A panic must not take the job with it.
-    let outcome = match tokio::spawn(tracing::Instrument::instrument(doing, span)).await {
-        Ok(Some(outcome)) => outcome,
-        Ok(None) => return,
-        // Its executor ends, which is not its fault.
-        Err(error) if error.is_cancelled() => return,
-        Err(error) => Err(Failure::new("panic", format!("the activity panicked: {error}"))),
-    };
+    let outcome = outcome.unwrap_or_else(|panic| {
+        Err(Failure::new("panic", format!("the activity panicked: {}", panic_text(&*panic))))
+    });
     let Some(common) = performer.common.upgrade() else { return };
     let outcome = outcome.map(|value| results(value, is_function));
     let retry = Some(performer.activity.options.retry);
-    let told =
-        ask_common(&common, shard, true, move |it| it.end_attempt(job, &calling, outcome, retry));
-    drop(common);
-    match told.await {
-        // It may have been withdrawn while it was done.
-        Ok(()) | Err(Error::Rejected(_)) => {}
-        Err(error) => {
+    tell_common(&common, shard, move |it| {
+        if let Err(error) = it.end_attempt(job, &calling, outcome, retry) {
             tracing::warn!(%job, %error, "the outcome of an activity could not be told");
-            if let Some(common) = performer.common.upgrade() {
-                let put_back = ask_common(&common, shard, true, move |it| it.put_back(job));
-                let _: Result<(), Error> = put_back.await;
-            }
         }
-    }
+    });
+}
+
+/// Has a panic not go further than what panics.
+async fn unpanicked<T>(doing: impl Future<Output = T>) -> std::thread::Result<T> {
+    let mut doing = std::pin::pin!(doing);
+    std::future::poll_fn(move |cx| {
+        match catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
 }
 
 const KEY: &str = "idempotencyKey";
@@ -184,10 +196,7 @@ impl Heart for Pulse {
     fn beat(&self, details: Value) {
         let Some(common) = self.common.upgrade() else { return };
         let (job, calling) = (self.job, Arc::clone(&self.calling));
-        drop(ask_common(&common, self.shard, true, move |shard| {
-            shard.beat(job, &calling, details);
-            Ok(())
-        }));
+        tell_common(&common, self.shard, move |it| it.beat(job, &calling, details));
     }
 
     fn is_cancelled(&self) -> bool {

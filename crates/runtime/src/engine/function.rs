@@ -586,6 +586,11 @@ impl Engine {
             std::mem::take(&mut *held)
         };
         performers.drain().await;
+        // What came of them is durable, too.
+        for shard in 0..self.shards() {
+            let told = self.ask_inside(ShardId(shard), |_| Ok(()));
+            let _: Result<(), Error> = told.await;
+        }
     }
 
     /// Tries the code of this program against the journals of open instances, without changing

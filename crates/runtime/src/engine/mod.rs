@@ -515,6 +515,12 @@ fn ask_common<T: Send + 'static>(
     ask_common_later(common, shard, inside, answered(act))
 }
 
+/// Tells a shard something, without an engine at hand. Nobody hears it where the engine has ended.
+fn tell_common(common: &Common, shard: ShardId, act: impl FnOnce(&mut Shard) + Send + 'static) {
+    let input = Input::Ask(Box::new(move |shard| shard.hear(act)));
+    common.queues[usize::from(shard.0)].tell(input);
+}
+
 fn ask_common_later<T: Send + 'static>(
     common: &Arc<Common>,
     shard: ShardId,
@@ -604,7 +610,7 @@ fn start_threads(common: &Arc<Common>, shards: Vec<Shard>) -> Result<Vec<JoinHan
     let (views, rows) = mpsc::sync_channel(4);
     for shard in shards {
         let id = shard.id();
-        let (writer, work) = mpsc::sync_channel(4);
+        let (writer, work) = threads::writer();
         let (one, other, views) = (Arc::clone(common), Arc::clone(common), views.clone());
         threads.push(spawn(
             format!("shard {id}"),

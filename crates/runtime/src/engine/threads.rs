@@ -1,12 +1,12 @@
 //! The threads of an engine: for each shard one that decides and one that writes, and one for all
-//! that brings the views up to date.
+//! that brings the views up to date. What is little is written by the one that decides.
 
 use std::{
     collections::VecDeque,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, SyncSender},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
     time::{Duration, Instant},
@@ -50,6 +50,46 @@ pub(super) enum Write {
     Batch(Sealed),
     /// Rows that may be stored once all batches before are.
     Rows(Option<Checkpoint>, Vec<Flushed>),
+}
+
+/// The way from the thread that decides to the one that writes.
+pub(super) struct Writer {
+    to: SyncSender<Write>,
+    /// How much it was told and has not done yet.
+    under_way: Arc<AtomicUsize>,
+}
+
+/// What the thread that writes is told, in order.
+pub(super) struct Writes {
+    from: Receiver<Write>,
+    under_way: Arc<AtomicUsize>,
+}
+
+/// How many entries are written by the thread that decides, if nothing else is being written: for few
+/// of them it takes longer to wake another thread than what could be decided meanwhile.
+const FEW: usize = 16;
+
+/// A way for what is to be written.
+pub(super) fn writer() -> (Writer, Writes) {
+    let (to, from) = sync_channel(4);
+    let under_way = Arc::<AtomicUsize>::default();
+    (Writer { to, under_way: Arc::clone(&under_way) }, Writes { from, under_way })
+}
+
+impl Writer {
+    /// Writes a batch, now or later. Says whether anything can be written.
+    fn write(&self, common: &Common, sealed: Sealed) -> bool {
+        let few = sealed.batch.entries.len() <= FEW;
+        if few && self.under_way.load(Ordering::Acquire) == 0 {
+            return commit(common, vec![sealed]);
+        }
+        self.tell(Write::Batch(sealed))
+    }
+
+    fn tell(&self, write: Write) -> bool {
+        self.under_way.fetch_add(1, Ordering::AcqRel);
+        self.to.send(write).is_ok()
+    }
 }
 
 /// What the thread that brings views up to date is told.
@@ -145,7 +185,7 @@ impl Common {
 }
 
 /// Decides, until it is stopped.
-pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Write>) {
+pub(super) fn decide(common: &Common, mut shard: Shard, writer: &Writer) {
     let queue = common.queue(shard.id());
     let mut inputs = VecDeque::new();
     let mut flushes = Vec::new();
@@ -200,7 +240,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
         }
         add(&common.counters.events, shard.take_events());
         if let Some(sealed) = shard.seal()
-            && writer.send(Write::Batch(sealed)).is_err()
+            && !writer.write(common, sealed)
         {
             return;
         }
@@ -216,7 +256,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &SyncSender<Writ
                 let counted = std::mem::replace(&mut in_memory, shard.len() as u64);
                 add(&common.counters.in_memory, in_memory);
                 common.counters.in_memory.fetch_sub(counted, Ordering::Relaxed);
-                if writer.send(Write::Rows(checkpoint, told)).is_err() {
+                if !writer.tell(Write::Rows(checkpoint, told)) {
                     return;
                 }
             }
@@ -246,13 +286,8 @@ fn pause(common: &Common, shard: &Shard, last_rows: Instant, storing: bool) -> O
 }
 
 /// Writes, until there is nothing more to write.
-pub(super) fn write(
-    common: &Common,
-    shard: ShardId,
-    work: &Receiver<Write>,
-    views: &SyncSender<Rows>,
-) {
-    while let Ok(first) = work.recv() {
+pub(super) fn write(common: &Common, shard: ShardId, work: &Writes, views: &SyncSender<Rows>) {
+    while let Ok(first) = work.from.recv() {
         let mut sealed = Vec::new();
         let mut next = Some(first);
         let mut rows = None;
@@ -260,13 +295,14 @@ pub(super) fn write(
             match write {
                 Write::Batch(it) => {
                     sealed.push(it);
-                    next = work.try_recv().ok();
+                    next = work.from.try_recv().ok();
                 }
                 Write::Rows(checkpoint, flushed) => {
                     rows = Some(Rows { shard, checkpoint, flushed });
                 }
             }
         }
+        let done = sealed.len() + usize::from(rows.is_some());
         if !sealed.is_empty() && !commit(common, sealed) {
             return;
         }
@@ -275,6 +311,7 @@ pub(super) fn write(
         {
             return;
         }
+        work.under_way.fetch_sub(done, Ordering::AcqRel);
     }
 }
 

@@ -12,14 +12,18 @@ use std::{
 
 use tokio::{
     runtime::Handle,
-    sync::Notify,
+    sync::{Notify, mpsc},
     task::{JoinHandle, JoinSet},
 };
 use travertine_expr::Name;
 use travertine_kernel::{Assignments, Command, Rejection};
 
 use super::{Engine, threads::Common};
-use crate::{Activated, Address, Error, Lease, Shard, board::Offer};
+use crate::{
+    Activated, Address, Error, Lease, Shard,
+    board::{AtWork, Crew, Handed},
+    shard::Given,
+};
 
 /// A job that a worker has been given.
 pub type Job = Activated;
@@ -175,53 +179,74 @@ impl Worker {
 async fn run(worker: Worker, stop: Arc<Stop>) {
     let Worker { engine, job_type, names, at_once, work } = worker;
     let common = Arc::downgrade(&engine.inner.common);
-    let each = move |offer: Offer| {
+    let each = move |job, _| {
         let (engine, work, names) = (engine.clone(), Arc::clone(&work), names.clone());
-        async move { do_one(&engine, offer.job, &names, &work).await }
+        async move { do_one(&engine, job, &names, &work).await }
     };
-    serve(common, job_type, at_once, stop, each).await;
+    serve(common, Crew::new(job_type, at_once), None, stop, each).await;
 }
 
-/// Takes jobs of a type off the board and has `each` of them done, so many at once, until told to
-/// stop. It does not keep the engine open.
+/// Takes jobs off the board, and out of the `hands` of a crew, and has `each` of them done, until told
+/// to stop. It does not keep the engine open.
 pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     common: Weak<Common>,
-    job_type: Name,
-    at_once: usize,
+    crew: Crew,
+    mut hands: Option<mpsc::UnboundedReceiver<Handed>>,
     stop: Arc<Stop>,
-    each: impl Fn(Offer) -> F,
+    each: impl Fn(Address, Option<Given>) -> F,
 ) {
-    let Some(news) = common.upgrade().map(|it| it.board.news(&job_type)) else { return };
+    let Some(news) = common.upgrade().map(|it| it.board.news(&crew.job_type)) else { return };
     let mut tasks = JoinSet::new();
+    let begin = |tasks: &mut JoinSet<()>, job, given, at_work: AtWork| {
+        let doing = each(job, given);
+        tasks.spawn(async move {
+            doing.await;
+            drop(at_work);
+        });
+    };
     while !stop.asked.load(Ordering::SeqCst) {
         while tasks.try_join_next().is_some() {}
-        let free = at_once.saturating_sub(tasks.len());
         let offers = {
             let Some(common) = common.upgrade().filter(|it| it.fault.get().is_none()) else {
                 break;
             };
-            if free == 0 {
-                Vec::new()
-            } else {
-                common.board.take_in_hand(&job_type, free, common.clock.now())
-            }
+            common.board.take_in_hand(&crew, common.clock.now())
         };
         if offers.is_empty() {
+            let mut handed = None;
             tokio::select! {
                 () = stop.news.notified() => {}
-                () = news.notified(), if free > 0 => {}
+                it = next(&mut hands) => handed = it,
+                () = news.notified(), if crew.free() > 0 => {}
                 _ = tasks.join_next(), if !tasks.is_empty() => {}
+            }
+            while let Some((given, at_work)) = handed {
+                begin(&mut tasks, given.job.job, Some(given), at_work);
+                handed = hands.as_mut().and_then(|it| it.try_recv().ok());
             }
         }
         for (offer, at_work) in offers {
-            let doing = each(offer);
-            tasks.spawn(async move {
-                doing.await;
-                drop(at_work);
-            });
+            begin(&mut tasks, offer.job, None, at_work);
+        }
+    }
+    if let Some(common) = common.upgrade() {
+        common.board.withdraw_hands(&crew.job_type);
+    }
+    // What was meant for one of the hands when they were withdrawn still comes.
+    if hands.is_some() {
+        while let Some((given, at_work)) = next(&mut hands).await {
+            begin(&mut tasks, given.job.job, Some(given), at_work);
         }
     }
     while tasks.join_next().await.is_some() {}
+}
+
+/// What is put into one of the hands next; never anything where there are none.
+async fn next(hands: &mut Option<mpsc::UnboundedReceiver<Handed>>) -> Option<Handed> {
+    match hands {
+        Some(hands) => hands.recv().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// How long a job waits for its next try that has brought too much, in milliseconds.

@@ -52,16 +52,23 @@ impl Calling {
 /// An attempt that is being made.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    /// How many were left when it began, itself included.
-    retries: u32,
-    /// When it has taken too long.
+    /// How long it may take.
+    timeout: Option<i64>,
+    /// When all attempts must be done.
+    deadline: Option<i64>,
+    /// When it has taken too long, once it has begun.
     ends: Option<i64>,
     /// How long it may be silent.
     heartbeat: Option<i64>,
     /// Whether its job keeps a limit.
     is_limited: bool,
     calling: Arc<Calling>,
+    /// What came of it, where the instance could not hear of it yet.
+    outcome: Option<Outcome>,
 }
+
+/// What came of an attempt, and how its activity is tried again where the call does not say.
+type Outcome = (Result<Assignments, Failure>, Option<Retry>);
 
 /// An attempt that a worker of this process is to make.
 #[derive(Clone, Debug)]
@@ -72,61 +79,80 @@ pub struct Given {
     pub number: u32,
     /// What the attempt before has told last.
     pub details: Option<Value>,
+    /// Whether someone has to know when it begins.
+    pub is_timed: bool,
     /// Whether it is still needed.
     pub calling: Arc<Calling>,
 }
 
 impl Shard {
-    /// Gives a job to a worker of this process.
+    /// Gives a job to a worker of this process, who begins with it at once.
     pub fn begin_attempt(&mut self, job: Address) -> Option<Given> {
-        let given = self.lease(job, &Lease::Process, &[])?;
-        let key = (job.instance.0, job.wait.0);
-        let live = &self.lives[&job.instance.0];
-        let work = live.job(job.wait)?;
-        let now = self.now.as_millis();
-        let timeout = number(work, "timeout").map(|it| now.saturating_add(it));
-        let deadline = number(work, "deadline");
-        if deadline.is_some_and(|it| it <= now) {
+        let given = self.prepare_attempt(job)?;
+        let attempt = self.attempts.get(&(job.instance.0, job.wait.0))?;
+        if attempt.deadline.is_some_and(|it| it <= self.now.as_millis()) {
+            self.forget_attempt((job.instance.0, job.wait.0));
             let failure = Failure::timeout("nobody could begin with it before its deadline");
-            if let Err(error) = self.attempt_failed(job, 1, &failure, None) {
+            if let Err(error) = self.attempt_failed(job, &failure, None) {
                 tracing::warn!(%job, %error, "an attempt could not be given up");
             }
             return None;
         }
+        self.attempt_begins(job, &given.calling);
+        Some(given)
+    }
+
+    /// Gives a job to a worker of this process, who begins with it later.
+    pub(super) fn prepare_attempt(&mut self, job: Address) -> Option<Given> {
+        let given = self.lease(job, &Lease::Process, &[])?;
+        let key = (job.instance.0, job.wait.0);
+        let live = &self.lives[&job.instance.0];
+        let work = live.job(job.wait)?;
         let attempt = Attempt {
-            retries: work.retries,
-            ends: timeout.into_iter().chain(deadline).min(),
+            timeout: number(work, "timeout"),
+            deadline: number(work, "deadline"),
+            ends: None,
             heartbeat: number(work, "heartbeat"),
             is_limited: live.work[&job.wait].limit.is_some(),
             calling: Arc::default(),
+            outcome: None,
         };
         let all = number(work, "attempts").unwrap_or_else(|| i64::from(work.retries));
         let done = all.saturating_sub(i64::from(work.retries));
         let number = u32::try_from(done.saturating_add(1)).unwrap_or(1);
+        let is_timed = attempt.timeout.or(attempt.deadline).or(attempt.heartbeat).is_some();
         let calling = Arc::clone(&attempt.calling);
-        // Someone may have put the job up again in the middle of another attempt, whose place among
-        // those that a limit allows this one has now.
-        if let Some(old) = self.attempts.remove(&key) {
-            old.calling.call_off();
-            self.alarms.unset(Alarm::Attempt(key.0, key.1));
-        }
-        self.set_attempt_alarm(job, &attempt);
-        self.attempts.insert(key, attempt);
-        Some(Given { job: given, number, details: self.details.get(&key).cloned(), calling })
+        let details = self.details.get(&key).cloned();
+        let replaced = self.attempts.insert(key, attempt);
+        debug_assert!(replaced.is_none(), "a job that someone is at is not up");
+        Some(Given { job: given, number, details, is_timed, calling })
+    }
+
+    /// A worker begins with an attempt: its time runs from now on.
+    pub(crate) fn attempt_begins(&mut self, job: Address, calling: &Arc<Calling>) {
+        let now = self.now.as_millis();
+        let Some(attempt) = self.attempt(job, calling) else { return };
+        let timeout = attempt.timeout.map(|it| now.saturating_add(it));
+        attempt.ends = timeout.into_iter().chain(attempt.deadline).min();
+        self.set_attempt_alarm(job);
     }
 
     /// A worker is alive, and this far.
     pub(crate) fn beat(&mut self, job: Address, calling: &Arc<Calling>, details: Value) {
-        let key = (job.instance.0, job.wait.0);
-        let Some(attempt) = self.attempts.remove(&key) else { return };
-        if Arc::ptr_eq(&attempt.calling, calling) {
-            self.details.insert(key, details);
-            self.set_attempt_alarm(job, &attempt);
+        if self.attempt(job, calling).is_some() {
+            self.details.insert((job.instance.0, job.wait.0), details);
+            self.set_attempt_alarm(job);
         }
-        self.attempts.insert(key, attempt);
     }
 
-    fn set_attempt_alarm(&mut self, job: Address, attempt: &Attempt) {
+    /// The attempt that whoever is called off by `calling` makes, if it is still that one.
+    fn attempt(&mut self, job: Address, calling: &Arc<Calling>) -> Option<&mut Attempt> {
+        let attempt = self.attempts.get_mut(&(job.instance.0, job.wait.0))?;
+        (Arc::ptr_eq(&attempt.calling, calling) && attempt.outcome.is_none()).then_some(attempt)
+    }
+
+    fn set_attempt_alarm(&mut self, job: Address) {
+        let Some(attempt) = self.attempts.get(&(job.instance.0, job.wait.0)) else { return };
         let silent = attempt.heartbeat.map(|it| self.now.as_millis().saturating_add(it));
         if let Some(due) = attempt.ends.into_iter().chain(silent).min() {
             let alarm = Alarm::Attempt(job.instance.0, job.wait.0);
@@ -134,7 +160,8 @@ impl Shard {
         }
     }
 
-    /// An attempt has come to its end. One that nobody waits for any more counts for nothing.
+    /// An attempt has come to its end. One that nobody waits for any more counts for nothing. Where
+    /// the instance cannot hear of it now, it does as soon as it can.
     pub fn end_attempt(
         &mut self,
         job: Address,
@@ -142,48 +169,62 @@ impl Shard {
         outcome: Result<Assignments, Failure>,
         retry: Option<Retry>,
     ) -> Result<(), Error> {
+        let Some(attempt) = self.attempt(job, calling) else { return Ok(()) };
+        attempt.outcome = Some((outcome, retry));
+        self.tell_outcome(job)
+    }
+
+    fn tell_outcome(&mut self, job: Address) -> Result<(), Error> {
         let key = (job.instance.0, job.wait.0);
-        let Some(attempt) = self.attempts.get(&key) else { return Ok(()) };
-        if !Arc::ptr_eq(&attempt.calling, calling) {
+        if self.live(key.0).is_ok_and(|it| it.is_deaf(job.wait)) {
+            let attempt = self.attempts.get_mut(&key);
+            if attempt.is_some_and(|it| std::mem::take(&mut it.is_limited)) {
+                self.board.leave(job);
+            }
+            self.alarms.unset(Alarm::Attempt(key.0, key.1));
             return Ok(());
         }
-        let retries = attempt.retries;
-        self.forget_attempt(key);
-        let told = match outcome {
-            Ok(variables) => match self.complete(job, variables) {
+        let told = match self.forget_attempt(key).and_then(|it| it.outcome) {
+            None => return Ok(()),
+            Some((Ok(variables), retry)) => match self.complete(job, variables) {
                 Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
                     let much = format!("it brings too much: {why}");
                     let failure = Failure::terminal(Failure::ENCODE, much);
-                    self.attempt_failed(job, retries, &failure, retry)
+                    self.attempt_failed(job, &failure, retry)
                 }
                 told => told,
             },
-            Err(failure) => self.attempt_failed(job, retries, &failure, retry),
+            Some((Err(failure), retry)) => self.attempt_failed(job, &failure, retry),
         };
-        told.or_else(|error| self.not_heard(job, error))
+        match told {
+            // It may have been withdrawn while it was made.
+            Err(Error::Rejected(_) | Error::NoSuchInstance(_)) => Ok(()),
+            told => told,
+        }
     }
 
-    /// Whoever waits for an attempt cannot hear of it now: it is made again later.
-    fn not_heard(&mut self, job: Address, error: Error) -> Result<(), Error> {
-        match error {
-            Error::Rejected(Rejection::HasIncident(_))
-            | Error::Suspended(_)
-            | Error::Halted { .. } => self.put_back(job),
-            // It may have been withdrawn while it was made.
-            Error::Rejected(_) | Error::NoSuchInstance(_) => Ok(()),
-            error => Err(error),
+    /// Whether an attempt is being made at a job, or has been and was not heard of. In that case the
+    /// instance hears of it in a moment, if it can hear again.
+    pub(super) fn is_attempted(&mut self, id: u64, wait: WaitId) -> bool {
+        let Some(attempt) = self.attempts.get(&(id, wait.0)) else { return false };
+        let has_outcome = attempt.outcome.is_some();
+        let Some(live) = self.lives.get_mut(&id) else { return false };
+        live.take(wait);
+        if has_outcome && !live.is_deaf(wait) {
+            self.alarms.set(self.now, Alarm::Attempt(id, wait.0));
         }
+        true
     }
 
     fn attempt_failed(
         &mut self,
         job: Address,
-        retries: u32,
         failure: &Failure,
         retry: Option<Retry>,
     ) -> Result<(), Error> {
         let live = self.ready(job.instance.0)?;
         let work = live.job(job.wait);
+        let retries = work.map_or(1, |it| it.retries);
         let all = work.and_then(|it| number(it, "attempts")).unwrap_or_else(|| i64::from(retries));
         let policy = work.and_then(policy).or(retry).unwrap_or_default();
         let deadline = work.and_then(|it| number(it, "deadline"));
@@ -203,20 +244,23 @@ impl Shard {
         self.command(job.instance, raise)
     }
 
-    /// An attempt has taken too long, or was silent for too long.
-    pub(super) fn attempt_lost(&mut self, key: (u64, u64)) {
-        let Some(attempt) = self.attempts.get(&key) else { return };
-        let (retries, job) = (attempt.retries, Address::new(key));
+    /// An attempt has taken too long, or was silent for too long; or it has ended, and the instance can
+    /// hear of that now.
+    pub(super) fn attempt_rang(&mut self, key: (u64, u64)) {
         let now = self.now.as_millis();
-        let failure = if attempt.ends.is_some_and(|it| it <= now) {
-            Failure::new(Failure::TIMEOUT, "the attempt took too long")
-        } else {
-            Failure::new(Failure::TIMEOUT, "the activity has not been heard of for too long")
-        };
-        self.forget_attempt(key);
-        let told = self.attempt_failed(job, retries, &failure, None);
-        if let Err(error) = told.or_else(|error| self.not_heard(job, error)) {
-            tracing::warn!(%job, %error, "an attempt could not be given up");
+        let Some(attempt) = self.attempts.get_mut(&key) else { return };
+        if attempt.outcome.is_none() {
+            let late = if attempt.ends.is_some_and(|it| it <= now) {
+                "the attempt took too long"
+            } else {
+                "the activity has not been heard of for too long"
+            };
+            attempt.outcome = Some((Err(Failure::new(Failure::TIMEOUT, late)), None));
+            attempt.calling.call_off();
+        }
+        let job = Address::new(key);
+        if let Err(error) = self.tell_outcome(job) {
+            tracing::warn!(%job, %error, "the outcome of an activity could not be told");
         }
     }
 
@@ -226,14 +270,14 @@ impl Shard {
         self.forget_attempt((id, wait.0));
     }
 
-    pub(super) fn forget_attempt(&mut self, key: (u64, u64)) {
-        if let Some(attempt) = self.attempts.remove(&key) {
-            if attempt.is_limited {
-                self.board.leave(Address::new(key));
-            }
-            attempt.calling.call_off();
-            self.alarms.unset(Alarm::Attempt(key.0, key.1));
+    pub(super) fn forget_attempt(&mut self, key: (u64, u64)) -> Option<Attempt> {
+        let attempt = self.attempts.remove(&key)?;
+        if attempt.is_limited {
+            self.board.leave(Address::new(key));
         }
+        attempt.calling.call_off();
+        self.alarms.unset(Alarm::Attempt(key.0, key.1));
+        Some(attempt)
     }
 }
 

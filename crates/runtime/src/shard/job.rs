@@ -5,7 +5,10 @@ use travertine_kernel::{Assignments, Command, TokenId, View, WaitId, plan::WorkK
 use travertine_store::codec::record::{Edit, Record, TaskChange};
 
 use super::{Release, Shard, alarm::Alarm, live::Live};
-use crate::{Address, Error, Timestamp};
+use crate::{
+    Address, Error, Timestamp,
+    board::{Hand, Offer},
+};
 
 /// How a worker has a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,6 +167,9 @@ impl Shard {
 
     /// Offers a job where a worker may have it, and takes the offer back where none may.
     pub(super) fn offer(&mut self, id: u64, wait: WaitId) {
+        if self.is_attempted(id, wait) {
+            return;
+        }
         let live = &self.lives[&id];
         let Some(work) = live.work.get(&wait).filter(|it| it.kind == WorkKind::Job) else { return };
         let until = work.lease.as_ref().map_or(work.paused, |(_, until)| *until);
@@ -171,6 +177,10 @@ impl Shard {
             self.board.leave(live.address(wait));
         }
         let release = match live.offer(wait) {
+            Some(offer) if offer.limit.is_none() => match self.board.hand(&offer.job_type) {
+                Some(hand) => return self.hand_over(offer, hand),
+                None => Release::Offer(offer),
+            },
             Some(offer) => Release::Offer(offer),
             None => Release::Withdraw(live.any_offer(wait, work)),
         };
@@ -179,6 +189,16 @@ impl Shard {
         } else {
             self.alarms.unset(Alarm::Job(id, wait.0));
         }
+        self.release(release);
+    }
+
+    /// Gives a job to a worker of this process, who begins once it is durable.
+    fn hand_over(&mut self, offer: Offer, hand: Hand) {
+        self.alarms.unset(Alarm::Job(offer.job.instance.0, offer.job.wait.0));
+        let release = match self.prepare_attempt(offer.job) {
+            Some(given) => Release::Hand(hand, Box::new(given)),
+            None => Release::Offer(offer),
+        };
         self.release(release);
     }
 

@@ -326,11 +326,14 @@ impl Live {
             && work.lease.is_none()
             && !work.taken
             && work.paused == 0
-            && !self.suspended
-            && self.halted.is_none()
-            && !self.is_broken(wait)
+            && !self.is_deaf(wait)
             && self.job(wait)?.retries > 0;
         may.then(|| self.any_offer(wait, work))
+    }
+
+    /// Whether it cannot hear now what it waits for.
+    pub(super) fn is_deaf(&self, wait: WaitId) -> bool {
+        self.suspended || self.halted.is_some() || self.is_broken(wait)
     }
 
     /// Whether whoever waits has an incident, which comes first.

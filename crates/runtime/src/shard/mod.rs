@@ -56,7 +56,7 @@ pub use verify::{Difference, Verified};
 
 use crate::{
     Definitions, Error,
-    board::{Board, Offer},
+    board::{Board, Hand, Offer},
     message::{Held, Waiting},
 };
 use alarm::Alarms;
@@ -235,8 +235,22 @@ pub enum Release {
     Reply(Box<dyn FnOnce() + Send>),
     /// A job that a worker may have.
     Offer(Offer),
+    /// A job for a worker of this process who waits for it.
+    Hand(Hand, Box<Given>),
     /// A job that no worker may have any more.
     Withdraw(Offer),
+}
+
+impl Release {
+    /// Lets it out.
+    fn let_out(self, board: &Board) {
+        match self {
+            Self::Reply(reply) => reply(),
+            Self::Offer(offer) => board.offer(&offer),
+            Self::Hand(hand, given) => hand.put(*given),
+            Self::Withdraw(offer) => board.withdraw(&offer),
+        }
+    }
 }
 
 impl fmt::Debug for Release {
@@ -244,6 +258,7 @@ impl fmt::Debug for Release {
         match self {
             Self::Reply(_) => f.write_str("Reply"),
             Self::Offer(offer) => f.debug_tuple("Offer").field(offer).finish(),
+            Self::Hand(_, given) => f.debug_tuple("Hand").field(given).finish(),
             Self::Withdraw(offer) => f.debug_tuple("Withdraw").field(offer).finish(),
         }
     }
@@ -262,11 +277,7 @@ impl Sealed {
     /// Lets out what waited for the batch, and gives the mails it has sent to other shards.
     pub fn release(self, board: &Board) -> Vec<Mail> {
         for release in self.releases {
-            match release {
-                Release::Reply(reply) => reply(),
-                Release::Offer(offer) => board.offer(&offer),
-                Release::Withdraw(offer) => board.withdraw(&offer),
-            }
+            release.let_out(board);
         }
         let Batch { claim, mut sent, .. } = self.batch;
         sent.retain(|it| it.to != claim.shard);
@@ -365,6 +376,12 @@ impl Shard {
         let answer = act(self);
         self.settle();
         self.release(Release::Reply(Box::new(move || reply(answer))));
+    }
+
+    /// Does `act`, then all that follows from it here. Nobody waits for it.
+    pub fn hear(&mut self, act: impl FnOnce(&mut Self)) {
+        act(self);
+        self.settle();
     }
 
     /// A mail has come.

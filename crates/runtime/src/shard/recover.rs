@@ -156,11 +156,7 @@ impl Shard {
         let mut found = shard.read_tail(upto, last, progress)?;
         shard.seq = last;
         for release in std::mem::take(&mut shard.pending.releases) {
-            match release {
-                Release::Offer(offer) => shard.board.offer(&offer),
-                Release::Withdraw(offer) => shard.board.withdraw(&offer),
-                Release::Reply(reply) => reply(),
-            }
+            release.let_out(&shard.board);
         }
         debug_assert!(shard.pending.entries.is_empty(), "reading the log decides nothing");
         if shard.board.has_limits() {

@@ -321,7 +321,10 @@ impl Shard {
             if work.limit.is_some() {
                 self.board.leave(offer.job);
             }
-            self.release(Release::Withdraw(offer));
+            // What a worker has is not up.
+            if !work.taken {
+                self.release(Release::Withdraw(offer));
+            }
             self.call_off_attempt(id, wait);
         } else if let Some(run) = live.calls.remove(&wait) {
             let to = self.place_of_run(run);
@@ -381,7 +384,7 @@ impl Shard {
             Alarm::Start(start) => self.start_timer_rung(start, due),
             Alarm::Job(instance, wait) => self.job_again(instance, WaitId(wait)),
             Alarm::Message(number) => self.expire(number),
-            Alarm::Attempt(instance, wait) => self.attempt_lost((instance, wait)),
+            Alarm::Attempt(instance, wait) => self.attempt_rang((instance, wait)),
             Alarm::Limit => {
                 self.board.pass(self.now);
                 self.set_limit_alarm();

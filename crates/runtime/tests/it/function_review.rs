@@ -17,7 +17,7 @@ use travertine_func::{
     Workflow, WorkflowDefinition, encode, select,
 };
 use travertine_runtime::{
-    Engine, Error, RunStatus, Timestamp,
+    Address, Engine, Error, RunStatus, Timestamp,
     engine::{Clock as _, ManualClock, Options, RunError},
 };
 
@@ -189,7 +189,39 @@ async fn what_takes_too_long_while_its_function_stands_still_is_tried_again_late
     world.pass(Duration::from_secs(11));
     world.idle().await;
     world.engine.resume(run.instance()).await.expect("it is suspended");
+    // It hears of the failure now, and makes a pause.
+    world.engine.rest().await.expect("it answers");
+    world.pass(Duration::from_secs(1));
     assert_eq!(run.result().await.expect("it works now"), "never at first");
+}
+
+#[tokio::test]
+async fn what_is_done_while_its_function_is_suspended_is_not_done_again() {
+    let world = World::new(Some(Semaphore::new(0)));
+    let run = world.engine.start(job("long")).await.expect("it starts");
+    world.begun(1).await;
+    world.engine.suspend(run.instance()).await.expect("it runs");
+    world.hands.go.as_ref().expect("there is one").add_permits(1);
+    world.idle().await;
+    world.engine.resume(run.instance()).await.expect("it is suspended");
+    assert_eq!(run.result().await.expect("it is done"), "long");
+    assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_attempt_goes_on_where_more_of_them_are_allowed() {
+    let world = World::new(Some(Semaphore::new(0)));
+    let run = world.engine.start(job("long")).await.expect("it starts");
+    world.begun(1).await;
+    let look = world.engine.look(run.instance()).await.expect("it answers");
+    let wait = *look.state.waits.keys().next().expect("it waits for an activity");
+    let job = Address { instance: run.instance(), wait };
+    world.engine.set_retries(job, 7).await.expect("it is there");
+    let rest = world.engine.rest().await.expect("it answers");
+    assert_eq!((rest.jobs, rest.at_work), (Vec::new(), 1), "nobody else is to do it");
+    world.hands.go.as_ref().expect("there is one").add_permits(1);
+    assert_eq!(run.result().await.expect("it is done"), "long");
+    assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
@@ -208,8 +240,8 @@ async fn what_is_done_while_its_function_is_blocked_is_not_lost() {
     let what: String = run.query("what", &()).await.expect("it answers");
     assert_eq!(what, "gate");
     assert_eq!(world.engine.retry(run.instance(), None).await.expect("it is blocked"), 1);
-    go.add_permits(1);
     assert_eq!(run.result().await.expect("it works now"), "gate");
+    assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

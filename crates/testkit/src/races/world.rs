@@ -235,14 +235,7 @@ impl World {
                 let id = ShardId::of(job.instance.0, SHARDS);
                 let job = *job;
                 self.shard(id).ask(
-                    move |shard| {
-                        let ended = shard.end_attempt(job, &given.calling, outcome, None);
-                        // As whoever does activities in an engine does.
-                        match ended {
-                            Ok(()) | Err(Error::Rejected(_)) => Ok(()),
-                            Err(_) => shard.put_back(job),
-                        }
-                    },
+                    move |shard| shard.end_attempt(job, &given.calling, outcome, None),
                     |_| {},
                 );
                 self.write(id)?;
