@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p travertine-benches --bin engine [DIR] [PART]…`, where DIR is on the disk to be
 //! measured and PART is one of `throughput`, `parked`, `jobs`, `latency`, `recovery`; all where none is
-//! named. `TRAVERTINE_BENCH_SCALE=0.01` makes everything smaller, to try it out.
+//! named. `TRAVERTINE_BENCH_SCALE=0.01` makes everything smaller, to try it out, and
+//! `TRAVERTINE_BENCH_AT_ONCE=256` leaves out all other loads.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use travertine_benches::disk::{Outcome, median, rate, raw, resident, say, scaled, settle};
+use travertine_benches::disk::{
+    Outcome, is_wanted, median, rate, raw, resident, say, scaled, settle,
+};
 use travertine_kernel::WaitId;
 use travertine_runtime::{
     Address, Engine, InstanceId,
@@ -158,6 +161,9 @@ fn throughput(dir: &Path) -> Outcome {
     say("the same size, by as many at a time, in the same run");
     say("  at once  commands/s  raw entries/s  ratio  entries a batch  bytes an entry");
     for (at_once, count) in [(64, 10_000), (256, 40_000), (1_024, 100_000), (8_192, 200_000)] {
+        if !is_wanted(at_once) {
+            continue;
+        }
         let count = scaled(count);
         let mut rounds = Vec::new();
         for round in 0..5 {

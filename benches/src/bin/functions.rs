@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p travertine-benches --bin functions [DIR] [PART]…`, where DIR is on the disk to be
 //! measured and PART is one of `steps`, `latency`, `sleeping`; all where none is named.
-//! `TRAVERTINE_BENCH_SCALE=0.01` makes everything smaller, to try it out.
+//! `TRAVERTINE_BENCH_SCALE=0.01` makes everything smaller, to try it out, and
+//! `TRAVERTINE_BENCH_AT_ONCE=256` leaves out all other loads.
 
 use std::{
     collections::VecDeque,
@@ -17,7 +18,7 @@ use std::{
 };
 
 use tokio::runtime::Runtime;
-use travertine_benches::disk::{Outcome, median, raw, resident, say, scaled, settle};
+use travertine_benches::disk::{Outcome, is_wanted, median, raw, resident, say, scaled, settle};
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Functions, Workflow, WorkflowDefinition,
 };
@@ -144,6 +145,9 @@ fn steps(dir: &Path) -> Outcome {
     say("a time, in the same run");
     say("  at once   steps/s  entries/s  raw entries/s  ratio  entries a step  bytes a step");
     for (at_once, count) in [(1, 100), (16, 2_000), (256, 8_000), (4_096, 20_000)] {
+        if !is_wanted(at_once) {
+            continue;
+        }
         let count = scaled(count).max(at_once);
         let mut rounds = Vec::new();
         for round in 0..3 {
