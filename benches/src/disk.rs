@@ -15,6 +15,11 @@ use travertine_store::{Batch, Entry, ShardId, SqliteStore, Store as _, sqlite};
 /// What came of measuring.
 pub type Outcome<T = ()> = Result<T, Box<dyn StdError>>;
 
+/// How many shards engines have.
+pub fn shards() -> u16 {
+    env::var("TRAVERTINE_BENCH_SHARDS").ok().and_then(|it| it.parse().ok()).unwrap_or(1)
+}
+
 /// Whether a load of so many at once is to be measured.
 pub fn is_wanted(at_once: usize) -> bool {
     env::var("TRAVERTINE_BENCH_AT_ONCE").map_or(true, |it| it == at_once.to_string())

@@ -15,7 +15,7 @@ use std::{
 };
 
 use travertine_benches::disk::{
-    Outcome, is_wanted, median, rate, raw, resident, say, scaled, settle,
+    Outcome, is_wanted, median, rate, raw, resident, say, scaled, settle, shards,
 };
 use travertine_kernel::WaitId;
 use travertine_runtime::{
@@ -78,7 +78,7 @@ const MODEL: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524
   </process></definitions>"#;
 
 fn open(dir: &Path) -> Outcome<Engine> {
-    let options = Options { shards: 1, ..Options::default() };
+    let options = Options { shards: shards(), ..Options::default() };
     let engine = Engine::open_with(dir, options)?;
     engine.deploy(&[File { name: "bench.bpmn".into(), body: MODEL.into() }])?;
     Ok(engine)

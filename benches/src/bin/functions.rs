@@ -18,7 +18,9 @@ use std::{
 };
 
 use tokio::runtime::Runtime;
-use travertine_benches::disk::{Outcome, is_wanted, median, raw, resident, say, scaled, settle};
+use travertine_benches::disk::{
+    Outcome, is_wanted, median, raw, resident, say, scaled, settle, shards,
+};
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Functions, Workflow, WorkflowDefinition,
 };
@@ -103,7 +105,8 @@ fn measure(dir: &Path, wanted: impl Fn(&str) -> bool) -> Outcome {
 
 fn open(dir: &Path) -> Outcome<Engine> {
     let functions = Functions::new().workflow(STAIRS).workflow(SLEEPER).activity(STEP);
-    let options = Options { shards: 1, functions, activities_at_once: 8_192, ..Options::default() };
+    let options =
+        Options { shards: shards(), functions, activities_at_once: 8_192, ..Options::default() };
     Ok(Engine::open_with(dir, options)?)
 }
 

@@ -81,7 +81,12 @@ impl Context {
 
     /// What the journal calls an operation of this name.
     pub(crate) fn key(&self, name: &str) -> Name {
-        format!("{}{}", self.scope.path(), self.count(name)).into()
+        let path = self.scope.path();
+        if path.is_empty() {
+            self.count(name).into()
+        } else {
+            [path, &self.count(name)].concat().into()
+        }
     }
 
     pub(crate) fn name(&self) -> &Name {

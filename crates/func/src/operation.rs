@@ -6,6 +6,7 @@ use std::{
     marker::PhantomData,
     pin::Pin,
     rc::Rc,
+    sync::LazyLock,
     task::{self, Poll},
     time::Duration,
 };
@@ -299,7 +300,12 @@ impl<T> fmt::Debug for JobCall<T> {
     }
 }
 
-/// The work of an activity, as the engine offers it to workers.
+/// The names of what every job has, made once.
+static FIELDS: LazyLock<[Name; 3]> =
+    LazyLock::new(|| ["input", "idempotencyKey", "attempts"].map(Name::from));
+
+/// The work of an activity, as the engine offers it to workers. Of pauses it says only what is
+/// unusual.
 fn job(
     cx: &Context,
     key: &Name,
@@ -309,20 +315,25 @@ fn job(
     (priority, limit): (Option<i64>, Option<Name>),
 ) -> Result<WaitFor, Failure> {
     let ActivityOptions { retry, timeout, deadline, heartbeat, limit: class } = options;
-    let mut fields: Assignments = vec![
-        ("input".into(), Value::from(input.into_iter().collect::<Map>())),
-        ("idempotencyKey".into(), cx.unique(key).into()),
-        ("attempts".into(), Value::from(retry.attempts)),
-    ];
-    let factor = typed::to_value(&retry.factor).map_err(|error| {
-        Failure::terminal(Failure::ENCODE, format!("the factor of pauses of `{job_type}`: {error}"))
-    })?;
-    let pauses: [(Name, Value); 3] = [
-        ("initial".into(), millis(retry.initial).into()),
-        ("factor".into(), factor),
-        ("maxDelay".into(), millis(retry.max_delay).into()),
-    ];
-    fields.push(("retry".into(), Value::from(Map::from_iter(pauses))));
+    let [input_name, key_name, attempts_name] = &*FIELDS;
+    let mut fields = Assignments::with_capacity(4);
+    fields.extend([
+        (Name::clone(input_name), Value::from(input.into_iter().collect::<Map>())),
+        (Name::clone(key_name), cx.unique(key).into()),
+        (Name::clone(attempts_name), Value::from(retry.attempts)),
+    ]);
+    if (Retry { attempts: retry.attempts, ..Retry::DEFAULT }) != *retry {
+        let factor = typed::to_value(&retry.factor).map_err(|error| {
+            let message = format!("the factor of pauses of `{job_type}`: {error}");
+            Failure::terminal(Failure::ENCODE, message)
+        })?;
+        let pauses: [(Name, Value); 3] = [
+            ("initial".into(), millis(retry.initial).into()),
+            ("factor".into(), factor),
+            ("maxDelay".into(), millis(retry.max_delay).into()),
+        ];
+        fields.push(("retry".into(), Value::from(Map::from_iter(pauses))));
+    }
     let mut number = |name: &str, value: Option<i64>| {
         fields.extend(value.map(|value| (Name::from(name), Value::from(value))));
     };

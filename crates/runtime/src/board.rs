@@ -102,7 +102,7 @@ impl Drop for AtWork {
 }
 
 /// What was put into a hand.
-pub(crate) type Handed = (Given, AtWork);
+pub(crate) type Handed = (Box<Given>, AtWork);
 
 /// A worker of this process who has nothing else to do, for one job, which need not go up first.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ pub struct Hand {
 
 impl Hand {
     /// Gives it the job.
-    pub(crate) fn put(self, given: Given) {
+    pub(crate) fn put(self, given: Box<Given>) {
         // Where the workers have ended meanwhile, the job is begun after a restart, as are those that
         // they did not finish.
         let _: Result<(), mpsc::error::SendError<Handed>> = self.to.send((given, self.at_work));

@@ -99,7 +99,7 @@ struct Performer {
 }
 
 /// Makes an attempt at a job: one that it was given, or one that it has to ask for.
-async fn perform(performer: Arc<Performer>, job: Address, given: Option<Given>) {
+async fn perform(performer: Arc<Performer>, job: Address, given: Option<Box<Given>>) {
     let Some(common) = performer.common.upgrade() else { return };
     let shard = ShardId::of(job.instance.0, common.store.shards());
     let given = if let Some(given) = given {
@@ -116,7 +116,7 @@ async fn perform(performer: Arc<Performer>, job: Address, given: Option<Given>) 
         let Ok(Some(given)) = given.await else { return };
         given
     };
-    let Given { job: given, number, details, calling, .. } = given;
+    let Given { job: given, number, details, calling, .. } = *given;
     let has = |field: &str| given.headers.iter().any(|(name, _)| &**name == field);
     let is_function = has(KEY) && !has("answer");
     let cx = ActivityContext::new(Attempt {

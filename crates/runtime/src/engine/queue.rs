@@ -21,6 +21,8 @@ struct State<T> {
     closed: Option<String>,
     /// Whether nobody reads it any more.
     over: bool,
+    /// Whether the reader waits for something that may come after other things.
+    choosy: bool,
 }
 
 /// Why a queue took nothing.
@@ -34,7 +36,7 @@ pub(super) enum Refused {
 
 impl<T> Queue<T> {
     pub(super) fn new(requests_max: usize) -> Self {
-        let state = State { items: VecDeque::new(), closed: None, over: false };
+        let state = State { items: VecDeque::new(), closed: None, over: false, choosy: false };
         Self { state: Mutex::new(state), news: Condvar::new(), requests_max }
     }
 
@@ -69,9 +71,13 @@ impl<T> Queue<T> {
             drop(item);
             return;
         }
+        // To wake someone takes long, also where nobody sleeps.
+        let news = state.items.is_empty() || state.choosy;
         state.items.push_back(item);
         drop(state);
-        self.news.notify_one();
+        if news {
+            self.news.notify_one();
+        }
     }
 
     /// Takes the first item that is `wanted`, out of order; waits for one where there is none.
@@ -81,8 +87,10 @@ impl<T> Queue<T> {
             if let Some(found) = state.items.iter().position(&wanted)
                 && let Some(item) = state.items.remove(found)
             {
+                state.choosy = false;
                 return item;
             }
+            state.choosy = true;
             state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }

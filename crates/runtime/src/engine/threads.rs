@@ -69,6 +69,10 @@ pub(super) struct Writes {
 /// of them it takes longer to wake another thread than what could be decided meanwhile.
 const FEW: usize = 16;
 
+/// How many entries are worth a commit of their own, so that nothing is decided while nothing is
+/// written.
+const ENOUGH: usize = 64;
+
 /// A way for what is to be written.
 pub(super) fn writer() -> (Writer, Writes) {
     let (to, from) = sync_channel(4);
@@ -80,10 +84,14 @@ impl Writer {
     /// Writes a batch, now or later. Says whether anything can be written.
     fn write(&self, common: &Common, sealed: Sealed) -> bool {
         let few = sealed.batch.entries.len() <= FEW;
-        if few && self.under_way.load(Ordering::Acquire) == 0 {
+        if few && self.is_idle() {
             return commit(common, vec![sealed]);
         }
         self.tell(Write::Batch(sealed))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.under_way.load(Ordering::Acquire) == 0
     }
 
     fn tell(&self, write: Write) -> bool {
@@ -229,7 +237,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &Writer) {
                 Input::Wake => {}
                 Input::Stop => stopping = true,
             }
-            if shard.is_full() {
+            if shard.is_full() || (shard.unwritten() >= ENOUGH && writer.is_idle()) {
                 break;
             }
         }

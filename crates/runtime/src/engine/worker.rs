@@ -193,7 +193,7 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     crew: Crew,
     mut hands: Option<mpsc::UnboundedReceiver<Handed>>,
     stop: Arc<Stop>,
-    each: impl Fn(Address, Option<Given>) -> F,
+    each: impl Fn(Address, Option<Box<Given>>) -> F,
 ) {
     let Some(news) = common.upgrade().map(|it| it.board.news(&crew.job_type)) else { return };
     let mut tasks = JoinSet::new();

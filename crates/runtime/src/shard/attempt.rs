@@ -87,7 +87,7 @@ pub struct Given {
 
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
-    pub fn begin_attempt(&mut self, job: Address) -> Option<Given> {
+    pub fn begin_attempt(&mut self, job: Address) -> Option<Box<Given>> {
         let given = self.prepare_attempt(job)?;
         let attempt = self.attempts.get(&(job.instance.0, job.wait.0))?;
         if attempt.deadline.is_some_and(|it| it <= self.now.as_millis()) {
@@ -103,7 +103,7 @@ impl Shard {
     }
 
     /// Gives a job to a worker of this process, who begins with it later.
-    pub(super) fn prepare_attempt(&mut self, job: Address) -> Option<Given> {
+    pub(super) fn prepare_attempt(&mut self, job: Address) -> Option<Box<Given>> {
         let given = self.lease(job, &Lease::Process, &[])?;
         let key = (job.instance.0, job.wait.0);
         let live = &self.lives[&job.instance.0];
@@ -125,7 +125,7 @@ impl Shard {
         let details = self.details.get(&key).cloned();
         let replaced = self.attempts.insert(key, attempt);
         debug_assert!(replaced.is_none(), "a job that someone is at is not up");
-        Some(Given { job: given, number, details, is_timed, calling })
+        Some(Box::new(Given { job: given, number, details, is_timed, calling }))
     }
 
     /// A worker begins with an attempt: its time runs from now on.
@@ -281,9 +281,13 @@ impl Shard {
     }
 }
 
-/// How an activity is tried again, as the call says.
+/// How an activity is tried again, as the call says. A call by a function that says nothing means what
+/// is usual.
 fn policy(job: &Job) -> Option<Retry> {
-    let Value::Map(retry) = field(job, "retry")? else { return None };
+    let Some(retry) = field(job, "retry") else {
+        return field(job, "attempts").map(|_| Retry::default());
+    };
+    let Value::Map(retry) = retry else { return None };
     let millis = |name: &str| {
         let value = retry.get(name).and_then(Value::as_i64)?;
         Some(Duration::from_millis(u64::try_from(value).ok()?))

@@ -196,7 +196,7 @@ impl Shard {
     fn hand_over(&mut self, offer: Offer, hand: Hand) {
         self.alarms.unset(Alarm::Job(offer.job.instance.0, offer.job.wait.0));
         let release = match self.prepare_attempt(offer.job) {
-            Some(given) => Release::Hand(hand, Box::new(given)),
+            Some(given) => Release::Hand(hand, given),
             None => Release::Offer(offer),
         };
         self.release(release);

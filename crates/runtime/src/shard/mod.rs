@@ -247,7 +247,7 @@ impl Release {
         match self {
             Self::Reply(reply) => reply(),
             Self::Offer(offer) => board.offer(&offer),
-            Self::Hand(hand, given) => hand.put(*given),
+            Self::Hand(hand, given) => hand.put(given),
             Self::Withdraw(offer) => board.withdraw(&offer),
         }
     }
@@ -441,6 +441,11 @@ impl Shard {
     /// When there is something to do, if nobody asks.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.alarms.next()
+    }
+
+    /// How many entries are to be written.
+    pub fn unwritten(&self) -> usize {
+        self.pending.entries.len()
     }
 
     /// Whether a batch should be sealed before anything else is asked.

@@ -64,7 +64,7 @@ pub struct World {
     /// Jobs that a worker may begin.
     offered: BTreeSet<Address>,
     /// Attempts that are being made.
-    attempts: BTreeMap<Address, Given>,
+    attempts: BTreeMap<Address, Box<Given>>,
     crashes: u32,
     /// Those that were started under an id.
     named: BTreeMap<Name, InstanceId>,
