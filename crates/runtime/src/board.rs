@@ -60,20 +60,50 @@ pub struct Board {
 
 /// Workers of this process who do jobs of a type, so many at once.
 #[derive(Clone, Debug)]
-pub(crate) struct Crew {
-    pub(crate) job_type: Name,
+pub(crate) struct Crew(Arc<CrewState>);
+
+#[derive(Debug)]
+struct CrewState {
+    job_type: Name,
     at_once: usize,
-    at_work: Arc<AtomicUsize>,
+    at_work: AtomicUsize,
+    /// Whether someone waits for the last of them to finish.
+    is_leaving: AtomicBool,
+    /// Notified when one has finished who was waited for.
+    free: Notify,
 }
 
 impl Crew {
     pub(crate) fn new(job_type: Name, at_once: usize) -> Self {
-        Self { job_type, at_once, at_work: Arc::default() }
+        Self(Arc::new(CrewState {
+            job_type,
+            at_once,
+            at_work: AtomicUsize::new(0),
+            is_leaving: AtomicBool::new(false),
+            free: Notify::new(),
+        }))
+    }
+
+    pub(crate) fn job_type(&self) -> &Name {
+        &self.0.job_type
     }
 
     /// How many more jobs it could do.
     pub(crate) fn free(&self) -> usize {
-        self.at_once.saturating_sub(self.at_work.load(Ordering::SeqCst))
+        self.0.at_once.saturating_sub(self.0.at_work.load(Ordering::SeqCst))
+    }
+
+    /// Ends when one of a crew that was all at work may have become free.
+    pub(crate) async fn one_free(&self) {
+        self.0.free.notified().await;
+    }
+
+    /// Ends when nobody is at work any more.
+    pub(crate) async fn all_free(&self) {
+        self.0.is_leaving.store(true, Ordering::SeqCst);
+        while self.0.at_work.load(Ordering::SeqCst) > 0 {
+            self.0.free.notified().await;
+        }
     }
 }
 
@@ -81,21 +111,25 @@ impl Crew {
 #[derive(Debug)]
 pub(crate) struct AtWork {
     board: Arc<Board>,
-    crew: Arc<AtomicUsize>,
+    crew: Crew,
 }
 
 impl AtWork {
     /// The places are locked.
     fn begin(board: &Arc<Board>, crew: &Crew) -> Self {
-        crew.at_work.fetch_add(1, Ordering::SeqCst);
+        crew.0.at_work.fetch_add(1, Ordering::SeqCst);
         board.at_work.fetch_add(1, Ordering::SeqCst);
-        Self { board: Arc::clone(board), crew: Arc::clone(&crew.at_work) }
+        Self { board: Arc::clone(board), crew: crew.clone() }
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        self.crew.fetch_sub(1, Ordering::SeqCst);
+        let crew = &self.crew.0;
+        let were_at_work = crew.at_work.fetch_sub(1, Ordering::SeqCst);
+        if were_at_work >= crew.at_once || crew.is_leaving.load(Ordering::SeqCst) {
+            crew.free.notify_one();
+        }
         self.board.at_work.fetch_sub(1, Ordering::SeqCst);
         self.board.worked.notify_waiters();
     }
@@ -214,7 +248,7 @@ impl Board {
         now: Timestamp,
     ) -> Vec<(Offer, AtWork)> {
         let mut in_hand = Vec::new();
-        let taken = self.take_and(&crew.job_type, crew.free(), now, |count| {
+        let taken = self.take_and(crew.job_type(), crew.free(), now, |count| {
             in_hand.extend((0..count).map(|_| AtWork::begin(self, crew)));
         });
         taken.into_iter().zip(in_hand).collect()
@@ -223,9 +257,8 @@ impl Board {
     /// Has jobs without a limit that nobody has to wait for go straight to a crew.
     pub(crate) fn hold_out_hands(&self, crew: &Crew) -> mpsc::UnboundedReceiver<Handed> {
         let (to, handed) = mpsc::unbounded_channel();
-        let crew = crew.clone();
-        let job_type = Name::clone(&crew.job_type);
-        self.lock().with(&job_type, |it| it.hands = Some(Hands { crew, to }));
+        let hands = Hands { crew: crew.clone(), to };
+        self.lock().with(crew.job_type(), |it| it.hands = Some(hands));
         self.has_hands.store(true, Ordering::SeqCst);
         handed
     }

@@ -117,6 +117,9 @@ async fn perform(performer: Arc<Performer>, job: Address, given: Option<Box<Give
         given
     };
     let Given { job: given, number, details, calling, .. } = *given;
+    if calling.is_off() {
+        return;
+    }
     let has = |field: &str| given.headers.iter().any(|(name, _)| &**name == field);
     let is_function = has(KEY) && !has("answer");
     let cx = ActivityContext::new(Attempt {
@@ -138,8 +141,8 @@ async fn perform(performer: Arc<Performer>, job: Address, given: Option<Box<Give
     let doing = unpanicked(tracing::Instrument::instrument(doing, span));
     let outcome = tokio::select! {
         biased;
-        () = calling.off() => return,
         outcome = doing => outcome,
+        () = calling.off() => return,
     };
     let outcome = outcome.unwrap_or_else(|panic| {
         Err(Failure::new("panic", format!("the activity panicked: {}", panic_text(&*panic))))

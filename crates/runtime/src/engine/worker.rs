@@ -13,7 +13,7 @@ use std::{
 use tokio::{
     runtime::Handle,
     sync::{Notify, mpsc},
-    task::{JoinHandle, JoinSet},
+    task::JoinHandle,
 };
 use travertine_expr::Name;
 use travertine_kernel::{Assignments, Command, Rejection};
@@ -195,17 +195,15 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     stop: Arc<Stop>,
     each: impl Fn(Address, Option<Box<Given>>) -> F,
 ) {
-    let Some(news) = common.upgrade().map(|it| it.board.news(&crew.job_type)) else { return };
-    let mut tasks = JoinSet::new();
-    let begin = |tasks: &mut JoinSet<()>, job, given, at_work: AtWork| {
+    let Some(news) = common.upgrade().map(|it| it.board.news(crew.job_type())) else { return };
+    let begin = |job, given, at_work: AtWork| {
         let doing = each(job, given);
-        tasks.spawn(async move {
+        tokio::spawn(async move {
             doing.await;
             drop(at_work);
         });
     };
     while !stop.asked.load(Ordering::SeqCst) {
-        while tasks.try_join_next().is_some() {}
         let offers = {
             let Some(common) = common.upgrade().filter(|it| it.fault.get().is_none()) else {
                 break;
@@ -218,27 +216,27 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
                 () = stop.news.notified() => {}
                 it = next(&mut hands) => handed = it,
                 () = news.notified(), if crew.free() > 0 => {}
-                _ = tasks.join_next(), if !tasks.is_empty() => {}
+                () = crew.one_free() => {}
             }
             while let Some((given, at_work)) = handed {
-                begin(&mut tasks, given.job.job, Some(given), at_work);
+                begin(given.job.job, Some(given), at_work);
                 handed = hands.as_mut().and_then(|it| it.try_recv().ok());
             }
         }
         for (offer, at_work) in offers {
-            begin(&mut tasks, offer.job, None, at_work);
+            begin(offer.job, None, at_work);
         }
     }
     if let Some(common) = common.upgrade() {
-        common.board.withdraw_hands(&crew.job_type);
+        common.board.withdraw_hands(crew.job_type());
     }
     // What was meant for one of the hands when they were withdrawn still comes.
     if hands.is_some() {
         while let Some((given, at_work)) = next(&mut hands).await {
-            begin(&mut tasks, given.job.job, Some(given), at_work);
+            begin(given.job.job, Some(given), at_work);
         }
     }
-    while tasks.join_next().await.is_some() {}
+    crew.all_free().await;
 }
 
 /// What is put into one of the hands next; never anything where there are none.
