@@ -639,4 +639,26 @@ mod tests {
         assert_eq!(board.take(&"pay".into(), 1, Timestamp::from_millis(0)), [offer(0, 6, 2)]);
         assert_eq!(board.ready_and_at_work(), (vec![], 0));
     }
+
+    #[test]
+    fn a_hand_is_free_only_where_no_job_comes_first() {
+        let board = Arc::new(Board::default());
+        let pay = Name::from("pay");
+        assert!(board.hand(&pay).is_none(), "nobody holds one out");
+        let crew = Crew::new(Name::clone(&pay), 2);
+        let handed = board.hold_out_hands(&crew);
+        let hands = [board.hand(&pay), board.hand(&pay), board.hand(&pay)];
+        let free = hands.each_ref().map(Option::is_some);
+        assert_eq!(free, [true, true, false], "two can be at work at once");
+        assert_eq!(board.ready_and_at_work(), (vec![], 2));
+        drop(hands);
+        assert_eq!(board.ready_and_at_work(), (vec![], 0));
+        board.offer(&offer(0, 5, 1));
+        assert!(board.hand(&pay).is_none(), "another one comes first");
+        board.withdraw(&offer(0, 5, 1));
+        assert!(board.hand(&pay).is_some());
+        board.withdraw_hands(&pay);
+        assert!(board.hand(&pay).is_none());
+        drop(handed);
+    }
 }

@@ -117,7 +117,7 @@ const JOB: WorkflowDefinition = WorkflowDefinition {
 };
 
 struct World {
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     clock: Arc<ManualClock>,
     hands: Arc<Hands>,
     engine: Engine,
@@ -128,15 +128,19 @@ impl World {
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000_000)));
         let dir = tempfile::tempdir().expect("there is room for a directory");
         let hands = Arc::new(Hands { go, ..Hands::default() });
+        let engine = Self::open(&dir, &clock, &hands);
+        Self { dir, clock, hands, engine }
+    }
+
+    fn open(dir: &tempfile::TempDir, clock: &Arc<ManualClock>, hands: &Arc<Hands>) -> Engine {
         let options = Options {
             shards: 2,
-            clock: Arc::clone(&clock) as Arc<_>,
+            clock: Arc::clone(clock) as Arc<_>,
             functions: Functions::new().workflow(JOB).activity(WORK),
-            dependencies: Dependencies::new().with(Arc::clone(&hands)),
+            dependencies: Dependencies::new().with(Arc::clone(hands)),
             ..Options::default()
         };
-        let engine = Engine::open_with(dir.path(), options).expect("the store opens");
-        Self { _dir: dir, clock, hands, engine }
+        Engine::open_with(dir.path(), options).expect("the store opens")
     }
 
     fn pass(&self, by: Duration) {
@@ -222,6 +226,37 @@ async fn an_attempt_goes_on_where_more_of_them_are_allowed() {
     world.hands.go.as_ref().expect("there is one").add_permits(1);
     assert_eq!(run.result().await.expect("it is done"), "long");
     assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn draining_lets_what_has_begun_end_and_begins_no_more() {
+    let world = World::new(Some(Semaphore::new(0)));
+    let first = world.engine.start(job("first")).await.expect("it starts");
+    world.begun(1).await;
+    let go = world.hands.go.as_ref().expect("there is one");
+    let ((), second) = tokio::join!(world.engine.drain(), async {
+        let second = world.engine.start(job("second")).await.expect("it starts");
+        // It may have begun, too.
+        go.add_permits(2);
+        second
+    });
+    assert_eq!(first.result().await.expect("it is done"), "first");
+    let third = world.engine.start(job("third")).await.expect("it starts");
+    let rest = world.engine.rest().await.expect("it answers");
+    let begun = world.hands.calls.load(Ordering::SeqCst);
+    assert_eq!(rest.at_work, 0);
+    let ids = [second.id().to_owned(), third.id().to_owned()];
+    drop((first, second, third));
+    let World { dir, clock, hands, engine } = world;
+    engine.shutdown().expect("it can be closed");
+    let engine = World::open(&dir, &clock, &hands);
+    hands.go.as_ref().expect("there is one").add_permits(9);
+    for (id, what) in ids.iter().zip(["second", "third"]) {
+        let run = engine.run::<String>(id).await.expect("it answers").expect("it is there");
+        assert_eq!(run.result().await.expect("it is done"), what);
+    }
+    let all = hands.calls.load(Ordering::SeqCst);
+    assert_eq!(all, 3, "{begun} had begun before, and none is done twice");
 }
 
 #[tokio::test]
