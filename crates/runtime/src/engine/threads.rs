@@ -2,6 +2,7 @@
 //! that brings the views up to date. What is little is written by the one that decides.
 
 use std::{
+    cell::Cell,
     collections::VecDeque,
     sync::{
         Arc, OnceLock,
@@ -57,6 +58,8 @@ pub(super) struct Writer {
     to: SyncSender<Write>,
     /// How much it was told and has not done yet.
     under_way: Arc<AtomicUsize>,
+    /// How many entries the last batch had.
+    last: Cell<usize>,
 }
 
 /// What the thread that writes is told, in order.
@@ -77,13 +80,18 @@ const ENOUGH: usize = 64;
 pub(super) fn writer() -> (Writer, Writes) {
     let (to, from) = sync_channel(4);
     let under_way = Arc::<AtomicUsize>::default();
-    (Writer { to, under_way: Arc::clone(&under_way) }, Writes { from, under_way })
+    (
+        Writer { to, under_way: Arc::clone(&under_way), last: Cell::new(0) },
+        Writes { from, under_way },
+    )
 }
 
 impl Writer {
     /// Writes a batch, now or later. Says whether anything can be written.
     fn write(&self, common: &Common, sealed: Sealed) -> bool {
-        let few = sealed.batch.entries.len() <= FEW;
+        let entries = sealed.batch.entries.len();
+        // One small batch among large ones does not hold up what is to be decided.
+        let few = entries.max(self.last.replace(entries)) <= FEW;
         if few && self.is_idle() {
             return commit(common, vec![sealed]);
         }

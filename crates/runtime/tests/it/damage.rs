@@ -379,6 +379,7 @@ fn what_a_checkpoint_says_of_a_shard_is_made_again_too() {
     assert!(engine.opened().rebuilt.is_some());
     let next = engine.start("p").wait().expect("others start");
     assert!(next.0 > 3, "no number is used twice: {next}");
+    rest(&engine);
     assert_eq!(told(&engine), [""; 0]);
 }
 
