@@ -72,8 +72,8 @@ pub(crate) struct NamedSchedules {
 #[command(
     group = ArgGroup::new("rhythm").required(true).args(["cron", "every"]),
     after_help = "\
-A cron expression has five fields: minute, hour, day of the month, month, day of the week (0 or SUN is
-Sunday). Six begin with the second, and @daily, @hourly and the like are known, too.
+A cron expression has five fields: minute, hour, day of the month, month, day of the week (0 or \
+SUN is Sunday). Six begin with the second, and @daily, @hourly and the like are known, too.
 
 Examples:
   travertine schedules add nightly cleanup --cron '0 2 * * *' --zone Europe/Vienna
