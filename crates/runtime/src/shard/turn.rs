@@ -321,10 +321,8 @@ impl Shard {
             if work.limit.is_some() {
                 self.board.leave(offer.job);
             }
-            // What a worker has is not up.
-            if !work.taken {
-                self.release(Release::Withdraw(offer));
-            }
+            // Also what a worker has may be on its way up: someone may have offered it again meanwhile.
+            self.release(Release::Withdraw(offer));
             self.call_off_attempt(id, wait);
         } else if let Some(run) = live.calls.remove(&wait) {
             let to = self.place_of_run(run);
