@@ -1,9 +1,18 @@
 //! Jobs that workers elsewhere ask for.
 
-use travertine_runtime::{Activated, Engine, Error, InstanceId};
-use travertine_store::view::{Row, Table};
+use std::sync::Arc;
 
-use crate::world::{World, vars};
+use travertine_kernel::Command;
+use travertine_runtime::{
+    Activated, Board, Engine, Error, InstanceId, Lease, Opening, Settings, Shard, Timestamp,
+    engine::Options,
+};
+use travertine_store::{
+    MemoryStore, ShardId, Store,
+    view::{Row, Table},
+};
+
+use crate::world::{World, file, vars};
 
 const PROCESS: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
     <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
@@ -87,4 +96,32 @@ async fn a_job_that_raises_an_error_nobody_catches_is_an_incident_with_its_code(
         matches!(&rows[..], [Row::Incident(it)] if it.code.as_deref() == Some("no-stock")),
         "{rows:?}"
     );
+}
+
+#[test]
+fn a_job_that_is_offered_again_while_a_worker_takes_it_is_not_up_when_it_is_done() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(1));
+    let engine = Engine::on(&store, Options::default()).expect("it opens");
+    engine.deploy(&[file("model.bpmn", PROCESS)]).expect("is fine");
+    engine.start("p").variables(vars(&[("urgency", 0.into())])).wait().expect("starts");
+    let definitions = engine.definitions();
+    engine.shutdown().expect("nothing has failed");
+    let (board, now) = (Arc::<Board>::default(), Timestamp::from_millis(0));
+    let opening = Opening {
+        store,
+        owner: "a test",
+        definitions,
+        functions: Arc::default(),
+        board: Arc::clone(&board),
+        settings: Settings::default(),
+        now,
+    };
+    let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).expect("it opens");
+    let job = board.take(&"work".into(), 1, now)[0].job;
+    let again = Command::SetRetries { wait: job.wait, retries: 2 };
+    shard.command(job.instance, again).expect("it waits for work");
+    shard.lease(job, &Lease::Process, &[]).expect("nobody else has it");
+    shard.complete(job, Vec::new()).expect("it is done");
+    shard.seal().expect("there is something to write").release(&board);
+    assert_eq!(board.counts(), []);
 }
