@@ -32,7 +32,11 @@ pub(crate) fn new(args: &New, out: &Screen) -> Result<Status> {
     let checkout = match (path, git) {
         (Some(path), _) => Some(checkout(path)?),
         (None, Some(_)) => None,
-        (None, None) => here.ancestors().find(|it| is_checkout(it)).map(Path::to_owned),
+        (None, None) => {
+            let built_in = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let mut near = here.ancestors().chain(built_in.ancestors());
+            near.find(|it| is_checkout(it)).map(Path::to_owned)
+        }
     };
     let repository = git.as_deref().unwrap_or(REPOSITORY);
     let travertine = match &checkout {

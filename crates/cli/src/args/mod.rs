@@ -65,8 +65,8 @@ pub(crate) enum Command {
 ///
 /// Makes a directory of that name with a small program: one workflow, two activities, lints for workflows.
 /// It goes on where it was when it is killed and run again. It uses the Travertine of the checkout that
-/// --path names, or that you are in, and otherwise that of a repository on the network: the one that --git
-/// names, or ours.
+/// --path names, that you are in, or that this command was built in; where there is none, that of a
+/// repository on the network: the one that --git names, or ours.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status:
