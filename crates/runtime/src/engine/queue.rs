@@ -139,3 +139,29 @@ impl<T> Queue<T> {
         self.state().items.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use super::Queue;
+
+    #[test]
+    fn who_waits_for_one_thing_hears_of_it_behind_others() {
+        let queue = Queue::new(10);
+        queue.tell(1);
+        thread::scope(|scope| {
+            let (found, heard) = mpsc::channel();
+            let queue = &queue;
+            scope.spawn(move || found.send(queue.take_first(|it| *it > 1)));
+            while !queue.state().choosy {
+                thread::yield_now();
+            }
+            queue.tell(2);
+            let heard = heard.recv_timeout(Duration::from_mins(1));
+            // Whoever has not heard of it is woken, so that the test comes to its end.
+            queue.close("it is over", Some(3));
+            assert_eq!(heard, Ok(2));
+        });
+    }
+}
