@@ -111,6 +111,11 @@ struct Tracks {
 impl Router<'_> {
     /// Lets lines leave and reach boxes from above and below where nothing is in the way.
     fn choose_ends(&mut self) {
+        for arc in self.graph.arcs.iter().filter(|it| it.from == it.to) {
+            let middle = self.middles[arc.from];
+            let border = middle + self.graph.boxes[arc.from].height / 2.0;
+            self.stems.push((arc.from, middle, border + loop_reach(*arc)));
+        }
         for chain in &self.layered.chains {
             let arc = self.graph.arcs[chain.arc];
             self.ends[chain.arc].0 = self.begin(chain, arc);
@@ -256,8 +261,9 @@ impl Router<'_> {
                 found.push(Riser { gap, from, to, bundle: own(1), turn: Turn::BackRight });
             }
         }
+        // Many turns too small to be drawn must not add up: the line stays where it was last turned to.
+        let mut from = self.line_height(chain, chain.cells[0]);
         for (position, pair) in chain.cells.windows(2).enumerate() {
-            let from = self.line_height(chain, pair[0]);
             let is_last = position + 2 == chain.cells.len();
             let to = match end {
                 End::Upper | End::Lower if is_last && !chain.back => from,
@@ -270,6 +276,7 @@ impl Router<'_> {
             let bundle = if first { (arc.from, 0) } else { own(position + 2) };
             let gap = layer(pair[1]);
             found.push(Riser { gap, from, to, bundle, turn: Turn::Through });
+            from = to;
         }
         self.risers.extend(found.into_iter().map(|it| (chain.arc, it)));
     }
@@ -494,7 +501,7 @@ impl Router<'_> {
 
 /// A line from a box to itself: out to the right, around the lower corner, and in from below.
 fn around(of: Rect, arc: Arc) -> Vec<Point> {
-    let (out, below) = (of.right() + 14.0, of.bottom() + 14.0);
+    let (out, below) = (of.right() + 14.0, of.bottom() + loop_reach(arc));
     match arc.port {
         None => vec![
             at(of.right(), of.center().y),
@@ -503,17 +510,19 @@ fn around(of: Rect, arc: Arc) -> Vec<Point> {
             at(of.center().x, below),
             at(of.center().x, of.bottom()),
         ],
-        Some(port) => {
-            let below = of.bottom() + port.reach + 10.0;
-            vec![
-                at(of.x + port.x, of.bottom() + port.reach),
-                at(of.x + port.x, below),
-                at(out, below),
-                at(out, of.center().y),
-                at(of.right(), of.center().y),
-            ]
-        }
+        Some(port) => vec![
+            at(of.x + port.x, of.bottom() + port.reach),
+            at(of.x + port.x, below),
+            at(out, below),
+            at(out, of.center().y),
+            at(of.right(), of.center().y),
+        ],
     }
+}
+
+/// How far below its box a line from it to itself goes.
+fn loop_reach(arc: Arc) -> f64 {
+    arc.port.map_or(14.0, |it| it.reach + 10.0)
 }
 
 /// The line without points that change nothing.

@@ -49,7 +49,7 @@ fn room(laid: &Laid, graph: &Graph, of: usize) -> Rect {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_box_lies_on_another(graph in graphs()) {
