@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::{Seq, ShardId};
+use crate::{
+    Seq, ShardId,
+    view::{Key, Table},
+};
 
 /// Why a store did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +48,15 @@ pub enum Error {
     Corrupt {
         /// Where.
         place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A row of the views cannot be read. The log says what it should say.
+    DamagedRow {
+        /// Its table.
+        table: Table,
+        /// Which one.
+        key: Key,
         /// What is wrong with it.
         reason: String,
     },
@@ -100,6 +112,9 @@ impl fmt::Display for Error {
             }
             Self::Conflict { what } => write!(f, "someone else has deployed {what} meanwhile"),
             Self::Corrupt { place, reason } => write!(f, "{place} is damaged: {reason}"),
+            Self::DamagedRow { table, key, reason } => {
+                write!(f, "row {} of {table} is damaged: {reason}", key.instance)
+            }
             Self::Foreign { store, reason } => write!(f, "{store} cannot be opened: {reason}"),
             Self::NoSuchEntry { shard, seq } => {
                 write!(f, "the log of shard {shard} has no entry {seq}")

@@ -393,22 +393,18 @@ impl Store for MemoryStore {
         Ok(self.lock().views.instance(id).cloned())
     }
 
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>, Error> {
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error> {
         let inner = self.lock();
         let first = (Name::from(business_id), 0);
         let ids = inner.views.names.range(first..).take_while(|(name, _)| **name == *business_id);
-        let mut rows: Vec<InstanceRow> = ids
-            .filter(|(_, id)| ShardId::of(*id, self.shards) == shard)
-            .filter_map(|(_, id)| inner.views.instance(*id).cloned())
-            .collect();
-        rows.reverse();
-        Ok(rows)
+        let mut found: Vec<u64> =
+            ids.map(|(_, id)| *id).filter(|id| ShardId::of(*id, self.shards) == shard).collect();
+        found.reverse();
+        Ok(found)
     }
 
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error> {
-        let inner = self.lock();
-        let id = inner.views.calls.get(&(caller, wait));
-        Ok(id.and_then(|id| inner.views.instance(*id)).cloned())
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
+        Ok(self.lock().views.calls.get(&(caller, wait)).copied())
     }
 
     fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {

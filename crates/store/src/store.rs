@@ -193,14 +193,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Throws the views of all shards away.
     fn forget_views(&self) -> Result<(), Error>;
 
-    /// The row of an instance.
+    /// The row of an instance. [`Error::DamagedRow`] where it cannot be read.
     fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error>;
 
-    /// The instances of a shard that people call so, newest first.
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>, Error>;
+    /// The numbers of the instances of a shard that people call so, newest first.
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error>;
 
-    /// The instance that a wait of another one has called.
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error>;
+    /// The number of the instance that a wait of another one has called.
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error>;
 
     /// The snapshot of an instance: the entry after which it was taken, and its bytes.
     fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error>;
@@ -213,7 +213,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         each: &mut dyn FnMut(Row) -> Result<(), Error>,
     ) -> Result<(), Error>;
 
-    /// Rows that someone asks for.
+    /// Rows that someone asks for. [`Error::DamagedRow`] where one of them cannot be read.
     fn query(&self, query: &Query) -> Result<Page, Error>;
 
     /// How many bytes it takes on its medium, and how many of them could be given back.

@@ -228,11 +228,11 @@ impl<S: Store> Store for Faulty<S> {
         self.store.instance(id)
     }
 
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>, Error> {
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error> {
         self.store.named(shard, business_id)
     }
 
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error> {
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
         self.store.called(caller, wait)
     }
 

@@ -298,7 +298,8 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
                 "{error}; `travertine instances` lists them, `travertine delete` forgets ended ones"
             )
         }
-        Error::Damaged { .. } | Error::Store(store::Error::Corrupt { .. }) => {
+        Error::Damaged { .. }
+        | Error::Store(store::Error::Corrupt { .. } | store::Error::DamagedRow { .. }) => {
             format!("{error}; `travertine verify --data {data}` looks at all of it")
         }
         _ => error.to_string(),

@@ -203,13 +203,14 @@ impl Engine {
     /// Whether a version has no instances, running or ended.
     fn check_unused(&self, id: &str, version: u32) -> Result<(), Error> {
         self.flush_now()?;
-        let users = self.inner.common.store.query(&Query {
+        let users = Query {
             table: Table::Instances,
             filters: vec![Filter::Definition(id.into()), Filter::Version(version)],
             descending: false,
             after: None,
             limit: 1,
-        })?;
+        };
+        let users = self.read_views(|store| Ok(store.query(&users)?))?;
         if users.rows.is_empty() {
             return Ok(());
         }

@@ -15,7 +15,7 @@ use travertine_func::{Event, Failure, Workflow};
 use travertine_kernel::Ending;
 use travertine_store::{
     ShardId, Store,
-    view::{Filter, InstanceState, Query, Row, Table},
+    view::{Filter, InstanceState, Page, Query, Row, Table},
 };
 
 use super::{Engine, Pending, State};
@@ -691,7 +691,7 @@ impl Engine {
         mut each: impl FnMut(Row) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.flush_now()?;
-        each_stored_row(&**self.store(), table, filters, &mut each)
+        each_page(table, filters, |query| self.read_views(|it| Ok(it.query(query)?)), &mut each)
     }
 }
 
@@ -708,17 +708,17 @@ fn open_runs(function: &Definition) -> Vec<Filter> {
     ]
 }
 
-fn each_stored_row(
-    store: &dyn Store,
+fn each_page(
     table: Table,
     filters: &[Filter],
+    ask: impl Fn(&Query) -> Result<Page, Error>,
     each: &mut dyn FnMut(Row) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut after = None;
     loop {
         let query =
             Query { table, filters: filters.to_vec(), descending: false, after, limit: 1_000 };
-        let page = store.query(&query)?;
+        let page = ask(&query)?;
         page.rows.into_iter().try_for_each(&mut *each)?;
         match page.next {
             Some(next) => after = Some(next),
@@ -736,7 +736,8 @@ pub(super) fn try_all(
 ) -> Result<Vec<String>, Error> {
     let mut ids = BTreeSet::new();
     for function in definitions.all().filter(|it| it.is_function()) {
-        each_stored_row(store, Table::Instances, &open_runs(function), &mut |row| {
+        let ask = |query: &Query| Ok(store.query(query)?);
+        each_page(Table::Instances, &open_runs(function), ask, &mut |row| {
             ids.insert(row.key().instance);
             Ok(())
         })?;

@@ -40,7 +40,8 @@ impl Engine {
     /// What has happened to an instance. Of one that ended long ago only the end is known.
     pub fn history(&self, instance: InstanceId) -> Result<History, Error> {
         self.flush_now()?;
-        history(&**self.store(), &self.definitions(), instance)
+        let definitions = self.definitions();
+        self.read_views(|store| history(store, &definitions, instance))
     }
 }
 

@@ -490,19 +490,22 @@ impl Engine {
 
     /// Tells all shards something, and hears when each has seen to it.
     fn tell_all(&self, what: impl Fn(Flushed) -> Input) -> Vec<Pending<()>> {
-        let common = &self.inner.common;
-        let tell = |queue: &Queue<Input>| {
-            if let Some(error) = common.fault.get() {
-                return Pending(State::Refused(Some(error.clone())));
-            }
-            let (sender, receiver) = oneshot::channel();
-            queue.tell(what(Box::new(move |outcome| {
-                let _: Result<(), Result<(), Error>> = sender.send(outcome);
-            })));
-            Pending(State::Waits(receiver, Arc::downgrade(common)))
-        };
-        common.queues.iter().map(tell).collect()
+        tell_all(&self.inner.common, what)
     }
+}
+
+fn tell_all(common: &Arc<Common>, what: impl Fn(Flushed) -> Input) -> Vec<Pending<()>> {
+    let tell = |queue: &Queue<Input>| {
+        if let Some(error) = common.fault.get() {
+            return Pending(State::Refused(Some(error.clone())));
+        }
+        let (sender, receiver) = oneshot::channel();
+        queue.tell(what(Box::new(move |outcome| {
+            let _: Result<(), Result<(), Error>> = sender.send(outcome);
+        })));
+        Pending(State::Waits(receiver, Arc::downgrade(common)))
+    };
+    common.queues.iter().map(tell).collect()
 }
 
 /// Asks a shard, without an engine at hand.

@@ -1,15 +1,18 @@
 //! Questions about what there is.
 
-use std::{future::Future, sync::Arc};
+use std::{collections::BTreeSet, future::Future, pin::pin, sync::Arc};
 
 use travertine_expr::Name;
 use travertine_kernel::{Branch, tree};
 use travertine_store::{
-    Store,
-    view::{InstanceRow, Page, Query, Row},
+    Error as StoreError, ShardId, Store,
+    view::{InstanceRow, Page, Query, Row, Table},
 };
 
-use super::{Engine, Pending};
+use super::{
+    Engine, Pending, ask_common, block_on, tell_all,
+    threads::{Common, Input},
+};
 use crate::{Definition, Error, InstanceId};
 
 /// An instance in full.
@@ -33,17 +36,26 @@ impl Engine {
     /// Rows that match. They show everything that was acknowledged before the question.
     pub fn query(&self, query: Query) -> impl Future<Output = Result<Page, Error>> + Send + use<> {
         let flushed = self.flush();
-        let store = Arc::clone(self.store());
+        let common = Arc::clone(&self.inner.common);
         async move {
             flushed.await?;
-            page(&*store, query)
+            mended(&common, |store| page(store, query.clone())).await
         }
     }
 
     /// The same, on a thread that may be blocked.
     pub fn query_now(&self, query: &Query) -> Result<Page, Error> {
         self.flush_now()?;
-        page(&**self.store(), query.clone())
+        self.read_views(|store| page(store, query.clone()))
+    }
+
+    /// Reads views, on a thread that may be blocked. A row of an instance that cannot be read is made again
+    /// first.
+    pub(super) fn read_views<T>(
+        &self,
+        read: impl Fn(&dyn Store) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        block_on(&mut pin!(mended(&self.inner.common, read)))
     }
 
     /// An instance in full, as it is now.
@@ -63,6 +75,26 @@ impl Engine {
                 state: live.state.clone(),
             })
         })
+    }
+}
+
+/// Reads views. A row of an instance that cannot be read is made again from the log by its shard first.
+async fn mended<T>(
+    common: &Arc<Common>,
+    read: impl Fn(&dyn Store) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut done = BTreeSet::new();
+    loop {
+        let instance =
+            match read(&*common.store) {
+                Err(Error::Store(StoreError::DamagedRow {
+                    table: Table::Instances, key, ..
+                })) if done.insert(key.instance) => InstanceId(key.instance),
+                other => return other,
+            };
+        let shard = ShardId::of(instance.0, common.store.shards());
+        ask_common(common, shard, false, move |shard| shard.mend(instance)).await?;
+        tell_all(common, Input::Flush).remove(usize::from(shard.0)).await?;
     }
 }
 

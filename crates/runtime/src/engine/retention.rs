@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use travertine_store::{
     Error as StoreError, Seq, ShardId,
-    view::{Filter, InstanceState, Query, Row, Table},
+    view::{Filter, InstanceRow, InstanceState, Query, Row, Table},
 };
 
 use super::Engine;
@@ -82,7 +82,7 @@ impl Engine {
     /// Forgets an instance that has ended, or cannot be read.
     pub fn delete(&self, instance: InstanceId) -> Result<(), Error> {
         self.flush_now()?;
-        let row = self.store().instance(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
+        let row = self.row(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
         if row.ended.is_none() && !self.is_damaged(instance)? {
             return Err(Error::InUse { reason: format!("instance {instance} has not ended") });
         }
@@ -118,13 +118,14 @@ impl Engine {
         filters.extend(before.map(|it| Filter::Ended(None, Some(it))));
         let mut after = None;
         loop {
-            let page = self.store().query(&Query {
+            let query = Query {
                 table: Table::Instances,
                 filters: filters.clone(),
                 descending: true,
                 after: after.take(),
                 limit: PAGE,
-            })?;
+            };
+            let page = self.read_views(|store| Ok(store.query(&query)?))?;
             let mut found = Vec::new();
             for row in page.rows {
                 let Row::Instance(row) = row else { continue };
@@ -141,8 +142,12 @@ impl Engine {
         }
     }
 
+    fn row(&self, instance: u64) -> Result<Option<InstanceRow>, Error> {
+        self.read_views(|store| Ok(store.instance(instance)?))
+    }
+
     fn runs(&self, instance: u64) -> Result<bool, Error> {
-        Ok(self.store().instance(instance)?.is_some_and(|it| it.ended.is_none()))
+        Ok(self.row(instance)?.is_some_and(|it| it.ended.is_none()))
     }
 
     fn each_ended(&self, before: Option<i64>, keep: u64, count: bool) -> Result<u64, Error> {

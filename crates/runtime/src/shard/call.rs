@@ -153,8 +153,9 @@ impl Shard {
         if let Some(child) = self.called.get(&from) {
             return Some(*child);
         }
-        match self.store.called(from.0, from.1) {
-            Ok(row) => row.filter(|it| it.ended.is_none()).map(|it| it.id),
+        let found = self.store.called(from.0, from.1).map_err(Error::from);
+        match found.and_then(|it| it.map_or(Ok(None), |id| self.row_of(id))) {
+            Ok(row) => row.filter(|(it, _)| it.ended.is_none()).map(|(it, _)| it.id),
             Err(error) => {
                 tracing::error!(%error, "cannot look for what was called");
                 None

@@ -404,9 +404,9 @@ impl Shard {
         if let Some(known) = self.runs.get(name) {
             return Ok(Some(*known));
         }
-        let rows = self.store.named(self.id(), name)?;
-        let is_function = |key: u64| self.definition(key).is_ok_and(|it| it.is_function());
-        Ok(rows.into_iter().find(|it| is_function(it.definition_key)).map(|it| it.id))
+        self.find_named(name, |shard, row| {
+            shard.definition(row.definition_key).is_ok_and(|it| it.is_function())
+        })
     }
 
     /// Whether an instance that people call so is what someone wants to start.

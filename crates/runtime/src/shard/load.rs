@@ -15,10 +15,14 @@ use travertine_store::{
 
 use super::{
     Shard,
+    checkpoint::instance_row,
     live::{Live, Touched, unknown_definition},
     turn::panic_text,
 };
 use crate::{Definition, Error, InstanceId, Timestamp};
+
+/// How many entries are read at once.
+pub(super) const PAGE: usize = 4_096;
 
 impl Shard {
     /// The instance of that number, in memory. One that cannot be read is halted.
@@ -46,18 +50,42 @@ impl Shard {
         } else if let Err(Error::NoSuchInstance(_)) = &loaded {
             self.forget_rows(id);
         }
-        self.lives.insert(id, Box::new(loaded?));
+        let live = loaded?;
+        if live.touched.any {
+            self.dirty.push(id);
+            self.rows_wanted();
+        }
+        self.lives.insert(id, Box::new(live));
         self.order.push_back(id);
         Ok(())
+    }
+
+    /// Has the row of an instance written again, which cannot be read.
+    pub fn mend(&mut self, instance: InstanceId) -> Result<(), Error> {
+        match self.live(instance.0) {
+            // Nothing is left of it but the row, which goes.
+            Err(Error::NoSuchInstance(_)) => Ok(()),
+            live => {
+                live?;
+                self.mark(instance.0);
+                self.rows_wanted();
+                Ok(())
+            }
+        }
+    }
+
+    /// Rows must be written although no entry is.
+    pub(super) fn rows_wanted(&mut self) {
+        self.checkpointed = 0;
     }
 
     /// Forgets what rows say of an instance that is not kept any more. A crash may have brought them
     /// back.
     fn forget_rows(&mut self, id: u64) {
-        if let Ok(Some(_)) = self.store.instance(id) {
+        if let Ok(Some(_)) | Err(StoreError::DamagedRow { .. }) = self.store.instance(id) {
             self.forget_indexed(id);
             self.rows.push(Change::Remove(id));
-            self.checkpointed = 0;
+            self.rows_wanted();
         }
     }
 
@@ -90,7 +118,7 @@ impl Shard {
 
     pub(super) fn load(&self, id: u64) -> Result<Live, Error> {
         let missing = Error::NoSuchInstance(InstanceId(id));
-        let Some(row) = self.store.instance(id)? else { return Err(missing) };
+        let Some((row, made_again)) = self.row_of(id)? else { return Err(missing) };
         let mut live = match self.load_snapshot(id)? {
             Some(live) => live,
             None => self.unborn(id, &row)?,
@@ -111,15 +139,71 @@ impl Shard {
             }
         }
         live.incidents_over();
-        live.touched = Touched::default();
+        live.touched = Touched { any: made_again, ..Touched::default() };
         // Whatever it has names for may have rows.
         live.rowed = live.named;
         Ok(live)
     }
 
+    /// The row of an instance, and whether it was made again as the log says because it cannot be read.
+    pub(super) fn row_of(&self, id: u64) -> Result<Option<(InstanceRow, bool)>, Error> {
+        match self.store.instance(id) {
+            Err(error @ StoreError::DamagedRow { .. }) => {
+                tracing::error!(instance = id, %error, "a row is made again from the log");
+                Ok(self.row_of_log(id)?.map(|row| (row, true)))
+            }
+            row => Ok(row?.map(|row| (row, false))),
+        }
+    }
+
+    /// How an instance came to be and which entry about it is the last that rows know, as the log says.
+    /// Nothing else tells where in the log that stands, so all of it is read.
+    fn row_of_log(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
+        let mut live: Option<Live> = None;
+        let mut after = 0;
+        loop {
+            let entries = self.store.entries(self.id(), after, PAGE)?;
+            let Some(end) = entries.last().map(|it| it.seq) else { break };
+            for entry in entries.iter().filter(|it| it.instance == id && it.seq <= self.stored) {
+                live.get_or_insert_with(|| self.begun(entry)).last = entry.seq;
+            }
+            after = end;
+        }
+        Ok(live.map(|it| instance_row(&it)))
+    }
+
+    /// An instance at its first entry.
+    fn begun(&self, entry: &Entry) -> Live {
+        let id = entry.instance;
+        let mut live = Live::unknown(id);
+        let records = decode_records(&entry.body).unwrap_or_default();
+        let created = match records.first() {
+            Some(Record::Created(created)) => Some(created),
+            Some(Record::Folded(folded)) => Some(&folded.created),
+            _ => None,
+        };
+        if let Some(created) = created {
+            live.definition = self.definition_of(id, created.definition).unwrap_or_else(|_| {
+                Arc::new(unknown_definition(created.definition, "unknown".into(), 0))
+            });
+            live.created = created.clone();
+        }
+        live.at = entry.at;
+        live
+    }
+
     /// The instance as its snapshot says. Where that cannot be read, the log says the same.
     fn load_snapshot(&self, id: u64) -> Result<Option<Live>, Error> {
-        let Some((seq, body)) = self.store.snapshot(id)? else { return Ok(None) };
+        let (seq, body) = match self.store.snapshot(id) {
+            Err(error @ StoreError::Corrupt { .. }) => {
+                tracing::warn!(instance = id, %error, "a snapshot is passed over");
+                return Ok(None);
+            }
+            found => match found? {
+                Some(found) => found,
+                None => return Ok(None),
+            },
+        };
         let read = decode_snapshot(&body).map_err(|it| damaged(id, &it)).and_then(|snapshot| {
             let definition = self.definition_of(id, snapshot.definition)?;
             Live::of_snapshot(id, &snapshot, definition).map_err(|it| damaged(id, &it))
@@ -141,7 +225,8 @@ impl Shard {
     /// An instance whose log cannot be read, as far as it can. Its state is not known, so it only
     /// keeps what comes for it. Of one that has ended the rows say enough.
     fn load_damaged(&self, id: u64, error: Error) -> Result<Live, Error> {
-        let row = self.store.instance(id)?.ok_or(Error::NoSuchInstance(InstanceId(id)))?;
+        let missing = Error::NoSuchInstance(InstanceId(id));
+        let (row, made_again) = self.row_of(id)?.ok_or(missing)?;
         if row.ended.is_some() {
             return Err(error);
         }
@@ -155,7 +240,7 @@ impl Shard {
         }
         live.last = row.last;
         live.damage = Some(error);
-        live.touched = Touched::default();
+        live.touched = Touched { any: made_again, ..Touched::default() };
         Ok(live)
     }
 

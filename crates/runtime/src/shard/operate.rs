@@ -291,15 +291,14 @@ impl Shard {
         // What it has sent may have arrived since someone looked, which is one more entry.
         let last = match self.lives.remove(&instance.0) {
             Some(live) => last.max(live.last),
-            None => match self.store.instance(instance.0) {
-                Ok(row) => row.map_or(last, |it| last.max(it.last)),
+            None => match self.row_of(instance.0) {
+                Ok(row) => row.map_or(last, |(it, _)| last.max(it.last)),
                 Err(_) => last,
             },
         };
         self.rows.push(Change::Remove(instance.0));
         self.folds.push(Fold { last, entry: None });
-        // The rows must be written although no entry is.
-        self.checkpointed = 0;
+        self.rows_wanted();
         true
     }
 

@@ -20,16 +20,13 @@ use super::{
     Counts, Pending, Release, Settings, Shard,
     alarm::Alarm,
     live::{Live, unknown_definition},
-    load::{damaged, unreadable},
+    load::{PAGE, damaged, unreadable},
 };
 use crate::{
     Address, Definitions, Error,
     board::{Board, Offer},
     message::{Held, Waiting},
 };
-
-/// How many entries are read at once.
-const PAGE: usize = 4_096;
 
 /// What a shard is opened with.
 #[derive(Clone, Debug)]
@@ -198,6 +195,9 @@ impl Shard {
         let scan = |table, each: &mut dyn FnMut(Row) -> Result<(), StoreError>| {
             store.scan(id, table, each).map_err(|error| match error {
                 StoreError::Corrupt { place, reason } => damaged_views(id, &place, &reason),
+                error @ StoreError::DamagedRow { .. } => {
+                    Error::DamagedViews { shard: id, reason: error.to_string() }
+                }
                 other => other.into(),
             })
         };
@@ -389,7 +389,7 @@ impl Shard {
     fn read_folded(&mut self, entry: &Entry, records: &[Record]) -> Result<(), Error> {
         let Some(Record::Folded(folded)) = records.first() else { return Ok(()) };
         let id = entry.instance;
-        let has_rows = self.store.instance(id)?.is_some();
+        let has_rows = self.row_of(id)?.is_some();
         self.read_created(id, entry.seq, &folded.created);
         let mut live = self.lives.remove(&id).expect("it has just been made");
         if has_rows {

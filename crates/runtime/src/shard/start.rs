@@ -7,7 +7,10 @@ use std::{
 
 use travertine_expr::{Map, Name};
 use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId, handle};
-use travertine_store::codec::record::{Created, Letter, Record, StartKey, StartTimer};
+use travertine_store::{
+    codec::record::{Created, Letter, Record, StartKey, StartTimer},
+    view::InstanceRow,
+};
 
 use super::{Shard, alarm::Alarm, keeper, live::Live, turn::panic_text};
 use crate::{
@@ -428,8 +431,25 @@ impl Shard {
         if let Some(known) = self.named.get(&key) {
             return Ok(Some(*known));
         }
-        let rows = self.store.named(self.id(), name)?;
-        Ok(rows.into_iter().find(|it| it.definition == *definition).map(|it| it.id))
+        self.find_named(name, |_, row| row.definition == *definition)
+    }
+
+    /// The newest instance that people call so and that is meant.
+    pub(super) fn find_named(
+        &mut self,
+        name: &Name,
+        is_meant: impl Fn(&Self, &InstanceRow) -> bool,
+    ) -> Result<Option<u64>, Error> {
+        for id in self.store.named(self.id(), name)? {
+            let Some((row, made_again)) = self.row_of(id)? else { continue };
+            if made_again {
+                self.mend(InstanceId(id))?;
+            }
+            if is_meant(self, &row) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use travertine_kernel::{Event, WaitFor};
 use travertine_store::{
-    Entry, MailId, Seq,
+    Entry, Error as StoreError, MailId, Seq,
     codec::record::{Letter, Record, decode_letter, decode_records},
     view::{Change, Filter, Query, Row, Table},
 };
@@ -104,7 +104,14 @@ impl Shard {
     }
 
     fn verify_instance(&mut self, id: u64, last: Seq, found: &mut Verified) -> Result<(), Error> {
-        let Some(row) = self.store.instance(id)? else {
+        let row = match self.store.instance(id) {
+            Err(error @ StoreError::DamagedRow { .. }) => {
+                found.differs(id, error.to_string());
+                return Ok(());
+            }
+            row => row?,
+        };
+        let Some(row) = row else {
             if self.has_ended_by(id, last)? {
                 found.forgotten += 1;
             } else {

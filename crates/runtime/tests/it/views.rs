@@ -82,10 +82,10 @@ impl Store for Gate {
     fn instance(&self, id: u64) -> Result<Option<InstanceRow>> {
         self.inner.instance(id)
     }
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>> {
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>> {
         self.inner.named(shard, business_id)
     }
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>> {
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>> {
         self.inner.called(caller, wait)
     }
     fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>> {

@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    path::{Path, PathBuf},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker},
@@ -39,7 +40,7 @@ impl World {
     }
 
     fn open(&mut self) {
-        let engine = Engine::open_with(self.dir.path().join("data"), self.options.clone());
+        let engine = Engine::open_with(self.data(), self.options.clone());
         self.engine = Some(engine.expect("the store opens"));
     }
 
@@ -49,8 +50,19 @@ impl World {
 
     /// Shuts the engine down and opens it again.
     pub(crate) fn restart(&mut self) {
+        self.restart_after(|_| {});
+    }
+
+    /// The same, and has something done to the directory in between.
+    pub(crate) fn restart_after(&mut self, act: impl FnOnce(&Path)) {
         self.engine.take().expect("the engine is open").shutdown().expect("it shuts down");
+        act(&self.data());
         self.open();
+    }
+
+    /// The directory of the store.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
     }
 
     /// The same, but another program opens it.

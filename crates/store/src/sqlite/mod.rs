@@ -171,11 +171,11 @@ impl Store for SqliteStore {
         self.views.instance(id)
     }
 
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceRow>, Error> {
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error> {
         self.views.named(shard, self.shards(), business_id)
     }
 
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error> {
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
         self.views.called(caller, wait)
     }
 

@@ -402,8 +402,16 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
     })
 }
 
+/// Reads the key of a row of all columns.
+pub(super) fn key(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Key> {
+    let parts = key_columns(table).len();
+    let number = if parts > 1 { row.get(1)? } else { 0 };
+    let name = if parts > 2 { row.get(2)? } else { "".into() };
+    Ok(Key { instance: row.get(0)?, number, name })
+}
+
 /// Reads a row of `instances`.
-pub(super) fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
+fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
     let parent: Option<u64> = row.get(8)?;
     let wait: Option<u64> = row.get(9)?;
     Ok(InstanceRow {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Params, params, params_from_iter};
 
 use super::{
     open::{Database, Found},
@@ -155,11 +155,17 @@ impl Views {
     }
 
     pub(super) fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
-        self.one(&instances("id = ?1"), [id], rows::instance)
+        let columns = rows::columns(Table::Instances).join(", ");
+        let sql = format!("SELECT {columns} FROM instances WHERE id = ?1");
+        let found = self.rows(Table::Instances, &sql, [i64::try_from(id).unwrap_or(i64::MAX)])?;
+        Ok(found
+            .into_iter()
+            .find_map(|it| if let Row::Instance(it) = it { Some(it) } else { None }))
     }
 
-    pub(super) fn called(&self, caller: u64, wait: u64) -> Result<Option<InstanceRow>, Error> {
-        self.one(&instances("parent = ?1 AND parent_wait = ?2"), [caller, wait], rows::instance)
+    pub(super) fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
+        let sql = "SELECT id FROM instances WHERE parent = ?1 AND parent_wait = ?2";
+        self.one(sql, [caller, wait], |row| row.get(0))
     }
 
     pub(super) fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
@@ -187,15 +193,52 @@ impl Views {
         shard: ShardId,
         shards: u16,
         business_id: &str,
-    ) -> Result<Vec<InstanceRow>, Error> {
-        let sql = instances("business_id = ?1 AND id % ?2 = ?3 ORDER BY id DESC");
+    ) -> Result<Vec<u64>, Error> {
+        let sql =
+            "SELECT id FROM instances WHERE business_id = ?1 AND id % ?2 = ?3 ORDER BY id DESC";
         self.db.read(|it| {
-            it.prepare_cached(&sql)
+            it.prepare_cached(sql)
                 .and_then(|mut it| {
-                    it.query_map(params![business_id, shards, shard.0], rows::instance)?.collect()
+                    it.query_map(params![business_id, shards, shard.0], |row| row.get(0))?.collect()
                 })
                 .map_err(|error| self.db.unreadable(&error))
         })
+    }
+
+    /// The rows of a table that a statement finds.
+    fn rows(&self, table: Table, sql: &str, params: impl Params) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        self.each(table, sql, params, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    fn each(
+        &self,
+        table: Table,
+        sql: &str,
+        params: impl Params,
+        each: &mut dyn FnMut(Row) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.db.read(|it| {
+            let failed = |error: rusqlite::Error| self.db.unreadable(&error);
+            let mut statement = it.prepare_cached(sql).map_err(failed)?;
+            let mut found = statement.query(params).map_err(failed)?;
+            while let Some(row) = found.next().map_err(failed)? {
+                each(rows::read(table, row).map_err(|error| self.damaged(table, row, &error))?)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A row that cannot be read, by its key where that can be.
+    fn damaged(&self, table: Table, row: &rusqlite::Row<'_>, error: &rusqlite::Error) -> Error {
+        match (self.db.unreadable(error), rows::key(table, row)) {
+            (Error::Corrupt { reason, .. }, Ok(key)) => Error::DamagedRow { table, key, reason },
+            (error, _) => error,
+        }
     }
 
     pub(super) fn scan(
@@ -211,27 +254,12 @@ impl Views {
             rows::of_shard(table),
             rows::key_columns(table).join(", "),
         );
-        self.db.read(|it| {
-            let failed = |error: rusqlite::Error| self.db.unreadable(&error);
-            let mut statement = it.prepare_cached(&sql).map_err(failed)?;
-            let mut found = statement.query([shard.0, shards]).map_err(failed)?;
-            while let Some(row) = found.next().map_err(failed)? {
-                each(rows::read(table, row).map_err(failed)?)?;
-            }
-            Ok(())
-        })
+        self.each(table, &sql, [shard.0, shards], each)
     }
 
     pub(super) fn query(&self, query: &Query) -> Result<Page, Error> {
         let sql = query::of(query);
-        let mut rows: Vec<Row> = self.db.read(|it| {
-            it.prepare_cached(&sql.text)
-                .and_then(|mut it| {
-                    let read = |row: &rusqlite::Row<'_>| rows::read(query.table, row);
-                    it.query_map(params_from_iter(sql.values), read)?.collect()
-                })
-                .map_err(|error| self.db.unreadable(&error))
-        })?;
+        let mut rows = self.rows(query.table, &sql.text, params_from_iter(sql.values))?;
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -262,13 +290,6 @@ fn usable(db: &Database, log: &[u8], ends: impl Fn(ShardId) -> Seq) -> Option<Co
         .ok()?;
     let behind = upto.iter().all(|(shard, upto)| *upto <= ends(ShardId(*shard)));
     (of == log && behind).then_some(connection)
-}
-
-fn instances(condition: &str) -> String {
-    format!(
-        "SELECT {} FROM instances WHERE {condition}",
-        rows::columns(Table::Instances).join(", ")
-    )
 }
 
 fn clear(connection: &Connection, instance: u64) -> rusqlite::Result<()> {
