@@ -314,7 +314,8 @@ impl Engine {
         self.command(job.instance, command)
     }
 
-    /// Changes how often a job may still fail.
+    /// Changes how often a job may still fail. A worker that has it goes on with it; otherwise it is offered
+    /// at once.
     pub fn set_retries(&self, job: Address, retries: u32) -> Pending<()> {
         self.command(job.instance, Command::SetRetries { wait: job.wait, retries })
     }

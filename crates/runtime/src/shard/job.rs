@@ -121,6 +121,9 @@ impl Shard {
         message: String,
     ) -> Result<(), Error> {
         let (id, wait) = (job.instance.0, job.wait);
+        // Without one, nothing would tell it from a change of how often it may fail.
+        let message =
+            if message.is_empty() { "it failed, and said nothing".to_owned() } else { message };
         let live = self.ready(id)?;
         let left = live.job(wait).map(|it| it.retries);
         let retries = retries.unwrap_or_else(|| left.unwrap_or(1).saturating_sub(1));

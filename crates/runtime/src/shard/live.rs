@@ -429,7 +429,16 @@ impl Live {
                     }
                     self.note_wait(*wait, *token, on, at);
                 }
-                Event::RetriesSet { wait, .. } | Event::WorkFailed { wait, .. } => {
+                Event::RetriesSet { wait, retries } => {
+                    self.touched.waits.push((*wait, None));
+                    match self.work.get_mut(wait) {
+                        Some(work) if *retries == 0 => work.free(),
+                        // Whoever has it goes on with it.
+                        Some(work) => work.paused = 0,
+                        None => {}
+                    }
+                }
+                Event::WorkFailed { wait, .. } => {
                     self.touched.waits.push((*wait, None));
                     if let Some(work) = self.work.get_mut(wait) {
                         work.free();

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use travertine_kernel::Command;
+use tokio::sync::Semaphore;
+use travertine_kernel::{Command, WaitId};
 use travertine_runtime::{
-    Activated, Board, Engine, Error, InstanceId, Lease, Opening, Settings, Shard, Timestamp,
-    engine::Options,
+    Activated, Address, Board, Engine, Error, InstanceId, Lease, Opening, Settings, Shard,
+    Timestamp,
+    engine::{Options, Outcome},
 };
 use travertine_store::{
     MemoryStore, ShardId, Store,
     view::{Row, Table},
 };
 
-use crate::world::{World, file, vars};
+use crate::world::{World, file, vars, within};
 
 const PROCESS: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
     <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
@@ -79,6 +81,60 @@ async fn a_worker_keeps_its_job_for_longer_where_it_says_so_in_time() {
     world.advance(20_000);
     assert_eq!(world.engine().extend(job, 60_000).wait(), Err(Error::NotLeased(job)));
     assert_eq!(activate(world.engine(), 1).await.len(), 1, "another one has it");
+}
+
+#[tokio::test]
+async fn a_worker_elsewhere_keeps_its_job_where_more_tries_are_allowed() {
+    let mut world = World::new(1);
+    world.deploy(PROCESS);
+    world.engine().start("p").variable("urgency", 0).wait().expect("starts");
+    let job = activate(world.engine(), 1).await[0].job;
+    world.engine().set_retries(job, 7).wait().expect("it is there");
+    assert_eq!(activate(world.engine(), 1).await, [], "its lease holds");
+    world.restart();
+    assert_eq!(activate(world.engine(), 1).await, [], "and after a restart");
+    world.advance(60_001);
+    let [again] = &activate(world.engine(), 1).await[..] else { panic!("the lease is over") };
+    assert_eq!((again.job, again.retries), (job, 7));
+    // Nobody has it after it has failed, whether or not the worker says why.
+    for message in ["", "broken"] {
+        world.engine().fail(job, None, 0, message).wait().expect("it has the job");
+        assert_eq!(activate(world.engine(), 1).await.len(), 1);
+    }
+    // One that waits for its next try is offered at once.
+    world.engine().fail(job, None, 60_000, "").wait().expect("it has the job");
+    assert_eq!(activate(world.engine(), 1).await, []);
+    world.engine().set_retries(job, 2).wait().expect("it is there");
+    assert_eq!(activate(world.engine(), 1).await.len(), 1);
+    world.check();
+}
+
+#[tokio::test]
+async fn a_worker_of_this_process_keeps_its_job_where_more_tries_are_allowed() {
+    let world = World::new(1);
+    world.deploy(PROCESS);
+    let (began, go) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (begins, goes) = (Arc::clone(&began), Arc::clone(&go));
+    let workers = world.engine().worker("work", move |_| {
+        let (began, go) = (Arc::clone(&begins), Arc::clone(&goes));
+        async move {
+            began.add_permits(1);
+            go.acquire().await.expect("it stays open").forget();
+            Outcome::Done(Vec::new())
+        }
+    });
+    let workers = workers.at_once(2).start();
+    let id = world.engine().start("p").variable("urgency", 0).wait().expect("starts");
+    within(began.acquire()).await.expect("it stays open").forget();
+    let row = world.jobs().remove(0);
+    let job = Address { instance: id, wait: WaitId(row.wait) };
+    world.engine().set_retries(job, 7).wait().expect("it is there");
+    let rest = world.engine().rest().await.expect("it answers");
+    assert_eq!((rest.jobs, rest.at_work), (Vec::new(), 1), "nobody else is to do it");
+    go.add_permits(1);
+    within(world.engine().result(id)).await.expect("it has ended");
+    workers.stop().await;
+    assert_eq!(began.available_permits(), 0, "it was done once");
 }
 
 #[tokio::test]
