@@ -1,5 +1,6 @@
-//! What functions start for itself. Nobody waits for it, so a start that is refused is kept as a dead
-//! letter: people see why, and it is tried again when something is deployed or someone says so.
+//! Starts that nobody waits for: what functions start for itself, and start events that have had all
+//! triggers they need. One that is refused is kept as a dead letter: people see why, and it is tried again
+//! when something is deployed or someone says so.
 
 use travertine_expr::Name;
 use travertine_kernel::Assignments;
@@ -8,14 +9,18 @@ use travertine_store::codec::record::Message;
 use super::Shard;
 use crate::{At, Begin, Error, InstanceId};
 
-/// The name of such dead letters. What is started is a property, its id that of the message.
+/// The name of such dead letters. What is started is a property, and where; its id is that of the message.
 const START: &str = "$start";
 const DEFINITION: &str = "definition";
+const ELEMENT: &str = "element";
 
 /// Something that goes its own way.
+#[derive(Clone)]
 pub(super) struct Apart {
     pub(super) definition: Name,
-    pub(super) id: Name,
+    /// The start event, where it is not the plain one.
+    pub(super) at: Option<Name>,
+    pub(super) id: Option<Name>,
     pub(super) variables: Assignments,
 }
 
@@ -25,15 +30,24 @@ impl Apart {
         if &*message.name != START {
             return None;
         }
-        let (_, definition) = message.correlation.iter().find(|(name, _)| &**name == DEFINITION)?;
-        let (definition, id) = (definition.as_str()?.into(), message.id.clone()?);
-        Some(Self { definition, id, variables: message.variables.clone() })
+        let property = |wanted: &str| {
+            let (_, value) = message.correlation.iter().find(|(name, _)| &**name == wanted)?;
+            value.as_str().map(Name::from)
+        };
+        Some(Self {
+            definition: property(DEFINITION)?,
+            at: property(ELEMENT),
+            id: message.id.clone(),
+            variables: message.variables.clone(),
+        })
     }
 
     fn into_message(self) -> Message {
+        let element = self.at.map(|it| (ELEMENT.into(), (*it).into()));
+        let definition = (DEFINITION.into(), (*self.definition).into());
         Message {
-            id: Some(self.id),
-            correlation: vec![(DEFINITION.into(), (*self.definition).into())],
+            id: self.id,
+            correlation: std::iter::once(definition).chain(element).collect(),
             variables: self.variables,
             ..Message::new(START)
         }
@@ -44,19 +58,26 @@ impl Shard {
     /// Starts something, unless it is there already.
     pub(super) fn start_apart(&mut self, apart: Apart) {
         if let Err(error) = self.try_apart(&apart) {
-            let Apart { definition, id, .. } = &apart;
-            let reason = format!("{definition} cannot be started as {id}: {error}");
-            tracing::error!(reason, "a start is kept as a dead letter");
-            self.bury_new(apart.into_message(), self.now.as_millis(), None, &reason);
+            self.bury_start(apart, &error);
         }
     }
 
+    /// Keeps what could not be started.
+    pub(super) fn bury_start(&mut self, apart: Apart, error: &Error) {
+        let Apart { definition, at, id, .. } = &apart;
+        let at = at.as_ref().map_or(String::new(), |it| format!(" at {it}"));
+        let id = id.as_ref().map_or(String::new(), |it| format!(" as {it}"));
+        let reason = format!("{definition} cannot be started{at}{id}: {error}");
+        tracing::error!(reason, "a start is kept as a dead letter");
+        self.bury_new(apart.into_message(), self.now.as_millis(), None, &reason);
+    }
+
     pub(super) fn try_apart(&mut self, apart: &Apart) -> Result<InstanceId, Error> {
-        let Apart { definition, id, variables } = apart;
-        let found = self.definitions.find(definition);
-        let key = found.ok_or_else(|| Error::no_such_definition(definition))?.key;
-        let (business_id, variables) = (Some(Name::clone(id)), variables.clone());
-        Ok(self.start(Begin { definition: key, business_id, at: At::Start, variables })?.0)
+        let Apart { definition, at, id, variables } = apart.clone();
+        let found = self.definitions.find(&definition);
+        let key = found.ok_or_else(|| Error::no_such_definition(&definition))?.key;
+        let at = at.map_or(At::Start, |it| At::Elements(vec![it]));
+        Ok(self.start(Begin { definition: key, business_id: id, at, variables })?.0)
     }
 
     /// Tries again what could not be started before: it may be deployed by now.

@@ -574,7 +574,7 @@ impl Shard {
             Letter::Ring { to } => self.rung(to),
             Letter::Cancel { instance } => self.cancelled(instance),
             Letter::Start { definition, id, variables } => {
-                self.start_apart(Apart { definition, id, variables });
+                self.start_apart(Apart { definition, at: None, id: Some(id), variables });
             }
             Letter::Trigger { start, variables } => {
                 self.trigger_start_or_log(start, variables);

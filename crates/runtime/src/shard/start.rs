@@ -12,7 +12,7 @@ use travertine_store::{
     view::InstanceRow,
 };
 
-use super::{Shard, alarm::Alarm, keeper, live::Live, turn::panic_text};
+use super::{Shard, alarm::Alarm, apart::Apart, keeper, live::Live, turn::panic_text};
 use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
     correlates, schedule::SCHEDULE,
@@ -303,7 +303,8 @@ impl Shard {
     }
 
     /// One trigger of a start event has happened. Where all are needed they come together at one
-    /// shard, and the last of them starts an instance with what all of them brought.
+    /// shard, and the last of them starts an instance with what all of them brought; where it cannot begin,
+    /// that is kept as a dead letter.
     pub(super) fn trigger_start(
         &mut self,
         start: StartKey,
@@ -312,7 +313,7 @@ impl Shard {
         let definition = self.definition(start.definition)?;
         let node = NodeId(start.node);
         let event = definition.start(node).ok_or(Rejection::NoSuchStart)?;
-        let variables = if event.all {
+        if event.all {
             let keeper = self.keeper(&definition.id);
             if keeper != self.id() {
                 self.send(keeper, Letter::Trigger { start, variables });
@@ -325,10 +326,21 @@ impl Shard {
                 return Ok(Receipt::Noted);
             }
             self.write(&[Record::Unnoted { start }]);
-            self.unnote(start).into_iter().flatten().collect()
-        } else {
-            variables
-        };
+            let variables: Assignments = self.unnote(start).into_iter().flatten().collect();
+            let started = self.start_at(start, variables.clone());
+            return Ok(started.unwrap_or_else(|error| {
+                // Who brought the others was told that they are noted.
+                let (id, at) = (&definition.id, &definition.plan.node(node).name);
+                let (definition, at) = (Name::clone(id), Some(Name::clone(at)));
+                self.bury_start(Apart { definition, at, id: None, variables }, &error);
+                Receipt::Dropped
+            }));
+        }
+        self.start_at(start, variables)
+    }
+
+    /// Starts an instance at a start event.
+    fn start_at(&mut self, start: StartKey, variables: Assignments) -> Result<Receipt, Error> {
         let created = Created {
             definition: start.definition,
             business_id: None,
@@ -336,7 +348,8 @@ impl Shard {
             root: 0,
             depth: 0,
         };
-        let command = Command::Start { at: vec![node], variables, caller: None };
+        let at = vec![NodeId(start.node)];
+        let command = Command::Start { at, variables, caller: None };
         Ok(Receipt::Started(InstanceId(self.create(created, command)?)))
     }
 

@@ -53,7 +53,11 @@ fn keeper(engine: &Engine) -> ShardId {
 }
 
 fn reasons(engine: &Engine) -> Vec<String> {
-    let dead = engine.dead_letters(Some("paid"), None, 10).expect("they can be asked for");
+    reasons_of(engine, "paid")
+}
+
+fn reasons_of(engine: &Engine, name: &str) -> Vec<String> {
+    let dead = engine.dead_letters(Some(name), None, 10).expect("they can be asked for");
     dead.iter().map(|it| it.reason.to_string()).collect()
 }
 
@@ -120,5 +124,55 @@ fn a_message_that_is_too_much_for_what_it_starts_becomes_a_dead_letter() {
         assert_eq!(engine.verify().expect("it can be asked").differences, []);
         let started = engine.publish(Message::new("paid")).wait();
         assert!(matches!(started, Ok(Receipt::Started(_))), "{started:?}");
+    }
+}
+
+const NEEDS_ALL: &str = r#"<message id="m" name="paid"/><message id="n" name="packed"/>
+    <process id="q" isExecutable="true"><startEvent id="s" parallelMultiple="true">
+    <messageEventDefinition messageRef="m"/><messageEventDefinition messageRef="n"/></startEvent>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>"#;
+
+#[test]
+fn what_came_first_to_a_start_event_that_needs_all_is_kept_where_it_cannot_start() {
+    for shards in [1, 2] {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(shards));
+        let engine = Engine::on(&store, Options::default()).expect("it opens");
+        engine.deploy(&[file("q.bpmn", NEEDS_ALL)]).expect("is fine");
+        let packed = |n: i64| {
+            let variables = vars(&[("n", n.into())]);
+            Message { variables, ..Message::new("packed") }
+        };
+        let noted = engine.publish(packed(1)).wait();
+        assert_eq!(noted, Ok(Receipt::Noted));
+        rest(&engine);
+        engine.shutdown().expect("nothing has failed");
+        send(&*store, ShardId(0), 1);
+        for _ in 0..2 {
+            let engine = Engine::on(&store, Options::default()).expect("it opens");
+            rest(&engine);
+            let reasons = reasons_of(&engine, "$start");
+            let [reason] = &reasons[..] else { panic!("{reasons:?}") };
+            assert!(reason.contains("q cannot be started at s: the value of x"), "{reason}");
+            engine.shutdown().expect("nothing has failed");
+        }
+        let engine = Engine::on(&store, Options::default()).expect("it opens");
+        let dead = engine.dead_letters(None, None, 10).expect("they can be asked for").remove(0);
+        assert!(dead.message.variables.contains(&("n".into(), 1.into())), "what came first");
+        let refused = engine.replay(dead.number).wait();
+        assert!(matches!(refused, Err(Error::Rejected(Rejection::TooMuch { .. }))), "{refused:?}");
+        // Others are not held up by it.
+        for message in [packed(2), Message::new("paid")] {
+            engine.publish(message).wait().expect("it is heard");
+            rest(&engine);
+        }
+        let query = Query {
+            table: Table::Instances,
+            filters: Vec::new(),
+            descending: false,
+            after: None,
+            limit: 10,
+        };
+        assert_eq!(engine.query_now(&query).expect("it can be asked").rows.len(), 1);
+        assert_eq!(engine.verify().expect("it can be asked").differences, []);
     }
 }
