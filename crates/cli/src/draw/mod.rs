@@ -22,7 +22,7 @@ use crate::{
     run::{self, World},
     screen::Screen,
     status::Status,
-    store::{Desk, Store},
+    store::Desk,
 };
 use journal::Journal;
 
@@ -105,8 +105,7 @@ fn kept(
     err: &Screen,
 ) -> Result<(Models, Option<String>, Option<Marks>)> {
     let mut found = None;
-    Desk::at(place, Store::Known, false, out, err, |desk| {
-        desk.settle()?;
+    Desk::look_at(place, false, out, err, |desk| {
         let instance = desk.instance(instance)?;
         let look = desk.look(instance)?;
         if look.definition.is_function() {

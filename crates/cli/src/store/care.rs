@@ -34,7 +34,6 @@ const STATES: [InstanceState; 6] = [
 type Counts = BTreeMap<(Name, u32), [u64; 6]>;
 
 pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
-    desk.settle()?;
     let mut counts = Counts::new();
     for it in desk.engine.definitions().all() {
         counts.insert((Name::clone(&it.id), it.version), [0; 6]);
@@ -236,7 +235,6 @@ pub(crate) fn compact(args: &args::Compact, desk: &Desk<'_>) -> Result<Status> {
 }
 
 pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {
-    desk.settle()?;
     let verified = desk.ok(desk.engine.verify())?;
     let agrees = verified.differences.is_empty();
     desk.tell(

@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, bail};
 use travertine_expr::{Name, Value};
 use travertine_kernel::Rejection;
 use travertine_runtime::{
-    Engine, Error, InstanceId, Timestamp,
+    Engine, Error, InstanceId, Settings, Timestamp,
     engine::{Look, NUMBER, Observer, Options, Progress},
     schedule::SCHEDULE,
 };
@@ -72,6 +72,30 @@ impl<'a> Desk<'a> {
         act: impl FnOnce(&Self) -> Result<Status>,
     ) -> Result<Status> {
         let engine = open(&place.data, store, Full::Fails, None)?;
+        Self::with(engine, place, json, out, err, act)
+    }
+
+    /// Opens a store for someone who only looks, and closes it again. Nothing goes on meanwhile.
+    pub(crate) fn look_at(
+        place: &'a Place,
+        json: bool,
+        out: &'a Screen,
+        err: &'a Screen,
+        act: impl FnOnce(&Self) -> Result<Status>,
+    ) -> Result<Status> {
+        let settings = Settings { at_rest: true, ..Settings::default() };
+        let engine = open_with(&place.data, Options { settings, ..known() })?;
+        Self::with(engine, place, json, out, err, act)
+    }
+
+    fn with(
+        engine: Engine,
+        place: &'a Place,
+        json: bool,
+        out: &'a Screen,
+        err: &'a Screen,
+        act: impl FnOnce(&Self) -> Result<Status>,
+    ) -> Result<Status> {
         let desk = Self { engine, data: &place.data, json, out, err };
         let done = act(&desk);
         let closed = desk.engine.clone().shutdown();
@@ -170,13 +194,28 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// Opens a store. People at a terminal are told how far that is, where it takes long.
+/// Opens a store.
 pub(crate) fn open(
     data: &Path,
     store: Store,
     full: Full,
     observer: Option<Observer>,
 ) -> Result<Engine> {
+    let waits_for_room = full == Full::Waits;
+    let options = match store {
+        Store::Known => known(),
+        Store::New(shards) => Options { create: true, shards, ..known() },
+    };
+    open_with(data, Options { observer, waits_for_room, ..options })
+}
+
+/// How a store that is there is opened.
+fn known() -> Options {
+    Options { create: false, waits_for_room: false, ..Options::default() }
+}
+
+/// Opens a store. People at a terminal are told how far that is, where it takes long.
+fn open_with(data: &Path, options: Options) -> Result<Engine> {
     let line = io::stderr().is_terminal().then(|| Arc::new(Mutex::new(Line::new())));
     let shown = line.clone();
     let progress = shown.map(|line| {
@@ -184,14 +223,7 @@ pub(crate) fn open(
             line.lock().expect("nobody fails while showing").show(shard, done, total);
         }))
     });
-    let (create, shards) = match store {
-        Store::Known => (false, SHARDS),
-        Store::New(shards) => (true, shards),
-    };
-    let waits_for_room = full == Full::Waits;
-    let options =
-        Options { shards, create, progress, observer, waits_for_room, ..Options::default() };
-    let opened = Engine::open_with(data, options);
+    let opened = Engine::open_with(data, Options { progress, ..options });
     if let Some(line) = line {
         line.lock().expect("nobody fails while showing").clear();
     }

@@ -14,7 +14,6 @@ use super::{Desk, show};
 use crate::{args::store as args, json, places::Places, run::line, status::Status};
 
 pub(crate) fn history(args: &args::History, desk: &Desk<'_>) -> Result<Status> {
-    desk.settle()?;
     let history = desk.ok(desk.engine.history(desk.instance(&args.instance)?))?;
     if let Some(seq) = args.at {
         return state_at(&history, seq, desk);

@@ -112,8 +112,6 @@ fn page(
     paging: &Paging,
     desk: &Desk<'_>,
 ) -> Result<Status> {
-    // What is due happens first, so that the list shows what then is.
-    desk.settle()?;
     let after = paging.after.clone();
     let is_plain = filters.is_empty() && after.is_none();
     let filters = filters.into_iter().chain(kind.only.clone()).collect();

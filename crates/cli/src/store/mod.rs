@@ -35,38 +35,43 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
     let at = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
         Desk::at(&shared.place, Store::Known, shared.json, out, err, act)
     };
+    let look = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
+        Desk::look_at(&shared.place, shared.json, out, err, act)
+    };
     match command {
         Command::Deploy(it) => deploy::deploy(it, out, err),
-        Command::Definitions(it) => at(&it.shared, &|desk| deploy::definitions(it, desk)),
+        Command::Definitions(it) => look(&it.shared, &|desk| deploy::definitions(it, desk)),
         Command::Undeploy(it) => at(&it.shared, &|desk| deploy::undeploy(it, desk)),
         Command::Start(it) => at(&it.shared, &|desk| start::start(it, desk)),
-        Command::Instances(it) => at(&it.shared, &|desk| list::instances(it, desk)),
-        Command::Show(it) => at(&it.shared, &|desk| show::show(desk.instance(&it.instance)?, desk)),
-        Command::History(it) => at(&it.shared, &|desk| history::history(it, desk)),
-        Command::Jobs(it) => at(&it.shared, &|desk| list::jobs(it, desk)),
-        Command::Tasks(it) => at(&it.shared, &|desk| list::tasks(it, desk)),
+        Command::Instances(it) => look(&it.shared, &|desk| list::instances(it, desk)),
+        Command::Show(it) => {
+            look(&it.shared, &|desk| show::show(desk.instance(&it.instance)?, desk))
+        }
+        Command::History(it) => look(&it.shared, &|desk| history::history(it, desk)),
+        Command::Jobs(it) => look(&it.shared, &|desk| list::jobs(it, desk)),
+        Command::Tasks(it) => look(&it.shared, &|desk| list::tasks(it, desk)),
         Command::Complete(it) => at(&it.shared, &|desk| act::complete(it, desk)),
         Command::Fail(it) => at(&it.shared, &|desk| act::fail(it, desk)),
         Command::Claim(it) => at(&it.shared, &|desk| act::claim(it, desk)),
         Command::Unclaim(it) => at(&it.shared, &|desk| act::unclaim(it, desk)),
         Command::Retries(it) => at(&it.shared, &|desk| act::retries(it, desk)),
         Command::Message(it) => at(&it.shared, &|desk| act::message(it, desk)),
-        Command::Messages(it) => at(&it.shared, &|desk| list::messages(it, desk)),
+        Command::Messages(it) => look(&it.shared, &|desk| list::messages(it, desk)),
         Command::DeadLetters(it) => match &it.act {
-            None => at(&it.list.shared, &|desk| list::dead_letters(&it.list, desk)),
+            None => look(&it.list.shared, &|desk| list::dead_letters(&it.list, desk)),
             Some(DeadLetterAct::List(list)) => {
-                at(&list.shared, &|desk| list::dead_letters(list, desk))
+                look(&list.shared, &|desk| list::dead_letters(list, desk))
             }
             Some(DeadLetterAct::Replay(it)) => at(&it.shared, &|desk| act::replay(it, desk)),
             Some(DeadLetterAct::Discard(it)) => at(&it.shared, &|desk| act::discard(it, desk)),
         },
         Command::Signal(it) => at(&it.shared, &|desk| act::signal(it, desk)),
         Command::Conditions(it) => at(&it.shared, &|desk| act::conditions(it, desk)),
-        Command::Subscriptions(it) => at(&it.shared, &|desk| list::subscriptions(it, desk)),
+        Command::Subscriptions(it) => look(&it.shared, &|desk| list::subscriptions(it, desk)),
         Command::Set(it) => at(&it.shared, &|desk| act::set(it, desk)),
         Command::Timers(it) => match &it.act {
-            None => at(&it.list.shared, &|desk| list::timers(&it.list, desk)),
-            Some(TimerAct::List(list)) => at(&list.shared, &|desk| list::timers(list, desk)),
+            None => look(&it.list.shared, &|desk| list::timers(&it.list, desk)),
+            Some(TimerAct::List(list)) => look(&list.shared, &|desk| list::timers(list, desk)),
             Some(TimerAct::Move { timer, to, shared }) => {
                 at(shared, &|desk| act::move_timer(*timer, to, desk))
             }
@@ -75,15 +80,15 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
             }
         },
         Command::Schedules(it) => match &it.act {
-            None => at(&it.list.shared, &schedule::list),
-            Some(ScheduleAct::List(list)) => at(&list.shared, &schedule::list),
+            None => look(&it.list.shared, &schedule::list),
+            Some(ScheduleAct::List(list)) => look(&list.shared, &schedule::list),
             Some(ScheduleAct::Add(it)) => at(&it.shared, &|desk| schedule::add(it, desk)),
             Some(ScheduleAct::Pause(it)) => at(&it.shared, &|desk| schedule::pause(it, desk)),
             Some(ScheduleAct::Resume(it)) => at(&it.shared, &|desk| schedule::resume(it, desk)),
             Some(ScheduleAct::Trigger(it)) => at(&it.shared, &|desk| schedule::trigger(it, desk)),
             Some(ScheduleAct::Remove(it)) => at(&it.shared, &|desk| schedule::remove(it, desk)),
         },
-        Command::Incidents(it) => at(&it.shared, &|desk| list::incidents(it, desk)),
+        Command::Incidents(it) => look(&it.shared, &|desk| list::incidents(it, desk)),
         Command::Resolve(it) => at(&it.shared, &|desk| act::resolve(it, desk)),
         Command::Suspend(it) => at(&it.several.shared, &|desk| {
             act::each(&it.several.instances, desk, |id| desk.engine.suspend(id).wait())
@@ -100,9 +105,9 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Command::Modify(it) => at(&it.shared, &|desk| modify::modify(it, desk)),
         Command::Migrate(it) => at(&it.shared, &|desk| migrate::migrate(it, desk)),
         Command::Work(it) => work::work(it, out, err),
-        Command::Stats(it) => at(&it.shared, &care::stats),
+        Command::Stats(it) => look(&it.shared, &care::stats),
         Command::Compact(it) => at(&it.shared, &|desk| care::compact(it, desk)),
-        Command::Verify(it) => at(&it.shared, &care::verify),
+        Command::Verify(it) => look(&it.shared, &care::verify),
         Command::Backup(it) => care::backup(it, out),
     }
 }

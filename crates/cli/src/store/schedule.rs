@@ -18,8 +18,6 @@ const SCHEDULES: &[&str] = &[
 ];
 
 pub(crate) fn list(desk: &Desk<'_>) -> Result<Status> {
-    // What is due happens first, so that the list shows what then is.
-    desk.settle()?;
     let all = desk.wait(desk.engine.schedules())?;
     desk.tell(
         || several(&all, &desk.engine),

@@ -20,7 +20,6 @@ const LINES_MAX: usize = 40;
 const LINES_FEW: usize = 8;
 
 pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
-    desk.settle()?;
     let look = desk.look(instance)?;
     let about = |table, filter| -> Result<Vec<Row>> {
         let query =

@@ -1,10 +1,11 @@
 //! What people see of durable functions that a program has left in a store.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use travertine::{
-    Context, Engine, Event, Failure, File, Flow, RunStatus, activity, merge, select,
+    Context, Engine, Event, Failure, File, Flow, ManualClock, Options, RunStatus, Timestamp,
+    activity, merge, select,
     view::{Query, Row, Table},
     workflow,
 };
@@ -137,6 +138,49 @@ async fn until_suspended(engine: &Engine, id: &str) {
 /// What `show` prints of an instance, without its points in time.
 fn shown(store: &Store, instance: &str) -> String {
     super::docs::without_times(&store.text(&["show", instance]))
+}
+
+#[test]
+fn whoever_only_looks_does_not_wake_a_function_that_is_due() {
+    let store = Store::empty();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // What was to be done hours after then is long due.
+    let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000)));
+    let options = Options { clock, ..Options::default() };
+    runtime.block_on(async {
+        let engine = Engine::open_with(store.data(), options).unwrap();
+        engine.start(nap(7)).id("n").await.unwrap();
+        engine.shutdown().unwrap();
+    });
+    for looks in [
+        &["show", "n"][..],
+        &["instances"],
+        &["history", "n"],
+        &["jobs"],
+        &["tasks"],
+        &["timers"],
+        &["messages"],
+        &["dead-letters"],
+        &["subscriptions"],
+        &["schedules"],
+        &["definitions"],
+        &["stats"],
+        &["verify"],
+    ] {
+        store.text(looks);
+        assert_eq!(store.text(&["incidents"]), "no incidents\n", "{looks:?}");
+    }
+    assert!(shown(&store, "n").contains("1-3 sleep waits until "));
+    store.text(&["suspend", "n"]);
+    store.text(&["resume", "n"]);
+    let incidents = store.text(&["incidents"]);
+    assert!(incidents.contains("nap"), "{incidents}");
+    runtime.block_on(async {
+        let engine = Engine::open(store.data()).unwrap();
+        let run = engine.run::<u64>("n").await.unwrap().unwrap();
+        run.result().await.unwrap();
+        engine.shutdown().unwrap();
+    });
 }
 
 #[test]

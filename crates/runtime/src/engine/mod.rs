@@ -179,6 +179,8 @@ struct Inner {
     next: AtomicU64,
     retention: Retention,
     event_retention: Duration,
+    /// Whether nothing goes on by itself.
+    at_rest: bool,
     recovered: Opened,
 }
 
@@ -336,7 +338,12 @@ impl Engine {
         let recovered = Opened { shards: found, unreadable, rebuilt, took: began.elapsed() };
         let threads = start_threads(&common, shards)?;
         let (dependencies, at_once) = (&options.dependencies, options.activities_at_once.max(1));
-        let performers = Performers::start(&common, &functions, dependencies, at_once)?;
+        let at_rest = options.settings.at_rest;
+        let performers = if at_rest {
+            Performers::default()
+        } else {
+            Performers::start(&common, &functions, dependencies, at_once)?
+        };
         tracing::info!(took = ?recovered.took, shards = count, "the engine is open");
         let inner = Arc::new(Inner {
             functions,
@@ -347,6 +354,7 @@ impl Engine {
             next: AtomicU64::new(0),
             retention: options.retention,
             event_retention: options.event_retention,
+            at_rest,
             recovered,
         });
         let threads = Threads {
@@ -354,7 +362,7 @@ impl Engine {
             asked: Mutex::new(threads),
             sweeper: Mutex::new(None),
         };
-        if inner.retention != Retention::default() {
+        if inner.retention != Retention::default() && !at_rest {
             let engine = Self { inner: Arc::clone(&inner), threads: None };
             let every = options.sweep_every;
             let sweep = guarded(&common, move || engine.sweep_now_and_then(every));
@@ -362,7 +370,9 @@ impl Engine {
             *threads.sweeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(sweeper);
         }
         let engine = Self { inner, threads: Some(Arc::new(threads)) };
-        engine.recover()?;
+        if !at_rest {
+            engine.recover()?;
+        }
         Ok(engine)
     }
 

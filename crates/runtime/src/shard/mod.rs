@@ -90,6 +90,10 @@ pub struct Settings {
     pub snapshot_bytes: usize,
     /// How functions behave.
     pub functions: FunctionSettings,
+    /// Whether nothing goes on by itself: no timer rings, nothing that is on its way arrives, no function
+    /// thinks, and no activity begins. For those who only look. What someone asks for all the same is
+    /// written, and what follows from it happens when the store is opened otherwise.
+    pub at_rest: bool,
 }
 
 impl Default for Settings {
@@ -105,6 +109,7 @@ impl Default for Settings {
             turns_max: 1_000,
             snapshot_bytes: 16 << 10,
             functions: FunctionSettings::default(),
+            at_rest: false,
         }
     }
 }
@@ -412,6 +417,9 @@ impl Shard {
     /// Does what is due, and goes on with instances that used up their turn, as far as the batch
     /// has room. Says whether there is more to do at once.
     pub fn work(&mut self) -> bool {
+        if self.settings.at_rest {
+            return false;
+        }
         self.settle();
         while !self.is_full() && self.ring_next() {
             self.settle();
@@ -428,9 +436,10 @@ impl Shard {
 
     /// Whether there is something to do without anyone asking.
     pub fn is_busy(&self) -> bool {
-        !self.unfinished.is_empty()
+        let has_work = !self.unfinished.is_empty()
             || !self.letters.is_empty()
-            || self.alarms.next().is_some_and(|it| it <= self.now)
+            || self.alarms.next().is_some_and(|it| it <= self.now);
+        has_work && !self.settings.at_rest
     }
 
     /// How many events there have been since someone asked.
@@ -440,7 +449,7 @@ impl Shard {
 
     /// When there is something to do, if nobody asks.
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.alarms.next()
+        self.alarms.next().filter(|_| !self.settings.at_rest)
     }
 
     /// How many entries are to be written.
@@ -478,7 +487,7 @@ impl Shard {
     }
 
     fn settle(&mut self) {
-        while !self.is_full() {
+        while !self.is_full() && !self.settings.at_rest {
             let Some((letter, mail)) = self.letters.pop_front() else { return };
             self.pending.taken.extend(mail);
             self.carry_out(letter);

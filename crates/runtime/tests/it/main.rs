@@ -16,6 +16,7 @@ mod limits;
 mod measure;
 mod paging;
 mod refused;
+mod rest;
 mod row;
 mod schedule;
 mod update;

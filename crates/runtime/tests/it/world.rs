@@ -71,6 +71,12 @@ impl World {
         self.restart();
     }
 
+    /// The same, and someone only looks.
+    pub(crate) fn restart_at_rest(&mut self, at_rest: bool) {
+        self.options.settings.at_rest = at_rest;
+        self.restart();
+    }
+
     pub(crate) fn deploy(&self, process: &str) {
         self.engine().deploy(&[file("model.bpmn", process)]).expect("the model is deployed");
     }

@@ -1,0 +1,104 @@
+//! Engines that are opened by someone who only looks.
+
+use std::time::Duration;
+
+use travertine_func::{Functions, Workflow, WorkflowDefinition};
+use travertine_runtime::{InstanceId, engine::Options};
+use travertine_store::{
+    Seq, ShardId,
+    view::{InstanceState, Row, Table},
+};
+
+use crate::world::World;
+
+const NAP: WorkflowDefinition = WorkflowDefinition {
+    name: "nap",
+    version: 1,
+    parameters: &[],
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.sleep(Duration::from_secs(1)).await?;
+            Ok("rested".into())
+        })
+    },
+};
+
+const PROCESS: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><intermediateCatchEvent id="t">
+    <timerEventDefinition><timeDuration>PT1S</timeDuration></timerEventDefinition>
+    </intermediateCatchEvent><sequenceFlow id="f2" sourceRef="t" targetRef="e"/>
+    <endEvent id="e"/></process>
+    <process id="q" isExecutable="true"><startEvent id="qs">
+    <timerEventDefinition><timeCycle>R/PT1S</timeCycle></timerEventDefinition></startEvent>
+    <sequenceFlow id="qf" sourceRef="qs" targetRef="qe"/><endEvent id="qe"/></process>"#;
+
+fn states(world: &World) -> Vec<InstanceState> {
+    let rows = world.rows(Table::Instances, Vec::new()).into_iter();
+    rows.filter_map(|it| if let Row::Instance(it) = it { Some(it.state) } else { None }).collect()
+}
+
+fn last(world: &World) -> Seq {
+    world.engine().store().last(ShardId(0)).expect("it can be asked")
+}
+
+#[test]
+fn nothing_goes_on_in_an_engine_at_rest_until_it_is_opened_otherwise() {
+    let functions = Functions::new().workflow(NAP);
+    let mut world = World::with(Options { shards: 1, functions, ..Options::default() });
+    let nap = Workflow::<String>::new("nap", 1);
+    let run = world.engine().start(nap).wait().expect("it starts").instance();
+    world.deploy(PROCESS);
+    let id = world.engine().start("p").wait().expect("starts");
+    assert_eq!([run, id], [InstanceId(1), InstanceId(2)]);
+    world.restart_with(Functions::new());
+    world.restart_at_rest(true);
+    let before = last(&world);
+    world.advance(5_000);
+    world.rest();
+    assert_eq!(states(&world), [InstanceState::Running; 2]);
+    for id in [run, id] {
+        let why = world.engine().why(id).wait().expect("it can say why");
+        assert!(matches!(&why[..], [_, it] if it.to_string().contains("waits until")), "{why:?}");
+    }
+    assert_eq!(world.rows(Table::Incidents, Vec::new()), []);
+    assert_eq!(world.rows(Table::Timers, Vec::new()).len(), 3, "they are overdue");
+    assert_eq!(last(&world), before, "nothing was written");
+    world.restart_at_rest(false);
+    world.rest();
+    let states = states(&world);
+    assert_eq!(states[1..], [InstanceState::Completed; 2], "the timers have rung");
+    assert_eq!(states[0], InstanceState::Running, "its code is missing");
+    assert_eq!(world.rows(Table::Incidents, Vec::new()).len(), 1);
+    world.check();
+    world.restart_at_rest(true);
+    world.restart_with(Functions::new().workflow(NAP));
+    assert_eq!(
+        world.rows(Table::Incidents, Vec::new()).len(),
+        1,
+        "whoever looks lets nobody go on"
+    );
+    world.restart_at_rest(false);
+    let ended = world.ended(run);
+    assert_eq!(ended.variables, [("result".into(), "rested".into())]);
+}
+
+#[test]
+fn what_is_asked_of_an_engine_at_rest_is_done_when_it_is_opened_otherwise() {
+    let mut world = World::new(2);
+    world.deploy(
+        r#"<message id="m" name="go"/><process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><callActivity id="t" calledElement="q"/>
+        <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>
+        <process id="q" isExecutable="true"><startEvent id="qs"/>
+        <sequenceFlow id="qf" sourceRef="qs" targetRef="qe"/><endEvent id="qe"/></process>"#,
+    );
+    world.restart_at_rest(true);
+    let ids = [(); 2].map(|()| world.engine().start("p").wait().expect("starts"));
+    world.rest();
+    assert_eq!(states(&world), [InstanceState::Running; 2]);
+    world.restart_at_rest(false);
+    for id in ids {
+        world.ended(id);
+    }
+    world.check();
+}
