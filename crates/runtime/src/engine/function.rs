@@ -533,7 +533,7 @@ impl Engine {
     }
 
     /// Asks the run of that id to end; its code may clear up first, and asking again does not disturb
-    /// that. Says whether it was running.
+    /// that. One that is suspended is resumed for it. Says whether it was running.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};
@@ -561,6 +561,7 @@ impl Engine {
             if live.state.incidents.is_empty()
                 && live.state.journal.as_ref().is_some_and(|it| it.is_cancelled())
             {
+                shard.resume_to_end(instance);
                 return Ok(true);
             }
             shard.command(instance, travertine_kernel::Command::Cancel).map(|()| true)

@@ -41,16 +41,32 @@ impl Shard {
     /// Has an instance handle a command, unless it is suspended.
     pub fn command(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
         // An operator may end or repair what is suspended.
-        let always = matches!(command, Command::Cancel | Command::Set { .. });
-        if !always {
+        if command == Command::Cancel {
+            return self.cancel(instance);
+        }
+        if !matches!(command, Command::Set { .. }) {
             self.ready(instance.0)?;
-        } else if matches!(command, Command::Set { .. })
-            && self.live(instance.0)?.state.journal.is_some()
-        {
+        } else if self.live(instance.0)?.state.journal.is_some() {
             // Its journal follows from what it was begun with.
             return Err(Rejection::NotAProcess.into());
         }
         self.turn(instance.0, command)
+    }
+
+    /// Ends an instance. One that is suspended goes on where it has something to clear up first: nobody would
+    /// resume what is to end.
+    pub(super) fn cancel(&mut self, instance: InstanceId) -> Result<(), Error> {
+        self.turn(instance.0, Command::Cancel)?;
+        self.resume_to_end(instance);
+        Ok(())
+    }
+
+    /// Lets an instance that is to end go on, where it is suspended.
+    pub(crate) fn resume_to_end(&mut self, instance: InstanceId) {
+        let live = self.lives.get(&instance.0);
+        if live.is_some_and(|it| it.suspended && !it.has_ended() && it.halted.is_none()) {
+            self.resume(instance).expect("it is suspended");
+        }
     }
 
     /// What a token waits for has happened: work is done, a decision is made.

@@ -13,7 +13,7 @@ use travertine_kernel::{
 use travertine_store::codec::record::{Consume, Created, Letter, Message, Record, encode_records};
 
 use super::{Ended, Release, Seen, Shard, alarm::Alarm, function};
-use crate::{Error, Timestamp};
+use crate::{Error, InstanceId, Timestamp};
 
 /// Whether an instance has heard something.
 pub(super) enum Heard {
@@ -411,7 +411,7 @@ impl Shard {
 
     pub(super) fn cancelled(&mut self, id: u64) {
         // It may have ended by itself.
-        if let Err(Error::Halted { .. }) = self.turn(id, Command::Cancel) {
+        if let Err(Error::Halted { .. }) = self.cancel(InstanceId(id)) {
             self.learn(id, &[Record::Deferred(Letter::Cancel { instance: id })]);
         }
     }

@@ -21,6 +21,8 @@ use travertine_runtime::{
     engine::{Clock as _, ManualClock, Options, RunError},
 };
 
+use crate::world::within;
+
 /// Which jobs panic once they were poked.
 static BROKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
@@ -116,6 +118,21 @@ const JOB: WorkflowDefinition = WorkflowDefinition {
     },
 };
 
+/// Waits for ever; where someone ends that, it clears up.
+const TIDY: WorkflowDefinition = WorkflowDefinition {
+    name: "tidy",
+    version: 1,
+    parameters: &[],
+    run: |cx, _| {
+        Box::pin(async move {
+            let slept = cx.sleep(Duration::from_hours(1)).await;
+            cx.shield(cx.call(work("tidy"))).await?;
+            slept?;
+            Ok("never so far".into())
+        })
+    },
+};
+
 struct World {
     dir: tempfile::TempDir,
     clock: Arc<ManualClock>,
@@ -136,7 +153,7 @@ impl World {
         let options = Options {
             shards: 2,
             clock: Arc::clone(clock) as Arc<_>,
-            functions: Functions::new().workflow(JOB).activity(WORK),
+            functions: Functions::new().workflow(JOB).workflow(TIDY).activity(WORK),
             dependencies: Dependencies::new().with(Arc::clone(hands)),
             ..Options::default()
         };
@@ -210,6 +227,29 @@ async fn what_is_done_while_its_function_is_suspended_is_not_done_again() {
     world.engine.resume(run.instance()).await.expect("it is suspended");
     assert_eq!(run.result().await.expect("it is done"), "long");
     assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
+}
+
+// covers: ENGINE-14, ENGINE-26
+#[tokio::test]
+async fn a_function_that_is_suspended_clears_up_and_ends_where_someone_cancels_it() {
+    for again in [false, true] {
+        let world = World::new(again.then(|| Semaphore::new(0)));
+        let run = world.engine.start(Workflow::<String>::new("tidy", 1)).await.expect("it starts");
+        if !again {
+            world.engine.suspend(run.instance()).await.expect("it runs");
+        }
+        assert!(run.cancel().await.expect("it has not ended"));
+        if let Some(go) = &world.hands.go {
+            // Someone has it stand still in the middle of that.
+            world.begun(1).await;
+            world.engine.suspend(run.instance()).await.expect("it runs");
+            assert!(run.cancel().await.expect("it has not ended"));
+            go.add_permits(1);
+        }
+        let ended = within(run.result()).await;
+        assert_eq!(ended, Err(RunError::Cancelled));
+        assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1, "it has cleared up");
+    }
 }
 
 #[tokio::test]
