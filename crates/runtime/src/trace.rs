@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
-    Assignments, Command, Cue, Decision, Effect, Ending, Event, Gate, JournalEntry, Modification,
-    NodeId, Plan, Post, Role, Slot, WaitFor, Which,
+    Assignments, Command, Cue, Decision, Effect, Ending, Event, Failure, Gate, JournalEntry,
+    Modification, NodeId, Plan, Post, Role, Slot, WaitFor, Which,
+    plan::{Element, Node},
 };
 
 /// One command with what came of it, line by line.
@@ -76,7 +77,7 @@ fn of_decision(decision: &Decision) -> String {
         }
         Decision::Drop { operation } => format!("call off operation {operation}"),
         Decision::Complete { variables } => format!("complete{}", with(variables)),
-        Decision::Fail(failure) => format!("fail: {failure}"),
+        Decision::Fail(failure) => format!("fail: {}", travertine_func::Failure::from(failure)),
         Decision::Cancel => "cancel".to_owned(),
         Decision::ContinueAs { definition, variables } => {
             format!("continue as {definition}{}", with(variables))
@@ -216,9 +217,19 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         Event::UpdateAnswered { id, said } => format!("update {id} is answered {said}"),
         Event::Finished { ending } => match ending {
             Ending::Completed => "finished".to_owned(),
-            Ending::Failed(failure) => format!("failed: {failure}"),
+            Ending::Failed(failure) => format!("failed: {}", of_failure(plan, failure)),
             Ending::Cancelled => "cancelled".to_owned(),
         },
+    }
+}
+
+/// How an instance has failed. A function says its code too: nothing else of what people see tells it.
+pub fn of_failure(plan: &Plan, failure: &Failure) -> String {
+    let is_code = |it: &Node| matches!(it.element, Element::Function);
+    if plan.nodes.get(1).is_some_and(is_code) {
+        travertine_func::Failure::from(failure).to_string()
+    } else {
+        failure.to_string()
     }
 }
 

@@ -106,7 +106,9 @@ fn tell(
         Record::Folded(folded) => {
             let how = match &folded.ending {
                 Ending::Completed => "completed".to_owned(),
-                Ending::Failed(failure) => format!("failed: {failure}"),
+                Ending::Failed(failure) => {
+                    format!("failed: {}", trace::of_failure(&definition.plan, failure))
+                }
                 Ending::Cancelled => "cancelled".to_owned(),
             };
             let started = time(&folded.started);

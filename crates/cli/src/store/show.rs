@@ -3,8 +3,8 @@
 use anyhow::Result;
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Name, Value};
-use travertine_kernel::{Assignments, Branch, Reason, WaitId, Why, plan::WorkKind};
-use travertine_runtime::{Definition, InstanceId, engine::Look};
+use travertine_kernel::{Assignments, Branch, Ending, Phase, Reason, WaitId, Why, plan::WorkKind};
+use travertine_runtime::{Definition, InstanceId, engine::Look, trace};
 use travertine_store::view::{Filter, Query, Row, Table};
 
 use super::{Desk, rows};
@@ -91,7 +91,15 @@ fn heading(look: &Look, out: &Screen) {
     if let Some((caller, wait)) = row.parent {
         out.line(format!("  called by {}", rows::address(caller, wait)));
     }
-    if let Some(reason) = &row.reason {
+    let reason = match &look.state.phase {
+        Phase::Ended(Ending::Failed(failure)) => {
+            Some(trace::of_failure(&look.definition.plan, failure))
+        }
+        Phase::New | Phase::Running | Phase::Ended(_) => {
+            row.reason.as_ref().map(ToString::to_string)
+        }
+    };
+    if let Some(reason) = reason {
         out.line(format!("  {}", out.paint.red(reason)));
     }
 }

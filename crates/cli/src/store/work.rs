@@ -94,7 +94,9 @@ fn show(seen: Seen<'_>, out: &Screen) {
             }
             Event::Finished { ending } => rest.push(match ending {
                 Ending::Completed => out.paint.green("completed"),
-                Ending::Failed(failure) => out.paint.red(format!("failed: {failure}")),
+                Ending::Failed(failure) => {
+                    out.paint.red(format!("failed: {}", trace::of_failure(plan, failure)))
+                }
                 Ending::Cancelled => out.paint.red("cancelled"),
             }),
             _ => {}

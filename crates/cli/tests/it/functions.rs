@@ -140,6 +140,23 @@ fn shown(store: &Store, instance: &str) -> String {
     super::docs::without_times(&store.text(&["show", instance]))
 }
 
+#[workflow]
+async fn broke(_cx: Context) -> Flow<u32> {
+    Err(Failure::new("no-money", "the purse is empty").into())
+}
+
+#[test]
+fn a_function_that_has_failed_says_its_code() {
+    let store = store_with_functions(async |engine| {
+        let run = engine.start(broke()).id("b").await.unwrap();
+        let error = run.result().await.unwrap_err().to_string();
+        assert_eq!(error, "the function failed: no-money: the purse is empty");
+    });
+    assert!(shown(&store, "b").contains("  no-money: the purse is empty\n"));
+    let history = store.text(&["history", "b"]);
+    assert!(history.contains("failed: no-money: the purse is empty"), "{history}");
+}
+
 #[test]
 fn whoever_only_looks_does_not_wake_a_function_that_is_due() {
     let store = Store::empty();
