@@ -230,6 +230,13 @@ impl<T> Pending<T> {
     }
 }
 
+impl<T> Pending<T> {
+    /// The same, until then; `None` where no answer has come.
+    fn wait_until(mut self, deadline: Option<Instant>) -> Option<Result<T, Error>> {
+        block_on_until(&mut self, deadline)
+    }
+}
+
 impl<T> Future for Pending<T> {
     type Output = Result<T, Error>;
 
@@ -247,6 +254,13 @@ impl<T> Unpin for Pending<T> {}
 
 /// Polls a future on this thread until it is ready. A thread of an executor is blocked, not ended.
 fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
+    block_on_until(future, None).expect("without a deadline it is waited for")
+}
+
+fn block_on_until<F: Future + Unpin>(
+    future: &mut F,
+    deadline: Option<Instant>,
+) -> Option<F::Output> {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -257,9 +271,13 @@ fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
     let mut cx = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut cx) {
-            return output;
+            return Some(output);
         }
-        thread::park();
+        match deadline.map(|it| it.saturating_duration_since(Instant::now())) {
+            Some(Duration::ZERO) => return None,
+            Some(left) => thread::park_timeout(left),
+            None => thread::park(),
+        }
     }
 }
 

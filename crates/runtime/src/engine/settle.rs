@@ -22,8 +22,11 @@ impl Engine {
         let began = Instant::now();
         let mut before = None;
         loop {
-            let looks = self.looks().into_iter().map(Pending::wait).collect();
-            let rest = self.shards_rest(looks)?;
+            // A shard whose store is full does not answer.
+            let deadline = began.checked_add(within);
+            let looks: Option<Vec<_>> =
+                self.looks().into_iter().map(|it| it.wait_until(deadline)).collect();
+            let rest = looks.map_or(Ok(None), |looks| self.shards_rest(looks))?;
             // What one shard sent while another was asked shows in the second look.
             if rest.is_some() && rest == before {
                 return Ok(true);

@@ -4,8 +4,10 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
+    time::Duration,
 };
 
 use travertine_runtime::{
@@ -28,6 +30,8 @@ struct Gate {
     inner: MemoryStore,
     asked: Sender<()>,
     answers: Mutex<Receiver<Result<()>>>,
+    /// Whether its log has no room.
+    full: Arc<AtomicBool>,
 }
 
 impl Store for Gate {
@@ -47,6 +51,9 @@ impl Store for Gate {
         self.inner.claim(shard, owner)
     }
     fn append(&self, batches: &[Batch]) -> Result<()> {
+        if self.full.load(Ordering::SeqCst) {
+            return Err(StoreError::Full { reason: "no room".to_owned() });
+        }
         self.inner.append(batches)
     }
     fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>> {
@@ -117,6 +124,7 @@ struct World {
     engine: Engine,
     asked: Receiver<()>,
     answer: Sender<Result<()>>,
+    full: Arc<AtomicBool>,
 }
 
 /// An engine with an instance that is about to be stored.
@@ -124,7 +132,9 @@ fn storing(options: Options) -> World {
     let (asks, asked) = channel();
     let (answer, answers) = channel();
     let inner = MemoryStore::new(1);
-    let store = Gate { inner, asked: asks, answers: Mutex::new(answers) };
+    let full = Arc::<AtomicBool>::default();
+    let answers = Mutex::new(answers);
+    let store = Gate { inner, asked: asks, answers, full: Arc::clone(&full) };
     let store: Arc<dyn Store> = Arc::new(store);
     let engine = Engine::on(&store, options).expect("it opens");
     let process = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
@@ -133,7 +143,7 @@ fn storing(options: Options) -> World {
     engine.deploy(&[file("model.bpmn", process)]).expect("is fine");
     engine.start("p").wait().expect("starts");
     asked.recv().expect("its rows are to be stored");
-    World { engine, asked, answer }
+    World { engine, asked, answer, full }
 }
 
 fn pace(changed_max: usize) -> Pace {
@@ -182,5 +192,23 @@ fn nothing_more_is_taken_on_while_views_are_too_far_behind() {
     for it in waits {
         it.wait().expect("rows are stored, and it goes on");
     }
+    world.engine.shutdown().expect("nothing has failed");
+}
+
+#[test]
+fn whoever_waits_for_rest_does_not_wait_longer_because_the_log_has_no_room() {
+    let world = storing(Options::default());
+    world.full.store(true, Ordering::SeqCst);
+    let started = world.engine.start("p").begin();
+    let (told, hears) = channel();
+    let engine = world.engine.clone();
+    std::thread::spawn(move || told.send(engine.settle(Duration::from_millis(1))));
+    let rests = hears.recv_timeout(Duration::from_mins(2)).expect("it answers");
+    assert_eq!(rests, Ok(false));
+    world.full.store(false, Ordering::SeqCst);
+    drop(world.answer);
+    drop(world.asked);
+    started.wait().expect("there is room now");
+    assert_eq!(world.engine.settle(Duration::MAX), Ok(true));
     world.engine.shutdown().expect("nothing has failed");
 }
