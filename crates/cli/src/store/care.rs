@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
 use travertine_expr::{Name, Value};
-use travertine_runtime::engine::{Metrics, Retention};
+use travertine_runtime::engine::{Metrics, Opened, Retention};
 use travertine_store::{
     sqlite,
     view::{Filter, InstanceState, Query, Row, Table},
@@ -32,6 +32,21 @@ const STATES: [InstanceState; 6] = [
 
 /// How many instances of a version are in each state.
 type Counts = BTreeMap<(Name, u32), [u64; 6]>;
+
+/// What cannot be read of a store.
+fn damaged(opened: &Opened) -> impl Iterator<Item = &String> {
+    opened.unreadable.iter().chain(opened.shards.iter().flat_map(|it| &it.damaged))
+}
+
+/// Says what could not be read when a store was opened, and what came of that.
+pub(crate) fn tell_damage(opened: &Opened, out: &Screen) {
+    if let Some(why) = &opened.rebuilt {
+        out.line(out.paint.yellow(format!("the views were made again from the log: {why}")));
+    }
+    for it in damaged(opened) {
+        out.line(out.paint.red(format!("{it}; it is passed over")));
+    }
+}
 
 pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
     let mut counts = Counts::new();
@@ -65,8 +80,7 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
     let (used, free) = desk.ok(desk.engine.store().size().map_err(Into::into))?;
     let metrics = desk.engine.metrics();
     let opened = desk.engine.opened();
-    let damaged = opened.shards.iter().flat_map(|it| &it.damaged);
-    let damaged: Vec<&String> = opened.unreadable.iter().chain(damaged).collect();
+    let damaged: Vec<&String> = damaged(opened).collect();
     desk.tell(
         || {
             let total = |place: usize| counts.values().map(|it| it[place]).sum::<u64>();
@@ -119,14 +133,7 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
             let read: u64 = opened.shards.iter().map(|it| it.entries).sum();
             let read = grid::count(read, "entry");
             out.line(format!("opened in {took} ms, {read} replayed"));
-            if let Some(why) = &opened.rebuilt {
-                out.line(
-                    out.paint.yellow(format!("the views were made again from the log: {why}")),
-                );
-            }
-            for it in &damaged {
-                out.line(out.paint.red(format!("{it}; it is passed over")));
-            }
+            tell_damage(opened, out);
             let others: Vec<String> = others
                 .iter()
                 .map(|(field, count)| {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use travertine_kernel::{Ending, Event};
 use travertine_runtime::{Engine, Seen, engine::Observer, trace};
 
-use super::{Full, Store, desk, grid, open};
+use super::{Full, Store, care, desk, grid, open};
 use crate::{args::store as args, screen::Screen, status::Status};
 
 /// How often to see whether the engine still works.
@@ -42,6 +42,7 @@ fn greet(engine: &Engine, args: &args::Work, err: &Screen) {
     let data = args.place.data.display();
     let (jobs, timers) = (grid::count(jobs, "job"), grid::count(timers, "timer"));
     err.line(err.paint.dim(format!("working on {data}: {jobs}, {timers}{end}")));
+    care::tell_damage(engine.opened(), err);
 }
 
 /// Lets the engine do its work until someone stops it, or nothing is left to do.

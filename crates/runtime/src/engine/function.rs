@@ -414,6 +414,12 @@ pub struct RecoveryReport {
     pub messages: u64,
     /// How many functions go on whose code or definition was missing.
     pub resumed: u64,
+    /// How many instances have had their rows made again from the log, because some could not be read.
+    pub rebuilt: u64,
+    /// How many deployed definitions cannot be read. Their instances are halted.
+    pub unreadable: u64,
+    /// How many entries and mails of shards cannot be read. They stay in the store, and are passed over.
+    pub damaged: u64,
     /// How long it took.
     pub took: Duration,
 }
@@ -672,7 +678,7 @@ impl Engine {
     pub fn recover(&self) -> Result<RecoveryReport, Error> {
         let resumed = self.welcome_code()?;
         let opened = self.opened();
-        let sum = |of: fn(&Recovered) -> u64| opened.shards.iter().map(of).sum();
+        let sum = |of: fn(&Recovered) -> u64| opened.shards.iter().map(of).sum::<u64>();
         Ok(RecoveryReport {
             entries: sum(|it| it.entries),
             instances: sum(|it| it.instances),
@@ -681,6 +687,9 @@ impl Engine {
             subscriptions: sum(|it| it.subscriptions),
             messages: sum(|it| it.messages),
             resumed,
+            rebuilt: opened.rebuilt.as_ref().map_or(0, |_| sum(|it| it.instances)),
+            unreadable: opened.unreadable.len() as u64,
+            damaged: sum(|it| it.damaged.len() as u64),
             took: opened.took,
         })
     }

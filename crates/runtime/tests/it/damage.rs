@@ -304,6 +304,8 @@ fn a_mail_that_cannot_be_read_stays_in_the_store_and_those_behind_it_are_carried
         let damaged = &engine.opened().shards[0].damaged;
         assert!(matches!(&damaged[..], [it] if it.contains("mail 1 from shard 1")), "{damaged:?}");
         assert_eq!(engine.opened().shards[1].damaged, [""; 0]);
+        let report = engine.recover().expect("it goes on");
+        assert_eq!((report.rebuilt, report.unreadable, report.damaged), (0, 0, 1));
         assert!(matches!(&told(&engine)[..], [it] if it.contains("mail 1 from shard 1")));
         engine.shutdown().expect("nothing has failed");
         assert_eq!(store.inbox(ShardId(0)).expect("it can be asked").len(), 1);
@@ -352,6 +354,8 @@ fn rows_that_cannot_be_read_are_made_again_from_the_log() {
         let engine = Engine::on(&store, Options::default()).expect("it opens all the same");
         let why = engine.opened().rebuilt.as_deref().expect("it says so");
         assert!(why.contains("the subscription") || why.contains("the message"), "{why}");
+        let report = engine.recover().expect("it goes on");
+        assert_eq!((report.rebuilt, report.unreadable, report.damaged), (2, 0, 0));
         let paid = engine.publish(Message::new("paid")).wait();
         assert!(matches!(paid, Ok(Receipt::Received(_))), "{paid:?}");
         let query = Query {
