@@ -39,6 +39,7 @@ mod parts;
 mod performer;
 mod place;
 pub mod plan;
+mod remains;
 mod repeat;
 mod run;
 mod scope;
@@ -60,6 +61,7 @@ pub use journal::{Decision, Journal, JournalEntry};
 pub use migrate::{Change, Fate, Mapping, Migration, Problem, dry_run, migrate};
 pub use parts::{Parts, ScopePart, TokenPart, Unsound};
 pub use plan::{FlowId, NodeId, Plan};
+pub use remains::Remains;
 pub use run::Turn;
 pub use state::{
     Cue, Each, Failing, FanOut, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role,

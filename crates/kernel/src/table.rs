@@ -44,11 +44,12 @@ impl<K: Key, V> Table<K, V> {
     /// Where the name is, if it is. Most questions are about the newest; for the rest, names are
     /// spread almost evenly, so that their number tells about where they are.
     fn position(&self, key: K) -> Option<usize> {
-        let places = self.places.get(self.head..)?;
-        let ((least, _), (most, _)) = (places.first()?, places.last()?);
+        let (most, _) = self.places.last()?;
         if key == *most {
             return Some(self.places.len() - 1);
         }
+        let places = &self.places[self.head..];
+        let (least, _) = places.first()?;
         if key <= *least || key > *most {
             return (key == *least).then_some(self.head);
         }

@@ -223,7 +223,11 @@ impl<T> Pending<T> {
     pub fn wait(self) -> Result<T, Error> {
         match self.0 {
             State::Waits(mut receiver, common) => {
-                block_on(&mut receiver).unwrap_or_else(|_| Err(gone(&common)))
+                let answer = match receiver.try_recv() {
+                    Err(oneshot::error::TryRecvError::Empty) => block_on(&mut receiver).ok(),
+                    answer => answer.ok(),
+                };
+                answer.unwrap_or_else(|| Err(gone(&common)))
             }
             State::Refused(error) => Err(error.unwrap_or_else(closed)),
         }

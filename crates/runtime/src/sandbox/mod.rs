@@ -80,7 +80,8 @@ impl Sandbox {
     /// An empty world at that time.
     pub fn new(now: Timestamp) -> Self {
         // Nobody lists dead letters here, and its time should not have to pass for them.
-        let settings = Settings { turns_max: u32::MAX, dead_for: 0, ..Settings::default() };
+        let settings =
+            Settings { turns_max: u32::MAX, dead_for: 0, keeps_ended: true, ..Settings::default() };
         let world = Self::on(Arc::new(MemoryStore::new(1)), settings, now);
         world.expect("a new store in memory can be read")
     }

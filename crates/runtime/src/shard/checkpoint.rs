@@ -72,7 +72,9 @@ impl Shard {
         }
         self.checkpointed = self.seq;
         let mut changes = std::mem::take(&mut self.rows);
-        changes.reserve(self.dirty.len());
+        // Most have one.
+        changes.reserve(self.dirty.len() * 3 / 2);
+        self.closing.hand_over(&mut changes);
         for id in std::mem::take(&mut self.dirty) {
             let Some(live) = self.lives.get_mut(&id) else { continue };
             instance_rows(live, self.settings.snapshot_bytes, &mut changes);
@@ -134,12 +136,14 @@ impl Shard {
     pub fn stored(&mut self, upto: Seq) {
         self.stored = self.stored.max(upto);
         while let Some((_, id)) = self.fresh.pop_front_if(|(seq, _)| *seq <= upto) {
-            let Some(live) = self.lives.get(&id) else { continue };
-            if let Some(caller) = live.created.caller {
+            let live = self.lives.get(&id).map(|it| (&it.created, &it.definition));
+            let closed = || self.closing.get(id).map(|it| (&it.created, &it.definition));
+            let Some((created, definition)) = live.or_else(closed) else { continue };
+            if let Some(caller) = created.caller {
                 self.called.remove(&caller);
             }
-            if let Some(name) = &live.created.business_id {
-                let key = (Name::clone(&live.definition.id), Name::clone(name));
+            if let Some(name) = &created.business_id {
+                let key = (Name::clone(&definition.id), Name::clone(name));
                 // Another one may be called so since then.
                 if self.named.get(&key) == Some(&id) {
                     self.named.remove(&key);
@@ -149,6 +153,7 @@ impl Shard {
                 }
             }
         }
+        self.closing.stored(upto);
         while let Some((seq, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {
             // What it has sent may have arrived since then, which is one more entry.
             if let Entry::Occupied(live) = self.lives.entry(id)

@@ -294,6 +294,20 @@ impl Live {
         self.has_ended() && self.last == last && self.state.posts.is_empty()
     }
 
+    /// Whether nothing of it has to be kept besides the kernel's state.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.suspended
+            && self.halted.is_none()
+            && self.damage.is_none()
+            && self.deferred.is_empty()
+            && self.work.is_empty()
+            && self.moved.is_empty()
+            && self.heard.is_empty()
+            && self.began_as.is_none()
+            && self.calls.is_empty()
+            && self.subscribed.is_empty()
+    }
+
     pub(super) fn address(&self, wait: WaitId) -> Address {
         Address { instance: self.id, wait }
     }

@@ -29,8 +29,10 @@ impl Shard {
     pub(super) fn live(&mut self, id: u64) -> Result<&mut Live, Error> {
         self.ticks += 1;
         let ticks = self.ticks;
-        self.bring(id)?;
-        self.halt_damaged(id);
+        if self.lives.get(&id).is_none_or(|it| it.damage.is_some()) {
+            self.bring(id)?;
+            self.halt_damaged(id);
+        }
         let live = self.lives.get_mut(&id).expect("it is in memory now");
         live.used = ticks;
         Ok(live)
@@ -39,6 +41,11 @@ impl Shard {
     /// Has an instance in memory.
     pub(super) fn bring(&mut self, id: u64) -> Result<(), Error> {
         if self.lives.contains_key(&id) {
+            return Ok(());
+        }
+        if let Some(live) = self.closing.reopen(id) {
+            self.lives.insert(id, Box::new(live));
+            self.order.push_back(id);
             return Ok(());
         }
         let loaded = match self.load(id) {

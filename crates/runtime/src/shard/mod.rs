@@ -14,6 +14,7 @@ mod apart;
 mod attempt;
 mod call;
 mod checkpoint;
+mod closing;
 mod function;
 mod inventory;
 mod job;
@@ -62,6 +63,7 @@ use crate::{
 use alarm::Alarms;
 use apart::Apart;
 use attempt::Attempt;
+use closing::Closing;
 use travertine_func::Functions;
 
 /// How a shard behaves.
@@ -88,6 +90,9 @@ pub struct Settings {
     pub turns_max: u32,
     /// How many bytes of entries an instance gathers before it gets a snapshot.
     pub snapshot_bytes: usize,
+    /// Whether instances stay in memory after their end until their rows are stored, where people look
+    /// for them.
+    pub keeps_ended: bool,
     /// How functions behave.
     pub functions: FunctionSettings,
     /// Whether nothing goes on by itself: no timer rings, nothing that is on its way arrives, no function
@@ -108,6 +113,7 @@ impl Default for Settings {
             dead_for: 7 * 24 * 3_600_000,
             turns_max: 1_000,
             snapshot_bytes: 16 << 10,
+            keeps_ended: false,
             functions: FunctionSettings::default(),
             at_rest: false,
         }
@@ -142,7 +148,7 @@ pub struct Shard {
     /// definitions, and one may go on as another.
     runs: HashMap<Name, u64>,
     /// Instances that were called and whose rows are not stored yet, by the call.
-    called: HashMap<(u64, u64), u64>,
+    called: HashMap<(u64, u64), u64, Hashed>,
     alarms: Alarms,
     waiting: Waiting,
     held: Held,
@@ -165,9 +171,9 @@ pub struct Shard {
     /// What is in the store and cannot be read, besides instances.
     damaged: Vec<String>,
     /// Attempts that workers of this process are making, by instance and wait.
-    attempts: HashMap<(u64, u64), Attempt>,
+    attempts: HashMap<(u64, u64), Attempt, Hashed>,
     /// What such attempts have told of themselves last.
-    details: HashMap<(u64, u64), travertine_expr::Value>,
+    details: HashMap<(u64, u64), travertine_expr::Value, Hashed>,
     /// What code has answered to an update last.
     answer: Option<Result<travertine_expr::Value, travertine_func::Failure>>,
     /// How often code has thought.
@@ -175,7 +181,7 @@ pub struct Shard {
     /// How many events there have been since this was set to 0.
     events: u64,
     /// Those who wait for an instance to end.
-    watchers: HashMap<u64, Vec<Watcher>>,
+    watchers: HashMap<u64, Vec<Watcher>, Hashed>,
     /// How many more of them may come before those are forgotten who do not wait any more.
     watchers_left: usize,
     /// Held messages and subscriptions that have no row yet.
@@ -183,7 +189,11 @@ pub struct Shard {
     fresh_subscriptions: BTreeSet<(u64, u64)>,
     /// New instances that `named`, `runs` or `called` knows, oldest first: the entry that made them.
     fresh: VecDeque<(Seq, u64)>,
-    /// Ended instances whose last row is not stored yet, oldest first: their last entry.
+    /// Instances that have just ended.
+    ending: Vec<u64>,
+    /// Those of them of which not more is kept than what is left.
+    closing: Closing,
+    /// Other ended instances whose last row is not stored yet, oldest first: their last entry.
     ended: VecDeque<(Seq, u64)>,
     /// Why it cannot go on.
     fault: Option<Error>,
@@ -488,10 +498,11 @@ impl Shard {
 
     fn settle(&mut self) {
         while !self.is_full() && !self.settings.at_rest {
-            let Some((letter, mail)) = self.letters.pop_front() else { return };
+            let Some((letter, mail)) = self.letters.pop_front() else { break };
             self.pending.taken.extend(mail);
             self.carry_out(letter);
         }
+        self.close_ended();
     }
 
     /// Tells someone how an instance ended, once that is durable.

@@ -312,6 +312,7 @@ impl Shard {
                 Err(_) => last,
             },
         };
+        self.closing.forget(instance.0);
         self.rows.push(Change::Remove(instance.0));
         self.folds.push(Fold { last, entry: None });
         self.rows_wanted();
@@ -364,6 +365,7 @@ impl Shard {
             .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
         let entry = Entry { seq: last, instance: instance.0, previous: 0, at, body };
         self.lives.remove(&instance.0);
+        self.closing.forget(instance.0);
         match self.store.fold(&self.claim, &[Fold { last, entry: Some(entry) }]) {
             Err(StoreError::NoSuchEntry { .. }) => Ok(false),
             folded => Ok(folded.map(|()| true)?),

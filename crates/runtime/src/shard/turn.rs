@@ -243,6 +243,9 @@ impl Shard {
         let live = self.lives.get_mut(&id).expect("it has just ended");
         let Phase::Ended(ending) = live.state.phase.clone() else { return };
         live.rest();
+        if !self.settings.keeps_ended {
+            self.ending.push(id);
+        }
         let variables = live.result();
         let (caller, deferred) = (live.created.caller, std::mem::take(&mut live.deferred));
         for letter in deferred {

@@ -1,0 +1,131 @@
+//! Instances that have ended, until their rows are stored.
+//!
+//! Most instances end soon, and their rows are stored much later. Until then only what is left of them
+//! is kept: what instances need while they run is used again by the next ones.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use travertine_kernel::Remains;
+use travertine_store::{
+    Seq,
+    codec::record::Created,
+    view::{Change, InstanceRow, Row},
+};
+
+use super::{Hashed, Shard, checkpoint::instance_row, live::Live};
+use crate::Definition;
+
+/// Instances that have ended, in the order in which they did.
+#[derive(Debug, Default)]
+pub(super) struct Closing {
+    all: VecDeque<Box<Closed>>,
+    /// Where each is, counted from the first that there ever was.
+    places: HashMap<u64, usize, Hashed>,
+    /// How many have left.
+    gone: usize,
+    /// How many have handed over their rows.
+    handed: usize,
+}
+
+/// What is kept of an instance that has ended.
+#[derive(Debug)]
+pub(super) struct Closed {
+    id: u64,
+    pub(super) created: Created,
+    pub(super) definition: Arc<Definition>,
+    /// `None` where the instance is in memory again.
+    state: Option<Remains>,
+    last: Seq,
+    at: i64,
+    /// Whether there are rows of what it had while it ran.
+    has_rows: bool,
+    /// Its own row, until that is handed over.
+    row: Option<InstanceRow>,
+}
+
+impl Closing {
+    fn push(&mut self, closed: Box<Closed>) {
+        self.places.insert(closed.id, self.gone + self.all.len());
+        self.all.push_back(closed);
+    }
+
+    /// What is kept of an instance.
+    pub(super) fn get(&self, id: u64) -> Option<&Closed> {
+        self.all.get(self.places.get(&id)? - self.gone).map(|it| &**it)
+    }
+
+    fn get_mut(&mut self, id: u64) -> Option<&mut Closed> {
+        self.all.get_mut(self.places.get(&id)? - self.gone).map(|it| &mut **it)
+    }
+
+    /// An instance as it was when it ended.
+    pub(super) fn reopen(&mut self, id: u64) -> Option<Live> {
+        let closed = self.get_mut(id)?;
+        let mut live = Live::new(id, closed.created.clone(), Arc::clone(&closed.definition));
+        live.state = closed.state.take()?.into();
+        live.last = closed.last;
+        live.at = closed.at;
+        Some(live)
+    }
+
+    /// An instance is not kept any more.
+    pub(super) fn forget(&mut self, id: u64) {
+        if let Some(closed) = self.get_mut(id) {
+            closed.row = None;
+            self.places.remove(&id);
+        }
+    }
+
+    /// The rows of those that have ended since this was asked last.
+    pub(super) fn hand_over(&mut self, changes: &mut Vec<Change>) {
+        let new = self.handed.max(self.gone) - self.gone;
+        for closed in self.all.range_mut(new..) {
+            let Some(row) = closed.row.take() else { continue };
+            if closed.has_rows {
+                changes.push(Change::Clear(closed.id));
+            }
+            changes.push(Change::Put(Row::Instance(row)));
+        }
+        self.handed = self.gone + self.all.len();
+    }
+
+    /// All rows up to an entry are stored.
+    pub(super) fn stored(&mut self, upto: Seq) {
+        while let Some(closed) = self.all.pop_front_if(|it| it.last <= upto) {
+            if self.places.get(&closed.id) == Some(&self.gone) {
+                self.places.remove(&closed.id);
+            }
+            self.gone += 1;
+        }
+    }
+}
+
+impl Shard {
+    /// Gives up the room of instances that have ended and to which nothing will happen any more.
+    pub(super) fn close_ended(&mut self) {
+        let mut ending = std::mem::take(&mut self.ending);
+        for id in ending.drain(..) {
+            let Some(live) = self.lives.get_mut(&id) else { continue };
+            if !live.is_plain() {
+                continue;
+            }
+            let row = instance_row(live);
+            let Some(state) = live.state.take_remains() else { continue };
+            let live = self.lives.remove(&id).expect("it was there a moment ago");
+            self.closing.push(Box::new(Closed {
+                id,
+                created: live.created,
+                definition: live.definition,
+                state: Some(state),
+                last: live.last,
+                at: live.at,
+                has_rows: live.rowed > 0,
+                row: Some(row),
+            }));
+        }
+        self.ending = ending;
+    }
+}
