@@ -330,6 +330,13 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
                 "{error}; `travertine instances` lists them, `travertine delete` forgets ended ones"
             )
         }
+        Error::Damaged { place, .. } if place.starts_with("instance ") => {
+            let number = place.trim_start_matches("instance ");
+            format!(
+                "{error}; bring back from a backup what cannot be read, and `travertine resolve {number}` has \
+                 it tried again; `travertine delete {number}` forgets it"
+            )
+        }
         Error::Damaged { .. }
         | Error::Store(store::Error::Corrupt { .. } | store::Error::DamagedRow { .. }) => {
             format!("{error}; `travertine verify --data {data}` looks at all of it")

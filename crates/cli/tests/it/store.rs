@@ -715,6 +715,7 @@ fn a_model_that_cannot_be_read_any_more_halts_its_instances_and_no_others() {
     store.text(&["start", "order", "--var", "amount=5"]);
     let refusal = store.refusal(&["complete", "1"]);
     assert!(refusal.contains("instance 1 is damaged"), "{refusal}");
+    assert!(refusal.contains("`travertine delete 1` forgets it"), "{refusal}");
     store.sql("log.db", "UPDATE resources SET body = substr(body, 2) WHERE name LIKE '%hello%'");
     store.text(&["resolve", "1"]);
     assert_eq!(store.text(&["complete", "1", "--var", "liked=true"]).lines().count(), 1);

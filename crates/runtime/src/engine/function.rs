@@ -14,7 +14,7 @@ use travertine_expr::{Name, Value, typed};
 use travertine_func::{Event, Failure, Workflow};
 use travertine_kernel::Ending;
 use travertine_store::{
-    ShardId, Store,
+    Error as StoreError, ShardId, Store,
     view::{Filter, InstanceState, Page, Query, Row, Table},
 };
 
@@ -746,7 +746,16 @@ pub(super) fn try_all(
 ) -> Result<Vec<String>, Error> {
     let mut ids = BTreeSet::new();
     for function in definitions.all().filter(|it| it.is_function()) {
-        let ask = |query: &Query| Ok(store.query(query)?);
+        let ask = |query: &Query| {
+            store.query(query).map_err(|error| match error {
+                StoreError::DamagedRow { .. } => Error::Refused {
+                    diagnostics: vec![format!(
+                        "{error}; opened once without preflight, the engine makes it again from the log"
+                    )],
+                },
+                other => other.into(),
+            })
+        };
         each_page(Table::Instances, &open_runs(function), ask, &mut |row| {
             ids.insert(row.key().instance);
             Ok(())

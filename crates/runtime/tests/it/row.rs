@@ -1,11 +1,12 @@
 //! Rows of instances that cannot be read: they are made again from the log, and nothing else stops.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc, time::Duration};
 
 use travertine_expr::Value;
+use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::{Ending, WaitId};
 use travertine_runtime::{
-    Address, Error, InstanceId, Settings,
+    Address, Engine, Error, InstanceId, Settings,
     engine::{Options, Retention},
 };
 use travertine_store::view::{Filter, InstanceRow, InstanceState, Row, Table};
@@ -183,4 +184,42 @@ fn a_snapshot_that_is_no_bytes_at_all_is_passed_over() {
     let look = world.engine().look(id).wait().expect("the log has it");
     assert_eq!(look.variables, [("x".into(), Value::from(1))]);
     finish(&world, id);
+}
+
+const WAIT: WorkflowDefinition = WorkflowDefinition {
+    name: "wait",
+    version: 1,
+    parameters: &[],
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.sleep(Duration::from_hours(1)).await?;
+            Ok("waited".into())
+        })
+    },
+};
+
+#[test]
+fn a_preflight_that_meets_a_row_that_cannot_be_read_says_what_to_do() {
+    let functions = Functions::new().workflow(WAIT);
+    let options = Options { shards: 1, functions, ..Options::default() };
+    let mut world = World::with(options.clone());
+    let call = Workflow::<String>::new("wait", 1);
+    let id = world.engine().start(call).wait().expect("it starts").instance();
+    let clock = Arc::clone(&world.clock) as Arc<_>;
+    let cautious = Options { preflight: true, clock, ..options };
+    world.restart_after(|data| {
+        damage(data, "incidents = 'none'", id);
+        let refused = Engine::open_with(data, cautious.clone()).map(drop);
+        let told =
+            |it: &String| it.contains("row 1 of instances") && it.contains("without preflight");
+        assert!(
+            matches!(&refused, Err(Error::Refused { diagnostics }) if diagnostics.iter().any(told)),
+            "{refused:?}"
+        );
+    });
+    assert_eq!(world.engine().preflight().expect("it can be asked").tried, 1);
+    world.restart_after(|data| {
+        Engine::open_with(data, cautious).expect("it is made again").shutdown().expect("closes");
+    });
+    world.check();
 }
