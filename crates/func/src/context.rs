@@ -95,7 +95,7 @@ impl Context {
 
     /// A text that belongs to one operation of one run of one instance.
     pub(crate) fn unique(&self, key: &str) -> String {
-        format!("{}/{}/{key}", self.id(), self.run())
+        [self.id(), "/", &self.run().to_string(), "/", key].concat()
     }
 
     // What is known.

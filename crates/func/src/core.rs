@@ -762,7 +762,7 @@ impl Scope {
         let mut counts = self.counts.borrow_mut();
         if let Some(count) = counts.get_mut(name) {
             *count += 1;
-            return format!("{name}#{count}");
+            return [name, "#", &count.to_string()].concat();
         }
         counts.insert(name.to_owned(), 1);
         name.to_owned()

@@ -3,18 +3,26 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::Wake,
-    thread::{self, ThreadId},
 };
+
+thread_local! {
+    /// Where this is tells threads that are there at the same time from each other.
+    static HERE: u8 = const { 0 };
+}
+
+fn here() -> usize {
+    HERE.with(|it| std::ptr::from_ref(it).addr())
+}
 
 /// Sees every wake of one function.
 #[derive(Default)]
 pub(crate) struct Alarm {
-    /// The thread that polls the function or tells it something, while it does.
-    inside: Mutex<Option<ThreadId>>,
+    /// The thread that polls the function or tells it something, while it does; otherwise 0.
+    inside: AtomicUsize,
     woken: AtomicBool,
     foreign: AtomicBool,
 }
@@ -22,14 +30,11 @@ pub(crate) struct Alarm {
 impl Alarm {
     /// Wakes on this thread are the session's own while `run` runs.
     pub(crate) fn inside<T>(&self, run: impl FnOnce() -> T) -> T {
-        self.set(Some(thread::current().id()));
+        // Whoever wakes it from another thread sees something else than itself, whatever it sees.
+        self.inside.store(here(), Ordering::Relaxed);
         let answer = run();
-        self.set(None);
+        self.inside.store(0, Ordering::Relaxed);
         answer
-    }
-
-    fn set(&self, thread: Option<ThreadId>) {
-        *self.inside.lock().unwrap_or_else(PoisonError::into_inner) = thread;
     }
 
     /// Whether it was woken from inside since this was last asked.
@@ -49,8 +54,7 @@ impl Wake for Alarm {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let inside = *self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = inside == Some(thread::current().id());
+        let own = self.inside.load(Ordering::Relaxed) == here();
         if own { &self.woken } else { &self.foreign }.store(true, Ordering::Relaxed);
     }
 }
