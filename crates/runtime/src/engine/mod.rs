@@ -6,6 +6,8 @@
 mod activity;
 mod clock;
 mod deploy;
+#[cfg(test)]
+mod ended;
 mod function;
 mod history;
 mod metrics;

@@ -1,0 +1,90 @@
+//! Tests: what has ended, before its rows are stored.
+
+use std::time::Duration;
+
+use travertine_expr::Value;
+use travertine_kernel::{Assignments, Ending, Instance, Rejection, WaitId};
+
+use crate::{
+    Address, Engine, Error, InstanceId,
+    engine::{File, Options, Pace},
+};
+
+const MODEL: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+    targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+    <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>
+    </definitions>"#;
+
+/// An engine that stores no rows of its own accord.
+fn engine() -> Engine {
+    let pace = Pace { interval: Duration::MAX, changed: usize::MAX, ..Pace::default() };
+    let engine = Engine::in_memory(Options { shards: 1, pace, ..Options::default() }).unwrap();
+    engine.deploy(&[File { name: "p.bpmn".to_owned(), body: MODEL.into() }]).unwrap();
+    engine
+}
+
+fn brought() -> Assignments {
+    vec![("n".into(), Value::from(1_i64))]
+}
+
+/// An instance that has ended.
+fn end(engine: &Engine, name: &str) -> Address {
+    let instance = engine.start("p").id(name).wait().unwrap();
+    let first = move |shard: &mut crate::Shard| {
+        Ok(shard.look(instance)?.state.waits.keys().next().copied())
+    };
+    let wait: WaitId = engine.ask(engine.shard_of(instance), first).wait().unwrap().unwrap();
+    engine.complete(Address { instance, wait }, brought()).wait().unwrap();
+    Address { instance, wait }
+}
+
+fn is_in_memory(engine: &Engine, id: InstanceId) -> bool {
+    let look = move |shard: &mut crate::Shard| Ok(shard.in_memory_at(id).is_some());
+    engine.ask(engine.shard_of(id), look).wait().unwrap()
+}
+
+fn state(engine: &Engine, id: InstanceId) -> Instance {
+    let look = move |shard: &mut crate::Shard| Ok(shard.look(id)?.state.clone());
+    engine.ask(engine.shard_of(id), look).wait().unwrap()
+}
+
+#[test]
+fn what_has_ended_gives_up_its_room_and_can_still_be_asked() {
+    let engine = engine();
+    let task = end(&engine, "mine");
+    assert!(!is_in_memory(&engine, task.instance));
+    assert!(engine.store().instance(task.instance.0).unwrap().is_none(), "no row is stored yet");
+    let again = engine.complete(task, Vec::new()).wait();
+    assert_eq!(again, Err(Error::Rejected(Rejection::Ended)));
+    let ended = engine.result(task.instance).wait().unwrap();
+    assert_eq!((ended.ending, ended.variables), (Ending::Completed, brought()));
+    assert_eq!(engine.start("p").id("mine").wait(), Ok(task.instance));
+}
+
+#[test]
+fn what_is_left_is_what_the_log_says() {
+    let engine = engine();
+    let (asked, other) = (end(&engine, "asked").instance, end(&engine, "other").instance);
+    let before = state(&engine, asked);
+    engine.flush_now().unwrap();
+    assert_eq!(before, engine.history(asked).unwrap().state_at(u64::MAX));
+    for id in [asked, other] {
+        let row = engine.store().instance(id.0).unwrap().unwrap();
+        assert_eq!(row.result.as_deref(), Some(r#"{"n":1}"#));
+    }
+    assert!(engine.verify().unwrap().differences.is_empty());
+    // Names that are only in the views now are found there.
+    assert_eq!(engine.start("p").id("other").wait(), Ok(other));
+}
+
+#[test]
+fn what_is_forgotten_does_not_come_back_with_its_row() {
+    let engine = engine();
+    let id = end(&engine, "mine").instance;
+    let last = engine.ask(engine.shard_of(id), |shard| Ok(shard.seq())).wait().unwrap();
+    let retire = move |shard: &mut crate::Shard| Ok(shard.retire(id, last));
+    assert_eq!(engine.ask(engine.shard_of(id), retire).wait(), Ok(true));
+    engine.flush_now().unwrap();
+    assert!(engine.store().instance(id.0).unwrap().is_none());
+}
