@@ -15,7 +15,8 @@ use crate::{definition::BoxFuture, error::Failure};
 /// The surroundings of one attempt of an activity. Cheap to clone, and free to go to other threads.
 ///
 /// ```
-/// use travertine_func::{ActivityContext, Dependencies, Failure};
+/// # use travertine_func as travertine;
+/// use travertine::{ActivityContext, Dependencies, Failure};
 ///
 /// struct Bank(&'static str);
 ///
@@ -62,6 +63,7 @@ pub trait Heart: Send + Sync {
 
 impl ActivityContext {
     /// For this attempt. The engine makes these.
+    #[doc(hidden)] // The engine alone makes these.
     pub fn new(attempt: Attempt) -> Self {
         Self { attempt: Arc::new(attempt) }
     }
@@ -86,22 +88,57 @@ impl ActivityContext {
     }
 
     /// The instance that the activity belongs to.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Dependencies};
+    /// let cx = ActivityContext::test("order-1/charge", Dependencies::new());
+    /// assert_eq!(cx.instance(), "test");
+    /// ```
     pub fn instance(&self) -> &str {
         &self.attempt.instance
     }
 
     /// The same for all attempts of one call, also after a crash, and for no other call: give it to
     /// services that do a thing once for each key.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Dependencies, Failure};
+    /// async fn charge(cx: ActivityContext, cents: u64) -> Result<String, Failure> {
+    ///     // A bank that has seen this key charges nothing more.
+    ///     Ok(format!("POST /charges/{} {cents}", cx.idempotency_key()))
+    /// }
+    /// let cx = ActivityContext::test("order-1/charge", Dependencies::new());
+    /// assert_eq!(cx.idempotency_key(), "order-1/charge");
+    /// ```
     pub fn idempotency_key(&self) -> &str {
         &self.attempt.idempotency_key
     }
 
     /// Which attempt, from 1.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Dependencies};
+    /// let cx = ActivityContext::test("order-1/charge", Dependencies::new());
+    /// let is_first = cx.attempt() == 1;
+    /// # assert!(is_first);
+    /// ```
     pub fn attempt(&self) -> u32 {
         self.attempt.number
     }
 
     /// What was given to the engine for activities, by its type.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Dependencies, Failure};
+    /// struct Bank { url: String }
+    ///
+    /// async fn charge(cx: ActivityContext, cents: u64) -> Result<String, Failure> {
+    ///     let bank = cx.get::<Bank>()?;
+    ///     Ok(format!("{cents} by {}", bank.url))
+    /// }
+    /// let cx = ActivityContext::test("order-1/charge", Dependencies::new());
+    /// assert_eq!(cx.get::<Bank>().err().map(|it| it.code), Some("dependency".into()));
+    /// ```
     pub fn get<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, Failure> {
         self.attempt.dependencies.get::<T>().ok_or_else(|| {
             let name = type_name::<T>();
@@ -133,6 +170,15 @@ impl ActivityContext {
     }
 
     /// How far the attempt before had come, where it said so.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Dependencies, Failure};
+    /// let cx = ActivityContext::test("import-1", Dependencies::new());
+    /// // Nothing, because there was no attempt before this one.
+    /// let from = cx.last_heartbeat::<usize>()?.unwrap_or(0);
+    /// # assert_eq!(from, 0);
+    /// # Ok::<(), Failure>(())
+    /// ```
     pub fn last_heartbeat<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
         let last = self.attempt.last_heartbeat.as_ref();
         last.map(typed::from_value).transpose().map_err(|error| {
@@ -142,11 +188,30 @@ impl ActivityContext {
     }
 
     /// Whether nobody needs the result any more.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Dependencies, Failure};
+    /// async fn import(cx: ActivityContext, rows: Vec<u32>) -> Result<usize, Failure> {
+    ///     let needed = |_: &&u32| !cx.is_cancelled();
+    ///     Ok(rows.iter().take_while(needed).count())
+    /// }
+    /// # drop(import(ActivityContext::test("import-1", Dependencies::new()), vec![]));
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.attempt.heart.is_cancelled()
     }
 
     /// Ends when nobody needs the result any more.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityContext, Dependencies, Failure};
+    /// async fn serve(cx: ActivityContext) -> Result<(), Failure> {
+    ///     // Until nobody needs it any more.
+    ///     cx.cancelled().await;
+    ///     Ok(())
+    /// }
+    /// # drop(serve(ActivityContext::test("serve-1", Dependencies::new())));
+    /// ```
     pub async fn cancelled(&self) {
         self.attempt.heart.cancelled().await;
     }
@@ -188,7 +253,8 @@ impl Heart for Alone {
 /// Things that activities use, one of each type: connections, clients, settings.
 ///
 /// ```
-/// use travertine_func::Dependencies;
+/// # use travertine_func as travertine;
+/// use travertine::Dependencies;
 ///
 /// let dependencies = Dependencies::new().with(String::from("https://bank.example"));
 /// assert_eq!(*dependencies.get::<String>().unwrap(), "https://bank.example");
@@ -200,11 +266,22 @@ pub struct Dependencies {
 
 impl Dependencies {
     /// None.
+    ///
+    /// ```
+    /// # use travertine_func::Dependencies;
+    /// assert_eq!(Dependencies::new().get::<u32>(), None);
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// And this, instead of another of the same type.
+    ///
+    /// ```
+    /// # use travertine_func::Dependencies;
+    /// let dependencies = Dependencies::new().with(7_u32).with("https://bank.example").with(8_u32);
+    /// assert_eq!(*dependencies.get::<u32>().unwrap(), 8);
+    /// ```
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(mut self, it: T) -> Self {
         self.by_type.insert(TypeId::of::<T>(), (type_name::<T>(), Arc::new(it)));
@@ -212,6 +289,13 @@ impl Dependencies {
     }
 
     /// That of this type.
+    ///
+    /// ```
+    /// # use travertine_func::Dependencies;
+    /// let dependencies = Dependencies::new().with(7_u32);
+    /// assert_eq!(dependencies.get::<u32>().as_deref(), Some(&7));
+    /// assert_eq!(dependencies.get::<u64>(), None);
+    /// ```
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let (_, it) = self.by_type.get(&TypeId::of::<T>())?;
         Arc::clone(it).downcast().ok()

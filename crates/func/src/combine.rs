@@ -108,6 +108,18 @@ impl Context {
 
     /// Waits for the first of two to eight things of different kinds. [`select!`](crate::select)
     /// reads better.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Arm, Context, Flow, select};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// match cx.select((cx.call(charge(1)), cx.sleep(Duration::from_mins(1)))).await {
+    ///     Arm::A(receipt) => println!("{}", receipt?),
+    ///     Arm::B(slept) => slept?,
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn select<A: Arms>(&self, arms: A) -> A::Output {
         let poll = arms.into_poll();
         first(self, poll).await
@@ -428,11 +440,23 @@ pub enum Arm<
 }
 
 /// Two to eight things, in a tuple, of which the first is waited for.
+///
+/// ```
+/// # use travertine_func::{Activity, ActivityOptions, Context, Flow, select};
+/// # use std::time::Duration;
+/// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+/// # async fn example(cx: Context) -> Flow<()> {
+/// // What `select` takes: two of different kinds, here.
+/// let arms = (cx.call(charge(1)), cx.sleep(Duration::from_mins(1)));
+/// let first = cx.select(arms).await;
+/// # Ok(()) }
+/// ```
 pub trait Arms {
     /// Which it was, and its answer.
     type Output;
 
     /// Begins them all, in order, and polls them in that order.
+    #[doc(hidden)] // Only `select` polls arms.
     fn into_poll(self) -> impl FnMut(&mut task::Context<'_>) -> Poll<Self::Output>;
 }
 

@@ -30,8 +30,9 @@ use crate::{
 /// activities are for.
 ///
 /// ```
+/// # use travertine_func as travertine;
 /// use std::time::Duration;
-/// use travertine_func::{Activity, ActivityOptions, Context, Flow, select};
+/// use travertine::{Activity, ActivityOptions, Context, Flow, select};
 /// # use serde::{Deserialize, Serialize};
 /// # use travertine_func::Event;
 /// # #[derive(Serialize, Deserialize)]
@@ -184,6 +185,13 @@ impl Context {
     /// Makes a value once and keeps it: for what is not the same every time and too small for an
     /// activity.
     ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let host: Option<String> = cx.record("host", || std::env::var("HOSTNAME").ok());
+    /// # Ok(()) }
+    /// ```
+    ///
     /// ```compile_fail,E0277
     /// // It cannot ask for operations meanwhile.
     /// fn wrong(cx: travertine_func::Context) {
@@ -305,6 +313,14 @@ impl Context {
     }
 
     /// Sleeps until then. A time that has passed is over at once.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let midnight = (cx.now().as_millis() / 86_400_000 + 1) * 86_400_000;
+    /// cx.sleep_until(travertine_expr::time::Timestamp::from_millis(midnight)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn sleep_until(&self, due: Timestamp) -> Sleep {
         let soonest = self.now().after_millis(millis(self.core.settings.timer_resolution));
         let due = if due > self.now() { due.max(soonest) } else { due };
@@ -463,6 +479,17 @@ impl Context {
     }
 
     /// Steps with what undoes them.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # fn refund(receipt: String) -> Activity<()> { Activity::new("refund", ActivityOptions::DEFAULT).argument("receipt", &receipt) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let mut saga = cx.saga();
+    /// let paid = saga.step(cx.call(charge(1_200)), refund).await;
+    /// let receipt = saga.finish(paid.map_err(Into::into)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn saga(&self) -> Saga {
         Saga::new(self)
     }

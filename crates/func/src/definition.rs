@@ -15,12 +15,36 @@ use crate::{
 };
 
 /// A future on the thread of its function.
+///
+/// ```
+/// # use travertine_func::LocalBoxFuture;
+/// let later: LocalBoxFuture<'static, u64> = Box::pin(async { 42 });
+/// ```
 pub type LocalBoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// A future that can move between threads.
+///
+/// ```
+/// # use travertine_func::BoxFuture;
+/// let later: BoxFuture<'static, u64> = Box::pin(async { 42 });
+/// ```
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A durable function. `#[workflow]` writes one.
+///
+/// ```
+/// # use travertine_func::WorkflowDefinition;
+/// let adder = WorkflowDefinition {
+///     name: "adder",
+///     version: 1,
+///     parameters: &["n"],
+///     run: |_, mut arguments| Box::pin(async move {
+///         let n: i64 = arguments.take("n")?;
+///         Ok((n + 1).into())
+///     }),
+/// };
+/// assert_eq!(format!("{adder:?}"), "workflow adder v1(n)");
+/// ```
 #[derive(Clone, Copy)]
 pub struct WorkflowDefinition {
     /// What it is started by.
@@ -40,6 +64,20 @@ impl fmt::Debug for WorkflowDefinition {
 }
 
 /// Work that functions call: it may do anything, may fail and be tried again. `#[activity]` writes one.
+///
+/// ```
+/// # use travertine_func::{ActivityDefinition, ActivityOptions};
+/// let double = ActivityDefinition {
+///     name: "double",
+///     parameters: &["n"],
+///     options: ActivityOptions::DEFAULT,
+///     run: |_, mut arguments| Box::pin(async move {
+///         let n: i64 = arguments.take("n")?;
+///         Ok((2 * n).into())
+///     }),
+/// };
+/// assert_eq!(format!("{double:?}"), "activity double(n)");
+/// ```
 #[derive(Clone, Copy)]
 pub struct ActivityDefinition {
     /// What it is called by: its job type.
@@ -59,6 +97,14 @@ impl fmt::Debug for ActivityDefinition {
 }
 
 /// How an activity is run.
+///
+/// ```
+/// # use travertine_func::{ActivityOptions, Retry};
+/// # use std::time::Duration;
+/// let minute = Duration::from_mins(1);
+/// let patient = ActivityOptions { timeout: Some(minute), ..ActivityOptions::DEFAULT };
+/// assert_eq!(patient.retry, Retry::DEFAULT);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ActivityOptions {
     /// How it is tried again.
@@ -83,7 +129,8 @@ impl ActivityOptions {
 /// takes it.
 ///
 /// ```
-/// use travertine_func::Workflow;
+/// # use travertine_func as travertine;
+/// use travertine::Workflow;
 ///
 /// fn adder(n: u64) -> Workflow<u64> {
 ///     Workflow::new("adder", 1).argument("n", &n)
@@ -101,39 +148,82 @@ pub struct Workflow<O> {
 
 impl<O> Workflow<O> {
     /// A call of this function, without arguments.
+    ///
+    /// ```
+    /// # use travertine_func::Workflow;
+    /// // A function of another program, of which only the name is known.
+    /// let report: Workflow<String> = Workflow::new("report", 1);
+    /// assert_eq!(report.name(), "report");
+    /// ```
     pub fn new(name: impl Into<Name>, version: u32) -> Self {
         let (name, arguments) = (name.into(), Ok(Vec::new()));
         Self { name, version, pinned: false, arguments, output: PhantomData }
     }
 
     /// With this argument. An argument that cannot be kept is told when the call is made.
+    ///
+    /// ```
+    /// # use travertine_func::Workflow;
+    /// let adder = Workflow::<u64>::new("adder", 1).argument("n", &41);
+    /// assert_eq!(adder.into_arguments().unwrap()[0].1.to_json(), "41");
+    /// ```
     pub fn argument<T: Serialize + ?Sized>(mut self, parameter: &'static str, value: &T) -> Self {
         add(&mut self.arguments, &self.name, parameter, value);
         self
     }
 
     /// The version that this call was written for, instead of the highest there is.
+    ///
+    /// ```
+    /// # use travertine_func::Workflow;
+    /// let adder = Workflow::<u64>::new("adder", 1).pinned();
+    /// assert_eq!(adder.binding(), Some(1));
+    /// ```
     pub fn pinned(mut self) -> Self {
         self.pinned = true;
         self
     }
 
     /// Which function.
+    ///
+    /// ```
+    /// # use travertine_func::Workflow;
+    /// assert_eq!(Workflow::<u64>::new("adder", 1).name(), "adder");
+    /// ```
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Which version the call was written for.
+    ///
+    /// ```
+    /// # use travertine_func::Workflow;
+    /// assert_eq!(Workflow::<u64>::new("adder", 2).version(), 2);
+    /// ```
     pub fn version(&self) -> u32 {
         self.version
     }
 
     /// The version that it insists on, where it does.
+    ///
+    /// ```
+    /// # use travertine_func::Workflow;
+    /// let adder = Workflow::<u64>::new("adder", 2);
+    /// assert_eq!(adder.binding(), None);
+    /// assert_eq!(adder.pinned().binding(), Some(2));
+    /// ```
     pub fn binding(&self) -> Option<u32> {
         self.pinned.then_some(self.version)
     }
 
     /// The arguments by the names of their parameters, or why there are none.
+    ///
+    /// ```
+    /// # use travertine_func::{Failure, Workflow};
+    /// let arguments = Workflow::<u64>::new("adder", 1).argument("n", &41).into_arguments()?;
+    /// assert_eq!(&*arguments[0].0, "n");
+    /// # Ok::<(), Failure>(())
+    /// ```
     pub fn into_arguments(self) -> Result<Assignments, Failure> {
         self.arguments
     }
@@ -161,7 +251,8 @@ impl<O> fmt::Debug for Workflow<O> {
 /// context takes it.
 ///
 /// ```
-/// use travertine_func::{Activity, ActivityOptions};
+/// # use travertine_func as travertine;
+/// use travertine::{Activity, ActivityOptions};
 ///
 /// fn charge(cents: u64) -> Activity<String> {
 ///     Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents)
@@ -178,27 +269,58 @@ pub struct Activity<O> {
 
 impl<O> Activity<O> {
     /// A call of this activity, without arguments.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions};
+    /// // An activity of another program, of which only the name is known.
+    /// let print: Activity<()> = Activity::new("print", ActivityOptions::DEFAULT);
+    /// assert_eq!(print.name(), "print");
+    /// ```
     pub fn new(name: impl Into<Name>, options: ActivityOptions) -> Self {
         Self { name: name.into(), options, arguments: Ok(Vec::new()), output: PhantomData }
     }
 
     /// With this argument. An argument that cannot be kept is told when the call is made.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions};
+    /// let double = Activity::<u64>::new("double", ActivityOptions::DEFAULT).argument("n", &4);
+    /// assert_eq!(double.into_arguments().unwrap()[0].1.to_json(), "4");
+    /// ```
     pub fn argument<T: Serialize + ?Sized>(mut self, parameter: &'static str, value: &T) -> Self {
         add(&mut self.arguments, &self.name, parameter, value);
         self
     }
 
     /// Which activity.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions};
+    /// assert_eq!(Activity::<u64>::new("double", ActivityOptions::DEFAULT).name(), "double");
+    /// ```
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// How it is run.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions};
+    /// let double = Activity::<u64>::new("double", ActivityOptions::DEFAULT);
+    /// assert_eq!(double.options().retry.attempts, 3);
+    /// ```
     pub fn options(&self) -> &ActivityOptions {
         &self.options
     }
 
     /// The arguments by the names of their parameters, or why there are none.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Failure};
+    /// let double = Activity::<u64>::new("double", ActivityOptions::DEFAULT).argument("n", &4);
+    /// assert_eq!(&*double.into_arguments()?[0].0, "n");
+    /// # Ok::<(), Failure>(())
+    /// ```
     pub fn into_arguments(self) -> Result<Assignments, Failure> {
         self.arguments
     }
@@ -257,16 +379,38 @@ pub struct Arguments {
 
 impl Arguments {
     /// These arguments of this function or activity.
+    ///
+    /// ```
+    /// # use travertine_func::Arguments;
+    /// let arguments = Arguments::new("adder", vec![("n".into(), 41.into())]);
+    /// assert_eq!(arguments.values().len(), 1);
+    /// ```
     pub fn new(function: impl Into<Name>, values: Assignments) -> Self {
         Self { function: function.into(), values }
     }
 
     /// All of them that were not taken.
+    ///
+    /// ```
+    /// # use travertine_func::{Arguments, Failure};
+    /// let mut arguments = Arguments::new("adder", vec![("n".into(), 1.into()), ("m".into(), 2.into())]);
+    /// arguments.take::<u64>("n")?;
+    /// assert_eq!(&*arguments.values()[0].0, "m");
+    /// # Ok::<(), Failure>(())
+    /// ```
     pub fn values(&self) -> &Assignments {
         &self.values
     }
 
     /// The first one that was not taken, whatever its parameter is called.
+    ///
+    /// ```
+    /// # use travertine_func::{Arguments, Failure};
+    /// let mut arguments = Arguments::new("adder", vec![("n".into(), 1.into()), ("m".into(), 2.into())]);
+    /// let (first, second): (u64, u64) = (arguments.take_next()?, arguments.take_next()?);
+    /// assert_eq!((first, second), (1, 2));
+    /// # Ok::<(), Failure>(())
+    /// ```
     pub fn take_next<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
         let Some((parameter, _)) = self.values.first() else {
             let text =
@@ -278,6 +422,14 @@ impl Arguments {
     }
 
     /// The argument of this parameter. What may be nothing (an `Option`, a `()`) may be missing.
+    ///
+    /// ```
+    /// # use travertine_func::{Arguments, Failure};
+    /// let mut arguments = Arguments::new("adder", vec![("n".into(), 41.into())]);
+    /// assert_eq!(arguments.take::<u64>("n")?, 41);
+    /// assert_eq!(arguments.take::<Option<u64>>("m")?, None);
+    /// # Ok::<(), Failure>(())
+    /// ```
     pub fn take<T: DeserializeOwned>(&mut self, parameter: &str) -> Result<T, Failure> {
         let function = &self.function;
         let Some(at) = self.values.iter().position(|(name, _)| &**name == parameter) else {
@@ -303,6 +455,17 @@ pub fn encode<T: Serialize + ?Sized>(function: &str, result: &T) -> Result<Value
 }
 
 /// With what a function begins anew.
+///
+/// ```
+/// # use travertine_func::{Context, Continuation, Flow, Stop, Workflow};
+/// async fn billing(cx: Context) -> Flow<()> {
+///     let stop = cx.continue_as::<(), ()>(Workflow::new("billing", 1));
+///     if let Err(Stop::ContinueAs(Continuation { definition, .. })) = &stop {
+///         println!("on with {definition}");
+///     }
+///     stop
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Continuation {
     /// Which function.

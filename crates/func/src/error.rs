@@ -13,7 +13,8 @@ use crate::definition::Continuation;
 /// code, the `message` for people.
 ///
 /// ```
-/// use travertine_func::Failure;
+/// # use travertine_func as travertine;
+/// use travertine::Failure;
 ///
 /// let busy = Failure::new("503", "the bank is busy");
 /// assert!(busy.retryable);
@@ -85,6 +86,12 @@ impl Failure {
     }
 
     /// What takes longer than it may.
+    ///
+    /// ```
+    /// # use travertine_func::Failure;
+    /// let late = Failure::timeout("no answer after 30 s");
+    /// assert_eq!((late.code.as_str(), late.retryable), (Failure::TIMEOUT, false));
+    /// ```
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::terminal(Self::TIMEOUT, message)
     }
@@ -101,11 +108,33 @@ impl Failure {
     }
 
     /// Whether a child failed so. Its code and message are those of the child.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// match cx.child(parcel("teapot")).await {
+    ///     Err(failure) if failure.is_child() => println!("no parcel: {}", failure.message),
+    ///     parcel => println!("{}", parcel?),
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn is_child(&self) -> bool {
         self.origin == Origin::Child
     }
 
     /// Whether it says that this function was cancelled. `?` then makes it [`Stop::Cancelled`].
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # use std::time::Duration;
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// if let Err(failure) = cx.sleep(Duration::from_hours(1)).await {
+    ///     // Someone has ended this function, or the sleep went wrong.
+    ///     println!("{}", if failure.is_cancelled() { "ended" } else { "failed" });
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.origin == Origin::Cancel
     }
@@ -165,7 +194,8 @@ impl From<&kernel::Failure> for Failure {
 /// It is no [`std::error::Error`] itself; that is what lets `?` take all the others.
 ///
 /// ```
-/// use travertine_func::{Failure, Flow, Stop};
+/// # use travertine_func as travertine;
+/// use travertine::{Failure, Flow, Stop};
 ///
 /// fn cents(text: &str) -> Flow<u64> {
 ///     let cents = text.parse()?; // an error of the standard library
@@ -211,6 +241,17 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// What a function returns: its result, or how it stopped.
+///
+/// ```
+/// # use travertine_func::{Failure, Flow};
+/// fn half(n: u64) -> Flow<u64> {
+///     if n % 2 == 1 {
+///         return Err(Failure::terminal("odd", format!("{n} has no half")).into());
+///     }
+///     Ok(n / 2)
+/// }
+/// assert_eq!(half(4), Ok(2));
+/// ```
 pub type Flow<T> = Result<T, Stop>;
 
 /// Why a function cannot go on: its journal and its code disagree, it panicked, it waits for

@@ -12,8 +12,9 @@ pub use travertine_kernel::{Consume, Delivery};
 /// `#[derive(Event)]` writes this; by hand it is two lines.
 ///
 /// ```
+/// # use travertine_func as travertine;
 /// use serde::{Deserialize, Serialize};
-/// use travertine_func::{Event, EventConfig};
+/// use travertine::{Event, EventConfig};
 ///
 /// #[derive(Serialize, Deserialize)]
 /// struct CancelOrder {
@@ -33,6 +34,15 @@ pub trait Event: Serialize + DeserializeOwned + 'static {
 }
 
 /// How events of one type are delivered. It is stored with each event that waits for a taker.
+///
+/// ```
+/// # use travertine_func::{Consume, Delivery, EventConfig};
+/// # use std::time::Duration;
+/// // Everyone who waits gets it, and it is kept for a day.
+/// let day = Duration::from_hours(24);
+/// let news = EventConfig { consume: Consume::All, expire_after: Some(day), ..EventConfig::DEFAULT };
+/// assert_eq!(news.delivery, Delivery::AfterCreate);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventConfig {
     /// Who takes it.
@@ -56,7 +66,8 @@ impl EventConfig {
     /// has such properties, so they do not disturb who matches.
     ///
     /// ```
-    /// use travertine_func::{Consume, EventConfig};
+    /// # use travertine_func as travertine;
+    /// use travertine::{Consume, EventConfig};
     ///
     /// let config = EventConfig { consume: Consume::All, ..EventConfig::DEFAULT };
     /// assert_eq!(EventConfig::from_properties(&config.properties()), config);
@@ -80,11 +91,17 @@ impl EventConfig {
     }
 
     /// Whether a property is one of these.
+    #[doc(hidden)] // Only the engine tells these properties from others.
     pub fn is_property(name: &str) -> bool {
         [CONSUME, DELIVERY, EXPIRE].contains(&name)
     }
 
     /// What [`properties`](Self::properties) has written; the default for what is not there.
+    ///
+    /// ```
+    /// # use travertine_func::EventConfig;
+    /// assert_eq!(EventConfig::from_properties(&Vec::new()), EventConfig::DEFAULT);
+    /// ```
     pub fn from_properties(properties: &Assignments) -> Self {
         let text = |name| find(properties, name).and_then(Value::as_str);
         let consume = if text(CONSUME) == Some("all") { Consume::All } else { Consume::One };

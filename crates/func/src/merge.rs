@@ -4,11 +4,33 @@
 use crate::error::Failure;
 
 /// A rule that makes one result of those of all branches.
+///
+/// ```
+/// # use travertine_func as travertine;
+/// use travertine::{Failure, merge::Merge};
+///
+/// /// The highest result; none where there are no branches.
+/// struct Highest;
+///
+/// impl Merge<u64> for Highest {
+///     type Output = Option<u64>;
+///
+///     fn merge(self, results: Vec<u64>) -> Result<Self::Output, Failure> {
+///         Ok(results.into_iter().max())
+///     }
+/// }
+/// assert_eq!(Highest.merge(vec![1, 3, 2]), Ok(Some(3)));
+/// ```
 pub trait Merge<T> {
     /// What comes out.
     type Output;
 
     /// Merges the results of the branches, which stand in the order of the branches.
+    ///
+    /// ```
+    /// # use travertine_func::merge::{Append, Merge};
+    /// assert_eq!(Append.merge(vec!["ab".chars(), "c".chars()]), Ok(vec!['a', 'b', 'c']));
+    /// ```
     fn merge(self, results: Vec<T>) -> Result<Self::Output, Failure>;
 }
 

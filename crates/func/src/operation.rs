@@ -69,6 +69,15 @@ impl<T> Operation<T> {
     }
 
     /// What the journal calls it.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # use std::time::Duration;
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let naps = [1, 2].map(|it| cx.sleep(Duration::from_secs(it)).start());
+    /// assert_eq!(naps.map(|it| it.key().to_owned()), ["sleep", "sleep#2"]);
+    /// # Ok(()) }
+    /// ```
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -172,42 +181,105 @@ impl<T: DeserializeOwned> Call<T> {
     }
 
     /// Tries again like this.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow, Retry};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let receipt = cx.call(charge(1_200)).retry(Retry::every("5s").max(10)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn retry(mut self, retry: Retry) -> Self {
         self.activity.options.retry = retry;
         self
     }
 
     /// How long one attempt may take.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let receipt = cx.call(charge(1_200)).timeout(Duration::from_secs(30)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.activity.options.timeout = Some(timeout);
         self
     }
 
     /// How long all attempts together may take.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let receipt = cx.call(charge(1_200)).deadline(Duration::from_hours(1)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.activity.options.deadline = Some(deadline);
         self
     }
 
     /// How long it may be silent before its attempt counts as lost.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let receipt = cx.call(charge(1_200)).heartbeat(Duration::from_secs(10)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
         self.activity.options.heartbeat = Some(heartbeat);
         self
     }
 
     /// What is higher is done first.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let receipt = cx.call(charge(1_200)).priority(10).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn priority(mut self, priority: i64) -> Self {
         self.priority = Some(priority);
         self
     }
 
     /// Keeps the limit of that class, together with all that have the same key.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// // The engine was opened with a limit for the class `customer`.
+    /// let receipt = cx.call(charge(1_200)).limit("customer", "ann").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn limit(mut self, class: &str, key: &(impl fmt::Display + ?Sized)) -> Self {
         self.limit = Some(format!("{class}/{key}").into());
         self
     }
 
     /// Asks for it now, to be awaited later.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let paying = cx.call(charge(1_200)).start();
+    /// cx.sleep(Duration::from_secs(60)).await?;
+    /// let receipt = paying.await?;
+    /// # Ok(()) }
+    /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, activity, priority, limit } = self;
         let name = format!("activity {}", activity.name());
@@ -254,30 +326,70 @@ impl<T: DeserializeOwned> JobCall<T> {
     }
 
     /// A variable that the worker gets.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let colour: String = cx.job("paint").variable("colour", "red").variable("coats", &2).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn variable<V: Serialize + ?Sized>(mut self, name: &str, value: &V) -> Self {
         add_variable(&mut self.input, &self.job_type, name, value);
         self
     }
 
     /// How it is tried again and how long it may take.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityOptions, Context, Flow, Retry};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let once = ActivityOptions { retry: Retry::never(), ..ActivityOptions::DEFAULT };
+    /// let colour: String = cx.job("paint").options(once).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn options(mut self, options: ActivityOptions) -> Self {
         self.options = options;
         self
     }
 
     /// What is higher is done first.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let colour: String = cx.job("paint").priority(10).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn priority(mut self, priority: i64) -> Self {
         self.priority = Some(priority);
         self
     }
 
     /// Keeps the limit of that class, together with all that have the same key.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// // The engine was opened with a limit for the class `brush`.
+    /// let colour: String = cx.job("paint").limit("brush", &7).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn limit(mut self, class: &str, key: &(impl fmt::Display + ?Sized)) -> Self {
         self.limit = Some(format!("{class}/{key}").into());
         self
     }
 
     /// Asks for it now, to be awaited later.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # use std::time::Duration;
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let painting = cx.job::<String>("paint").start();
+    /// cx.sleep(Duration::from_secs(60)).await?;
+    /// let colour = painting.await?;
+    /// # Ok(()) }
+    /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, job_type, input, options, priority, limit, output: _ } = self;
         let name = format!("job {job_type}");
@@ -370,6 +482,17 @@ impl Sleep {
     }
 
     /// Begins it now, to be awaited later.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let rest = cx.sleep(Duration::from_mins(10)).start();
+    /// cx.call(charge(1_200)).await?;
+    /// rest.await?; // Ten minutes from when it began.
+    /// # Ok(()) }
+    /// ```
     pub fn start(self) -> Operation<()> {
         let Self { cx, due } = self;
         Operation::ask(&cx, "sleep", |_, _| Ok(()), |_| Ok(WaitFor::Timer { due, repeat: None }))
@@ -410,6 +533,15 @@ impl<T: DeserializeOwned> Child<T> {
     }
 
     /// Begins the child now, to be awaited later.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let parcels = ["pot", "lid"].map(|it| cx.child(parcel(it)).start());
+    /// let parcels = cx.join_all(parcels).await;
+    /// # Ok(()) }
+    /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, workflow } = self;
         let name = format!("child {}", workflow.name());
@@ -461,12 +593,34 @@ impl<T: DeserializeOwned> Spawned<T> {
     }
 
     /// Its failure does not disturb its parent.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # use std::time::Duration;
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// // Whatever becomes of the parcel, this function goes on.
+    /// let beside = cx.spawn(parcel("pot")).isolated();
+    /// cx.sleep(Duration::from_hours(1)).await?;
+    /// # Ok(()) }
+    /// ```
     #[must_use = "to isolate it is all that this does"]
     pub fn isolated(self) -> Self {
         self.set_attached(false)
     }
 
     /// Its failure interrupts its parent, also where that is not the setting.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # use std::time::Duration;
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let beside = cx.spawn(parcel("pot")).propagating();
+    /// // This answers with the failure of the parcel, should it fail.
+    /// cx.sleep(Duration::from_hours(1)).await?;
+    /// # Ok(()) }
+    /// ```
     #[must_use = "to propagate failures is all that this does"]
     pub fn propagating(self) -> Self {
         self.set_attached(true)
@@ -480,6 +634,17 @@ impl<T: DeserializeOwned> Spawned<T> {
     }
 
     /// Ends it.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # use std::time::Duration;
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let beside = cx.spawn(parcel("pot"));
+    /// cx.sleep(Duration::from_hours(1)).await?;
+    /// beside.cancel();
+    /// # Ok(()) }
+    /// ```
     pub fn cancel(mut self) {
         self.operation.is_detached = false;
     }
@@ -527,6 +692,15 @@ impl Start {
     }
 
     /// The id of the new instance. Otherwise it is made from that of this one.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow, Workflow};
+    /// # fn parcel(item: &str) -> Workflow<String> { Workflow::new("parcel", 1).argument("item", item) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let id = cx.start(parcel("pot")).id("parcel-1").await?;
+    /// assert_eq!(id, "parcel-1");
+    /// # Ok(()) }
+    /// ```
     pub fn id(mut self, id: impl Into<Name>) -> Self {
         self.id = Some(id.into());
         self
@@ -605,12 +779,26 @@ impl<T: DeserializeOwned> ProcessCall<T> {
     }
 
     /// A variable that the process begins with.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// cx.process::<()>("delivery").variable("town", "Rome").variable("parcels", &2).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn variable<V: Serialize + ?Sized>(mut self, name: &str, value: &V) -> Self {
         add_variable(&mut self.variables, &self.process, name, value);
         self
     }
 
     /// Variables that the process begins with.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// cx.process::<()>("delivery").variables(vec![("town".into(), "Rome".into())]).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn variables(mut self, all: Assignments) -> Self {
         if let Ok(variables) = &mut self.variables {
             variables.extend(all);
@@ -619,6 +807,16 @@ impl<T: DeserializeOwned> ProcessCall<T> {
     }
 
     /// Begins the process now, to be awaited later. Its variables at its end are the result.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let delivery = cx.process::<()>("delivery").variable("town", "Rome").start();
+    /// cx.call(charge(1_200)).await?;
+    /// delivery.await?;
+    /// # Ok(()) }
+    /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, process, variables, output: _ } = self;
         let name = format!("process {process}");
@@ -628,6 +826,13 @@ impl<T: DeserializeOwned> ProcessCall<T> {
     }
 
     /// Starts it for itself: nobody here learns how it ends.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let id = cx.process::<()>("delivery").variable("town", "Rome").detached().id("delivery-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn detached(self) -> Start {
         Start::new(&self.cx, self.process, self.variables)
     }
@@ -669,12 +874,37 @@ impl<T: Event> EventWait<T> {
     }
 
     /// Only events with this key.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Event, Flow};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// // Sent with `cx.send(paid).key("order-7")` or `engine.send_event(paid).key("order-7")`.
+    /// let paid = cx.event::<Paid>().key("order-7").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn key<K: Serialize + ?Sized>(mut self, key: &K) -> Self {
         self.key = event_key(T::NAME, key).map(Some);
         self
     }
 
     /// Waits from now on, to be awaited later.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Event, Flow};
+    /// # use std::time::Duration;
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let paid = cx.event::<Paid>().start();
+    /// cx.sleep(Duration::from_secs(60)).await?;
+    /// // It may have come meanwhile.
+    /// let cents = paid.await?.cents;
+    /// # Ok(()) }
+    /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, key, event: _ } = self;
         Operation::ask(&cx, &format!("event {}", T::NAME), decode_variables, |_| {
@@ -723,12 +953,32 @@ impl<T: Event> SendEvent<T> {
     }
 
     /// Only to the instance of this id.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Event, Flow};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// cx.send(Paid { cents: 1_200 }).to("order-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn to(mut self, id: impl Into<Name>) -> Self {
         self.to = Some(id.into());
         self
     }
 
     /// With this key, for those that wait for it.
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Event, Flow};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// cx.send(Paid { cents: 1_200 }).key("order-7").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn key<K: Serialize + ?Sized>(mut self, key: &K) -> Self {
         self.key = event_key(T::NAME, key).map(Some);
         self

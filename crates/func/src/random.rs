@@ -4,7 +4,8 @@
 /// they need no journal. Not for secrets.
 ///
 /// ```
-/// use travertine_func::Random;
+/// # use travertine_func as travertine;
+/// use travertine::Random;
 ///
 /// let (mut one, mut other) = (Random::new(7), Random::new(7));
 /// assert_eq!(one.next_u64(), other.next_u64());
@@ -17,11 +18,22 @@ pub struct Random {
 
 impl Random {
     /// The numbers of this seed.
+    ///
+    /// ```
+    /// # use travertine_func::Random;
+    /// assert_eq!(Random::new(7).next_u64(), Random::new(7).next_u64());
+    /// ```
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
     /// The next number.
+    ///
+    /// ```
+    /// # use travertine_func::Random;
+    /// let mut random = Random::new(7);
+    /// assert_ne!(random.next_u64(), random.next_u64());
+    /// ```
     pub const fn next_u64(&mut self) -> u64 {
         // SplitMix64, by Steele, Lea and Flood: it needs no care about its seed.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -22,7 +22,8 @@ pub static ACTIVITIES: [ActivityDefinition];
 /// A set of functions and activities.
 ///
 /// ```
-/// use travertine_func::{ActivityOptions, Failure, Functions};
+/// # use travertine_func as travertine;
+/// use travertine::{ActivityOptions, Failure, Functions};
 ///
 /// let functions = Functions::linked()
 ///     .replace_activity("charge", |_, mut arguments| async move {
@@ -43,6 +44,13 @@ type RunActivity =
     dyn Fn(ActivityContext, Arguments) -> BoxFuture<'static, Result<Value, Failure>> + Send + Sync;
 
 /// An activity of a set, ready to be run.
+///
+/// ```
+/// # use travertine_func::Functions;
+/// let functions = Functions::new().replace_activity("charge", |_, _| async { Ok("paid".into()) });
+/// let charge = functions.find_activity("charge").unwrap();
+/// assert_eq!(charge.options.retry.attempts, 3);
+/// ```
 #[derive(Clone)]
 pub struct RunnableActivity {
     /// How it is run where the call says nothing else.
@@ -52,6 +60,7 @@ pub struct RunnableActivity {
 
 impl RunnableActivity {
     /// One attempt.
+    #[doc(hidden)] // Only an engine runs activities, and what stands in for one in tests.
     pub fn run(
         &self,
         cx: ActivityContext,
@@ -69,17 +78,42 @@ impl fmt::Debug for RunnableActivity {
 
 impl Functions {
     /// None.
+    ///
+    /// ```
+    /// # use travertine_func::Functions;
+    /// assert_eq!(Functions::new().workflows().count(), 0);
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// All that this program has: those of every crate that it is linked from.
+    ///
+    /// ```
+    /// # use travertine_func::Functions;
+    /// Functions::linked().check().unwrap();
+    /// ```
     pub fn linked() -> Self {
         let functions = WORKFLOWS.iter().fold(Self::new(), |it, more| it.workflow(*more));
         ACTIVITIES.iter().fold(functions, |it, more| it.activity(*more))
     }
 
     /// And this function.
+    ///
+    /// ```
+    /// # use travertine_func::{Functions, WorkflowDefinition};
+    /// # use std::time::Duration;
+    /// let nap = WorkflowDefinition {
+    ///     name: "nap",
+    ///     version: 1,
+    ///     parameters: &[],
+    ///     run: |cx, _| Box::pin(async move {
+    ///         cx.sleep(Duration::from_hours(1)).await?;
+    ///         Ok("rested".into())
+    ///     }),
+    /// };
+    /// assert!(Functions::new().workflow(nap).find_workflow("nap", None).is_some());
+    /// ```
     #[must_use]
     pub fn workflow(mut self, definition: WorkflowDefinition) -> Self {
         let versions = self.workflows.entry(definition.name).or_default();
@@ -91,6 +125,17 @@ impl Functions {
     }
 
     /// And this activity.
+    ///
+    /// ```
+    /// # use travertine_func::{ActivityDefinition, ActivityOptions, Functions};
+    /// let double = ActivityDefinition {
+    ///     name: "double",
+    ///     parameters: &["n"],
+    ///     options: ActivityOptions::DEFAULT,
+    ///     run: |_, mut arguments| Box::pin(async move { Ok((2 * arguments.take::<i64>("n")?).into()) }),
+    /// };
+    /// assert!(Functions::new().activity(double).find_activity("double").is_some());
+    /// ```
     #[must_use]
     pub fn activity(mut self, definition: ActivityDefinition) -> Self {
         let ActivityDefinition { name, options, run, parameters: _ } = definition;
@@ -103,6 +148,15 @@ impl Functions {
     }
 
     /// Runs this instead of the activity of that name: for tests, without the world outside.
+    ///
+    /// ```
+    /// # use travertine_func::Functions;
+    /// let functions = Functions::linked().replace_activity("charge", |_, mut arguments| async move {
+    ///     let cents: u64 = arguments.take("cents")?;
+    ///     Ok(format!("receipt-{cents}").into())
+    /// });
+    /// assert!(functions.find_activity("charge").is_some());
+    /// ```
     #[must_use]
     pub fn replace_activity<F, R>(mut self, name: &str, run: F) -> Self
     where
@@ -116,11 +170,26 @@ impl Functions {
     }
 
     /// Whether each name stands for one thing.
+    ///
+    /// ```
+    /// # use travertine_func::{Functions, WorkflowDefinition};
+    /// # let nap = WorkflowDefinition { name: "nap", version: 1, parameters: &[], run: |_, _| Box::pin(async { Ok("rested".into()) }) };
+    /// let twice = Functions::new().workflow(nap).workflow(nap);
+    /// assert!(twice.check().unwrap_err().to_string().starts_with("function `nap` version 1 is defined twice"));
+    /// ```
     pub fn check(&self) -> Result<(), DuplicateFunction> {
         self.problem.clone().map_or(Ok(()), Err)
     }
 
     /// The function of this name, in this version or in its highest.
+    ///
+    /// ```
+    /// # use travertine_func::{Functions, WorkflowDefinition};
+    /// # let nap = WorkflowDefinition { name: "nap", version: 1, parameters: &[], run: |_, _| Box::pin(async { Ok("rested".into()) }) };
+    /// let functions = Functions::new().workflow(nap).workflow(WorkflowDefinition { version: 2, ..nap });
+    /// assert_eq!(functions.find_workflow("nap", None).unwrap().version, 2);
+    /// assert_eq!(functions.find_workflow("nap", Some(1)).unwrap().version, 1);
+    /// ```
     pub fn find_workflow(&self, name: &str, version: Option<u32>) -> Option<&WorkflowDefinition> {
         let versions = self.workflows.get(name)?;
         match version {
@@ -130,16 +199,35 @@ impl Functions {
     }
 
     /// The activity of this name.
+    ///
+    /// ```
+    /// # use travertine_func::Functions;
+    /// assert!(Functions::new().find_activity("charge").is_none());
+    /// ```
     pub fn find_activity(&self, name: &str) -> Option<&RunnableActivity> {
         self.activities.get(name)
     }
 
     /// All functions, by name and then version.
+    ///
+    /// ```
+    /// # use travertine_func::Functions;
+    /// for it in Functions::linked().workflows() {
+    ///     println!("{} version {}", it.name, it.version);
+    /// }
+    /// ```
     pub fn workflows(&self) -> impl Iterator<Item = &WorkflowDefinition> {
         self.workflows.values().flat_map(BTreeMap::values)
     }
 
     /// All activities, by name.
+    ///
+    /// ```
+    /// # use travertine_func::Functions;
+    /// for (name, activity) in Functions::linked().activities() {
+    ///     println!("{name}: tried {} times", activity.options.retry.attempts);
+    /// }
+    /// ```
     pub fn activities(&self) -> impl Iterator<Item = (&str, &RunnableActivity)> {
         self.activities.iter().map(|(name, it)| (name.as_str(), it))
     }
@@ -157,6 +245,13 @@ impl fmt::Debug for Functions {
 }
 
 /// Two definitions of one name.
+///
+/// ```
+/// # use travertine_func::{DuplicateFunction, Functions, WorkflowDefinition};
+/// # let nap = WorkflowDefinition { name: "nap", version: 1, parameters: &[], run: |_, _| Box::pin(async { Ok("rested".into()) }) };
+/// let twice: DuplicateFunction = Functions::new().workflow(nap).workflow(nap).check().unwrap_err();
+/// println!("{twice}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateFunction {
     what: String,

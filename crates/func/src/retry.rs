@@ -45,8 +45,9 @@ pub const fn parse_duration(text: &str) -> Option<Duration> {
 /// How an activity that failed is tried again.
 ///
 /// ```
+/// # use travertine_func as travertine;
 /// use std::time::Duration;
-/// use travertine_func::Retry;
+/// use travertine::Retry;
 ///
 /// let retry = Retry::exponential("100ms", 2.0).max(5);
 /// assert_eq!(retry.attempts, 5);
@@ -70,6 +71,11 @@ impl Retry {
     pub const DEFAULT: Self = Self::exponential("100ms", 2.0);
 
     /// Only once.
+    ///
+    /// ```
+    /// # use travertine_func::Retry;
+    /// assert_eq!(Retry::never().attempts, 1);
+    /// ```
     pub const fn never() -> Self {
         Self::DEFAULT.max(1)
     }
@@ -78,6 +84,12 @@ impl Retry {
     ///
     /// # Panics
     /// Where `initial` is no time span; in a constant that is an error of the compiler.
+    ///
+    /// ```
+    /// # use travertine_func::Retry;
+    /// let retry = Retry::exponential("1s", 3.0);
+    /// assert_eq!([1, 2, 3].map(|failed| retry.delay(failed).as_secs()), [1, 3, 9]);
+    /// ```
     pub const fn exponential(initial: &str, factor: f64) -> Self {
         let Some(initial) = parse_duration(initial) else {
             panic!("a time span is a whole number with its unit: 100ms, 2s, 5m, 1h or 7d")
@@ -87,11 +99,21 @@ impl Retry {
     }
 
     /// The same pause after every attempt.
+    ///
+    /// ```
+    /// # use travertine_func::Retry;
+    /// assert_eq!([1, 2, 3].map(|failed| Retry::every("5s").delay(failed).as_secs()), [5, 5, 5]);
+    /// ```
     pub const fn every(pause: &str) -> Self {
         Self::exponential(pause, 1.0)
     }
 
     /// So many attempts at most, the first one included.
+    ///
+    /// ```
+    /// # use travertine_func::Retry;
+    /// assert_eq!(Retry::every("5s").max(10).attempts, 10);
+    /// ```
     #[must_use]
     pub const fn max(self, attempts: u32) -> Self {
         assert!(attempts > 0, "an activity is tried at least once");
@@ -99,12 +121,25 @@ impl Retry {
     }
 
     /// No pause longer than this.
+    ///
+    /// ```
+    /// # use travertine_func::Retry;
+    /// # use std::time::Duration;
+    /// let retry = Retry::exponential("1s", 10.0).max_delay(Duration::from_mins(1));
+    /// assert_eq!(retry.delay(5), Duration::from_mins(1));
+    /// ```
     #[must_use]
     pub const fn max_delay(self, max_delay: Duration) -> Self {
         Self { max_delay, ..self }
     }
 
     /// The pause after so many attempts have failed.
+    ///
+    /// ```
+    /// # use travertine_func::Retry;
+    /// # use std::time::Duration;
+    /// assert_eq!(Retry::exponential("1s", 2.0).delay(3), Duration::from_secs(4));
+    /// ```
     pub fn delay(&self, failed: u32) -> Duration {
         let power = i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX);
         let seconds = self.initial.as_secs_f64() * self.factor.powi(power);

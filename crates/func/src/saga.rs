@@ -52,6 +52,17 @@ impl Saga {
     ///
     /// A step that has begun is waited for even if the function is cancelled meanwhile: otherwise
     /// nobody would know whether there is something to undo.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # fn refund(receipt: String) -> Activity<()> { Activity::new("refund", ActivityOptions::DEFAULT).argument("receipt", &receipt) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let mut saga = cx.saga();
+    /// // Whatever goes wrong later, the receipt of this is given to `refund`.
+    /// let receipt = saga.step(cx.call(charge(1_200)), refund).await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn step<T: Clone + 'static, U: DeserializeOwned + 'static>(
         &mut self,
         step: impl IntoFuture<Output = Result<T, Failure>>,
@@ -62,6 +73,22 @@ impl Saga {
     }
 
     /// Does a step and remembers the code that undoes it.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # use std::time::Duration;
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # fn refund(receipt: String) -> Activity<()> { Activity::new("refund", ActivityOptions::DEFAULT).argument("receipt", &receipt) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let mut saga = cx.saga();
+    /// let reserved = cx.call(charge(1_200));
+    /// saga.step_with(reserved, async |cx: Context, receipt| {
+    ///     cx.sleep(Duration::from_mins(5)).await?;
+    ///     cx.call(refund(receipt)).await
+    /// })
+    /// .await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn step_with<
         T: Clone + 'static,
         F: Future<Output = Result<(), Failure>> + 'static,
@@ -80,6 +107,17 @@ impl Saga {
     }
 
     /// Remembers code that undoes something that was done without [`step`](Self::step).
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # fn refund(receipt: String) -> Activity<()> { Activity::new("refund", ActivityOptions::DEFAULT).argument("receipt", &receipt) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let mut saga = cx.saga();
+    /// let receipt = cx.call(charge(1_200)).await?;
+    /// saga.undo_with(async move |cx: Context| cx.call(refund(receipt)).await);
+    /// # Ok(()) }
+    /// ```
     pub fn undo_with<F: Future<Output = Result<(), Failure>> + 'static>(
         &mut self,
         undo: impl FnOnce(Context) -> F + 'static,
@@ -90,6 +128,22 @@ impl Saga {
     /// Ends the saga with the result of what its steps are part of. If that has failed or was
     /// cancelled, everything is undone first. What cannot be undone does not keep the rest from being
     /// undone; then the failure has the code `compensation`, and its message names both.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn charge(cents: u64) -> Activity<String> { Activity::new("charge", ActivityOptions::DEFAULT).argument("cents", &cents) }
+    /// # fn refund(receipt: String) -> Activity<()> { Activity::new("refund", ActivityOptions::DEFAULT).argument("receipt", &receipt) }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let mut saga = cx.saga();
+    /// let body = async {
+    ///     saga.step(cx.call(charge(1_200)), refund).await?;
+    ///     Ok(cx.call(charge(5)).await?)
+    /// }
+    /// .await;
+    /// // The first charge is refunded where the second has failed.
+    /// let tip = saga.finish(body).await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn finish<T>(self, result: Flow<T>) -> Flow<T> {
         let why = match &result {
             Ok(_) | Err(Stop::ContinueAs(_)) => return result,
