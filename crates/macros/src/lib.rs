@@ -18,13 +18,21 @@ use proc_macro::TokenStream;
 
 /// Makes an async function a workflow: one that survives the process it runs in.
 ///
-/// ```text
+/// ```
+/// # use std::time::Duration;
+/// # use travertine::{Context, Flow};
+/// # use travertine_macros::workflow;
 /// #[workflow]
-/// async fn order(cx: Context, order: Order) -> Flow<Outcome> { … }
+/// async fn remind(cx: Context, who: String) -> Flow<String> {
+///     cx.sleep(Duration::from_hours(24)).await?;
+///     Ok(format!("{who}, it is tomorrow"))
+/// }
+///
+/// assert_eq!(remind("Ann".into()).name(), "remind");
 /// ```
 ///
 /// What is left under its name is a plain function of the same parameters without the context, which describes a
-/// call and runs nothing: `engine.start(order(it))`, `cx.child(order(it))`. The function itself is registered, and
+/// call and runs nothing: `engine.start(remind(who))`, `cx.child(remind(who))`. The function itself is registered, and
 /// the engine runs it.
 ///
 /// | option | meaning |
@@ -44,9 +52,15 @@ pub fn workflow(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes an async function an activity: work that a workflow asks for, which may do anything and is tried again
 /// where it fails.
 ///
-/// ```text
+/// ```
+/// # use travertine::{ActivityContext, Failure};
+/// # use travertine_macros::activity;
 /// #[activity(retry = exponential("100ms", 2.0, max = 5), timeout = "30s")]
-/// async fn charge(cx: ActivityContext, card: Card, cents: u64) -> Result<ChargeId, Failure> { … }
+/// async fn charge(cx: ActivityContext, card: String, cents: u64) -> Result<String, Failure> {
+///     Ok(format!("{cents} from {card} for {}", cx.idempotency_key()))
+/// }
+///
+/// assert_eq!(charge("7".into(), 1_200).options().retry.attempts, 5);
 /// ```
 ///
 /// What is left under its name is a plain function of the same parameters without the context, which describes a
@@ -76,10 +90,15 @@ pub fn activity(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a type an event that workflows wait for and anyone may send.
 ///
-/// ```text
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// # use travertine::Event;
+/// # use travertine_macros::Event;
 /// #[derive(Event, Serialize, Deserialize)]
 /// #[event(name = "order.cancel", consume = "one", delivery = "after_create", expire_after = "7d")]
 /// struct CancelOrder { reason: String }
+///
+/// assert_eq!(CancelOrder::NAME, "order.cancel");
 /// ```
 ///
 /// | option | meaning |

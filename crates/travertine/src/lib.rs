@@ -69,6 +69,12 @@ pub use travertine_runtime::{
 pub use travertine_store::view;
 
 /// Names and values.
+///
+/// ```
+/// # use travertine::vars;
+/// let variables = vars([("name", "Ann".into()), ("cents", 1_200.into())]);
+/// assert_eq!(variables[1].1.to_json(), "1200");
+/// ```
 pub fn vars<const N: usize>(all: [(&str, Value); N]) -> Assignments {
     all.into_iter().map(|(name, value)| (Name::from(name), value)).collect()
 }

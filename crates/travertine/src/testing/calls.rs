@@ -15,6 +15,23 @@ use travertine_func::{ActivityContext, Arguments, BoxFuture, Failure, RunnableAc
 use crate::{Assignments, Clock as _, ManualClock, Timestamp, Value};
 
 /// One attempt at an activity.
+///
+/// ```
+/// # use travertine::{Context, Failure, Flow, activity, workflow};
+/// # use travertine::testing::TestEngine;
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # #[activity]
+/// # async fn knock_once(door: String) -> Result<u64, Failure> { Ok(door.len() as u64) }
+/// # #[workflow]
+/// # async fn knocks_once(cx: Context) -> Flow<u64> { Ok(cx.call(knock_once("blue".into())).await?) }
+/// let env = TestEngine::open();
+/// env.start("a", knocks_once()).await?.result().await?;
+/// let call = &env.calls("knock_once")[0];
+/// assert_eq!((call.attempt, call.life), (1, 1));
+/// assert_eq!(call.outcome, Some(Ok(4.into())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// The same for all attempts of one call of the function, also after a crash.
@@ -35,6 +52,21 @@ impl Call {
     /// # Panics
     ///
     /// Where it has no such argument, or it is of another type.
+    ///
+    /// ```
+    /// # use travertine::{Context, Failure, Flow, activity, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[activity]
+    /// # async fn knock_at(door: String) -> Result<(), Failure> { Ok(()) }
+    /// # #[workflow]
+    /// # async fn knocks_at(cx: Context) -> Flow<()> { Ok(cx.call(knock_at("blue".into())).await?) }
+    /// let env = TestEngine::open();
+    /// env.start("a", knocks_at()).await?.result().await?;
+    /// assert_eq!(env.calls("knock_at")[0].argument::<String>("door"), "blue");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn argument<T: DeserializeOwned>(&self, parameter: &str) -> T {
         let found = self.arguments.iter().find(|(name, _)| &**name == parameter);
         let (_, value) =
@@ -220,6 +252,27 @@ fn here() -> Here {
 /// # Panics
 ///
 /// Outside of an activity of a [`TestEngine`](super::TestEngine).
+///
+/// ```
+/// # use travertine::{Context, Failure, Flow, activity, workflow};
+/// # use travertine::testing::Setup;
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # use travertine::testing;
+/// # #[activity]
+/// # async fn ring(bell: String) -> Result<u32, Failure> { Ok(bell.len() as u32) }
+/// # #[workflow]
+/// # async fn rings(cx: Context) -> Flow<u32> { Ok(cx.call(ring("old".into())).await?) }
+/// // It fails the first time.
+/// let env = Setup::new().activity("ring", |_: String| async {
+///     match testing::context().attempt() {
+///         1 => Err(Failure::new("stuck", "try again")),
+///         attempt => Ok(attempt),
+///     }
+/// });
+/// assert_eq!(env.open().start("a", rings()).await?.result().await?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub fn context() -> ActivityContext {
     here().cx
 }
@@ -229,6 +282,25 @@ pub fn context() -> ActivityContext {
 /// # Panics
 ///
 /// Outside of such an activity.
+///
+/// ```
+/// # use travertine::{Context, Failure, Flow, activity, workflow};
+/// # use travertine::testing::Setup;
+/// # use std::time::Duration;
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # use travertine::testing;
+/// # #[activity]
+/// # async fn boil() -> Result<(), Failure> { Ok(()) }
+/// # #[workflow]
+/// # async fn boils(cx: Context) -> Flow<()> { Ok(cx.call(boil()).await?) }
+/// let env = Setup::new().activity("boil", || async { Ok(testing::sleep(Duration::from_mins(4)).await) });
+/// let env = env.open();
+/// let began = env.now();
+/// env.start("a", boils()).await?.result().await?;
+/// assert_eq!(env.now(), began.after_millis(4 * 60_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub async fn sleep(time: Duration) {
     let life = here().life;
     let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
@@ -243,6 +315,24 @@ pub async fn sleep(time: Duration) {
 /// # Panics
 ///
 /// Outside of an activity of a [`TestEngine`](super::TestEngine).
+///
+/// ```
+/// # use travertine::{Context, Failure, Flow, activity, workflow};
+/// # use travertine::testing::Setup;
+/// # use std::time::Duration;
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # use travertine::testing;
+/// # #[activity]
+/// # async fn answer_letter() -> Result<(), Failure> { Ok(()) }
+/// #[workflow]
+/// async fn impatient(cx: Context) -> Flow<bool> {
+///     Ok(cx.timeout(Duration::from_hours(1), cx.call(answer_letter())).await.is_ok())
+/// }
+/// let env = Setup::new().activity("answer_letter", || async { Ok(testing::hang().await) }).open();
+/// assert_eq!(env.start("a", impatient()).await?.result().await?, false);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub async fn hang() {
     here().life.wait_until(None).await;
 }

@@ -18,6 +18,23 @@ use super::{
 };
 
 /// What came of a scenario that was gone through with a crash at every step.
+///
+/// ```
+/// # use travertine::{Context, Flow, workflow};
+/// # use travertine::testing::{CrashReport, Setup, TestEngine};
+/// # use std::time::Duration;
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # #[workflow]
+/// # async fn crashing_nap(cx: Context) -> Flow<u32> { cx.sleep(Duration::from_hours(1)).await?; Ok(7) }
+/// let report: CrashReport<_> = TestEngine::crash_everywhere(async |setup: Setup| {
+///     setup.open().start("a", crashing_nap()).await?.result().await
+/// })
+/// .await;
+/// assert_eq!(report.problems, [""; 0]);
+/// assert!(report.crashes > 2 && report.repeated.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "it says what went wrong"]
 pub struct CrashReport<T> {
@@ -35,6 +52,27 @@ pub struct CrashReport<T> {
 }
 
 /// An activity that has done its work again.
+///
+/// ```
+/// # use travertine::{Context, Failure, Flow, activity, workflow};
+/// # use travertine::testing::{Setup, TestEngine};
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # #[activity]
+/// # async fn stir() -> Result<u32, Failure> { Ok(7) }
+/// # #[workflow]
+/// # async fn stirs(cx: Context) -> Flow<u32> { Ok(cx.call(stir()).await?) }
+/// let report = TestEngine::crash_everywhere(async |setup: Setup| {
+///     setup.open().start("a", stirs()).await?.result().await
+/// })
+/// .await;
+/// // Each crash that came before the outcome was durable: done at least once, not once.
+/// for it in &report.repeated {
+///     assert_eq!((it.activity.as_str(), it.times), ("stir", 2));
+/// }
+/// # assert!(!report.repeated.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
     /// When the engine crashed.
@@ -60,6 +98,19 @@ impl<T> CrashReport<T> {
     /// # Panics
     ///
     /// Where something went wrong.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::{Setup, TestEngine};
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn short_nap(cx: Context) -> Flow<u32> { cx.sleep(Duration::from_hours(1)).await?; Ok(7) }
+    /// let scenario = async |setup: Setup| setup.open().start("a", short_nap()).await?.result().await;
+    /// assert_eq!(TestEngine::crash_everywhere(scenario).await.assert_same()?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
     pub fn assert_same(self) -> T {
         let Self { result, crashes, problems, .. } = self;
@@ -81,6 +132,26 @@ impl TestEngine {
     /// The scenario opens its engine from the setup that it is given, and makes anew what activities
     /// change. What it gives back is compared, so it gives back whatever must be the same: results of
     /// runs, and what activities have done to the world.
+    ///
+    /// ```
+    /// # use travertine::{Context, Failure, Flow, activity, workflow};
+    /// # use travertine::testing::{Setup, TestEngine};
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[activity]
+    /// # async fn add_to(n: u32) -> Result<u32, Failure> { Ok(n + 1) }
+    /// #[workflow]
+    /// async fn adds_twice(cx: Context) -> Flow<u32> {
+    ///     let n = cx.call(add_to(0)).await?;
+    ///     Ok(cx.call(add_to(n)).await?)
+    /// }
+    /// let report = TestEngine::crash_everywhere(async |setup: Setup| {
+    ///     setup.open().start("a", adds_twice()).await?.result().await
+    /// })
+    /// .await;
+    /// assert_eq!(report.assert_same()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn crash_everywhere<T: PartialEq + fmt::Debug>(
         scenario: impl AsyncFn(Setup) -> T,
     ) -> CrashReport<T> {

@@ -207,16 +207,46 @@ impl Drop for World {
 
 impl TestEngine {
     /// An engine with all that this program has, as it is.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn seven(cx: Context) -> Flow<u32> { Ok(7) }
+    /// let env = TestEngine::open();
+    /// assert_eq!(env.start("a", seven()).await?.result().await?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn open() -> Self {
         Setup::new().open()
     }
 
     /// The engine, for what is not offered here. After a crash it is another.
+    ///
+    /// ```
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let env = TestEngine::open();
+    /// assert_eq!(env.engine().schedules().await?, []);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn engine(&self) -> Engine {
         self.world.alive().0
     }
 
     /// What the clock shows.
+    ///
+    /// ```
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let env = TestEngine::open();
+    /// assert_eq!(env.now().to_string(), "2030-01-01T00:00:00Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn now(&self) -> Timestamp {
         self.world.clock.now()
     }
@@ -236,6 +266,20 @@ impl TestEngine {
     }
 
     /// Starts a function. The same again answers with the run that is there.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn eight(cx: Context) -> Flow<u32> { Ok(8) }
+    /// let env = TestEngine::open();
+    /// let run = env.start("a", eight()).await?;
+    /// let same = env.start("a", eight()).await?;
+    /// assert_eq!((run.result().await?, same.result().await?), (8, 8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn start<O>(&self, id: &str, call: Workflow<O>) -> Result<TestRun<O>, Error> {
         self.ask(|engine, _| {
             let call = call.clone();
@@ -246,11 +290,43 @@ impl TestEngine {
     }
 
     /// The run of that id.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn nine(cx: Context) -> Flow<u32> { Ok(9) }
+    /// let env = TestEngine::open();
+    /// env.start("a", nine()).await?;
+    /// assert_eq!(env.run::<u32>("a").result().await?, 9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn run<O>(&self, id: &str) -> TestRun<O> {
         TestRun { env: self.clone(), id: id.to_owned(), output: PhantomData }
     }
 
     /// Sends an event, as its type says.
+    ///
+    /// ```
+    /// # use travertine::{Context, Event, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "test.paid"; }
+    /// #[workflow]
+    /// async fn payment(cx: Context) -> Flow<u64> {
+    ///     Ok(cx.event::<Paid>().await?.cents)
+    /// }
+    /// let env = TestEngine::open();
+    /// let run = env.start("a", payment()).await?;
+    /// env.send_event(Paid { cents: 1_200 }).to("a").await?;
+    /// assert_eq!(run.result().await?, 1_200);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn send_event<E: Event>(&self, event: E) -> TestSending<'_> {
         let engine = self.engine();
         let sending = engine.send_event(event).message_id(&self.world.next_id());
@@ -258,11 +334,45 @@ impl TestEngine {
     }
 
     /// Lets everything happen that needs no time and nothing from the test.
+    ///
+    /// ```
+    /// # use travertine::{Context, Failure, Flow, activity, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[activity]
+    /// # async fn ring_twice() -> Result<(), Failure> { Ok(()) }
+    /// # #[workflow]
+    /// # async fn rings_later(cx: Context) -> Flow<()> { cx.call(ring_twice()).await?; cx.sleep(Duration::from_hours(1)).await?; Ok(()) }
+    /// let env = TestEngine::open();
+    /// env.start("a", rings_later()).await?;
+    /// env.settle().await?;
+    /// assert_eq!(env.calls("ring_twice").len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn settle(&self) -> Result<(), Error> {
         self.rest().await.map(drop)
     }
 
     /// Lets so much time pass, from one thing that is due to the next.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, RunStatus, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn two_hours(cx: Context) -> Flow<()> { cx.sleep(Duration::from_hours(2)).await?; Ok(()) }
+    /// let env = TestEngine::open();
+    /// let run = env.start("a", two_hours()).await?;
+    /// env.advance(Duration::from_hours(1)).await?;
+    /// assert_eq!(run.status().await?, RunStatus::Suspended);
+    /// env.advance(Duration::from_hours(1)).await?;
+    /// assert_eq!(run.status().await?, RunStatus::Succeeded);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn advance(&self, time: Duration) -> Result<(), Error> {
         let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         let end = self.now().after_millis(millis);
@@ -274,12 +384,43 @@ impl TestEngine {
     }
 
     /// The engine is gone as after a crash of its process, and opened again.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn sturdy(cx: Context) -> Flow<u32> { cx.sleep(Duration::from_hours(2)).await?; Ok(3) }
+    /// let env = TestEngine::open();
+    /// let run = env.start("a", sturdy()).await?;
+    /// env.crash();
+    /// assert_eq!(run.result().await?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn crash(&self) {
         self.world.living().store.die();
         drop(self.world.alive());
     }
 
     /// All attempts at an activity, in the order in which they began.
+    ///
+    /// ```
+    /// # use travertine::{Context, Failure, Flow, activity, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[activity]
+    /// # async fn count_to(n: u32) -> Result<u32, Failure> { Ok(n) }
+    /// # #[workflow]
+    /// # async fn counts(cx: Context) -> Flow<()> { for n in 1..=3 { cx.call(count_to(n)).await?; } Ok(()) }
+    /// let env = TestEngine::open();
+    /// env.start("a", counts()).await?.result().await?;
+    /// let calls = env.calls("count_to");
+    /// assert_eq!(calls.iter().map(|it| it.argument::<u32>("n")).collect::<Vec<_>>(), [1, 2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn calls(&self, activity: &str) -> Vec<Call> {
         self.world.calls.of(activity)
     }
@@ -289,6 +430,20 @@ impl TestEngine {
     /// # Panics
     ///
     /// Where there is no such run.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn written_down(cx: Context) -> Flow<u32> { cx.sleep(Duration::from_hours(1)).await?; Ok(3) }
+    /// let env = TestEngine::open();
+    /// env.start("a", written_down()).await?.result().await?;
+    /// assert_eq!(env.journal("a"), ["began", "asks for sleep", "sleep done", "completed result=3"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn journal(&self, id: &str) -> Vec<String> {
         let log = Log::read(&*self.world.store);
         let Some((_, story)) = log.find(id) else { panic!("no run `{id}`") };
@@ -297,6 +452,20 @@ impl TestEngine {
 
     /// Runs the code of a run again, with its journal as it was at each thing that it was told, and
     /// compares what it decides, and asks for, with what it decided before.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn the_same_again(cx: Context) -> Flow<u64> { cx.sleep(Duration::from_hours(1)).await?; Ok(cx.random().below(6)) }
+    /// let env = TestEngine::open();
+    /// env.start("a", the_same_again()).await?.result().await?;
+    /// env.check_replay("a")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn check_replay(&self, id: &str) -> Result<(), String> {
         self.world.check_replay(Some(id))
     }
@@ -379,6 +548,21 @@ fn failed(reason: String) -> Error {
 }
 
 /// A run of a function in a [`TestEngine`].
+///
+/// ```
+/// # use travertine::{Context, Flow, RunStatus, workflow};
+/// # use travertine::testing::TestEngine;
+/// # use std::time::Duration;
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # #[workflow]
+/// # async fn day_off(cx: Context) -> Flow<String> { cx.sleep(Duration::from_hours(24)).await?; Ok("rested".into()) }
+/// let env = TestEngine::open();
+/// let run = env.start("a", day_off()).await?;
+/// assert_eq!(run.status().await?, RunStatus::Suspended);
+/// assert_eq!(run.result().await?, "rested");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub struct TestRun<O> {
     env: TestEngine,
     id: String,
@@ -399,22 +583,75 @@ impl<O> fmt::Debug for TestRun<O> {
 
 impl<O> TestRun<O> {
     /// What it is called.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn ten(cx: Context) -> Flow<u32> { Ok(10) }
+    /// assert_eq!(TestEngine::open().start("a", ten()).await?.id(), "a");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// What it is doing, once nothing goes on without time or the test.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, RunStatus, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn eleven(cx: Context) -> Flow<u32> { Ok(11) }
+    /// let run = TestEngine::open().start("a", eleven()).await?;
+    /// assert_eq!(run.status().await?, RunStatus::Succeeded);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn status(&self) -> Result<RunStatus, Error> {
         self.env.settle().await?;
         self.ask(|run| async move { run.status().await }).await
     }
 
     /// Asks it to end; its code may clear up first. Says whether it was still running.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, RunError, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn too_long(cx: Context) -> Flow<()> { cx.sleep(Duration::from_hours(24)).await?; Ok(()) }
+    /// let run = TestEngine::open().start("a", too_long()).await?;
+    /// assert!(run.cancel().await?);
+    /// assert_eq!(run.result().await, Err(RunError::Cancelled));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn cancel(&self) -> Result<bool, Error> {
         self.ask(|run| async move { run.cancel().await }).await
     }
 
     /// Asks its code about what it has in hand.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// #[workflow]
+    /// async fn asked(cx: Context) -> Flow<()> {
+    ///     cx.on_query("double", |n: u32| 2 * n);
+    ///     Ok(cx.sleep(Duration::from_hours(1)).await?)
+    /// }
+    /// let run = TestEngine::open().start("a", asked()).await?;
+    /// assert_eq!(run.query::<_, u32>("double", &4).await?, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn query<I: Serialize + ?Sized, T: DeserializeOwned>(
         &self,
         name: &str,
@@ -424,6 +661,22 @@ impl<O> TestRun<O> {
     }
 
     /// Has its code change what it has in hand. It has an id of its own.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// #[workflow]
+    /// async fn changed(cx: Context) -> Flow<()> {
+    ///     cx.on_update("double", |_: &u32| Ok(()), |n| Ok(2 * n));
+    ///     Ok(cx.sleep(Duration::from_hours(1)).await?)
+    /// }
+    /// let run = TestEngine::open().start("a", changed()).await?;
+    /// assert_eq!(run.update::<_, u32>("double", &4).await?, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn update<I: Serialize + ?Sized, T: DeserializeOwned>(
         &self,
         name: &str,
@@ -450,6 +703,18 @@ impl<O> TestRun<O> {
 impl<O: DeserializeOwned> TestRun<O> {
     /// Lets time pass until it has ended. Where it cannot end without the test, or stands still, that
     /// is an error with the reason.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # use std::time::Duration;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn whole_week(cx: Context) -> Flow<u32> { cx.sleep(Duration::from_hours(7 * 24)).await?; Ok(12) }
+    /// assert_eq!(TestEngine::open().start("a", whole_week()).await?.result().await?, 12);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn result(&self) -> Result<O, RunError> {
         self.env.run_to_end(&self.id).await?;
         loop {
@@ -467,6 +732,20 @@ impl<O: DeserializeOwned> TestRun<O> {
 }
 
 /// An event that is about to be sent. Awaiting it sends it.
+///
+/// ```
+/// # use travertine::{Event, Receipt};
+/// # use travertine::testing::TestEngine;
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct Rung;
+/// # impl Event for Rung { const NAME: &'static str = "test.rung"; }
+/// let env = TestEngine::open();
+/// // Nobody waits for it yet.
+/// assert_eq!(env.send_event(Rung).await?, Receipt::Held);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[must_use = "nothing is sent before it is awaited"]
 #[derive(Debug)]
 pub struct TestSending<'a> {
@@ -476,11 +755,50 @@ pub struct TestSending<'a> {
 
 impl TestSending<'_> {
     /// Only to the run of this id.
+    ///
+    /// ```
+    /// # use travertine::{Context, Event, Flow, RunStatus, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Opened;
+    /// # impl Event for Opened { const NAME: &'static str = "test.opened"; }
+    /// # #[workflow]
+    /// # async fn door(cx: Context) -> Flow<()> { cx.event::<Opened>().await?; Ok(()) }
+    /// let env = TestEngine::open();
+    /// let (one, other) = (env.start("a", door()).await?, env.start("b", door()).await?);
+    /// env.send_event(Opened).to("b").await?;
+    /// assert_eq!(one.status().await?, RunStatus::Suspended);
+    /// assert_eq!(other.status().await?, RunStatus::Succeeded);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn to(self, id: &str) -> Self {
         self.only("$to", id.into())
     }
 
     /// Only to those who wait with this key, or with none.
+    ///
+    /// ```
+    /// # use travertine::{Context, Event, Flow, RunStatus, workflow};
+    /// # use travertine::testing::TestEngine;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Called;
+    /// # impl Event for Called { const NAME: &'static str = "test.called"; }
+    /// #[workflow]
+    /// async fn waiter(cx: Context, table: u32) -> Flow<()> {
+    ///     cx.event::<Called>().key(&table).await?;
+    ///     Ok(())
+    /// }
+    /// let env = TestEngine::open();
+    /// let (one, other) = (env.start("a", waiter(1)).await?, env.start("b", waiter(2)).await?);
+    /// env.send_event(Called).key(2).await?;
+    /// assert_eq!(one.status().await?, RunStatus::Suspended);
+    /// assert_eq!(other.status().await?, RunStatus::Succeeded);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn key(self, key: impl Into<Value>) -> Self {
         self.only("key", key.into())
     }

@@ -73,6 +73,15 @@ impl Default for Setup {
 
 impl Setup {
     /// All that this program has, as it is.
+    ///
+    /// ```
+    /// # use travertine::testing::Setup;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let env = Setup::new().open();
+    /// assert_eq!(env.engine().metrics().jobs, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn new() -> Self {
         let mut options = Options { shards: 1, ..Options::default() };
         options.settings.functions.shadow_every = 1;
@@ -87,6 +96,18 @@ impl Setup {
     }
 
     /// These functions and activities, instead of all that the program is linked with.
+    ///
+    /// ```
+    /// # use travertine::{Context, Flow, Functions, workflow};
+    /// # use travertine::testing::Setup;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[workflow]
+    /// # async fn unknown_here(cx: Context) -> Flow<()> { Ok(()) }
+    /// let env = Setup::new().functions(Functions::new()).open();
+    /// assert!(env.start("a", unknown_here()).await.is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn functions(mut self, functions: Functions) -> Self {
         self.options.functions = functions;
         self
@@ -98,6 +119,20 @@ impl Setup {
     /// # Panics
     ///
     /// Where there is no such activity.
+    ///
+    /// ```
+    /// # use travertine::{Context, Failure, Flow, activity, workflow};
+    /// # use travertine::testing::Setup;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # #[activity]
+    /// # async fn weather(town: String) -> Result<String, Failure> { Err(Failure::terminal("offline", town)) }
+    /// # #[workflow]
+    /// # async fn forecast(cx: Context) -> Flow<String> { Ok(cx.call(weather("Rome".into())).await?) }
+    /// let env = Setup::new().activity("weather", |town: String| async move { Ok(format!("{town}: sun")) });
+    /// assert_eq!(env.open().start("a", forecast()).await?.result().await?, "Rome: sun");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn activity<A>(mut self, name: &str, stand_in: impl StandIn<A>) -> Self {
         if self.options.functions.find_activity(name).is_none() {
             let names: Vec<&str> = self.options.functions.activities().map(|it| it.0).collect();
@@ -112,18 +147,54 @@ impl Setup {
     }
 
     /// What activities are given, one of each type.
+    ///
+    /// ```
+    /// # use travertine::{ActivityContext, Context, Failure, Flow, activity, workflow};
+    /// # use travertine::testing::Setup;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// #[activity]
+    /// async fn greeting(cx: ActivityContext) -> Result<String, Failure> {
+    ///     Ok(cx.get::<&str>()?.to_string())
+    /// }
+    /// # #[workflow]
+    /// # async fn greets(cx: Context) -> Flow<String> { Ok(cx.call(greeting()).await?) }
+    /// let env = Setup::new().dependency("hello").open();
+    /// assert_eq!(env.start("a", greets()).await?.result().await?, "hello");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn dependency<T: Send + Sync + 'static>(mut self, it: T) -> Self {
         self.options.dependencies = self.options.dependencies.with(it);
         self
     }
 
     /// What the clock shows at first.
+    ///
+    /// ```
+    /// # use travertine::Timestamp;
+    /// # use travertine::testing::Setup;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let env = Setup::new().now(Timestamp::from_millis(0)).open();
+    /// assert_eq!(env.now().to_string(), "1970-01-01T00:00:00Z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn now(mut self, now: Timestamp) -> Self {
         self.now = now;
         self
     }
 
     /// Changes how the engine is opened. It has a clock of its own in any case.
+    ///
+    /// ```
+    /// # use travertine::testing::Setup;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # use travertine::Limit;
+    /// let one_at_a_time = ("bank".into(), Limit::at_once(1));
+    /// let env = Setup::new().options(|it| it.limits.extend([one_at_a_time])).open();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
         self
@@ -134,6 +205,15 @@ impl Setup {
     /// # Panics
     ///
     /// Where it cannot be opened: two functions have one name, for example.
+    ///
+    /// ```
+    /// # use travertine::testing::Setup;
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let env = Setup::new().open();
+    /// env.settle().await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn open(mut self) -> TestEngine {
         let trial = self.trial.take();
         let take = |it: &Arc<Trial>| it.death.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -9,8 +9,27 @@ use crate::Value;
 
 /// A closure that stands in for an activity: it takes the arguments of the activity in their order,
 /// up to six, and answers as the activity would.
+///
+/// ```
+/// # use travertine::{Context, Failure, Flow, activity, workflow};
+/// # use travertine::testing::{Setup, StandIn};
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # #[activity]
+/// # async fn price_in(shop: u32, item: String) -> Result<u64, Failure> { Err(Failure::terminal("offline", item)) }
+/// # #[workflow]
+/// # async fn shopping(cx: Context) -> Flow<u64> { Ok(cx.call(price_in(1, "pot".into())).await?) }
+/// /// What a pot costs everywhere.
+/// fn always(cents: u64) -> impl StandIn<(u32, String)> {
+///     move |_: u32, _: String| async move { Ok(cents) }
+/// }
+/// let env = Setup::new().activity("price_in", always(1_200)).open();
+/// assert_eq!(env.start("a", shopping()).await?.result().await?, 1_200);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub trait StandIn<A>: Send + Sync + 'static {
     /// One attempt.
+    #[doc(hidden)] // Only `Setup::activity` calls it.
     fn attempt(
         &self,
         name: &str,
