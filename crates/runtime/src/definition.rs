@@ -11,6 +11,15 @@ use travertine_kernel::{
 use crate::{Error, Message, Timestamp};
 
 /// A version of something that can be run.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// if let Some(order) = engine.definitions().find("order") {
+///     println!("{} version {} has the key {}", order.id, order.version, order.key);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// Its number, by which instances know it.
@@ -26,11 +35,20 @@ pub struct Definition {
     /// What the kernel runs.
     pub plan: Arc<Plan>,
     /// What starts it from outside.
+    #[doc(hidden)] // The engine sees to that.
     pub starts: Vec<StartTrigger>,
 }
 
 impl Definition {
     /// Whether it is a function, as opposed to a process.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let definitions = engine.definitions();
+    /// let functions = definitions.latest().filter(|it| it.is_function()).count();
+    /// # Ok(()) }
+    /// ```
     pub fn is_function(&self) -> bool {
         let code = self.plan.nodes.get(1);
         code.is_some_and(|it| matches!(it.element, Element::Function))
@@ -62,6 +80,15 @@ pub enum StartOn {
 }
 
 /// Everything deployed.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for it in engine.definitions().latest() {
+///     println!("{} version {}", it.id, it.version);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     versions: BTreeMap<Name, Vec<Arc<Definition>>>,
@@ -74,16 +101,39 @@ pub struct Definitions {
 
 impl Definitions {
     /// The latest version of each, by id.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let ids: Vec<_> = engine.definitions().latest().map(|it| it.id.clone()).collect();
+    /// # Ok(()) }
+    /// ```
     pub fn latest(&self) -> impl Iterator<Item = &Arc<Definition>> {
         self.versions.values().filter_map(|it| it.last())
     }
 
     /// The latest version of the definition of that id.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let latest = engine.definitions().find("order").map(|it| it.version);
+    /// # Ok(()) }
+    /// ```
     pub fn find(&self, id: &str) -> Option<&Arc<Definition>> {
         self.versions.get(id)?.last()
     }
 
     /// The definition with that key.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let definitions = engine.definitions();
+    /// let key = definitions.find("order").map_or(0, |it| it.key);
+    /// assert_eq!(definitions.get(key).map(|it| &*it.id), Some("order"));
+    /// # Ok(()) }
+    /// ```
     pub fn get(&self, key: u64) -> Option<&Arc<Definition>> {
         self.by_key.get(&key)
     }
@@ -111,11 +161,27 @@ impl Definitions {
     }
 
     /// All versions of the definition of that id, oldest first.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.definitions().versions("order") {
+    ///     println!("version {} of deployment {}", it.version, it.deployment);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn versions(&self, id: &str) -> &[Arc<Definition>] {
         self.versions.get(id).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Everything, by id, oldest version first.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// println!("{} versions of all", engine.definitions().all().count());
+    /// # Ok(()) }
+    /// ```
     pub fn all(&self) -> impl Iterator<Item = &Arc<Definition>> {
         self.versions.values().flatten()
     }
@@ -140,6 +206,7 @@ impl Definitions {
 
     /// The version of the definition that `binding` names, as `caller` sees it: a number, a tag, or
     /// `deployment` for the one deployed together with the caller; the latest where it names none.
+    #[doc(hidden)] // The engine binds calls.
     pub fn bound(
         &self,
         id: &str,
@@ -161,6 +228,7 @@ impl Definitions {
     }
 
     /// Completes the properties of a message from what goes with it, as conversations say.
+    #[doc(hidden)] // The engine correlates messages.
     pub fn correlate(&self, message: &mut Message) {
         let content: Map = message.variables.iter().cloned().collect();
         for definition in self.latest() {
@@ -174,6 +242,7 @@ impl Definitions {
     }
 
     /// Adds a version of each; all of them, or none where the start of one makes no sense.
+    #[doc(hidden)] // Programs deploy files, with `Engine::deploy`.
     pub fn add(
         &mut self,
         all: &[(Name, Arc<Plan>)],

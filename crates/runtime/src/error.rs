@@ -8,6 +8,17 @@ use travertine_kernel::Rejection;
 use crate::{Address, InstanceId, Timestamp};
 
 /// Why something asked of the runtime was not done.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Options;
+/// let engine = Engine::in_memory(Options::default())?;
+/// match engine.start("delivery").wait() {
+///     Err(Error::NoSuchDefinition(id)) => assert_eq!(&*id, "delivery"),
+///     other => println!("{other:?}"),
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

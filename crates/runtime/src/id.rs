@@ -5,6 +5,13 @@ use std::{fmt, str::FromStr};
 use travertine_kernel::WaitId;
 
 /// An instance's name. It is never used twice.
+///
+/// ```
+/// # use travertine_runtime::InstanceId;
+/// let instance: InstanceId = "12".parse()?;
+/// assert_eq!(instance, InstanceId(12));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(pub u64);
 
@@ -23,6 +30,14 @@ impl FromStr for InstanceId {
 }
 
 /// A wait of an instance: what a job, a user task or a timer is called.
+///
+/// ```
+/// # use travertine_runtime::{Address, InstanceId};
+/// let job: Address = "12-7".parse()?;
+/// assert_eq!((job.instance, job.wait.0), (InstanceId(12), 7));
+/// assert_eq!(job.to_string(), "12-7");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The instance.

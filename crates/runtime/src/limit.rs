@@ -14,8 +14,9 @@ use crate::{Error, board::Order};
 /// class separately.
 ///
 /// ```
+/// # use travertine_runtime as travertine;
 /// use std::time::Duration;
-/// use travertine_runtime::Limit;
+/// use travertine::Limit;
 ///
 /// let bank = Limit { at_once: Some(3), rate: Some((100, Duration::from_secs(1))) };
 /// assert_eq!(Limit::at_once(3).and_rate(100, Duration::from_secs(1)), bank);
@@ -40,6 +41,13 @@ impl Limit {
     }
 
     /// At most so many begin in any time span of that length.
+    ///
+    /// ```
+    /// # use travertine_runtime::Limit;
+    /// # use std::time::Duration;
+    /// let often = Limit::rate(100, Duration::from_secs(1));
+    /// assert_eq!(often.at_once, None);
+    /// ```
     pub fn rate(jobs: u32, per: Duration) -> Self {
         Self { at_once: None, rate: Some((jobs, per)) }
     }

@@ -18,6 +18,17 @@ pub use travertine_store::codec::record::{Consume, Delivery, Message};
 pub const INSTANCE: &str = "$to";
 
 /// What became of a message.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, Message, Receipt};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// match engine.publish(Message::new("order.paid")).await? {
+///     Receipt::Received(who) => println!("instance {} has it", who.instance),
+///     Receipt::Held => println!("nobody waits for it yet"),
+///     other => println!("{other:?}"),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
     /// A token had waited for it.
@@ -39,6 +50,15 @@ pub enum Receipt {
 }
 
 /// A message that nobody has received before it expired, or that its receiver cannot take.
+///
+/// ```no_run
+/// # use travertine_runtime::{DeadLetter, Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for DeadLetter { number, reason, .. } in engine.dead_letters(None, None, 10)? {
+///     println!("{number}: {reason}");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadLetter {
     /// Its number.

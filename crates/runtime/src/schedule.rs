@@ -27,6 +27,13 @@ pub(crate) const DEFINITION: WorkflowDefinition =
 const STEPS_MAX: u32 = 100;
 
 /// When something is started.
+///
+/// ```
+/// # use travertine_runtime::When;
+/// let quarter = When::Every { millis: 15 * 60_000, from: 0 };
+/// let workdays = When::Cron("CRON_TZ=Europe/Vienna 0 9 * * MON-FRI".into());
+/// assert_ne!(quarter, workdays);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum When {
     /// As a cron expression says, in the zone that it names.
@@ -41,6 +48,11 @@ pub enum When {
 }
 
 /// What to do when the last one still runs.
+///
+/// ```
+/// # use travertine_runtime::Overlap;
+/// assert_eq!(Overlap::default(), Overlap::Skip);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Overlap {
     /// Start nothing this time.
@@ -55,6 +67,16 @@ pub enum Overlap {
 }
 
 /// A schedule as it is now.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, Schedule};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for it in engine.schedules().await? {
+///     let Schedule { definition, started, failed, .. } = it.schedule;
+///     println!("{definition}: {failed} of {started} have failed");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// What it starts: the id of a process or the name of a function.

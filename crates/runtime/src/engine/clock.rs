@@ -9,15 +9,55 @@ use std::{
 use crate::Timestamp;
 
 /// Where the engine's time comes from.
+///
+/// ```
+/// # mod travertine { pub use travertine_runtime::{Timestamp, engine::Clock}; }
+/// use travertine::{Clock, Timestamp};
+///
+/// /// It is always noon.
+/// #[derive(Debug)]
+/// struct Noon;
+///
+/// impl Clock for Noon {
+///     fn now(&self) -> Timestamp {
+///         Timestamp::from_millis(12 * 3_600_000)
+///     }
+///
+///     fn runs(&self) -> bool {
+///         false
+///     }
+/// }
+/// assert_eq!(Noon.now().to_string(), "1970-01-01T12:00:00Z");
+/// ```
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The time.
+    ///
+    /// ```
+    /// # use travertine_runtime::Timestamp;
+    /// # use travertine_runtime::engine::SystemClock;
+    /// assert!(SystemClock.now() > Timestamp::from_millis(0));
+    /// # use travertine_runtime::engine::Clock;
+    /// ```
     fn now(&self) -> Timestamp;
 
     /// Whether it goes by itself, so that waiting makes sense.
+    ///
+    /// ```
+    /// # use travertine_runtime::engine::{ManualClock, SystemClock};
+    /// # use travertine_runtime::engine::Clock;
+    /// assert!(SystemClock.runs());
+    /// assert!(!ManualClock::default().runs());
+    /// ```
     fn runs(&self) -> bool;
 }
 
 /// The clock of this machine.
+///
+/// ```
+/// # use travertine_runtime::engine::{Options, SystemClock};
+/// # use std::sync::Arc;
+/// let options = Options { clock: Arc::new(SystemClock), ..Options::default() };
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -33,16 +73,46 @@ impl Clock for SystemClock {
 }
 
 /// A clock that moves only when told.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error, Timestamp};
+/// # use travertine_runtime::engine::{ManualClock, Options};
+/// # use std::sync::Arc;
+/// let clock = Arc::new(ManualClock::new(Timestamp::from_millis(0)));
+/// let options = Options { clock: Arc::<ManualClock>::clone(&clock), ..Options::default() };
+/// let engine = Engine::in_memory(options)?;
+/// clock.set(Timestamp::from_millis(3_600_000));
+/// engine.wake();
+/// assert_eq!(engine.now().as_millis(), 3_600_000);
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
     /// It shows that time.
+    ///
+    /// ```
+    /// # use travertine_runtime::Timestamp;
+    /// # use travertine_runtime::engine::ManualClock;
+    /// # use travertine_runtime::engine::Clock;
+    /// assert_eq!(ManualClock::new(Timestamp::from_millis(7)).now().as_millis(), 7);
+    /// ```
     pub fn new(now: Timestamp) -> Self {
         Self(AtomicI64::new(now.as_millis()))
     }
 
     /// It shows that time from now on, unless it shows a later one.
+    ///
+    /// ```
+    /// # use travertine_runtime::Timestamp;
+    /// # use travertine_runtime::engine::ManualClock;
+    /// # use travertine_runtime::engine::Clock;
+    /// let clock = ManualClock::new(Timestamp::from_millis(7));
+    /// clock.set(Timestamp::from_millis(9));
+    /// clock.set(Timestamp::from_millis(8)); // It does not go back.
+    /// assert_eq!(clock.now().as_millis(), 9);
+    /// ```
     pub fn set(&self, now: Timestamp) {
         self.0.fetch_max(now.as_millis(), Ordering::SeqCst);
     }

@@ -23,6 +23,11 @@ use crate::{
 };
 
 /// A file to deploy.
+///
+/// ```
+/// # use travertine_runtime::engine::File;
+/// let file = File { name: "order.bpmn".into(), body: b"<definitions/>".to_vec() };
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// Its name; `.dmn` for decisions, anything else for processes.
@@ -32,6 +37,18 @@ pub struct File {
 }
 
 /// What came of deploying files together.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::{Deployment, File};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let body = std::fs::read("order.bpmn").unwrap_or_default();
+/// let deployment: Deployment = engine.deploy(&[File { name: "order.bpmn".into(), body }])?;
+/// for it in &deployment.definitions {
+///     println!("{} version {}", it.id, it.version);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Deployment {
     /// Its number; `None` where all of it was deployed before.
@@ -51,6 +68,15 @@ const PAGE: usize = 4_096;
 impl Engine {
     /// Deploys files together: all of them, or none. What has not changed since it was last deployed
     /// keeps its version.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::File;
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let read = |name: &str| File { name: name.into(), body: std::fs::read(name).unwrap_or_default() };
+    /// engine.deploy(&[read("order.bpmn"), read("discount.dmn")])?;
+    /// # Ok(()) }
+    /// ```
     #[tracing::instrument(skip_all, fields(files = files.len()))]
     pub fn deploy(&self, files: &[File]) -> Result<Deployment, Error> {
         let mut names = BTreeSet::new();
@@ -173,6 +199,15 @@ impl Engine {
     }
 
     /// The file that a definition was deployed with, by the definition's key.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// if let Some(order) = engine.definitions().find("order") {
+    ///     println!("{}", engine.file_of(order.key)?.name);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn file_of(&self, definition: u64) -> Result<File, Error> {
         let deployments = self.inner.common.store.deployments(0)?;
         let found = source(&deployments, definition);
@@ -181,6 +216,14 @@ impl Engine {
     }
 
     /// Removes a version of a definition that no instance needs, running or ended.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// // It is refused while an instance needs it.
+    /// engine.undeploy("order", 1)?;
+    /// # Ok(()) }
+    /// ```
     pub fn undeploy(&self, id: &str, version: u32) -> Result<(), Error> {
         let _one_at_a_time =
             self.inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

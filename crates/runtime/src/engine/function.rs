@@ -31,11 +31,32 @@ type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>
 pub const NUMBER: &str = "number:";
 
 /// What can be started: a process by its id, a function by a described call.
+///
+/// ```no_run
+/// # use travertine_func::Workflow;
+/// # use travertine_runtime::{Engine, Error};
+/// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// // Both can be started: the call of a function, and the id of a process.
+/// let run = engine.start(order(1_200)).await?;
+/// let instance = engine.start("delivery").await?;
+/// # Ok(()) }
+/// ```
 pub trait Startable {
     /// What starts it when it is awaited.
     type Starting<'a>;
 
     /// Prepares the start.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// # use travertine_runtime::engine::Startable;
+    /// let run = order(1_200).starting(&engine).await?; // As `engine.start(order(1_200))`.
+    /// # Ok(()) }
+    /// ```
     fn starting(self, engine: &Engine) -> Self::Starting<'_>;
 }
 
@@ -73,12 +94,32 @@ impl<O> fmt::Debug for StartingFunction<'_, O> {
 impl<O> StartingFunction<'_, O> {
     /// What the run is called. Starting the same function with the same arguments under an id that is
     /// known answers with the run that is there.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let run = engine.start(order(1_200)).id("order-1").await?;
+    /// let same = engine.start(order(1_200)).id("order-1").await?;
+    /// assert_eq!(run.instance(), same.instance());
+    /// # Ok(()) }
+    /// ```
     pub fn id(mut self, id: &str) -> Self {
         self.id = Some(id.into());
         self
     }
 
     /// Starts it, on a thread that may be blocked.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # fn example(engine: Engine) -> Result<(), Error> {
+    /// let run = engine.start(order(1_200)).id("order-1").wait()?;
+    /// # Ok(()) }
+    /// ```
     pub fn wait(self) -> Result<Run<O>, Error> {
         let (engine, id) = (self.engine.clone(), self.id.clone());
         let instance = self.begin().wait()?.0;
@@ -86,6 +127,15 @@ impl<O> StartingFunction<'_, O> {
     }
 
     /// Starts it. Answers with its number, and whether it was there already.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let (instance, was_there) = engine.start(order(1_200)).id("order-1").begin().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn begin(self) -> Pending<(InstanceId, bool)> {
         let Self { engine, call, id } = self;
         let refused = |error| Pending(State::Refused(Some(error)));
@@ -165,6 +215,19 @@ impl<O> fmt::Debug for Run<O> {
 }
 
 /// Why a run has no result.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::{Run, RunError};
+/// # async fn example(run: Run<String>) -> Result<(), Error> {
+/// match run.result().await {
+///     Ok(receipt) => println!("{receipt}"),
+///     Err(RunError::Failed(failure)) => println!("it failed with {}", failure.code),
+///     Err(RunError::Cancelled) => println!("someone has ended it"),
+///     Err(RunError::Engine(error)) => return Err(error),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunError {
     /// Its code has failed.
@@ -205,16 +268,45 @@ impl<O> Run<O> {
     }
 
     /// What it is called.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// assert_eq!(engine.start(order(1_200)).id("order-1").await?.id(), "order-1");
+    /// # Ok(()) }
+    /// ```
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// Its number among all instances.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let run = engine.start(order(1_200)).await?;
+    /// engine.suspend(run.instance()).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn instance(&self) -> InstanceId {
         self.instance
     }
 
     /// What it is doing.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Error, RunStatus};
+    /// # use travertine_runtime::engine::Run;
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// if run.status().await? == RunStatus::Suspended {
+    ///     println!("{} waits", run.id());
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn status(&self) -> Pending<RunStatus> {
         let id = self.instance;
         let shard = self.engine.shard_of(id);
@@ -223,11 +315,28 @@ impl<O> Run<O> {
 
     /// Asks it to end; its code may clear up first, and asking again does not disturb that.
     /// [`Engine::cancel`] does. Says whether it was still running.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::Error;
+    /// # use travertine_runtime::engine::Run;
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// let was_running = run.cancel().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn cancel(&self) -> Pending<bool> {
         self.engine.cancel_instance(self.instance)
     }
 
     /// Asks its code about what it has in hand.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::Error;
+    /// # use travertine_runtime::engine::Run;
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// // Answered by `cx.on_query("step", …)`.
+    /// let step: u32 = run.query("step", &()).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn query<I: Serialize + ?Sized, T: DeserializeOwned>(
         &self,
         name: &str,
@@ -243,6 +352,15 @@ impl<O> Run<O> {
 
     /// Has its code change what it has in hand, and answers with what the code says to that, once it
     /// is durable.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::Error;
+    /// # use travertine_runtime::engine::Run;
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// // Answered by `cx.on_update("move", …)`.
+    /// let before: String = run.update("move", "Oslo").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn update<I: Serialize + ?Sized, T: DeserializeOwned>(
         &self,
         name: &str,
@@ -255,6 +373,15 @@ impl<O> Run<O> {
 }
 
 /// An update that is about to be sent. Awaiting it sends it.
+///
+/// ```no_run
+/// # use travertine_runtime::Error;
+/// # use travertine_runtime::engine::{Run, Updating};
+/// # async fn example(run: Run<String>) -> Result<(), Error> {
+/// let update: Updating<String> = run.update("move", "Oslo").id("click-17");
+/// let before = update.await?;
+/// # Ok(()) }
+/// ```
 #[must_use = "nothing is sent before it is awaited"]
 #[derive(Debug)]
 pub struct Updating<T> {
@@ -269,12 +396,31 @@ pub struct Updating<T> {
 impl<T: DeserializeOwned> Updating<T> {
     /// What the sender calls it. The same again, for the same run, changes nothing and gives the answer
     /// of the first one; whether name and input are the same is not looked at.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::Error;
+    /// # use travertine_runtime::engine::Run;
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// for _ in 0..2 {
+    ///     // The second time changes nothing, and is answered as the first.
+    ///     let before: String = run.update("move", "Oslo").id("click-17").await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn id(mut self, id: &str) -> Self {
         self.id = Some(id.into());
         self
     }
 
     /// Sends it, on a thread that may be blocked.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::Error;
+    /// # use travertine_runtime::engine::Run;
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// let before: String = run.update("move", "Oslo").wait()?;
+    /// # Ok(()) }
+    /// ```
     pub fn wait(self) -> Result<T, Error> {
         decoded(&self.send().wait()?)
     }
@@ -299,11 +445,27 @@ impl<T: DeserializeOwned> IntoFuture for Updating<T> {
 
 impl<O: DeserializeOwned> Run<O> {
     /// Answers when it has ended.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::Error;
+    /// # use travertine_runtime::engine::{Run, RunError};
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// let receipt: Result<String, RunError> = run.result().await;
+    /// # Ok(()) }
+    /// ```
     pub async fn result(&self) -> Result<O, RunError> {
         outcome(self.engine.result(self.instance).await?)
     }
 
     /// The same, on a thread that may be blocked.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::Error;
+    /// # use travertine_runtime::engine::{Run, RunError};
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// let receipt: Result<String, RunError> = run.wait();
+    /// # Ok(()) }
+    /// ```
     pub fn wait(&self) -> Result<O, RunError> {
         outcome(self.engine.result(self.instance).wait()?)
     }
@@ -362,27 +524,86 @@ impl Sending<'_> {
     }
 
     /// Only to the run of this id.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Event;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.send_event(Paid { cents: 1_200 }).to("order-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn to(self, id: &str) -> Self {
         self.change(|it| it.correlation.push(("$to".into(), id.into())))
     }
 
     /// Only to those who wait with this key, or with none.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Event;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// // For those who wait with `cx.event::<Paid>().key("customer-7")`.
+    /// engine.send_event(Paid { cents: 1_200 }).key("customer-7").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn key(self, key: impl Into<Value>) -> Self {
         let key = key.into();
         self.change(|it| it.correlation.push(("key".into(), key)))
     }
 
     /// What the sender calls it. The same again is recognised, and delivered once.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Event;
+    /// # use travertine_runtime::{Engine, Error, Receipt};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.send_event(Paid { cents: 1_200 }).message_id("click-17").await?;
+    /// let again = engine.send_event(Paid { cents: 1_200 }).message_id("click-17").await?;
+    /// assert_eq!(again, Receipt::Known);
+    /// # Ok(()) }
+    /// ```
     pub fn message_id(self, id: &str) -> Self {
         self.change(|it| it.id = Some(id.into()))
     }
 
     /// What would be sent, for [`Engine::publish`].
+    ///
+    /// ```no_run
+    /// # use travertine_func::Event;
+    /// # use travertine_runtime::{Engine, Error, Message};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let message: Message = engine.send_event(Paid { cents: 1_200 }).to("order-1").into_message()?;
+    /// let receipt = engine.publish(message).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn into_message(self) -> Result<Message, Error> {
         self.message
     }
 
     /// Sends it, on a thread that may be blocked.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Event;
+    /// # use travertine_runtime::{Engine, Error, Receipt};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let receipt: Receipt = engine.send_event(Paid { cents: 1_200 }).to("order-1").wait()?;
+    /// # Ok(()) }
+    /// ```
     pub fn wait(self) -> Result<Receipt, Error> {
         self.engine.publish(self.message?).wait()
     }
@@ -398,6 +619,14 @@ impl<'a> IntoFuture for Sending<'a> {
 }
 
 /// What was found when an engine was opened.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let report = engine.recover()?;
+/// println!("{} timers, {} activities to do", report.timers, report.jobs);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// How many entries of the log came after the last checkpoint.
@@ -425,6 +654,17 @@ pub struct RecoveryReport {
 }
 
 /// What came of trying the code of this program against open instances.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Preflight;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let preflight: Preflight = engine.preflight()?;
+/// for (instance, problem) in &preflight.problems {
+///     println!("{instance}: {problem}");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preflight {
     /// How many instances were tried.
@@ -435,6 +675,17 @@ pub struct Preflight {
 
 impl Engine {
     /// Sends an event to the functions, and processes, that wait for it, as its type says.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Event;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.send_event(Paid { cents: 1_200 }).await?;
+    /// # Ok(()) }
+    /// ```
     #[expect(
         clippy::needless_pass_by_value,
         reason = "who sends an event has no use for it any more"

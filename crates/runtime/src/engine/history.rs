@@ -13,6 +13,15 @@ use super::Engine;
 use crate::{Definition, Definitions, Error, InstanceId, Timestamp};
 
 /// What has happened to an instance.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, InstanceId};
+/// # use travertine_runtime::engine::History;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let history: History = engine.history(InstanceId(12))?;
+/// println!("{} steps of {}", history.steps.len(), history.definition.id);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct History {
     /// The instance.
@@ -24,6 +33,15 @@ pub struct History {
 }
 
 /// What became true of an instance at once.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, InstanceId};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for step in engine.history(InstanceId(12))?.steps {
+///     println!("{}: {:?}", step.at, step.records);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// Its place in the log.
@@ -38,6 +56,14 @@ pub struct Step {
 
 impl Engine {
     /// What has happened to an instance. Of one that ended long ago only the end is known.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let history = engine.history(InstanceId(12))?;
+    /// let began = history.steps.first().map(|it| it.at);
+    /// # Ok(()) }
+    /// ```
     pub fn history(&self, instance: InstanceId) -> Result<History, Error> {
         self.flush_now()?;
         let definitions = self.definitions();
@@ -87,6 +113,16 @@ fn entries(store: &dyn Store, row: &InstanceRow) -> Result<Vec<Entry>, Error> {
 
 impl History {
     /// The instance as it was after the entry `seq`, or after the last one before it.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let history = engine.history(InstanceId(12))?;
+    /// if let Some(first) = history.steps.first() {
+    ///     println!("{:?}", history.state_at(first.seq));
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn state_at(&self, seq: Seq) -> Instance {
         let mut state = Instance::default();
         for step in self.steps.iter().take_while(|it| it.seq <= seq) {

@@ -24,6 +24,15 @@ pub(super) struct Counters {
 }
 
 /// What the engine has done since it was opened, and how it is now.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::{Metrics, Options};
+/// let engine = Engine::in_memory(Options::default())?;
+/// let Metrics { requests, jobs, .. } = engine.metrics();
+/// assert_eq!((requests, jobs), (0, 0));
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Requests that were accepted.

@@ -68,6 +68,16 @@ use recovery::{Read, Recovery};
 use threads::{Common, Flushed, Input};
 
 /// How an engine is opened.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Options;
+/// # use std::time::Duration;
+/// let hour = Duration::from_hours(1);
+/// let options = Options { shards: 2, sweep_every: hour, ..Options::default() };
+/// let engine = Engine::in_memory(options)?;
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How many shards a new store gets. One that is there keeps its own.
@@ -95,6 +105,7 @@ pub struct Options {
     /// Who is told how far reading the store is.
     pub progress: Option<Progress>,
     /// Who looks on while instances do something.
+    #[doc(hidden)] // For the command line: what it is shown is of the kernel.
     pub observer: Option<Observer>,
     /// The functions and activities of this program: all that it is linked with, where nothing is said.
     pub functions: Functions,
@@ -125,6 +136,13 @@ impl fmt::Debug for Observer {
 }
 
 /// Who is told how far reading the store is: the shard, entries read, entries in all.
+///
+/// ```
+/// # use travertine_runtime::engine::{Options, Progress};
+/// # use std::sync::Arc;
+/// let progress = Progress(Arc::new(|shard, read, all| println!("{shard:?}: {read} of {all}")));
+/// let options = Options { progress: Some(progress), ..Options::default() };
+/// ```
 #[derive(Clone)]
 pub struct Progress(pub Arc<dyn Fn(ShardId, u64, u64) + Send + Sync>);
 
@@ -163,6 +181,18 @@ impl Default for Options {
 }
 
 /// A durable workflow engine. Clones are the same engine.
+///
+/// ```no_run
+/// # use travertine_func::Workflow;
+/// # use travertine_runtime::{Engine, Error};
+/// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+/// # fn example() -> Result<(), Error> {
+/// let engine = Engine::open("data")?;
+/// let run = engine.start(order(1_200)).id("order-1").wait()?;
+/// println!("{:?}", run.wait());
+/// engine.shutdown()?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -197,6 +227,15 @@ struct Threads {
 }
 
 /// What was found when an engine was opened.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for it in &engine.opened().unreadable {
+///     println!("cannot be read: {it}");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Opened {
     /// Shard by shard.
@@ -210,6 +249,16 @@ pub struct Opened {
 }
 
 /// An answer that has not come yet.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, InstanceId};
+/// # use travertine_runtime::engine::Pending;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let cancelled: Pending<()> = engine.cancel(InstanceId(12));
+/// // It was asked already. Whoever has an executor awaits the answer, others wait for it.
+/// cancelled.await?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Pending<T>(State<T>);
 
@@ -222,6 +271,13 @@ enum State<T> {
 
 impl<T> Pending<T> {
     /// Waits for it, on a thread that may be blocked.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.cancel(InstanceId(12)).wait()?;
+    /// # Ok(()) }
+    /// ```
     pub fn wait(self) -> Result<T, Error> {
         match self.0 {
             State::Waits(mut receiver, common) => {
@@ -301,11 +357,26 @@ fn closed() -> Error {
 
 impl Engine {
     /// Opens the store in a directory, or makes one there, and goes on with what it has.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn example() -> Result<(), Error> {
+    /// let engine = Engine::open("data")?;
+    /// # Ok(()) }
+    /// ```
     pub fn open(dir: impl Into<std::path::PathBuf>) -> Result<Self, Error> {
         Self::open_with(dir, Options::default())
     }
 
     /// The same, with options.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// # fn example() -> Result<(), Error> {
+    /// let engine = Engine::open_with("data", Options { create: false, ..Options::default() })?;
+    /// # Ok(()) }
+    /// ```
     pub fn open_with(dir: impl Into<std::path::PathBuf>, options: Options) -> Result<Self, Error> {
         let store_options = sqlite::Options {
             shards: options.shards,
@@ -317,11 +388,20 @@ impl Engine {
     }
 
     /// An engine that keeps everything in memory, for trying out and for tests.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// engine.shutdown()?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn in_memory(options: Options) -> Result<Self, Error> {
         Self::on(&(Arc::new(MemoryStore::new(options.shards)) as Arc<dyn Store>), options)
     }
 
     /// An engine on any store.
+    #[doc(hidden)] // Programs have no stores of their own; tests have.
     #[tracing::instrument(skip_all)]
     pub fn on(store: &Arc<dyn Store>, options: Options) -> Result<Self, Error> {
         let began = Instant::now();
@@ -401,21 +481,54 @@ impl Engine {
     }
 
     /// What was found when it was opened.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options { shards: 2, ..Options::default() })?;
+    /// assert_eq!(engine.opened().shards.len(), 2);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn opened(&self) -> &Opened {
         &self.inner.recovered
     }
 
     /// What is deployed.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// assert!(engine.definitions().find("order").is_none());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn definitions(&self) -> Arc<Definitions> {
         Arc::clone(&self.inner.definitions.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The functions and activities that it has: those it was given, and its own.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.functions().workflows() {
+    ///     println!("{} version {}", it.name, it.version);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn functions(&self) -> &Functions {
         &self.inner.functions
     }
 
     /// What it has counted since it was opened.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// assert_eq!(engine.metrics().waiting, 0);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn metrics(&self) -> Metrics {
         let common = &self.inner.common;
         let waiting = common.queues.iter().map(|it| it.len() as u64).sum();
@@ -424,21 +537,50 @@ impl Engine {
     }
 
     /// Why it takes no more, if it does not.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// assert_eq!(engine.fault(), None);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn fault(&self) -> Option<Error> {
         self.inner.common.fault.get().cloned()
     }
 
     /// The store it runs on.
+    #[doc(hidden)] // Programs ask the engine; `query` and `look` read the store for them.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.common.store
     }
 
     /// The time, as the engine sees it.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// let tomorrow = engine.now().after_millis(86_400_000);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn now(&self) -> crate::Timestamp {
         self.inner.common.clock.now()
     }
 
     /// Has shards look at the clock, after one that does not go by itself was set.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error, Timestamp};
+    /// # use travertine_runtime::engine::{ManualClock, Options};
+    /// # use std::sync::Arc;
+    /// let clock = Arc::new(ManualClock::default());
+    /// let options = Options { clock: Arc::<ManualClock>::clone(&clock), ..Options::default() };
+    /// let engine = Engine::in_memory(options)?;
+    /// clock.set(Timestamp::from_millis(60_000));
+    /// engine.wake(); // Timers that are due now ring.
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn wake(&self) {
         self.inner.common.queues.iter().for_each(|it| it.tell(Input::Wake));
         self.inner.common.naps.tell(());
@@ -447,6 +589,18 @@ impl Engine {
     /// Does everything that was asked, brings the views up to date and closes the store. Clones of the
     /// engine, and runs of functions, can do no more after that; the store can be opened again when
     /// they are gone.
+    ///
+    /// ```
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// let clone = engine.clone();
+    /// engine.shutdown()?;
+    /// assert!(clone.start(order(1_200)).wait().is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn shutdown(self) -> Result<(), Error> {
         if let Some(threads) = &self.threads {
             threads.stop();
@@ -503,6 +657,16 @@ impl Engine {
     }
 
     /// Answers when the views have everything that was acknowledged before.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.start(order(1_200)).await?;
+    /// engine.flush().await?; // Whoever reads the store from elsewhere sees it now.
+    /// # Ok(()) }
+    /// ```
     pub fn flush(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         let waits: Vec<Pending<()>> = self.flushing();
         async move {
@@ -514,6 +678,14 @@ impl Engine {
     }
 
     /// The same, on a thread that may be blocked.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// engine.flush_now()?;
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn flush_now(&self) -> Result<(), Error> {
         self.flushing().into_iter().try_for_each(Pending::wait)
     }

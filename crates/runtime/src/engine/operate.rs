@@ -20,6 +20,15 @@ use crate::{
 };
 
 /// Which version of a definition is meant.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Target;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let latest = engine.start("delivery").await?;
+/// let second = engine.start(Target::Version("delivery".into(), 2)).await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The latest.
@@ -53,6 +62,13 @@ impl From<&str> for Target {
 }
 
 /// An instance that is about to be started. Awaiting it, or [`Starting::wait`], starts it.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let delivery = engine.start("delivery").id("delivery-1").variable("town", "Rome").await?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is started before it is awaited"]
 pub struct Starting<'a> {
@@ -66,24 +82,53 @@ pub struct Starting<'a> {
 impl Starting<'_> {
     /// What people call the instance. An instance of the same definition that they call so already is
     /// not started again.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let delivery = engine.start("delivery").id("delivery-1").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn id(mut self, id: &str) -> Self {
         self.business_id = Some(id.into());
         self
     }
 
     /// A variable that it begins with.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let delivery = engine.start("delivery").variable("town", "Rome").variable("parcels", 2).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn variable(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
     /// Variables that it begins with.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let delivery = engine.start("delivery").variables(vec![("town".into(), "Rome".into())]).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn variables(mut self, variables: Assignments) -> Self {
         self.variables.extend(variables);
         self
     }
 
     /// Begins at this element instead of the plain start; may be said again for several.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// // As if the parcel had been packed.
+    /// let delivery = engine.start("delivery").at("send").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn at(mut self, element: &str) -> Self {
         let mut elements = if let At::Elements(elements) = self.at { elements } else { Vec::new() };
         elements.push(element.into());
@@ -92,11 +137,25 @@ impl Starting<'_> {
     }
 
     /// Starts it, on a thread that may be blocked.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let delivery: InstanceId = engine.start("delivery").wait()?;
+    /// # Ok(()) }
+    /// ```
     pub fn wait(self) -> Result<InstanceId, Error> {
         self.begin().wait().map(|(id, _)| id)
     }
 
     /// Starts it. Answers whether it was there already, too.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let (delivery, was_there) = engine.start("delivery").id("delivery-1").begin().await?;
+    /// # Ok(()) }
+    /// ```
     pub fn begin(self) -> Pending<(InstanceId, bool)> {
         let definition = match self.engine.target(&self.target) {
             Ok(key) => key,
@@ -126,6 +185,16 @@ impl<'a> IntoFuture for Starting<'a> {
 impl Engine {
     /// Starts a process, of its latest version where only an id is named, or a function: awaiting
     /// what this answers with starts it.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let run = engine.start(order(1_200)).id("order-1").await?;
+    /// let delivery = engine.start("delivery").variable("town", "Rome").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn start<S: Startable>(&self, what: S) -> S::Starting<'_> {
         what.starting(self)
     }
@@ -152,6 +221,15 @@ impl Engine {
     }
 
     /// Answers when the instance has ended, and how.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let delivery = engine.start("delivery").await?;
+    /// let ended = engine.result(delivery).await?;
+    /// println!("{:?}", ended.ending);
+    /// # Ok(()) }
+    /// ```
     pub fn result(&self, instance: InstanceId) -> Pending<Ended> {
         self.ask_later(self.shard_of(instance), false, move |shard, sender| {
             shard.watch(instance, sender);
@@ -159,26 +237,63 @@ impl Engine {
     }
 
     /// Tells an instance something, in the kernel's words.
+    #[doc(hidden)] // The kernel's words are not for programs; what they need has a method of its own.
     pub fn command(&self, instance: InstanceId, command: Command) -> Pending<()> {
         self.ask(self.shard_of(instance), move |shard| shard.command(instance, command))
     }
 
     /// Ends an instance and all that it has called.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let run = engine.start(order(1_200)).await?;
+    /// engine.cancel(run.instance()).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn cancel(&self, instance: InstanceId) -> Pending<()> {
         self.command(instance, Command::Cancel)
     }
 
     /// Has an instance stand still until it is resumed. What comes meanwhile is kept for it.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let run = engine.start(order(1_200)).await?;
+    /// engine.suspend(run.instance()).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn suspend(&self, instance: InstanceId) -> Pending<()> {
         self.ask(self.shard_of(instance), move |shard| shard.suspend(instance))
     }
 
     /// Lets a suspended instance go on.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.suspend(InstanceId(12)).await?;
+    /// engine.resume(InstanceId(12)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn resume(&self, instance: InstanceId) -> Pending<()> {
         self.ask(self.shard_of(instance), move |shard| shard.resume(instance))
     }
 
     /// Lets an instance on which the engine failed be tried again.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// // What made the engine fail on it is repaired.
+    /// engine.release(InstanceId(12))?;
+    /// # Ok(()) }
+    /// ```
     pub fn release(&self, instance: InstanceId) -> Result<(), Error> {
         // What the log says of it must be there to be read.
         self.flush_now()?;
@@ -186,6 +301,13 @@ impl Engine {
     }
 
     /// Sets variables of the process, or in the layer of one of its tokens.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.set_variables(InstanceId(12), None, vec![("town".into(), "Oslo".into())]).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn set_variables(
         &self,
         instance: InstanceId,
@@ -196,11 +318,31 @@ impl Engine {
     }
 
     /// Takes tokens away and puts tokens elsewhere: all of it, or nothing.
+    ///
+    /// ```no_run
+    /// # use travertine_kernel as travertine;
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// use travertine::{Modification, TokenId, Which};
+    ///
+    /// engine.modify(InstanceId(12), vec![Modification::Withdraw(Which::Token(TokenId(3)))]).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn modify(&self, instance: InstanceId, steps: Vec<Modification>) -> Pending<()> {
         self.command(instance, Command::Modify { steps })
     }
 
     /// What would happen if an instance went on by another version of its definition.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # use travertine_runtime::engine::Target;
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let to = Target::Version("delivery".into(), 2);
+    /// let migration = engine.try_migration(InstanceId(12), to, Default::default()).await?;
+    /// println!("{migration:?}");
+    /// # Ok(()) }
+    /// ```
     pub fn try_migration(
         &self,
         instance: InstanceId,
@@ -214,6 +356,13 @@ impl Engine {
     }
 
     /// Lets an instance go on by another version of its definition.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.migrate(InstanceId(12), "delivery", Default::default()).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn migrate(
         &self,
         instance: InstanceId,
@@ -225,12 +374,28 @@ impl Engine {
     }
 
     /// Why an instance waits: a reason for each token that rests.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for reason in engine.why(InstanceId(12)).await? {
+    ///     println!("{:?}", reason.why);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn why(&self, instance: InstanceId) -> Pending<Vec<Reason>> {
         self.ask(self.shard_of(instance), move |shard| Ok(shard.look(instance)?.reasons()))
     }
 
     /// Tries again what ended in an incident: at one token, or everywhere in the instance. Says how many
     /// incidents there were.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let incidents = engine.retry(InstanceId(12), None).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn retry(&self, instance: InstanceId, token: Option<TokenId>) -> Pending<usize> {
         self.ask(self.shard_of(instance), move |shard| match token {
             Some(token) => shard.command(instance, Command::Retry { token }).map(|()| 1),
@@ -241,6 +406,15 @@ impl Engine {
     /// Gives jobs of a type to a worker, at most so many: the most pressing first, of those the oldest.
     /// It has them for `lease` milliseconds, also after a restart. Only variables with these names are
     /// handed out, or all where none is named.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for job in engine.activate("paint", "worker-1", 10, 60_000, &[]).await? {
+    ///     engine.complete(job.job, vec![("painted".into(), true.into())]).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn activate(
         &self,
         job_type: &str,
@@ -277,12 +451,29 @@ impl Engine {
     }
 
     /// A job, a user task or a decision is done.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let job: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// engine.complete(job, vec![("painted".into(), true.into())]).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn complete(&self, what: Address, variables: Assignments) -> Pending<()> {
         self.ask(self.shard_of(what.instance), move |shard| shard.complete(what, variables))
     }
 
     /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident where it
     /// may not be tried again. Without `retries` one try less is left.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
+    ///     engine.fail(job.job, None, 5_000, "no paint left").await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn fail(
         &self,
         job: Address,
@@ -297,6 +488,15 @@ impl Engine {
     }
 
     /// A job has raised an error for the model to catch.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
+    ///     engine.throw_error(job.job, "no-paint", "no paint left", vec![]).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn throw_error(
         &self,
         job: Address,
@@ -309,6 +509,15 @@ impl Engine {
     }
 
     /// A job has raised an escalation, and may go on.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
+    ///     engine.escalate(job.job, "little-paint", vec![]).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn escalate(&self, job: Address, code: &str, variables: Assignments) -> Pending<()> {
         let command = Command::Escalate { wait: job.wait, code: Some(code.into()), variables };
         self.command(job.instance, command)
@@ -316,34 +525,84 @@ impl Engine {
 
     /// Changes how often a job may still fail. A worker that has it goes on with it; otherwise it is offered
     /// at once.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let job: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// engine.set_retries(job, 3).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn set_retries(&self, job: Address, retries: u32) -> Pending<()> {
         self.command(job.instance, Command::SetRetries { wait: job.wait, retries })
     }
 
     /// Lets a worker have its job for so many milliseconds from now.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
+    ///     engine.extend(job.job, 600_000).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn extend(&self, job: Address, lease: i64) -> Pending<()> {
         let until = self.now().after_millis(lease).as_millis();
         self.ask(self.shard_of(job.instance), move |shard| shard.extend(job, until))
     }
 
     /// Someone takes a user task, and nobody else can.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let task: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// engine.claim(task, "ann").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn claim(&self, task: Address, who: &str) -> Pending<()> {
         let who = who.into();
         self.ask(self.shard_of(task.instance), move |shard| shard.claim_task(task, &who))
     }
 
     /// Nobody has the user task any more.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let task: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// engine.unclaim(task).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn unclaim(&self, task: Address) -> Pending<()> {
         self.change_task(task, TaskChange { assignee: Edit::Remove, ..TaskChange::default() })
     }
 
     /// Changes who does a user task, and until when.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Edit, Engine, Error, TaskChange};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let task: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// let change = TaskChange { assignee: Edit::Set("ben".into()), ..TaskChange::default() };
+    /// engine.change_task(task, change).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn change_task(&self, task: Address, change: TaskChange) -> Pending<()> {
         self.ask(self.shard_of(task.instance), move |shard| shard.change_task(task, change))
     }
 
     /// Has a timer ring at another time, in milliseconds since 1970. Those that start instances are
     /// called as their rows say: of instance 0.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let timer: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// engine.move_timer(timer, engine.now().after_millis(60_000).as_millis()).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn move_timer(&self, timer: Address, due: i64) -> Pending<()> {
         if timer.instance == InstanceId(0) {
             let shard = ShardId::of(timer.wait.0, self.shards());
@@ -353,6 +612,14 @@ impl Engine {
     }
 
     /// Has a timer ring now.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let timer: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// engine.fire_timer(timer).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn fire_timer(&self, timer: Address) -> Pending<()> {
         if timer.instance == InstanceId(0) {
             let shard = ShardId::of(timer.wait.0, self.shards());
@@ -365,6 +632,14 @@ impl Engine {
     /// wait for it before it expires. One for all goes to all who wait and to the start events, and is kept
     /// for others until it expires. One that would have to be held while too many of its name are is
     /// refused.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, Message};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let variables = vec![("cents".into(), 1_200.into())];
+    /// let receipt = engine.publish(Message { variables, ..Message::new("order.paid") }).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn publish(&self, message: Message) -> Pending<Receipt> {
         let all = message.variables.iter().chain(&message.correlation);
         if let Err(error) = check_variables(all, &Limits::default()) {
@@ -376,6 +651,15 @@ impl Engine {
 
     /// Dead letters, the oldest first: messages for one receiver that nobody has taken before they expired.
     /// Those of a name, where one is given; `after` the number of the last one seen; at most so many.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.dead_letters(Some("order.paid"), None, 100)? {
+    ///     println!("{}: {}", it.number, it.reason);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn dead_letters(
         &self,
         name: Option<&str>,
@@ -409,18 +693,43 @@ impl Engine {
     }
 
     /// Publishes a dead letter again, with a new time to live.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.dead_letters(None, None, 100)? {
+    ///     engine.replay(it.number).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn replay(&self, dead_letter: u64) -> Pending<Receipt> {
         let shard = ShardId::of(dead_letter, self.shards());
         self.ask(shard, move |shard| shard.replay_message(dead_letter))
     }
 
     /// Drops a dead letter.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.dead_letters(None, None, 100)? {
+    ///     engine.discard(it.number).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn discard(&self, dead_letter: u64) -> Pending<()> {
         let shard = ShardId::of(dead_letter, self.shards());
         self.ask(shard, move |shard| shard.discard(dead_letter))
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.signal("shop closes", vec![]).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn signal(&self, name: &str, variables: Assignments) -> Pending<()> {
         if let Err(error) = check_variables(&variables, &Limits::default()) {
             return Pending(State::Refused(Some(error.into())));
@@ -433,6 +742,13 @@ impl Engine {
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let started = engine.evaluate_conditions(vec![("stock".into(), 3.into())]).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn evaluate_conditions(&self, variables: Assignments) -> Pending<Vec<InstanceId>> {
         if let Err(error) = check_variables(&variables, &Limits::default()) {
             return Pending(State::Refused(Some(error.into())));

@@ -16,6 +16,15 @@ use super::{
 use crate::{Definition, Error, InstanceId};
 
 /// An instance in full.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, InstanceId};
+/// # use travertine_runtime::engine::Look;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let look: Look = engine.look(InstanceId(12)).await?;
+/// println!("{} with {} variables", look.definition.id, look.variables.len());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Look {
     /// Its row.
@@ -34,6 +43,18 @@ pub struct Look {
 
 impl Engine {
     /// Rows that match. They show everything that was acknowledged before the question.
+    ///
+    /// ```no_run
+    /// # use travertine_store as travertine;
+    /// # use travertine_runtime::{Definition, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// use travertine::view::{Filter, Query, Table};
+    ///
+    /// let filters = vec![Filter::Definition("order".into()), Filter::HasIncidents(true)];
+    /// let query = Query { table: Table::Instances, filters, descending: true, after: None, limit: 100 };
+    /// println!("{} orders have incidents", engine.query(query).await?.rows.len());
+    /// # Ok(()) }
+    /// ```
     pub fn query(&self, query: Query) -> impl Future<Output = Result<Page, Error>> + Send + use<> {
         let flushed = self.flush();
         let common = Arc::clone(&self.inner.common);
@@ -44,6 +65,18 @@ impl Engine {
     }
 
     /// The same, on a thread that may be blocked.
+    ///
+    /// ```
+    /// # use travertine_store as travertine;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// use travertine::view::{Query, Table};
+    ///
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// let all = Query { table: Table::Instances, filters: vec![], descending: false, after: None, limit: 10 };
+    /// assert_eq!(engine.query_now(&all)?.rows.len(), 0);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn query_now(&self, query: &Query) -> Result<Page, Error> {
         self.flush_now()?;
         self.read_views(|store| page(store, query.clone()))
@@ -59,6 +92,16 @@ impl Engine {
     }
 
     /// An instance in full, as it is now.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let run = engine.start(order(1_200)).await?;
+    /// println!("{:?}", engine.look(run.instance()).await?.reasons);
+    /// # Ok(()) }
+    /// ```
     pub fn look(&self, instance: InstanceId) -> Pending<Look> {
         self.ask(self.shard_of(instance), move |shard| {
             let row = shard.row(instance)?;

@@ -11,6 +11,16 @@ use super::Engine;
 use crate::{Error, InstanceId};
 
 /// How long ended instances are kept. What was called is kept as long as what called it.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::{Options, Retention};
+/// # use std::time::Duration;
+/// let week = Duration::from_hours(7 * 24);
+/// let retention = Retention { ended: Some(week), ..Retention::default() };
+/// let engine = Engine::in_memory(Options { retention, ..Options::default() })?;
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// How long after its end the history of an instance is kept; then only how it began and ended, and
@@ -23,6 +33,14 @@ pub struct Retention {
 }
 
 /// What retention has done.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::{Options, Swept};
+/// let engine = Engine::in_memory(Options::default())?;
+/// assert_eq!(engine.sweep()?, Swept { folded: 0, removed: 0 });
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Instances whose history was shortened.
@@ -36,6 +54,14 @@ const PAGE: u32 = 1_000;
 impl Engine {
     /// Shortens and forgets what has ended long enough ago, as the engine was told when it was opened. It
     /// does so by itself now and then.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let swept = engine.sweep()?;
+    /// println!("{} forgotten", swept.removed);
+    /// # Ok(()) }
+    /// ```
     pub fn sweep(&self) -> Result<Swept, Error> {
         self.sweep_with(&self.inner.retention)
     }
@@ -64,6 +90,14 @@ impl Engine {
     }
 
     /// The same, with other limits.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Retention;
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.sweep_with(&Retention { ended_max: Some(1_000), ..Retention::default() })?;
+    /// # Ok(()) }
+    /// ```
     pub fn sweep_with(&self, retention: &Retention) -> Result<Swept, Error> {
         self.flush_now()?;
         let mut swept = Swept::default();
@@ -80,6 +114,13 @@ impl Engine {
     }
 
     /// Forgets an instance that has ended, or cannot be read.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.delete(InstanceId(12))?;
+    /// # Ok(()) }
+    /// ```
     pub fn delete(&self, instance: InstanceId) -> Result<(), Error> {
         self.flush_now()?;
         let row = self.row(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;

@@ -104,6 +104,15 @@ impl Engine {
     }
 
     /// The schedule of that name, where there is one.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// if let Some(it) = engine.find_schedule("nightly").await? {
+    ///     println!("{} times, next at {:?}", it.schedule.started, it.schedule.next);
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub async fn find_schedule(&self, name: &str) -> Result<Option<Scheduled>, Error> {
         match self.run::<()>(name).await? {
             Some(run) => self.scheduled(run.instance()).await,
@@ -112,11 +121,25 @@ impl Engine {
     }
 
     /// Has a schedule start nothing until it is resumed.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.pause_schedule("nightly").await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn pause_schedule(&self, name: &str) -> Result<(), Error> {
         self.tell_schedule(name, "pause", &true).await
     }
 
     /// Lets a paused schedule go on. What it has missed is not made up for.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.resume_schedule("nightly").await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn resume_schedule(&self, name: &str) -> Result<(), Error> {
         self.tell_schedule(name, "pause", &false).await
     }
@@ -136,6 +159,13 @@ impl Engine {
     }
 
     /// Removes a schedule. What it has started last may come to its end.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.remove_schedule("nightly").await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn remove_schedule(&self, name: &str) -> Result<(), Error> {
         self.tell_schedule(name, "remove", &()).await
     }
@@ -192,6 +222,15 @@ fn incident(reason: &Reason) -> Option<String> {
 }
 
 /// A schedule that is there.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for it in engine.schedules().await? {
+///     println!("{}: {}", it.name, it.problem.as_deref().unwrap_or("fine"));
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     /// Its name.
@@ -227,6 +266,15 @@ impl<'a> Scheduling<'a> {
 
     /// As a cron expression says: in UTC, or by the clocks of the zone that it names, as
     /// `CRON_TZ=Europe/Vienna 0 9 * * MON-FRI` does.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.schedule("nightly").cron("CRON_TZ=Europe/Vienna 0 2 * * *").function(order(1)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn cron(self, text: &str) -> Self {
         if !Cron::is_meant(text) {
             return self.wrong(format!("not a cron expression such as 0 9 * * MON-FRI: {text}"));
@@ -239,6 +287,16 @@ impl<'a> Scheduling<'a> {
     }
 
     /// Every so much time, from now on.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use std::time::Duration;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.schedule("sync").every(Duration::from_mins(15)).function(order(1)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn every(self, period: Duration) -> Self {
         if period.is_zero() {
             return self.wrong("there must be time between two firings".to_owned());
@@ -248,21 +306,64 @@ impl<'a> Scheduling<'a> {
     }
 
     /// Late by up to so much, by chance.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use std::time::Duration;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let sync = engine.schedule("sync").every(Duration::from_mins(15)).jitter(Duration::from_mins(1));
+    /// sync.function(order(1)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn jitter(self, most: Duration) -> Self {
         self.change(|it| it.jitter = u64::try_from(most.as_millis()).unwrap_or(u64::MAX))
     }
 
     /// What to do when the last one still runs; nothing is started then where nothing is said.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error, Overlap};
+    /// # use std::time::Duration;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let sync = engine.schedule("sync").every(Duration::from_mins(15)).overlap(Overlap::Replace);
+    /// sync.function(order(1)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn overlap(self, overlap: Overlap) -> Self {
         self.change(|it| it.overlap = overlap)
     }
 
     /// Paused from the beginning, so that it starts nothing before someone resumes it.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use std::time::Duration;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.schedule("sync").every(Duration::from_mins(15)).paused().function(order(1)).await?;
+    /// engine.resume_schedule("sync").await?;
+    /// # Ok(()) }
+    /// ```
     pub fn paused(self) -> Self {
         self.change(|it| it.paused = true)
     }
 
     /// Makes the schedule, of a function.
+    ///
+    /// ```no_run
+    /// # use travertine_func::Workflow;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use std::time::Duration;
+    /// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.schedule("sync").every(Duration::from_mins(15)).function(order(1)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn function<O>(self, call: Workflow<O>) -> Making<'a> {
         let name = call.name().to_owned();
         match call.into_arguments() {
@@ -274,6 +375,15 @@ impl<'a> Scheduling<'a> {
     /// Makes the schedule, of a process or of any definition by its id. A schedule that has the name
     /// already is changed where it does something else; what it has done, and whether it is paused,
     /// stays.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use std::time::Duration;
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let towns = vec![("town".into(), "Rome".into())];
+    /// engine.schedule("sync").every(Duration::from_mins(15)).process("delivery", towns).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn process(self, id: &str, variables: Assignments) -> Making<'a> {
         if self.schedule.is_ok() && self.engine.definitions().find(id).is_none() {
             let schedule = Err(Error::no_such_definition(id));
@@ -287,6 +397,18 @@ impl<'a> Scheduling<'a> {
 }
 
 /// A schedule that is made when this is awaited.
+///
+/// ```no_run
+/// # use travertine_func::Workflow;
+/// # use travertine_runtime::{Engine, Error};
+/// # use std::time::Duration;
+/// # fn order(cents: u64) -> Workflow<String> { Workflow::new("order", 1).argument("cents", &cents) }
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let making = engine.schedule("sync").every(Duration::from_mins(15)).function(order(1));
+/// let run = making.await?;
+/// assert_eq!(run.id(), "sync");
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is scheduled before it is awaited"]
 pub struct Making<'a>(Scheduling<'a>);

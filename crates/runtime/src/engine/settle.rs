@@ -18,6 +18,15 @@ const PAUSE: Duration = Duration::from_millis(1);
 impl Engine {
     /// Waits until nothing goes on by itself any more: what was asked is done, what instances sent each
     /// other has come, no timer is due. Says whether that was so within the time.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// # use std::time::Duration;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// assert!(engine.settle(Duration::from_mins(1))?);
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn settle(&self, within: Duration) -> Result<bool, Error> {
         let began = Instant::now();
         let mut before = None;
@@ -43,6 +52,7 @@ impl Engine {
 
     /// Answers when nothing goes on by itself any more, except for what workers of this process have
     /// in hand, with what can make it go on.
+    #[doc(hidden)] // For `travertine::testing`, whose clock moves when nothing goes on.
     pub async fn rest(&self) -> Result<Rest, Error> {
         let mut before = None;
         loop {
@@ -66,6 +76,7 @@ impl Engine {
     }
 
     /// Ends when a worker of this process, after the call, has one job less in hand.
+    #[doc(hidden)] // For `travertine::testing`, whose clock moves when nothing goes on.
     pub fn worked(&self) -> impl Future<Output = ()> + Send + '_ {
         self.inner.common.board.worked().notified()
     }

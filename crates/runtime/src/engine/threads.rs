@@ -136,6 +136,15 @@ pub(super) struct Common {
 }
 
 /// When rows are brought up to date.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::{Options, Pace};
+/// # use std::time::Duration;
+/// let pace = Pace { interval: Duration::from_secs(5), ..Pace::default() };
+/// let engine = Engine::in_memory(Options { pace, ..Options::default() })?;
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// After so many instances have changed.

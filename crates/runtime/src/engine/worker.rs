@@ -26,9 +26,34 @@ use crate::{
 };
 
 /// A job that a worker has been given.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Job;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let painter = engine.worker("paint", |job: Job| async move {
+///     println!("{} of {}", job.element, job.definition);
+///     vec![("painted".into(), true.into())]
+/// });
+/// # Ok(()) }
+/// ```
 pub type Job = Activated;
 
 /// What came of a job.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Outcome;
+/// # use std::time::Duration;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let painter = engine.worker("paint", |job| async move {
+///     if job.retries > 1 {
+///         return Outcome::Failed { message: "no paint left".into(), backoff: Duration::from_secs(5) };
+///     }
+///     Outcome::Error { code: "no-paint".into(), message: "none left".into(), variables: vec![] }
+/// });
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// It is done, and brings these variables.
@@ -71,6 +96,16 @@ impl<E: std::fmt::Display> From<Result<Assignments, E>> for Outcome {
 type Work = Arc<dyn Fn(Job) -> Pin<Box<dyn Future<Output = Outcome> + Send>> + Send + Sync>;
 
 /// A worker that is about to be started.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Worker;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let painter: Worker = engine.worker("paint", |_| async { vec![("painted".into(), true.into())] });
+/// let at_work = painter.at_once(4).variables(&["colour"]).start();
+/// at_work.stop().await;
+/// # Ok(()) }
+/// ```
 #[must_use = "a worker does nothing before it is started"]
 pub struct Worker {
     engine: Engine,
@@ -87,6 +122,15 @@ impl std::fmt::Debug for Worker {
 }
 
 /// A worker at work. Dropping it lets what it has begun come to its end, and no more.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Workers;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let painters: Workers = engine.worker("paint", |_| async { vec![] }).start();
+/// painters.stop().await;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Workers {
     stop: Arc<Stop>,
@@ -111,6 +155,14 @@ impl Workers {
     }
 
     /// Lets it finish what it has begun.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let painters = engine.worker("paint", |_| async { vec![] }).start();
+    /// painters.stop().await;
+    /// # Ok(()) }
+    /// ```
     pub async fn stop(mut self) {
         self.ask();
         if let Some(task) = self.task.take() {
@@ -134,6 +186,17 @@ impl Drop for Workers {
 
 impl Engine {
     /// A worker for jobs of a type, in this process.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let painters = engine.worker("paint", |job| async move {
+    ///     println!("{:?}", job.variables);
+    ///     vec![("painted".into(), true.into())]
+    /// });
+    /// let painters = painters.start();
+    /// # Ok(()) }
+    /// ```
     pub fn worker<F, R>(
         &self,
         job_type: &str,
@@ -159,18 +222,39 @@ impl Engine {
 
 impl Worker {
     /// How many jobs it does at once; 32 where nothing is said.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let painters = engine.worker("paint", |_| async { vec![] }).at_once(4).start();
+    /// # Ok(()) }
+    /// ```
     pub fn at_once(mut self, jobs: usize) -> Self {
         self.at_once = jobs.max(1);
         self
     }
 
     /// Which variables it wants to see; all where nothing is said.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let painters = engine.worker("paint", |_| async { vec![] }).variables(&["colour"]).start();
+    /// # Ok(()) }
+    /// ```
     pub fn variables(mut self, names: &[&str]) -> Self {
         self.names = names.iter().map(|it| Name::from(*it)).collect();
         self
     }
 
     /// Starts it, on the tokio runtime that the caller runs on.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let painters = engine.worker("paint", |_| async { vec![] }).start();
+    /// # Ok(()) }
+    /// ```
     pub fn start(self) -> Workers {
         Workers::start(&Handle::current(), |stop| run(self, stop))
     }

@@ -31,6 +31,13 @@ impl fmt::Debug for Mind {
 }
 
 /// How functions behave.
+///
+/// ```
+/// # use travertine_runtime::engine::Options;
+/// let mut options = Options::default();
+/// // Every step, which is for tests.
+/// options.settings.functions.shadow_every = 1;
+/// ```
 #[derive(Clone, Debug)]
 pub struct FunctionSettings {
     /// What every session is told.
@@ -47,6 +54,16 @@ impl Default for FunctionSettings {
 }
 
 /// What a function is doing.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, RunStatus};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let has_ended = match engine.query_status("order-1").await? {
+///     None | Some(RunStatus::Running | RunStatus::Suspended) => false,
+///     Some(RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled) => true,
+/// };
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStatus {
     /// Its code or its activities are at work.

@@ -25,6 +25,15 @@ pub enum Lease {
 }
 
 /// A job that a worker has been given.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for job in engine.activate("paint", "worker-1", 10, 60_000, &[]).await? {
+///     println!("{}: {} tries left", job.job, job.retries);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Activated {
     /// What it is called.

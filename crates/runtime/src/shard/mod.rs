@@ -67,6 +67,14 @@ use closing::Closing;
 use travertine_func::Functions;
 
 /// How a shard behaves.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error, Settings};
+/// # use travertine_runtime::engine::Options;
+/// let settings = Settings { call_depth_max: 16, ..Settings::default() };
+/// let engine = Engine::in_memory(Options { settings, ..Options::default() })?;
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How many instances it keeps in memory, besides those that have changed lately.
@@ -226,6 +234,14 @@ struct Counts {
 pub(crate) type Watcher = oneshot::Sender<Result<Ended, Error>>;
 
 /// How an instance ended, and with which variables.
+///
+/// ```no_run
+/// # use travertine_runtime::{Ended, Engine, Error, InstanceId};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let Ended { ending, variables } = engine.result(InstanceId(12)).await?;
+/// println!("{ending:?} with {} variables", variables.len());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     /// How.

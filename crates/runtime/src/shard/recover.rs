@@ -49,6 +49,13 @@ pub struct Opening<'a> {
 }
 
 /// What was found when a shard was opened.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let timers: u64 = engine.opened().shards.iter().map(|shard| shard.timers).sum();
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// How many entries of the log came after the last checkpoint.

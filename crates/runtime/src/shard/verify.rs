@@ -21,6 +21,14 @@ use crate::{Error, InstanceId};
 const PAGE: usize = 4_096;
 
 /// What was compared, and what does not agree.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let verified = engine.verify()?;
+/// println!("{} instances, {} differences", verified.instances, verified.differences.len());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// How many entries of the log were read.
@@ -37,6 +45,15 @@ pub struct Verified {
 }
 
 /// Something that the log and the views say differently.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for it in engine.verify()?.differences {
+///     println!("instance {}: {}", it.instance, it.what);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// About which instance; 0 for the shard itself.
@@ -53,7 +70,7 @@ impl fmt::Display for Difference {
 
 impl Verified {
     /// Adds what was found elsewhere.
-    pub fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.entries += other.entries;
         self.instances += other.instances;
         self.rows += other.rows;
