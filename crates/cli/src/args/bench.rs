@@ -38,7 +38,7 @@ pub(crate) struct Soak {
     #[arg(long = "for", value_name = "SPAN", default_value = "1min", value_parser = words::span)]
     pub(crate) time: Duration,
 
-    /// How often the process is killed
+    /// How long the process has, once it has opened the store, before it is killed
     #[arg(long, value_name = "SPAN", default_value = "15s", value_parser = words::span)]
     pub(crate) kill_every: Duration,
 

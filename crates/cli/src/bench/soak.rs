@@ -48,7 +48,8 @@ pub(super) fn soak(args: &Soak, out: &Screen) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// Starts the process, lets it run for so long and kills it. Answers how long it took to open.
+/// Starts the process, lets it run for so long once it has opened, and kills it. Answers how long it took to
+/// open.
 fn run(
     args: &Soak,
     store: &Path,
@@ -68,11 +69,10 @@ fn run(
         .context("cannot start the process")?;
     let lines = listen(&mut child);
     let start = Instant::now();
-    let mut opened = None;
+    // The first line says that it is open. Where it ends before that, there is no second one.
+    let opened = lines.recv().map(|_| start.elapsed()).unwrap_or_default();
     let end = loop {
-        let left = span.saturating_sub(start.elapsed());
-        match lines.recv_timeout(left) {
-            Ok(line) if line == "open" => opened = Some(start.elapsed()),
+        match lines.recv_timeout((opened + span).saturating_sub(start.elapsed())) {
             Ok(line) => {
                 let second = Second::read(&line).with_context(|| format!("it said: {line}"))?;
                 samples.push(Sample { at: began.elapsed(), round, second });
@@ -85,7 +85,7 @@ fn run(
     };
     child.kill().context("cannot kill the process")?;
     child.wait().context("cannot wait for the process")?;
-    end.map(|()| opened.unwrap_or(span))
+    end.map(|()| opened)
 }
 
 fn listen(child: &mut Child) -> mpsc::Receiver<String> {
