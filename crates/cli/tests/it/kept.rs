@@ -15,6 +15,11 @@ const COLLECTS: &str = r#"<userTask id="it">
     </multiInstanceLoopCharacteristics>
   </userTask>"#;
 
+/// One for each time that it asks.
+fn answers() -> Vec<String> {
+    (0..40).map(|n| format!(r#"{{"complete": "it", "vars": {{"n": {n}}}}}"#)).collect()
+}
+
 fn variables(called: &Called) -> String {
     called.json().field("variables").unwrap().to_json()
 }
@@ -23,13 +28,15 @@ fn variables(called: &Called) -> String {
 fn a_killed_run_goes_on_and_gives_each_answer_once() {
     let store = Store::empty();
     let model = file("kept-collects.bpmn", &process(COLLECTS));
-    let answers: Vec<String> =
-        (0..40).map(|n| format!(r#"{{"complete": "it", "vars": {{"n": {n}}}}}"#)).collect();
-    let answers = file("kept-collects.answers.json", &format!("[{}]", answers.join(",")));
+    let first = |count: usize| format!("[{}]", answers()[..count].join(","));
+    let name = "kept-collects.answers.json";
+    let path = file(name, &first(0));
     let data = store.data();
-    let args = ["run", &model, "--data", &data, "--answers", &answers];
-    // The line after which it is killed, each time a few answers further.
-    for lines in [1, 3, 2, 5, 4] {
+    let args = ["run", &model, "--data", &data, "--answers", &path];
+    // The line after which it is killed, each time a few answers further. There are no more answers than it
+    // may give before somebody is quick enough to kill it.
+    for (most, lines) in [(7, 1), (14, 3), (21, 2), (28, 5), (35, 4)] {
+        file(name, &first(most));
         let mut child = command(&[&args[..], &["--tree"]].concat()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let seen = out.filter(|it| it.starts_with("> complete")).take(lines).count();
@@ -37,6 +44,7 @@ fn a_killed_run_goes_on_and_gives_each_answer_once() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
+    file(name, &first(40));
     let ended = travertine(&[&args[..], &["--json"]].concat());
     assert_eq!(ended.status, 0, "{}{}", ended.out, ended.err);
     let expected: Vec<String> = (0..40).map(|n| n.to_string()).collect();
@@ -91,8 +99,7 @@ fn what_waits_stays_and_is_gone_on_with() {
 #[test]
 fn an_answer_that_was_being_given_shows_in_the_log() {
     let model = file("kept-noted.bpmn", &process(COLLECTS));
-    let answers: Vec<String> =
-        (0..40).map(|n| format!(r#"{{"complete": "it", "vars": {{"n": {n}}}}}"#)).collect();
+    let answers = answers();
     // Three were given when it was killed. Whether the one it was about to give came is in the log.
     for (came, rest) in [(true, "2,3,4"), (false, "2,2,3,4")] {
         let store = Store::empty();
