@@ -173,6 +173,13 @@ impl World {
         }
     }
 
+    /// Lets time pass until what it has begun with takes too long. Whose clock does not run would wait for ever.
+    async fn pass_its_time(&self) {
+        let rest = self.engine.rest().await.expect("it answers");
+        assert_eq!(rest.due, Some(self.clock.now().after_millis(10_000)), "its time runs");
+        self.pass(Duration::from_secs(11));
+    }
+
     /// Waits until nobody of this process is at work.
     async fn idle(&self) {
         while self.engine.rest().await.expect("it answers").at_work > 0 {
@@ -195,7 +202,7 @@ async fn all_attempts_together_take_no_longer_than_they_may() {
     let world = World::new(None);
     let run = world.engine.start(job("never")).await.expect("it starts");
     world.begun(1).await;
-    world.pass(Duration::from_secs(11));
+    world.pass_its_time().await;
     let Err(RunError::Failed(failure)) = run.result().await else { panic!("it never ends") };
     assert_eq!(failure.code, Failure::TIMEOUT);
     assert_eq!(world.hands.calls.load(Ordering::SeqCst), 1);
@@ -207,7 +214,7 @@ async fn what_takes_too_long_while_its_function_stands_still_is_tried_again_late
     let run = world.engine.start(job("never at first")).await.expect("it starts");
     world.begun(1).await;
     world.engine.suspend(run.instance()).await.expect("it runs");
-    world.pass(Duration::from_secs(11));
+    world.pass_its_time().await;
     world.idle().await;
     world.engine.resume(run.instance()).await.expect("it is suspended");
     // It hears of the failure now, and makes a pause.
