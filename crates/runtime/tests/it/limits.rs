@@ -17,6 +17,8 @@ use travertine_runtime::{
     engine::{Clock as _, File, ManualClock, Options},
 };
 
+use super::world::within;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// How a call that is at work is ended.
@@ -122,13 +124,18 @@ impl World {
 
     /// The calls that are at work once nothing more begins by itself.
     async fn at_work(&self, engine: &Engine) -> Vec<String> {
-        for _ in 0..20 {
-            rest(engine);
-            for _ in 0..20 {
+        within(async {
+            loop {
+                let rest = engine.rest().await.expect("it goes on");
+                let names = self.calls.names();
+                if rest.jobs.is_empty() && rest.at_work == names.len() {
+                    return names;
+                }
+                // Someone is about to take it, or to notice that it has ended.
                 tokio::task::yield_now().await;
             }
-        }
-        self.calls.names()
+        })
+        .await
     }
 }
 

@@ -5,7 +5,10 @@ use std::time::Duration;
 use travertine_func::Functions;
 use travertine_runtime::{Engine, Overlap, RunStatus, Schedule, engine::Run};
 
-use super::function::{World, countdown, order};
+use super::{
+    function::{World, countdown, order},
+    world::within,
+};
 
 /// Waits until a schedule says something.
 async fn until(
@@ -14,15 +17,17 @@ async fn until(
     run: &Run<()>,
     wanted: impl Fn(&Schedule) -> bool,
 ) -> Schedule {
-    for _ in 0..10_000 {
-        let schedule: Schedule = run.query("state", &()).await.expect("it answers");
-        if wanted(&schedule) {
-            return schedule;
+    within(async {
+        loop {
+            let schedule: Schedule = run.query("state", &()).await.expect("it answers");
+            if wanted(&schedule) {
+                return schedule;
+            }
+            world.pass(engine, Duration::ZERO);
+            tokio::task::yield_now().await;
         }
-        world.pass(engine, Duration::ZERO);
-        tokio::task::yield_now().await;
-    }
-    panic!("it never says so: {:?}", run.query::<_, Schedule>("state", &()).await);
+    })
+    .await
 }
 
 #[tokio::test]
