@@ -7,6 +7,10 @@ use travertine_testkit::crash::{Drive, Kill, Random};
 
 const PROCESS: &str = env!("CARGO_BIN_EXE_crash");
 
+/// How many lines a process may say before it comes to the point at which it dies. What it does is left to
+/// chance; most come there within a thousand.
+const LINES_MAX: u64 = 40_000;
+
 fn none(wrong: &[String], after: &Kill) {
     assert!(wrong.is_empty(), "after {after:?}: {:#?}", &wrong[..wrong.len().min(20)]);
 }
@@ -35,7 +39,7 @@ fn an_engine_killed_at_any_point_of_a_commit_loses_nothing_and_does_nothing_twic
     let dir = tempfile::tempdir().unwrap();
     let mut drive = Drive::new(Path::new(PROCESS), dir.path(), 3);
     for point in CRASH_POINTS.iter().filter(|it| !it.starts_with("wal.")) {
-        let kill = Kill::At(point, 2, 4_000);
+        let kill = Kill::At(point, 2, LINES_MAX);
         assert!(drive.kill(&kill).unwrap(), "{point} was not passed");
         none(&drive.check(), &kill);
     }
@@ -48,7 +52,7 @@ fn an_engine_killed_while_the_journal_is_moved_loses_nothing_and_does_nothing_tw
     let mut drive = Drive::new(Path::new(PROCESS), dir.path(), 5);
     drive.body = 200_000;
     for point in CRASH_POINTS.iter().filter(|it| it.starts_with("wal.")) {
-        let kill = Kill::At(point, 1, 4_000);
+        let kill = Kill::At(point, 1, LINES_MAX);
         assert!(drive.kill(&kill).unwrap(), "{point} was not passed");
         none(&drive.check(), &kill);
     }

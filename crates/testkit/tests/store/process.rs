@@ -53,7 +53,8 @@ fn a_process_killed_while_the_journal_is_moved_loses_nothing() {
         let mut acknowledged = Acknowledged::default();
         let mut command = Command::new(PROCESS);
         command.env("TRAVERTINE_CRASH", format!("{point}:1"));
-        let (status, told) = write(&mut command, dir.path(), 300_000, 60, &mut acknowledged);
+        // Twenty are enough, unless the thread that moves it is held up.
+        let (status, told) = write(&mut command, dir.path(), 300_000, 300, &mut acknowledged);
         assert_eq!(status.signal(), Some(9), "{point} was not passed: {told}");
         verify(&open(dir.path()), &acknowledged);
     }
