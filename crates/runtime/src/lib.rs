@@ -22,6 +22,7 @@ mod sandbox;
 pub mod schedule;
 mod shard;
 pub mod trace;
+mod wakes;
 
 pub use board::{Board, Hand, Offer};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};

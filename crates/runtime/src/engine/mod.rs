@@ -60,7 +60,7 @@ pub use threads::Pace;
 pub use verify::{Difference, Verified};
 pub use worker::{Job, Outcome, Worker, Workers};
 
-use crate::{Definitions, Error, InstanceId, Limit, Recovered, Seen, Settings, Shard};
+use crate::{Definitions, Error, InstanceId, Limit, Recovered, Seen, Settings, Shard, wakes};
 use activity::Performers;
 use metrics::add;
 use queue::{Queue, Refused};
@@ -278,21 +278,25 @@ impl<T> Pending<T> {
     /// engine.cancel(InstanceId(12)).wait()?;
     /// # Ok(()) }
     /// ```
-    pub fn wait(self) -> Result<T, Error> {
-        match self.0 {
-            State::Waits(mut receiver, common) => {
-                let answer = match receiver.try_recv() {
-                    Err(oneshot::error::TryRecvError::Empty) => block_on(&mut receiver).ok(),
-                    answer => answer.ok(),
-                };
-                answer.unwrap_or_else(|| Err(gone(&common)))
-            }
-            State::Refused(error) => Err(error.unwrap_or_else(closed)),
+    pub fn wait(mut self) -> Result<T, Error> {
+        if let Some(answer) = self.come() {
+            return answer;
+        }
+        block_on(&mut self)
+    }
+
+    /// The answer, where it has come.
+    fn come(&mut self) -> Option<Result<T, Error>> {
+        match &mut self.0 {
+            State::Waits(receiver, common) => match receiver.try_recv() {
+                Ok(answer) => Some(answer),
+                Err(oneshot::error::TryRecvError::Empty) => None,
+                Err(oneshot::error::TryRecvError::Closed) => Some(Err(gone(common))),
+            },
+            State::Refused(error) => Some(Err(error.take().unwrap_or_else(closed))),
         }
     }
-}
 
-impl<T> Pending<T> {
     /// The same, until then; `None` where no answer has come.
     fn wait_until(mut self, deadline: Option<Instant>) -> Option<Result<T, Error>> {
         block_on_until(&mut self, deadline)
@@ -303,12 +307,13 @@ impl<T> Future for Pending<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            State::Waits(receiver, common) => {
-                Pin::new(receiver).poll(cx).map(|it| it.unwrap_or_else(|_| Err(gone(common))))
-            }
-            State::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(closed))),
+        if let Some(answer) = self.come() {
+            return Poll::Ready(answer);
         }
+        let State::Waits(receiver, common) = &mut self.0 else { return Poll::Pending };
+        let waker = wakes::after_all(cx.waker().clone());
+        let polled = Pin::new(receiver).poll(&mut Context::from_waker(&waker));
+        polled.map(|it| it.unwrap_or_else(|_| Err(gone(common))))
     }
 }
 

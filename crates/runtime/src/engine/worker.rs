@@ -1,12 +1,13 @@
 //! Workers in the same process: async functions that do jobs.
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     pin::Pin,
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    task::Context,
     time::Duration,
 };
 
@@ -23,6 +24,7 @@ use crate::{
     Activated, Address, Error, Lease, Shard,
     board::{AtWork, Crew, Handed},
     shard::Given,
+    wakes,
 };
 
 /// A job that a worker has been given.
@@ -325,10 +327,12 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
 
 /// What is put into one of the hands next; never anything where there are none.
 async fn next(hands: &mut Option<mpsc::UnboundedReceiver<Handed>>) -> Option<Handed> {
-    match hands {
-        Some(hands) => hands.recv().await,
-        None => std::future::pending().await,
-    }
+    let Some(hands) = hands else { return std::future::pending().await };
+    poll_fn(|cx| {
+        let waker = wakes::after_all(cx.waker().clone());
+        hands.poll_recv(&mut Context::from_waker(&waker))
+    })
+    .await
 }
 
 /// How long a job waits for its next try that has brought too much, in milliseconds.

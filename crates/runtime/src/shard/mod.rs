@@ -59,6 +59,7 @@ use crate::{
     Definitions, Error,
     board::{Board, Hand, Offer},
     message::{Held, Waiting},
+    wakes,
 };
 use alarm::Alarms;
 use apart::Apart;
@@ -307,9 +308,7 @@ pub struct Sealed {
 impl Sealed {
     /// Lets out what waited for the batch, and gives the mails it has sent to other shards.
     pub fn release(self, board: &Board) -> Vec<Mail> {
-        for release in self.releases {
-            release.let_out(board);
-        }
+        wakes::together(|| self.releases.into_iter().for_each(|it| it.let_out(board)));
         let Batch { claim, mut sent, .. } = self.batch;
         sent.retain(|it| it.to != claim.shard);
         sent
