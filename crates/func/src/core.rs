@@ -38,8 +38,8 @@ struct State {
     /// What of that clock may be seen, while a race looks for its winner.
     horizon: Option<u64>,
     operations: Vec<Started>,
-    /// When operations were done that nobody has taken.
-    unclaimed: BTreeSet<u64>,
+    /// When operations were done that nobody has taken, in order.
+    unclaimed: VecDeque<u64>,
     /// Open operations that are polled by someone in between, who decides when to poll them again.
     behind: BTreeSet<u32>,
     /// What the journal says was decided in this step.
@@ -260,7 +260,7 @@ impl Core {
         let Some(started) = state.operations.get_mut(number as usize) else { return };
         if let Some((position, _)) = &started.outcome {
             let position = *position;
-            state.unclaimed.remove(&position);
+            state.claim(position);
         } else if !started.dropped {
             started.dropped = true;
             started.waker = None;
@@ -275,7 +275,7 @@ impl Core {
         let Some(started) = state.operations.get_mut(number as usize) else { return };
         started.forgotten = true;
         let position = started.outcome.as_ref().map_or(0, |(position, _)| *position);
-        state.unclaimed.remove(&position);
+        state.claim(position);
         state.behind.remove(&number);
     }
 
@@ -315,9 +315,10 @@ impl Core {
                 waker.wake_by_ref();
                 return Poll::Pending;
             }
-            state.unclaimed.remove(position);
+            let (position, outcome) = (*position, outcome.clone());
+            state.claim(position);
             state.progress += 1;
-            return Poll::Ready(outcome.clone());
+            return Poll::Ready(outcome);
         }
         let since = started.position;
         if let Some(failure) = state.stop_for(scope, since) {
@@ -398,7 +399,9 @@ impl Core {
         if seen >= last {
             return (Vec::new(), last);
         }
-        (state.unclaimed.range(seen + 1..=last).copied().collect(), last)
+        let from = state.unclaimed.partition_point(|it| *it <= seen);
+        let upto = state.unclaimed.partition_point(|it| *it <= last);
+        (state.unclaimed.range(from..upto).copied().collect(), last)
     }
 
     /// Hides what was done later.
@@ -487,7 +490,7 @@ impl Core {
             state.interruption = Some(interruption);
         }
         if !started.dropped && !started.forgotten {
-            state.unclaimed.insert(position);
+            state.unclaimed.push_back(position);
         }
         state.behind.remove(&number);
         state.operations[number as usize].outcome = Some((position, outcome));
@@ -639,6 +642,13 @@ impl State {
         self.decisions.push(decision());
         self.said.push_back(said);
         Some(())
+    }
+
+    /// Someone has taken what was done then, or will not.
+    fn claim(&mut self, position: u64) {
+        if let Ok(at) = self.unclaimed.binary_search(&position) {
+            self.unclaimed.remove(at);
+        }
     }
 
     /// Whether the code has come to the end of the journal and may go on.

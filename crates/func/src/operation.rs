@@ -282,7 +282,7 @@ impl<T: DeserializeOwned> Call<T> {
     /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, activity, priority, limit } = self;
-        let name = format!("activity {}", activity.name());
+        let name = ["activity ", activity.name()].concat();
         Operation::ask(&cx, &name, decode_result, |key| {
             let (options, job_type) = (*activity.options(), Name::from(activity.name()));
             job(&cx, key, job_type, activity.into_arguments()?, &options, (priority, limit))

@@ -518,12 +518,18 @@ impl Instance {
     /// A wait that is looked up by what it is for.
     pub(crate) fn note_wait(&mut self, id: WaitId, wait: &Wait) {
         if let Slot::Operation(number) = wait.slot {
-            self.operations.insert(number, id);
+            self.note_operation(number, Some(id));
         }
         if wait.on.is_inner() {
             self.conditions.insert(id);
         } else if let WaitFor::Signal { name } = &*wait.on {
             self.signals.entry(Arc::clone(name)).or_default().insert(id);
+        }
+    }
+
+    fn note_operation(&mut self, number: u32, wait: Option<WaitId>) {
+        if let Some(journal) = &mut self.journal {
+            journal.set_wait(number, wait);
         }
     }
 
@@ -540,7 +546,7 @@ impl Instance {
             }
         }
         if let Slot::Operation(number) = wait.slot {
-            self.operations.remove(&number);
+            self.note_operation(number, None);
         }
         self.token_mut(wait.token).waits.remove(&id);
     }

@@ -11,6 +11,7 @@ use crate::{
     state::{Cue, Instance, Phase, ROOT_LAYER},
     vocabulary::{
         Assignments, Ending, Event, Failure, FailureKind, Post, Rejection, Slot, TokenId, WaitFor,
+        WaitId,
     },
 };
 
@@ -25,9 +26,18 @@ pub struct Journal {
     pub entries: Vec<JournalEntry>,
     /// Whether it was told something that its code has not thought about.
     pub due: bool,
-    /// Which of the entries have asked for its operations.
-    asked: Vec<usize>,
+    /// Its operations, by their numbers.
+    asked: Vec<Operation>,
     cancelled: bool,
+}
+
+/// An operation of a function.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Operation {
+    /// Which of the entries has asked for it.
+    entry: usize,
+    /// The wait for it, as long as it is open.
+    wait: Option<WaitId>,
 }
 
 /// One thing that a function has asked for or been told.
@@ -129,7 +139,7 @@ impl Journal {
         self.due |= entry.is_told();
         self.cancelled |= matches!(entry, JournalEntry::Cancelled { .. });
         if entry.key().is_some() {
-            self.asked.push(self.entries.len());
+            self.asked.push(Operation { entry: self.entries.len(), wait: None });
         }
         self.entries.push(entry);
     }
@@ -164,7 +174,19 @@ impl Journal {
 
     /// What the code calls an operation.
     pub fn key(&self, operation: u32) -> Option<&Name> {
-        self.entries.get(*self.asked.get(operation as usize)?)?.key()
+        self.entries.get(self.asked.get(operation as usize)?.entry)?.key()
+    }
+
+    /// The wait for an operation, where it is open.
+    pub(crate) fn wait_of(&self, operation: u32) -> Option<WaitId> {
+        self.asked.get(operation as usize)?.wait
+    }
+
+    /// An operation is open from now on, or not any more.
+    pub(crate) fn set_wait(&mut self, operation: u32, wait: Option<WaitId>) {
+        if let Some(asked) = self.asked.get_mut(operation as usize) {
+            asked.wait = wait;
+        }
     }
 }
 
@@ -240,7 +262,8 @@ impl Run<'_> {
                     self.post(what);
                 }
                 Decision::Drop { operation } => {
-                    if let Some(wait) = self.instance.operations.get(&operation).copied() {
+                    let journal = self.instance.journal.as_ref();
+                    if let Some(wait) = journal.and_then(|it| it.wait_of(operation)) {
                         self.emit(Event::WaitClosed { wait });
                     }
                     self.note(JournalEntry::Dropped { operation });

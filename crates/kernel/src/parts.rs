@@ -160,7 +160,6 @@ impl Instance {
             agenda: _,
             late: _,
             signals: _,
-            operations: _,
             conditions: _,
             inclusive,
             names,
@@ -506,21 +505,19 @@ impl Instance {
     }
 
     fn check_journal(&self) -> Result<(), Unsound> {
-        let operations = match &self.journal {
-            Some(journal) => {
-                let token = journal.token;
-                must(self.tokens.contains_key(&token), "a function has a token", token.0)?;
-                must(journal.is_sound(), "a journal has a beginning", token.0)?;
-                journal.operations()
-            }
-            None => 0,
-        };
+        let journal = self.journal.as_deref();
+        if let Some(journal) = journal {
+            let token = journal.token;
+            must(self.tokens.contains_key(&token), "a function has a token", token.0)?;
+            must(journal.is_sound(), "a journal has a beginning", token.0)?;
+        }
+        let operations = journal.map_or(0, Journal::operations);
         let may_answer = self.journal.is_some() || matches!(self.phase, Phase::Ended(_));
         must(may_answer || self.answers.is_empty(), "functions answer", 0)?;
         for (id, wait) in &self.waits {
             if let Slot::Operation(operation) = wait.slot {
                 must(operation < operations, "operations are asked for first", id.0)?;
-                let only = self.operations.get(&operation) == Some(id);
+                let only = journal.and_then(|it| it.wait_of(operation)) == Some(*id);
                 must(only, "an operation waits once", id.0)?;
             }
         }

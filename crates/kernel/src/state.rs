@@ -62,8 +62,6 @@ pub struct Instance {
     pub(crate) late: Table<u64, TokenId>,
     /// The waits for signals, by name.
     pub(crate) signals: BTreeMap<Name, BTreeSet<WaitId>>,
-    /// The waits for operations of a function, by their numbers.
-    pub(crate) operations: BTreeMap<u32, WaitId>,
     /// The waits for conditions and data.
     pub(crate) conditions: BTreeSet<WaitId>,
     /// Joins of the inclusive kind that have tokens.

@@ -16,6 +16,7 @@
 //! | 5 | fields of an object | for each the length of its name, the name, the value |
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     fmt::{self, Write as _},
     sync::Arc,
@@ -63,15 +64,27 @@ impl<'a> Value<'a> {
     }
 }
 
+thread_local! {
+    /// Where values are put into bytes whose number comes before them.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How much room is kept for the next value.
+const SCRATCH_MAX: usize = 1 << 16;
+
 impl Serialize for Value<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut bytes = Vec::new();
-        match self {
-            Self::Plain(value) => write(value, 0, &mut bytes).map_err(ser::Error::custom)?,
-            Self::List(items) => write_list(items, 0, &mut bytes).map_err(ser::Error::custom)?,
-            Self::Stored(stored) => return serializer.serialize_bytes(stored),
-        }
-        serializer.serialize_bytes(&bytes)
+        SCRATCH.with_borrow_mut(|bytes| {
+            bytes.clear();
+            match self {
+                Self::Plain(value) => write(value, 0, bytes).map_err(ser::Error::custom)?,
+                Self::List(items) => write_list(items, 0, bytes).map_err(ser::Error::custom)?,
+                Self::Stored(stored) => return serializer.serialize_bytes(stored),
+            }
+            let done = serializer.serialize_bytes(bytes);
+            bytes.shrink_to(SCRATCH_MAX);
+            done
+        })
     }
 }
 
