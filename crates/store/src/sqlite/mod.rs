@@ -81,13 +81,17 @@ impl SqliteStore {
         let poison = Arc::new(Poison::default());
         let create = options.create.then_some(options.shards);
         let log = Log::open(
-            Database::new(&dir, "log.db"),
+            Database::new(&dir, "log.db", open::LOG_FORMAT),
             create,
             options.log_bytes_max,
             Arc::clone(&poison),
         )?;
-        let views =
-            Views::open(Database::new(&dir, "views.db"), &log.id, |it| log.last(it), poison)?;
+        let views = Views::open(
+            Database::new(&dir, "views.db", open::VIEWS_FORMAT),
+            &log.id,
+            |it| log.last(it),
+            poison,
+        )?;
         backup::sync(&dir)?;
         Ok(Self { dir, views, log, _lock: lock })
     }

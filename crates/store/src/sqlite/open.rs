@@ -12,13 +12,16 @@ use crate::Error;
 
 /// `TRVN`, by which `file` and we know our databases.
 const APPLICATION: i32 = 0x5452_564e;
-/// The format of both databases.
-const FORMAT: i32 = 1;
+/// The format of the log.
+pub(super) const LOG_FORMAT: i32 = 1;
+/// The format of the views. Those of another one are made again.
+pub(super) const VIEWS_FORMAT: i32 = 2;
 
 /// A database of a store.
 #[derive(Debug)]
 pub(super) struct Database {
     pub(super) path: PathBuf,
+    format: i32,
     readers: Mutex<Vec<Connection>>,
 }
 
@@ -30,8 +33,8 @@ pub(super) enum Found {
 }
 
 impl Database {
-    pub(super) fn new(dir: &Path, name: &str) -> Self {
-        Self { path: dir.join(name), readers: Mutex::default() }
+    pub(super) fn new(dir: &Path, name: &str, format: i32) -> Self {
+        Self { path: dir.join(name), format, readers: Mutex::default() }
     }
 
     /// How errors name it.
@@ -83,12 +86,13 @@ impl Database {
         let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get(0));
         let (application, format): (i32, i32) =
             (number("application_id").map_err(wrong)?, number("user_version").map_err(wrong)?);
-        if application == APPLICATION && format == FORMAT {
+        let known = self.format;
+        if application == APPLICATION && format == known {
             return Ok(Found::Ours);
         }
         if application == APPLICATION {
             let reason = format!(
-                "it is in format {format}, and this version knows format {FORMAT}; use a version that knows it"
+                "it is in format {format}, and this version knows format {known}; use a version that knows it"
             );
             return Err(self.foreign(&reason));
         }
@@ -108,7 +112,8 @@ impl Database {
     /// Makes the tables, all or none.
     pub(super) fn make(&self, connection: &Connection, schema: &str) -> Result<(), Error> {
         let all = format!(
-            "BEGIN IMMEDIATE; {schema} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+            "BEGIN IMMEDIATE; {schema} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {}; COMMIT;",
+            self.format
         );
         connection.execute_batch(&all).map_err(|error| fault::write(&self.place(), &error))
     }

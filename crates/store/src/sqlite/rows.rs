@@ -12,7 +12,7 @@ use crate::{
 
 /// The instances that have not ended, for indexes and for the queries that are to use them: SQLite must
 /// find the same words in both.
-pub(super) const OPEN: &str = "state IN ('running', 'suspended', 'halted')";
+pub(super) const OPEN: &str = "ended IS NULL";
 /// Values that can be looked for by index.
 pub(super) const SHORT: &str = "length(value) <= 200";
 /// How long they are in characters.

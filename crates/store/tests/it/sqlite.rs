@@ -15,6 +15,8 @@ use travertine_store::{
 };
 
 const VERSIONS: [&str; 1] = ["v1"];
+/// The tables of the newest views, which are made again where they are older.
+const VIEWS: &str = "views-v2";
 
 fn golden(version: &str) -> PathBuf {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stores");
@@ -140,7 +142,7 @@ fn a_new_store_has_the_tables_of_its_version() {
     let connect = |name: &str| Connection::open(dir.path().join(name)).unwrap();
     let views = dump(&connect("views.db"), false);
     if std::env::var("TRAVERTINE_GOLDEN").is_ok_and(|it| it == "write") {
-        fs::write(golden(&format!("{newest}-views")), views).unwrap();
+        fs::write(golden(VIEWS), views).unwrap();
         return;
     }
     let old = connect("golden.db");
@@ -148,5 +150,5 @@ fn a_new_store_has_the_tables_of_its_version() {
     old.execute_batch(&fs::read_to_string(golden(newest)).unwrap()).unwrap();
     // Whoever changes a table gives the format a new number.
     assert_eq!(dump(&connect("log.db"), false), dump(&old, false));
-    assert_eq!(views, fs::read_to_string(golden(&format!("{newest}-views"))).unwrap());
+    assert_eq!(views, fs::read_to_string(golden(VIEWS)).unwrap());
 }
