@@ -473,8 +473,8 @@ impl Engine {
         };
         if inner.retention != Retention::default() && !at_rest {
             let engine = Self { inner: Arc::clone(&inner), threads: None };
-            let every = options.sweep_every;
-            let sweep = guarded(&common, move || engine.sweep_now_and_then(every));
+            let (since, every) = (engine.now(), options.sweep_every);
+            let sweep = guarded(&common, move || engine.sweep_now_and_then(since, every));
             let sweeper = spawn("sweeper".into(), sweep)?;
             *threads.sweeper.lock().unwrap_or_else(PoisonError::into_inner) = Some(sweeper);
         }

@@ -8,7 +8,7 @@ use travertine_store::{
 };
 
 use super::Engine;
-use crate::{Error, InstanceId};
+use crate::{Error, InstanceId, Timestamp};
 
 /// How long ended instances are kept. What was called is kept as long as what called it.
 ///
@@ -66,11 +66,11 @@ impl Engine {
         self.sweep_with(&self.inner.retention)
     }
 
-    /// Sweeps whenever so much time has gone by, until the engine ends.
-    pub(super) fn sweep_now_and_then(&self, every: Duration) {
+    /// Sweeps whenever so much time has gone by since then, until the engine ends.
+    pub(super) fn sweep_now_and_then(&self, since: Timestamp, every: Duration) {
         let common = &self.inner.common;
         let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
-        let mut next = self.now().after_millis(every);
+        let mut next = since.after_millis(every);
         let mut woken = VecDeque::new();
         while common.goes_on() {
             let left = next.as_millis().saturating_sub(self.now().as_millis());
@@ -244,12 +244,16 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::engine::{File, Options};
+    use std::{
+        sync::{Arc, OnceLock, mpsc},
+        thread,
+    };
 
-    #[test]
-    fn what_someone_else_has_forgotten_meanwhile_is_not_shortened() {
-        let engine = Engine::in_memory(Options::default()).unwrap();
+    use super::*;
+    use crate::engine::{Clock, File, ManualClock, Options};
+
+    /// An instance that has ended, with its row in the store.
+    fn cancelled(engine: &Engine) -> InstanceId {
         let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
             targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
             <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
@@ -260,10 +264,65 @@ mod tests {
         let id = engine.start("p").wait().unwrap();
         engine.cancel(id).wait().unwrap();
         engine.flush_now().unwrap();
+        id
+    }
+
+    #[test]
+    fn what_someone_else_has_forgotten_meanwhile_is_not_shortened() {
+        let engine = Engine::in_memory(Options::default()).unwrap();
+        let id = cancelled(&engine);
         let last = engine.store().instance(id.0).unwrap().unwrap().last;
         engine.delete(id).unwrap();
         let folded = engine.ask(engine.shard_of(id), move |shard| shard.fold(id, last)).wait();
         assert_eq!(folded, Ok(false));
         assert!(matches!(engine.history(id), Err(Error::NoSuchInstance(_))));
+    }
+
+    /// A clock that the sweeper reads late, as on a busy machine, and that says when it goes to sleep.
+    #[derive(Debug)]
+    struct Late {
+        time: ManualClock,
+        goes_on: OnceLock<()>,
+        sleeps: mpsc::Sender<()>,
+    }
+
+    fn is_sweeper() -> bool {
+        thread::current().name() == Some("sweeper")
+    }
+
+    impl Clock for Late {
+        fn now(&self) -> Timestamp {
+            if is_sweeper() {
+                self.goes_on.wait();
+            }
+            self.time.now()
+        }
+
+        fn runs(&self) -> bool {
+            if is_sweeper() {
+                // At the end of the test nobody listens any more.
+                let _: Result<(), mpsc::SendError<()>> = self.sleeps.send(());
+            }
+            false
+        }
+    }
+
+    #[test]
+    fn the_time_to_the_first_sweep_runs_from_the_opening() {
+        let (sleeps, slept) = mpsc::channel();
+        let clock =
+            Arc::new(Late { time: ManualClock::default(), goes_on: OnceLock::new(), sleeps });
+        let options = Options {
+            clock: Arc::clone(&clock) as Arc<_>,
+            retention: Retention { ended: Some(Duration::from_mins(1)), ..Retention::default() },
+            sweep_every: Duration::from_mins(5),
+            ..Options::default()
+        };
+        let engine = Engine::in_memory(options).unwrap();
+        let id = cancelled(&engine);
+        clock.time.set(Timestamp::from_millis(300_000));
+        clock.goes_on.set(()).unwrap();
+        slept.recv().unwrap();
+        assert_eq!(engine.store().instance(id.0), Ok(None));
     }
 }
