@@ -7,20 +7,14 @@ use travertine_kernel::{Assignments, Ending, Instance, Rejection, WaitId};
 
 use crate::{
     Address, Engine, Error, InstanceId,
-    engine::{File, Options, Pace},
+    engine::{Options, Pace, one_task},
 };
-
-const MODEL: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
-    targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
-    <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
-    <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>
-    </definitions>"#;
 
 /// An engine that stores no rows of its own accord.
 fn engine() -> Engine {
     let pace = Pace { interval: Duration::MAX, changed: usize::MAX, ..Pace::default() };
     let engine = Engine::in_memory(Options { shards: 1, pace, ..Options::default() }).unwrap();
-    engine.deploy(&[File { name: "p.bpmn".to_owned(), body: MODEL.into() }]).unwrap();
+    engine.deploy(&[one_task()]).unwrap();
     engine
 }
 

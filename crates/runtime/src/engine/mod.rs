@@ -279,6 +279,7 @@ impl<T> Pending<T> {
     /// # Ok(()) }
     /// ```
     pub fn wait(mut self) -> Result<T, Error> {
+        // Most have come already where many are waited for, and nobody has to be woken then.
         if let Some(answer) = self.come() {
             return answer;
         }
@@ -849,4 +850,15 @@ fn guarded(common: &Arc<Common>, run: impl FnOnce() + Send + 'static) -> Box<dyn
             common.fail(&Error::Failed { reason: crate::shard::panic_text(&*panic) });
         }
     })
+}
+
+/// A process `p` with one task, for tests.
+#[cfg(test)]
+fn one_task() -> File {
+    let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+        targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+        <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>
+        </definitions>"#;
+    File { name: "p.bpmn".to_owned(), body: model.into() }
 }

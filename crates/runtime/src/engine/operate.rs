@@ -760,17 +760,12 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{File, Options};
+    use crate::engine::{Options, one_task};
 
     #[test]
     fn who_does_not_wait_any_more_is_forgotten_long_before_the_end() {
         let engine = Engine::in_memory(Options { shards: 1, ..Options::default() }).unwrap();
-        let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
-            targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
-            <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
-            <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>
-            </definitions>"#;
-        engine.deploy(&[File { name: "p.bpmn".to_owned(), body: model.into() }]).unwrap();
+        engine.deploy(&[one_task()]).unwrap();
         let id = engine.start("p").wait().unwrap();
         let waits = engine.result(id);
         for _ in 0..1_000 {

@@ -250,17 +250,11 @@ mod tests {
     };
 
     use super::*;
-    use crate::engine::{Clock, File, ManualClock, Options};
+    use crate::engine::{Clock, ManualClock, Options, one_task};
 
     /// An instance that has ended, with its row in the store.
     fn cancelled(engine: &Engine) -> InstanceId {
-        let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
-            targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
-            <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
-            <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>
-            </definitions>"#;
-        let file = File { name: "p.bpmn".to_owned(), body: model.into() };
-        engine.deploy(&[file]).unwrap();
+        engine.deploy(&[one_task()]).unwrap();
         let id = engine.start("p").wait().unwrap();
         engine.cancel(id).wait().unwrap();
         engine.flush_now().unwrap();

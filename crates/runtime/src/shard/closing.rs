@@ -129,3 +129,46 @@ impl Shard {
         self.ending = ending;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use travertine_kernel::Plan;
+    use travertine_store::{MemoryStore, ShardId};
+
+    use super::*;
+    use crate::{Begin, Board, Definitions, Opening, Settings, Timestamp};
+
+    #[test]
+    fn nothing_is_known_of_what_has_ended_once_its_row_is_stored() {
+        let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+            targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
+            <sequenceFlow id="f" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>
+            </definitions>"#;
+        let files = [("p.bpmn", model.as_bytes())];
+        let report = travertine_bpmn::read(&files, &travertine_bpmn::Options::default());
+        let plan: Arc<Plan> = Arc::clone(&report.processes[0].plan);
+        let now = Timestamp::from_millis(0);
+        let mut definitions = Definitions::default();
+        let key = definitions.add(&[("p".into(), plan)], now).unwrap()[0].key;
+        let opening = Opening {
+            functions: Arc::default(),
+            store: Arc::new(MemoryStore::new(1)),
+            owner: "test",
+            definitions: Arc::new(definitions),
+            board: Arc::new(Board::default()),
+            settings: Settings::default(),
+            now,
+        };
+        let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).unwrap();
+        let business_id = Some("mine".into());
+        let begin = Begin { definition: key, business_id, at: crate::At::Start, variables: vec![] };
+        shard.hear(|shard| drop(shard.start(begin).unwrap()));
+        assert_eq!((shard.lives.len(), shard.closing.all.len()), (0, 1));
+        assert_eq!((shard.named.len(), shard.fresh.len()), (1, 1));
+        let rows = shard.checkpoint().expect("something has changed");
+        assert_eq!(rows.changes.len(), 1);
+        shard.stored(rows.upto);
+        assert_eq!((shard.closing.all.len(), shard.closing.places.len()), (0, 0));
+        assert_eq!((shard.named.len(), shard.fresh.len()), (0, 0));
+    }
+}
