@@ -5,19 +5,24 @@ use proptest::prelude::*;
 use super::graph::{Arc, Graph, Laid, Port, Spot};
 use crate::geometry::{Point, Rect};
 
+/// An event, a gateway, a sub-process, a task.
+fn spot(kind: usize, lane: usize) -> Spot {
+    match kind {
+        0 => Spot { width: 36.0, height: 36.0, slot: 80.0, below: 20.0, lane, ..Spot::default() },
+        1 => {
+            let corners = true;
+            Spot { width: 50.0, height: 50.0, above: 18.0, lane, corners, ..Spot::default() }
+        }
+        2 => Spot { width: 300.0, height: 200.0, below: 40.0, lane, ..Spot::default() },
+        _ => Spot { width: 100.0, height: 80.0, below: 40.0, lane, ..Spot::default() },
+    }
+}
+
+const PORT: Port = Port { x: 60.0, reach: 18.0, name: 0.0 };
+
 fn graphs() -> impl Strategy<Value = Graph> {
     (1_usize..14, 1_usize..4).prop_flat_map(|(count, lanes)| {
-        let spot = (0..4_usize, 0..lanes).prop_map(|(kind, lane)| match kind {
-            0 => {
-                Spot { width: 36.0, height: 36.0, slot: 80.0, below: 20.0, lane, ..Spot::default() }
-            }
-            1 => {
-                let corners = true;
-                Spot { width: 50.0, height: 50.0, above: 18.0, lane, corners, ..Spot::default() }
-            }
-            2 => Spot { width: 300.0, height: 200.0, below: 40.0, lane, ..Spot::default() },
-            _ => Spot { width: 100.0, height: 80.0, below: 40.0, lane, ..Spot::default() },
-        });
+        let spot = (0..4_usize, 0..lanes).prop_map(|(kind, lane)| spot(kind, lane));
         let arc = (0..count, 0..count, any::<bool>(), 0..3_u8);
         let boxes = prop::collection::vec(spot, count);
         let arcs = prop::collection::vec(arc, 0..2 * count);
@@ -26,11 +31,7 @@ fn graphs() -> impl Strategy<Value = Graph> {
                 from,
                 to,
                 label: if label { (40.0, 13.0) } else { (0.0, 0.0) },
-                port: (port == 0 && boxes[from].height >= 80.0).then_some(Port {
-                    x: 60.0,
-                    reach: 18.0,
-                    name: 0.0,
-                }),
+                port: (port == 0 && boxes[from].height >= 80.0).then_some(PORT),
             });
             let arcs = arcs.collect();
             Graph { boxes, arcs, lanes }
@@ -46,6 +47,52 @@ fn parts(way: &[Point]) -> impl Iterator<Item = (Point, Point)> {
 fn room(laid: &Laid, graph: &Graph, of: usize) -> Rect {
     let (rect, spot) = (laid.boxes[of], graph.boxes[of]);
     Rect { y: rect.y - spot.above, height: rect.height + spot.above + spot.below, ..rect }
+}
+
+/// Lines run along the axes and through no box.
+fn run_clear(graph: &Graph) -> Result<(), TestCaseError> {
+    let laid = graph.lay_out();
+    for (id, arc) in graph.arcs.iter().enumerate() {
+        prop_assert!(laid.ways[id].len() >= 2);
+        for (from, to) in parts(&laid.ways[id]) {
+            let (dx, dy) = ((from.x - to.x).abs(), (from.y - to.y).abs());
+            prop_assert!(dx.min(dy) <= 0.5, "{arc:?} {:?}", laid.ways[id]);
+            for (other, rect) in laid.boxes.iter().enumerate() {
+                // Lines may touch their own boxes, but not go through them.
+                let margin = if other == arc.from || other == arc.to { -1.0 } else { -0.01 };
+                prop_assert!(
+                    !rect.grown(margin).is_crossed(from, to),
+                    "{arc:?} goes through {other}: {:?} {:?}",
+                    laid.ways[id],
+                    laid.boxes
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lines that share no box do not lie on each other between layers.
+fn keep_apart(graph: &Graph) -> Result<(), TestCaseError> {
+    let laid = graph.lay_out();
+    let risers = |id: usize| {
+        parts(&laid.ways[id]).filter(|(from, to)| (from.y - to.y).abs() > 1.0).collect::<Vec<_>>()
+    };
+    for (one, first) in graph.arcs.iter().enumerate() {
+        for (other, second) in graph.arcs.iter().enumerate().take(one) {
+            let ends = [second.from, second.to];
+            if ends.contains(&first.from) || ends.contains(&first.to) {
+                continue;
+            }
+            for (from, to) in risers(one) {
+                let top = from.y.min(to.y) + 1.0;
+                let line = Rect::new(from.x - 1.0, top, 2.0, (from.y - to.y).abs() - 2.0);
+                let lies = risers(other).into_iter().any(|(a, b)| line.is_crossed(a, b));
+                prop_assert!(!lies, "{first:?} {second:?} {:?}", laid.ways);
+            }
+        }
+    }
+    Ok(())
 }
 
 proptest! {
@@ -64,44 +111,12 @@ proptest! {
 
     #[test]
     fn lines_run_along_the_axes_and_through_no_box(graph in graphs()) {
-        let laid = graph.lay_out();
-        for (id, arc) in graph.arcs.iter().enumerate() {
-            prop_assert!(laid.ways[id].len() >= 2);
-            for (from, to) in parts(&laid.ways[id]) {
-                let (dx, dy) = ((from.x - to.x).abs(), (from.y - to.y).abs());
-                prop_assert!(dx.min(dy) <= 0.5, "{arc:?} {:?}", laid.ways[id]);
-                for (other, rect) in laid.boxes.iter().enumerate() {
-                    // Lines may touch their own boxes, but not go through them.
-                    let margin = if other == arc.from || other == arc.to { -1.0 } else { -0.01 };
-                    prop_assert!(
-                        !rect.grown(margin).is_crossed(from, to),
-                        "{arc:?} goes through {other}: {:?} {:?}", laid.ways[id], laid.boxes
-                    );
-                }
-            }
-        }
+        run_clear(&graph)?;
     }
 
     #[test]
     fn lines_that_share_no_box_do_not_lie_on_each_other_between_layers(graph in graphs()) {
-        let laid = graph.lay_out();
-        let risers = |id: usize| {
-            parts(&laid.ways[id]).filter(|(from, to)| (from.y - to.y).abs() > 1.0).collect::<Vec<_>>()
-        };
-        for (one, first) in graph.arcs.iter().enumerate() {
-            for (other, second) in graph.arcs.iter().enumerate().take(one) {
-                let ends = [second.from, second.to];
-                if ends.contains(&first.from) || ends.contains(&first.to) {
-                    continue;
-                }
-                for (from, to) in risers(one) {
-                    let top = from.y.min(to.y) + 1.0;
-                    let line = Rect::new(from.x - 1.0, top, 2.0, (from.y - to.y).abs() - 2.0);
-                    let lies = risers(other).into_iter().any(|(a, b)| line.is_crossed(a, b));
-                    prop_assert!(!lies, "{first:?} {second:?} {:?}", laid.ways);
-                }
-            }
-        }
+        keep_apart(&graph)?;
     }
 
     #[test]
@@ -132,6 +147,25 @@ proptest! {
     fn the_same_graph_is_laid_out_alike(graph in graphs()) {
         prop_assert_eq!(format!("{:?}", graph.lay_out()), format!("{:?}", graph.lay_out()));
     }
+}
+
+fn graph(kinds: &[usize], arcs: &[(usize, usize, Option<Port>)]) -> Graph {
+    let arcs = arcs.iter().map(|&(from, to, port)| Arc { from, to, port, ..Arc::default() });
+    let arcs = arcs.collect();
+    Graph { boxes: kinds.iter().map(|kind| spot(*kind, 0)).collect(), arcs, lanes: 1 }
+}
+
+#[test]
+fn turns_too_small_to_be_drawn_do_not_add_up() {
+    let port = Some(PORT);
+    let arcs = [(1, 0, None), (2, 3, port), (0, 2, None), (3, 1, port), (0, 1, None), (1, 0, None)];
+    run_clear(&graph(&[0, 1, 2, 2], &arcs)).unwrap();
+}
+
+#[test]
+fn no_line_lies_on_one_from_a_box_to_itself() {
+    let arcs = [(2, 0, None), (2, 3, None), (1, 1, None)];
+    keep_apart(&graph(&[3, 1, 1, 0], &arcs)).unwrap();
 }
 
 #[test]
