@@ -162,7 +162,9 @@ mod tests {
         let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).unwrap();
         let business_id = Some("mine".into());
         let begin = Begin { definition: key, business_id, at: crate::At::Start, variables: vec![] };
-        shard.hear(|shard| drop(shard.start(begin).unwrap()));
+        shard.hear(|shard| {
+            shard.start(begin).unwrap();
+        });
         assert_eq!((shard.lives.len(), shard.closing.all.len()), (0, 1));
         assert_eq!((shard.named.len(), shard.fresh.len()), (1, 1));
         let rows = shard.checkpoint().expect("something has changed");
