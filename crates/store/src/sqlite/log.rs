@@ -29,7 +29,7 @@ pub(super) const SHARDS_MAX: u16 = 256;
 pub(super) struct Log {
     // Before the connections, so that its thread ends first.
     wal: Wal,
-    pub(super) writer: Writer,
+    writer: Writer,
     pub(super) db: Database,
     /// What ties the views to this log.
     pub(super) id: Vec<u8>,
@@ -259,6 +259,7 @@ impl Log {
         let connection = self.writer.lock();
         self.poison.check()?;
         self.wal.finish(&connection).map_err(|error| self.failed(&error))?;
+        self.wal.grow();
         crash_point("append.begin");
         let mut results = Vec::with_capacity(groups.len());
         let mut ends = self.ends().clone();
@@ -404,6 +405,12 @@ impl Log {
             .and_then(|mut it| it.execute(params![shard.0, self.last(shard)]))
             .map_err(failed)?;
         Ok(())
+    }
+
+    pub(super) fn compact(&self) -> Result<(), Error> {
+        let done = Database::vacuum(&self.writer);
+        self.wal.cut();
+        done
     }
 
     pub(super) fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {

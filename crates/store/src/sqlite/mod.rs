@@ -207,7 +207,7 @@ impl Store for SqliteStore {
     }
 
     fn compact(&self) -> Result<(), Error> {
-        Database::vacuum(&self.log.writer)?;
+        self.log.compact()?;
         self.views.compact()
     }
 

@@ -3,13 +3,16 @@
 //! SQLite writes to its journal (`log.db-wal`) and moves what is there into the database from time to
 //! time; the journal can be written from its beginning again only once all of it has been moved. A
 //! thread does the bulk of that beside the writer. The writer moves the little that came meanwhile,
-//! before its next transaction, so that it goes on at the journal's beginning: overwriting is several times
-//! faster to sync than growing.
+//! before its next transaction, so that it goes on at the journal's beginning: overwriting is faster to
+//! sync than growing. For the same reason a journal that is still short is made longer ahead of the
+//! writer, a piece at a time.
 
 use std::{
+    fs::File,
+    io::{self, Seek as _, SeekFrom, Write as _},
     sync::{
         Arc,
-        atomic::{AtomicI32, AtomicU8, Ordering},
+        atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
     thread::JoinHandle,
@@ -24,6 +27,12 @@ use crate::{Error, crash_point};
 const PAGES_MAX: i32 = 4096;
 /// How many pages may be left for the writer to move.
 const REST_MAX: i32 = 128;
+/// A page and what SQLite writes before it.
+const PAGE: u64 = 4096 + 24;
+/// How many bytes there should be to go on with,
+const AHEAD: u64 = 64 * PAGE;
+/// and by how many the journal is made longer.
+const PIECE: usize = 1 << 20;
 
 const IDLE: u8 = 0;
 const MOVING: u8 = 1;
@@ -37,6 +46,9 @@ pub(super) struct Wal {
     length: Arc<AtomicI32>,
     /// The length at which it is moved next.
     limit: AtomicI32,
+    file: File,
+    /// How long the file is, of which the pages are the beginning; less where nobody has looked.
+    bytes: AtomicU64,
     wake: Option<Sender<()>>,
     mover: Option<JoinHandle<()>>,
 }
@@ -53,6 +65,8 @@ impl Wal {
         for connection in [&*writer, &mover] {
             connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
         }
+        let file = open(writer)
+            .map_err(|error| Error::Failed { reason: format!("{place}-wal: {error}") })?;
         let length = Arc::new(AtomicI32::new(0));
         let told = Arc::clone(&length);
         let hook = move |_: &mut rusqlite::hooks::Wal, pages| {
@@ -68,7 +82,15 @@ impl Wal {
             .spawn(move || move_when_woken(&mover, &woken, &shared, &place, &poison))
             .map_err(|error| Error::Failed { reason: format!("no thread: {error}") })?;
         let limit = AtomicI32::new(PAGES_MAX);
-        Ok(Self { state, length, limit, wake: Some(wake), mover: Some(mover) })
+        Ok(Self {
+            state,
+            length,
+            limit,
+            file,
+            bytes: AtomicU64::new(0),
+            wake: Some(wake),
+            mover: Some(mover),
+        })
     }
 
     /// Moves what is left, where the thread has done its part. To be called outside a transaction.
@@ -84,6 +106,34 @@ impl Wal {
         self.limit.store(limit, Ordering::Relaxed);
         self.state.store(IDLE, Ordering::Release);
         Ok(())
+    }
+
+    /// Makes the journal longer where the next transaction might. To be called by who may write, outside a
+    /// transaction: nothing that counts is behind the journal's end then.
+    pub(super) fn grow(&self) {
+        let used = u64::from(self.length.load(Ordering::Relaxed).unsigned_abs()) * PAGE;
+        if used + AHEAD <= self.bytes.load(Ordering::Relaxed) {
+            return;
+        }
+        let longer = || {
+            let mut file = &self.file;
+            // Not before every transaction: a file whose times were looked at is slower to sync.
+            let mut length = file.seek(SeekFrom::End(0))?;
+            if length < used + AHEAD {
+                file.write_all(&vec![0; PIECE])?;
+                length = file.stream_position()?;
+            }
+            io::Result::Ok(length)
+        };
+        // Where there is no room the transaction says so, if it needs any.
+        if let Ok(length) = longer() {
+            self.bytes.store(length, Ordering::Relaxed);
+        }
+    }
+
+    /// To be called when SQLite has cut the journal off.
+    pub(super) fn cut(&self) {
+        self.bytes.store(0, Ordering::Relaxed);
     }
 
     /// Wakes the thread where the latest commit asks for it.
@@ -111,6 +161,12 @@ impl Drop for Wal {
             drop(mover.join());
         }
     }
+}
+
+/// The journal of a connection. SQLite has no locks on this file that closing it would drop.
+fn open(connection: &Connection) -> io::Result<File> {
+    let path = connection.path().expect("it is a database on the disk");
+    File::options().write(true).open(format!("{path}-wal"))
 }
 
 fn move_when_woken(

@@ -55,6 +55,15 @@ fn the_end_of_the_log_is_known_although_its_entries_are_gone() {
     assert_eq!(open(dir.path()).last(ShardId(0)).unwrap(), 2);
 }
 
+/// How much of a journal was written, in whole pages behind its head; the rest is room.
+fn written(journal: &[u8]) -> u64 {
+    const HEAD: usize = 32;
+    const PAGE: usize = 24 + 4096;
+    let Some(behind) = journal.get(HEAD..) else { return 0 };
+    let last = behind.chunks(PAGE).rposition(|it| it != &[0; PAGE][..it.len()]);
+    (HEAD + last.map_or(0, |it| it + 1) * PAGE) as u64
+}
+
 #[test]
 fn a_torn_journal_gives_whole_batches_up_to_where_it_is_torn() {
     let dir = tempfile::tempdir().unwrap();
@@ -65,13 +74,16 @@ fn a_torn_journal_gives_whole_batches_up_to_where_it_is_torn() {
     let mut hear = |what: &str, number: u64| {
         if what == "append" {
             let mut all = ends.take();
-            all.push((number, fs::metadata(&journal).unwrap().len()));
+            all.push((number, written(&fs::read(&journal).unwrap())));
             ends.set(all);
         }
     };
     run(&store, 300, 14, &mut hear).unwrap();
     let ends = ends.take();
-    let whole = fs::read(&journal).unwrap();
+    let mut whole = fs::read(&journal).unwrap();
+    let length = written(&whole);
+    // Behind that it has room to go on.
+    whole.truncate(usize::try_from(length).unwrap() + 10_000);
     let begin = ends[0].1;
     let to = dir.path().join("torn");
     let check = |torn: &[u8], good: u64, how: &str| {
@@ -88,8 +100,7 @@ fn a_torn_journal_gives_whole_batches_up_to_where_it_is_torn() {
         fs::remove_dir_all(&to).unwrap();
         println!("{how} at {good}: {acknowledged}");
     };
-    let length = whole.len() as u64;
-    for cut in (begin..length).step_by(4_999).chain([length - 1, length]) {
+    for cut in (begin..length).step_by(4_999).chain([length - 1, length, length + 9_000]) {
         let at = usize::try_from(cut).unwrap();
         check(&whole[..at], cut, "cut");
         let mut garbled = whole.clone();
@@ -259,6 +270,26 @@ fn room_that_nothing_uses_is_told_and_given_back() {
     assert_eq!(free, 0);
     assert!(size < 500_000, "{size}");
     assert_eq!(store.entries(ShardId(0), 0, 9).unwrap(), [entry(2, 8, 0)]);
+}
+
+#[test]
+fn the_journal_has_room_ahead_of_what_is_written_also_after_it_was_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let claim = store.claim(ShardId(0), "a").unwrap();
+    let room = || {
+        let journal = fs::read(dir.path().join("log.db-wal")).unwrap();
+        journal.len() as u64 - written(&journal)
+    };
+    let append = |seqs: std::ops::Range<u64>| {
+        for seq in seqs {
+            store.append(&[batch(claim, vec![entry(seq, seq * 4, 0)])]).unwrap();
+            assert!(room() > 100_000, "after entry {seq}");
+        }
+    };
+    append(1..600);
+    store.compact().unwrap();
+    append(600..650);
 }
 
 #[test]
