@@ -36,11 +36,7 @@ pub struct ActivityContext {
 }
 
 /// What the engine says about one attempt of an activity.
-pub struct Attempt {
-    /// The instance that the activity belongs to.
-    pub instance: String,
-    /// The same for all attempts of one call and for no other call.
-    pub idempotency_key: String,
+pub struct Attempt<H: ?Sized = dyn Heart> {
     /// Which attempt, from 1.
     pub number: u32,
     /// What the attempt before told last with its heart.
@@ -48,11 +44,15 @@ pub struct Attempt {
     /// What was given to the engine for activities.
     pub dependencies: Dependencies,
     /// How it says that it is alive, and learns that it need not go on.
-    pub heart: Arc<dyn Heart>,
+    pub heart: H,
 }
 
 /// The line between an activity that runs and the engine.
 pub trait Heart: Send + Sync {
+    /// The instance that the activity belongs to.
+    fn instance(&self) -> &str;
+    /// The same for all attempts of one call and for no other call.
+    fn idempotency_key(&self) -> &str;
     /// The activity is alive, and this is how far it has come.
     fn beat(&self, details: Value);
     /// Whether nobody needs the activity any more.
@@ -64,7 +64,7 @@ pub trait Heart: Send + Sync {
 impl ActivityContext {
     /// For this attempt. The engine makes these.
     #[doc(hidden)] // The engine alone makes these.
-    pub fn new(attempt: Attempt) -> Self {
+    pub fn new(attempt: Attempt<impl Heart + 'static>) -> Self {
         Self { attempt: Arc::new(attempt) }
     }
 
@@ -77,14 +77,8 @@ impl ActivityContext {
     /// assert_eq!(cx.attempt(), 1);
     /// ```
     pub fn test(idempotency_key: impl Into<String>, dependencies: Dependencies) -> Self {
-        Self::new(Attempt {
-            instance: "test".into(),
-            idempotency_key: idempotency_key.into(),
-            number: 1,
-            last_heartbeat: None,
-            dependencies,
-            heart: Arc::new(Alone),
-        })
+        let heart = Alone { idempotency_key: idempotency_key.into() };
+        Self::new(Attempt { number: 1, last_heartbeat: None, dependencies, heart })
     }
 
     /// The instance that the activity belongs to.
@@ -95,7 +89,7 @@ impl ActivityContext {
     /// assert_eq!(cx.instance(), "test");
     /// ```
     pub fn instance(&self) -> &str {
-        &self.attempt.instance
+        self.attempt.heart.instance()
     }
 
     /// The same for all attempts of one call, also after a crash, and for no other call: give it to
@@ -111,7 +105,7 @@ impl ActivityContext {
     /// assert_eq!(cx.idempotency_key(), "order-1/charge");
     /// ```
     pub fn idempotency_key(&self) -> &str {
-        &self.attempt.idempotency_key
+        self.attempt.heart.idempotency_key()
     }
 
     /// Which attempt, from 1.
@@ -220,25 +214,35 @@ impl ActivityContext {
 impl fmt::Debug for ActivityContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ActivityContext")
-            .field("idempotency_key", &self.attempt.idempotency_key)
+            .field("idempotency_key", &self.idempotency_key())
             .field("attempt", &self.attempt.number)
             .finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Attempt {
+impl<H: Heart + ?Sized> fmt::Debug for Attempt<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attempt")
-            .field("idempotency_key", &self.idempotency_key)
+            .field("idempotency_key", &self.heart.idempotency_key())
             .field("number", &self.number)
             .finish_non_exhaustive()
     }
 }
 
 /// The heart of an activity that runs without an engine.
-struct Alone;
+struct Alone {
+    idempotency_key: String,
+}
 
 impl Heart for Alone {
+    fn instance(&self) -> &'static str {
+        "test"
+    }
+
+    fn idempotency_key(&self) -> &str {
+        &self.idempotency_key
+    }
+
     fn beat(&self, _: Value) {}
 
     fn is_cancelled(&self) -> bool {
@@ -250,7 +254,7 @@ impl Heart for Alone {
     }
 }
 
-/// Things that activities use, one of each type: connections, clients, settings.
+/// Things that activities use, one of each type: connections, clients, settings. Cheap to clone.
 ///
 /// ```
 /// # use travertine_func as travertine;
@@ -261,8 +265,11 @@ impl Heart for Alone {
 /// ```
 #[derive(Clone, Default)]
 pub struct Dependencies {
-    by_type: BTreeMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>,
+    by_type: Arc<BTreeMap<TypeId, Dependency>>,
 }
+
+/// One of them, and the name of its type.
+type Dependency = (&'static str, Arc<dyn Any + Send + Sync>);
 
 impl Dependencies {
     /// None.
@@ -284,7 +291,8 @@ impl Dependencies {
     /// ```
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(mut self, it: T) -> Self {
-        self.by_type.insert(TypeId::of::<T>(), (type_name::<T>(), Arc::new(it)));
+        let by_type = Arc::make_mut(&mut self.by_type);
+        by_type.insert(TypeId::of::<T>(), (type_name::<T>(), Arc::new(it)));
         self
     }
 
@@ -317,7 +325,15 @@ mod tests {
     #[derive(Default)]
     struct Beats(Mutex<Vec<Value>>);
 
-    impl Heart for Beats {
+    impl Heart for Arc<Beats> {
+        fn instance(&self) -> &'static str {
+            "i"
+        }
+
+        fn idempotency_key(&self) -> &'static str {
+            "i/0/activity copy"
+        }
+
         fn beat(&self, details: Value) {
             self.0.lock().unwrap().push(details);
         }
@@ -334,14 +350,11 @@ mod tests {
     #[test]
     fn an_attempt_learns_where_the_last_one_was() {
         let heart = Arc::new(Beats::default());
-        let shared: Arc<dyn Heart> = Arc::<Beats>::clone(&heart);
         let cx = ActivityContext::new(Attempt {
-            instance: "i".into(),
-            idempotency_key: "i/0/activity copy".into(),
             number: 2,
             last_heartbeat: Some(7.into()),
             dependencies: Dependencies::new(),
-            heart: shared,
+            heart: Arc::<Beats>::clone(&heart),
         });
         assert_eq!(cx.last_heartbeat::<u64>(), Ok(Some(7)));
         cx.heartbeat(&8).unwrap();

@@ -1,12 +1,14 @@
 //! Activities of this process, done on an executor.
 
 use std::{
+    future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak},
+    sync::{Arc, LazyLock, OnceLock, Weak},
     task::Poll,
 };
 
 use tokio::runtime::{Handle, Runtime};
+use tracing::Instrument;
 use travertine_expr::{Name, Value};
 use travertine_func::{
     ActivityContext, Arguments, Attempt, BoxFuture, Dependencies, Failure, Functions, Heart,
@@ -21,8 +23,8 @@ use super::{
     worker::{Workers, serve},
 };
 use crate::{
-    Address, Error,
-    board::Crew,
+    Address, Error, Shard,
+    board::{AtWork, Crew},
     shard::{Calling, Given, panic_text},
 };
 
@@ -65,7 +67,8 @@ impl Performers {
                 dependencies: dependencies.clone(),
             });
             let weak = Weak::clone(&performer.common);
-            let each = move |job, given| perform(Arc::clone(&performer), job, given);
+            let each =
+                move |job, given, at_work| perform(Arc::clone(&performer), job, given, at_work);
             let crew = Crew::new(name.into(), at_once);
             let hands = common.board.hold_out_hands(&crew);
             Workers::start(&handle, |stop| serve(weak, crew, Some(hands), stop, each))
@@ -98,108 +101,145 @@ struct Performer {
     dependencies: Dependencies,
 }
 
-/// Makes an attempt at a job: one that it was given, or one that it has to ask for.
-async fn perform(performer: Arc<Performer>, job: Address, given: Option<Box<Given>>) {
-    let Some(common) = performer.common.upgrade() else { return };
-    let shard = ShardId::of(job.instance.0, common.store.shards());
+impl Performer {
+    /// Asks for an attempt at a job; `None` where it is gone, or the engine is.
+    async fn ask(&self, job: Address) -> Option<Box<Given>> {
+        let common = self.common.upgrade()?;
+        let given =
+            ask_common(&common, shard_of(&common, job), true, move |it| Ok(it.begin_attempt(job)));
+        drop(common);
+        given.await.ok().flatten()
+    }
+
+    /// Tells the shard of a job something. Nobody hears it where the engine is gone.
+    fn tell(&self, job: Address, act: impl FnOnce(&mut Shard) + Send + 'static) {
+        if let Some(common) = self.common.upgrade() {
+            tell_common(&common, shard_of(&common, job), act);
+        }
+    }
+
+    fn run(self: &Arc<Self>, given: Given) -> Doing {
+        let Given { job, job_type, number, details, .. } = given;
+        let cx = ActivityContext::new(Attempt {
+            number,
+            last_heartbeat: details,
+            dependencies: self.dependencies.clone(),
+            heart: Pulse {
+                performer: Arc::clone(self),
+                job,
+                calling: given.calling,
+                instance: given.business_id.map(OnceLock::from).unwrap_or_default(),
+                idempotency_key: given.idempotency_key.map(OnceLock::from).unwrap_or_default(),
+            },
+        });
+        let span = tracing::debug_span!("activity", %job, name = %job_type);
+        let doing = self.activity.run(cx, Arguments::new(job_type, given.variables));
+        if span.is_disabled() { doing } else { Box::pin(doing.instrument(span)) }
+    }
+}
+
+fn shard_of(common: &Common, job: Address) -> ShardId {
+    ShardId::of(job.instance.0, common.store.shards())
+}
+
+/// An attempt that is being made.
+type Doing = BoxFuture<'static, Result<Value, Failure>>;
+
+/// Makes an attempt at a job: one that it was given, or one that it has to ask for. The future is kept
+/// small, because each is moved about before it begins.
+async fn perform(
+    performer: Arc<Performer>,
+    job: Address,
+    given: Option<Box<Given>>,
+    _at_work: AtWork,
+) {
     let given = if let Some(given) = given {
         if given.is_timed {
             let calling = Arc::clone(&given.calling);
-            tell_common(&common, shard, move |it| it.attempt_begins(job, &calling));
+            performer.tell(job, move |it| it.attempt_begins(job, &calling));
         }
-        drop(common);
         given
     } else {
-        let given = ask_common(&common, shard, true, move |it| Ok(it.begin_attempt(job)));
-        drop(common);
-        // It is gone, or the engine is.
-        let Ok(Some(given)) = given.await else { return };
+        let Some(given) = Box::pin(performer.ask(job)).await else { return };
         given
     };
-    let Given { job: given, number, details, calling, .. } = *given;
-    if calling.is_off() {
+    if given.calling.is_off() {
         return;
     }
-    let has = |field: &str| given.headers.iter().any(|(name, _)| &**name == field);
-    let is_function = has(KEY) && !has("answer");
-    let cx = ActivityContext::new(Attempt {
-        instance: given.business_id.as_deref().map_or_else(|| job.instance.to_string(), Into::into),
-        idempotency_key: key(&given.headers).unwrap_or_else(|| job.to_string()),
-        number,
-        last_heartbeat: details,
-        dependencies: performer.dependencies.clone(),
-        heart: Arc::new(Pulse {
-            common: Weak::clone(&performer.common),
-            shard,
-            job,
-            calling: Arc::clone(&calling),
-        }),
-    });
-    let arguments = Arguments::new(Name::clone(&given.job_type), given.variables);
-    let span = tracing::debug_span!("activity", %job, name = %given.job_type);
-    let doing = performer.activity.run(cx, arguments);
-    let doing = unpanicked(tracing::Instrument::instrument(doing, span));
-    let outcome = tokio::select! {
-        biased;
-        outcome = doing => outcome,
-        () = calling.off() => return,
-    };
-    let outcome = outcome.unwrap_or_else(|panic| {
-        Err(Failure::new("panic", format!("the activity panicked: {}", panic_text(&*panic))))
-    });
-    let Some(common) = performer.common.upgrade() else { return };
-    let outcome = outcome.map(|value| results(value, is_function));
+    let (calling, wants_result) = (Arc::clone(&given.calling), given.wants_result);
+    let doing = performer.run(*given);
+    let Some(outcome) = unless_off(doing, Arc::clone(&calling)).await else { return };
+    let outcome = outcome.map(|value| results(value, wants_result));
     let retry = Some(performer.activity.options.retry);
-    tell_common(&common, shard, move |it| {
+    performer.tell(job, move |it| {
         if let Err(error) = it.end_attempt(job, &calling, outcome, retry) {
             tracing::warn!(%job, %error, "the outcome of an activity could not be told");
         }
     });
 }
 
-/// Has a panic not go further than what panics.
-async fn unpanicked<T>(doing: impl Future<Output = T>) -> std::thread::Result<T> {
-    let mut doing = std::pin::pin!(doing);
-    std::future::poll_fn(move |cx| {
+/// What comes of an attempt; `None` where nobody needs it any more. A panic goes no further.
+fn unless_off(
+    mut doing: Doing,
+    calling: Arc<Calling>,
+) -> impl Future<Output = Option<Result<Value, Failure>>> {
+    let mut off: Option<BoxFuture<'static, ()>> = None;
+    poll_fn(move |cx| {
         match catch_unwind(AssertUnwindSafe(|| doing.as_mut().poll(cx))) {
-            Ok(polled) => polled.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
+            Ok(Poll::Ready(outcome)) => return Poll::Ready(Some(outcome)),
+            Ok(Poll::Pending) => {}
+            Err(panic) => {
+                let text = format!("the activity panicked: {}", panic_text(&*panic));
+                return Poll::Ready(Some(Err(Failure::new("panic", text))));
+            }
         }
+        let off = off.get_or_insert_with(|| is_off(&calling));
+        off.as_mut().poll(cx).map(|()| None)
     })
-    .await
 }
 
-const KEY: &str = "idempotencyKey";
-
-fn key(headers: &Assignments) -> Option<String> {
-    let found = headers.iter().find(|(name, _)| &**name == KEY);
-    found.and_then(|(_, value)| value.as_str().map(str::to_owned))
+/// Ends when nobody needs an attempt any more.
+fn is_off(calling: &Arc<Calling>) -> BoxFuture<'static, ()> {
+    let calling = Arc::clone(calling);
+    Box::pin(async move { calling.off().await })
 }
+
+/// What a function calls the result of an activity.
+static RESULT: LazyLock<Name> = LazyLock::new(|| "result".into());
 
 /// What an activity brings: a result to a function, variables to a process.
-fn results(value: Value, is_function: bool) -> Assignments {
+fn results(value: Value, wants_result: bool) -> Assignments {
     match value {
-        Value::Null if !is_function => Vec::new(),
-        Value::Map(map) if !is_function => {
+        Value::Null if !wants_result => Vec::new(),
+        Value::Map(map) if !wants_result => {
             map.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
         }
-        value => vec![("result".into(), value)],
+        value => vec![(Name::clone(&RESULT), value)],
     }
 }
 
 /// The line between an attempt and its shard.
 struct Pulse {
-    common: Weak<Common>,
-    shard: ShardId,
+    performer: Arc<Performer>,
     job: Address,
     calling: Arc<Calling>,
+    /// Most activities do not ask what the instance is called.
+    instance: OnceLock<Name>,
+    idempotency_key: OnceLock<Name>,
 }
 
 impl Heart for Pulse {
+    fn instance(&self) -> &str {
+        self.instance.get_or_init(|| self.job.instance.to_string().into())
+    }
+
+    fn idempotency_key(&self) -> &str {
+        self.idempotency_key.get_or_init(|| self.job.to_string().into())
+    }
+
     fn beat(&self, details: Value) {
-        let Some(common) = self.common.upgrade() else { return };
         let (job, calling) = (self.job, Arc::clone(&self.calling));
-        tell_common(&common, self.shard, move |it| it.beat(job, &calling, details));
+        self.performer.tell(job, move |it| it.beat(job, &calling, details));
     }
 
     fn is_cancelled(&self) -> bool {
@@ -207,7 +247,6 @@ impl Heart for Pulse {
     }
 
     fn cancelled(&self) -> BoxFuture<'static, ()> {
-        let calling = Arc::clone(&self.calling);
-        Box::pin(async move { calling.off().await })
+        is_off(&self.calling)
     }
 }

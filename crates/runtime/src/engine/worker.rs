@@ -265,30 +265,27 @@ impl Worker {
 async fn run(worker: Worker, stop: Arc<Stop>) {
     let Worker { engine, job_type, names, at_once, work } = worker;
     let common = Arc::downgrade(&engine.inner.common);
-    let each = move |job, _| {
+    let each = move |job, _, at_work| {
         let (engine, work, names) = (engine.clone(), Arc::clone(&work), names.clone());
-        async move { do_one(&engine, job, &names, &work).await }
+        async move {
+            do_one(&engine, job, &names, &work).await;
+            drop(at_work);
+        }
     };
     serve(common, Crew::new(job_type, at_once), None, stop, each).await;
 }
 
-/// Takes jobs off the board, and out of the `hands` of a crew, and has `each` of them done, until told
-/// to stop. It does not keep the engine open.
+/// Takes jobs off the board, and out of the `hands` of a crew, and has `each` of them done in a task of
+/// its own, until told to stop. It does not keep the engine open.
 pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     common: Weak<Common>,
     crew: Crew,
     mut hands: Option<mpsc::UnboundedReceiver<Handed>>,
     stop: Arc<Stop>,
-    each: impl Fn(Address, Option<Box<Given>>) -> F,
+    each: impl Fn(Address, Option<Box<Given>>, AtWork) -> F,
 ) {
     let Some(news) = common.upgrade().map(|it| it.board.news(crew.job_type())) else { return };
-    let begin = |job, given, at_work: AtWork| {
-        let doing = each(job, given);
-        tokio::spawn(async move {
-            doing.await;
-            drop(at_work);
-        });
-    };
+    let begin = |job, given, at_work| drop(tokio::spawn(each(job, given, at_work)));
     while !stop.asked.load(Ordering::SeqCst) {
         let offers = {
             let Some(common) = common.upgrade().filter(|it| it.fault.get().is_none()) else {
@@ -305,7 +302,7 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
                 () = crew.one_free() => {}
             }
             while let Some((given, at_work)) = handed {
-                begin(given.job.job, Some(given), at_work);
+                begin(given.job, Some(given), at_work);
                 handed = hands.as_mut().and_then(|it| it.try_recv().ok());
             }
         }
@@ -319,7 +316,7 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     // What was meant for one of the hands when they were withdrawn still comes.
     if hands.is_some() {
         while let Some((given, at_work)) = next(&mut hands).await {
-            begin(given.job.job, Some(given), at_work);
+            begin(given.job, Some(given), at_work);
         }
     }
     crew.all_free().await;

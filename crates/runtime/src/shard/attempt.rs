@@ -16,7 +16,7 @@ use travertine_expr::{Name, Value};
 use travertine_func::{Failure, Retry};
 use travertine_kernel::{Assignments, Command, Job, Rejection, WaitId};
 
-use super::{Lease, Shard, alarm::Alarm, job::Activated, live::field};
+use super::{Shard, alarm::Alarm, job::variables, live::field};
 use crate::{Address, Error, Timestamp};
 
 /// Whether an attempt is still needed.
@@ -64,7 +64,7 @@ pub(super) struct Attempt {
     is_limited: bool,
     calling: Arc<Calling>,
     /// What came of it, where the instance could not hear of it yet.
-    outcome: Option<Outcome>,
+    outcome: Option<Box<Outcome>>,
 }
 
 /// What came of an attempt, and how its activity is tried again where the call does not say.
@@ -74,7 +74,17 @@ type Outcome = (Result<Assignments, Failure>, Option<Retry>);
 #[derive(Clone, Debug)]
 pub struct Given {
     /// The job.
-    pub job: Activated,
+    pub job: Address,
+    /// Which activity.
+    pub job_type: Name,
+    /// What people call the instance.
+    pub business_id: Option<Name>,
+    /// The same for all attempts of one call, where the call says it.
+    pub idempotency_key: Option<Name>,
+    /// Whether it is called for a result; otherwise it brings variables.
+    pub wants_result: bool,
+    /// The variables that it sees.
+    pub variables: Assignments,
     /// Which attempt, from 1.
     pub number: u32,
     /// What the attempt before has told last.
@@ -88,7 +98,10 @@ pub struct Given {
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
     pub fn begin_attempt(&mut self, job: Address) -> Option<Box<Given>> {
-        let given = self.prepare_attempt(job)?;
+        if !self.may_begin(job) {
+            return None;
+        }
+        let given = Box::new(self.prepare_attempt(job));
         let attempt = self.attempts.get(&(job.instance.0, job.wait.0))?;
         if attempt.deadline.is_some_and(|it| it <= self.now.as_millis()) {
             self.forget_attempt((job.instance.0, job.wait.0));
@@ -102,12 +115,12 @@ impl Shard {
         Some(given)
     }
 
-    /// Gives a job to a worker of this process, who begins with it later.
-    pub(super) fn prepare_attempt(&mut self, job: Address) -> Option<Box<Given>> {
-        let given = self.lease(job, &Lease::Process, &[])?;
+    /// Gives a job that a worker may have to one of this process, who begins with it later.
+    pub(super) fn prepare_attempt(&mut self, job: Address) -> Given {
         let key = (job.instance.0, job.wait.0);
-        let live = &self.lives[&job.instance.0];
-        let work = live.job(job.wait)?;
+        let live = self.lives.get_mut(&key.0).expect("whoever offers a job has seen it");
+        live.take(job.wait);
+        let work = live.job(job.wait).expect("only jobs are offered");
         let attempt = Attempt {
             timeout: number(work, "timeout"),
             deadline: number(work, "deadline"),
@@ -121,11 +134,22 @@ impl Shard {
         let done = all.saturating_sub(i64::from(work.retries));
         let number = u32::try_from(done.saturating_add(1)).unwrap_or(1);
         let is_timed = attempt.timeout.or(attempt.deadline).or(attempt.heartbeat).is_some();
-        let calling = Arc::clone(&attempt.calling);
-        let details = self.details.get(&key).cloned();
+        let idempotency_key = field(work, "idempotencyKey");
+        let given = Given {
+            job,
+            job_type: Name::clone(&work.job_type),
+            business_id: live.created.business_id.clone(),
+            idempotency_key: idempotency_key.and_then(text),
+            wants_result: idempotency_key.is_some() && field(work, "answer").is_none(),
+            variables: variables(live, live.state.waits[&job.wait].token, work, &[]),
+            number,
+            details: self.details.get(&key).cloned(),
+            is_timed,
+            calling: Arc::clone(&attempt.calling),
+        };
         let replaced = self.attempts.insert(key, attempt);
         debug_assert!(replaced.is_none(), "a job that someone is at is not up");
-        Some(Box::new(Given { job: given, number, details, is_timed, calling }))
+        given
     }
 
     /// A worker begins with an attempt: its time runs from now on.
@@ -169,24 +193,27 @@ impl Shard {
         outcome: Result<Assignments, Failure>,
         retry: Option<Retry>,
     ) -> Result<(), Error> {
-        let Some(attempt) = self.attempt(job, calling) else { return Ok(()) };
-        attempt.outcome = Some((outcome, retry));
-        self.tell_outcome(job)
+        if self.attempt(job, calling).is_none() {
+            return Ok(());
+        }
+        self.tell_outcome(job, (outcome, retry))
     }
 
-    fn tell_outcome(&mut self, job: Address) -> Result<(), Error> {
+    fn tell_outcome(&mut self, job: Address, outcome: Outcome) -> Result<(), Error> {
         let key = (job.instance.0, job.wait.0);
         if self.live(key.0).is_ok_and(|it| it.is_deaf(job.wait)) {
-            let attempt = self.attempts.get_mut(&key);
-            if attempt.is_some_and(|it| std::mem::take(&mut it.is_limited)) {
-                self.board.leave(job);
+            if let Some(attempt) = self.attempts.get_mut(&key) {
+                attempt.outcome = Some(Box::new(outcome));
+                if std::mem::take(&mut attempt.is_limited) {
+                    self.board.leave(job);
+                }
             }
             self.alarms.unset(Alarm::Attempt(key.0, key.1));
             return Ok(());
         }
-        let told = match self.forget_attempt(key).and_then(|it| it.outcome) {
-            None => return Ok(()),
-            Some((Ok(variables), retry)) => match self.complete(job, variables) {
+        self.forget_attempt(key);
+        let told = match outcome {
+            (Ok(variables), retry) => match self.complete(job, variables) {
                 Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
                     let much = format!("it brings too much: {why}");
                     let failure = Failure::terminal(Failure::ENCODE, much);
@@ -194,7 +221,7 @@ impl Shard {
                 }
                 told => told,
             },
-            Some((Err(failure), retry)) => self.attempt_failed(job, &failure, retry),
+            (Err(failure), retry) => self.attempt_failed(job, &failure, retry),
         };
         match told {
             // It may have been withdrawn while it was made.
@@ -249,17 +276,20 @@ impl Shard {
     pub(super) fn attempt_rang(&mut self, key: (u64, u64)) {
         let now = self.now.as_millis();
         let Some(attempt) = self.attempts.get_mut(&key) else { return };
-        if attempt.outcome.is_none() {
-            let late = if attempt.ends.is_some_and(|it| it <= now) {
-                "the attempt took too long"
-            } else {
-                "the activity has not been heard of for too long"
-            };
-            attempt.outcome = Some((Err(Failure::new(Failure::TIMEOUT, late)), None));
-            attempt.calling.call_off();
-        }
+        let outcome = attempt.outcome.take().map_or_else(
+            || {
+                let late = if attempt.ends.is_some_and(|it| it <= now) {
+                    "the attempt took too long"
+                } else {
+                    "the activity has not been heard of for too long"
+                };
+                attempt.calling.call_off();
+                (Err(Failure::new(Failure::TIMEOUT, late)), None)
+            },
+            |it| *it,
+        );
         let job = Address::new(key);
-        if let Err(error) = self.tell_outcome(job) {
+        if let Err(error) = self.tell_outcome(job, outcome) {
             tracing::warn!(%job, %error, "the outcome of an activity could not be told");
         }
     }
@@ -270,14 +300,13 @@ impl Shard {
         self.forget_attempt((id, wait.0));
     }
 
-    pub(super) fn forget_attempt(&mut self, key: (u64, u64)) -> Option<Attempt> {
-        let attempt = self.attempts.remove(&key)?;
+    pub(super) fn forget_attempt(&mut self, key: (u64, u64)) {
+        let Some(attempt) = self.attempts.remove(&key) else { return };
         if attempt.is_limited {
             self.board.leave(Address::new(key));
         }
         attempt.calling.call_off();
         self.alarms.unset(Alarm::Attempt(key.0, key.1));
-        Some(attempt)
     }
 }
 
@@ -303,4 +332,8 @@ fn policy(job: &Job) -> Option<Retry> {
 
 fn number(job: &Job, name: &str) -> Option<i64> {
     field(job, name).and_then(Value::as_i64)
+}
+
+fn text(value: &Value) -> Option<Name> {
+    if let Value::String(text) = value { Some(Name::clone(text)) } else { None }
 }

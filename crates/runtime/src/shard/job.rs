@@ -1,14 +1,11 @@
 //! Work for workers and for people.
 
 use travertine_expr::{Name, Value};
-use travertine_kernel::{Assignments, Command, TokenId, View, WaitId, plan::WorkKind};
+use travertine_kernel::{Assignments, Command, Job, TokenId, View, WaitId, plan::WorkKind};
 use travertine_store::codec::record::{Edit, Record, TaskChange};
 
 use super::{Release, Shard, alarm::Alarm, live::Live};
-use crate::{
-    Address, Error, Timestamp,
-    board::{Hand, Offer},
-};
+use crate::{Address, Error, Timestamp, board::Hand};
 
 /// How a worker has a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,19 +64,7 @@ impl Shard {
     /// names are handed out, or all where none is named.
     pub fn lease(&mut self, job: Address, lease: &Lease, names: &[Name]) -> Option<Activated> {
         let (id, wait) = (job.instance.0, job.wait);
-        // Whoever took it off the board may have filled a limit.
-        self.set_limit_alarm();
-        let offer = self.live(id).ok().and_then(|it| it.offer(wait));
-        let Some(offer) = offer else {
-            if !self.is_held(job) {
-                self.board.leave(job);
-            }
-            return None;
-        };
-        if let Some(limit) = &offer.limit
-            && !self.board.enter(job, limit, self.now)
-        {
-            self.release(Release::Offer(offer));
+        if !self.may_begin(job) {
             return None;
         }
         let live = self.lives.get_mut(&id).expect("it was here a moment ago");
@@ -98,6 +83,24 @@ impl Shard {
         };
         let live = &self.lives[&id];
         Some(activated(live, wait, names, until))
+    }
+
+    /// Whether a worker may have a job now. One that keeps a limit has begun with that.
+    pub(super) fn may_begin(&mut self, job: Address) -> bool {
+        // Whoever took it off the board may have filled a limit.
+        self.set_limit_alarm();
+        let offer = self.live(job.instance.0).ok().and_then(|it| it.offer(job.wait));
+        let Some(offer) = offer else {
+            if !self.is_held(job) {
+                self.board.leave(job);
+            }
+            return false;
+        };
+        let may = offer.limit.as_ref().is_none_or(|it| self.board.enter(job, it, self.now));
+        if !may {
+            self.release(Release::Offer(offer));
+        }
+        may
     }
 
     /// Puts a job up again that a worker of this process does not do after all.
@@ -188,14 +191,15 @@ impl Shard {
         if work.limit.is_some() && !self.is_held(live.address(wait)) {
             self.board.leave(live.address(wait));
         }
-        let release = match live.offer(wait) {
-            Some(offer) if offer.limit.is_none() => match self.board.hand(&offer.job_type) {
-                Some(hand) => return self.hand_over(offer, hand),
-                None => Release::Offer(offer),
-            },
-            Some(offer) => Release::Offer(offer),
-            None => Release::Withdraw(live.any_offer(wait, work)),
-        };
+        let is_free = live.is_free(wait, work);
+        if is_free
+            && work.limit.is_none()
+            && let Some(hand) = self.board.hand(&work.job_type)
+        {
+            return self.hand_over(live.address(wait), hand);
+        }
+        let offer = live.any_offer(wait, work);
+        let release = if is_free { Release::Offer(offer) } else { Release::Withdraw(offer) };
         if until > 0 {
             self.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
         } else {
@@ -205,13 +209,10 @@ impl Shard {
     }
 
     /// Gives a job to a worker of this process, who begins once it is durable.
-    fn hand_over(&mut self, offer: Offer, hand: Hand) {
-        self.alarms.unset(Alarm::Job(offer.job.instance.0, offer.job.wait.0));
-        let release = match self.prepare_attempt(offer.job) {
-            Some(given) => Release::Hand(hand, given),
-            None => Release::Offer(offer),
-        };
-        self.release(release);
+    fn hand_over(&mut self, job: Address, hand: Hand) {
+        self.alarms.unset(Alarm::Job(job.instance.0, job.wait.0));
+        let given = Box::new(self.prepare_attempt(job));
+        self.release(Release::Hand(hand, given));
     }
 
     /// Whether a worker has a job, or is still at it.
@@ -259,17 +260,6 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
     let plan = &live.definition.plan;
     let token = live.state.waits[&wait].token;
     let job = live.job(wait).expect("only jobs are offered");
-    let view = View::new(plan, &live.state, token);
-    let variables = if let Some(Value::Map(input)) = super::live::field(job, "input")
-        && live.state.journal.is_some()
-    {
-        input.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
-    } else if names.is_empty() {
-        view.all()
-    } else {
-        let wanted = |(name, _): &(Name, Value)| names.contains(name);
-        view.all().into_iter().filter(wanted).collect()
-    };
     Activated {
         job: live.address(wait),
         job_type: Name::clone(&job.job_type),
@@ -281,8 +271,24 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
         retries: job.retries,
         priority: live.work[&wait].priority,
         headers: job.fields.clone(),
-        variables,
+        variables: variables(live, token, job, names),
         until,
+    }
+}
+
+/// The variables with these names that whoever does a job sees, or all where none is named. One that a
+/// function calls sees what it is called with.
+pub(super) fn variables(live: &Live, token: TokenId, job: &Job, names: &[Name]) -> Assignments {
+    let all = || View::new(&live.definition.plan, &live.state, token).all();
+    if let Some(Value::Map(input)) = super::live::field(job, "input")
+        && live.state.journal.is_some()
+    {
+        input.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
+    } else if names.is_empty() {
+        all()
+    } else {
+        let wanted = |(name, _): &(Name, Value)| names.contains(name);
+        all().into_iter().filter(wanted).collect()
     }
 }
 

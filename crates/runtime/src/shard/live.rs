@@ -335,14 +335,18 @@ impl Live {
 
     /// The offer of a job, where a worker may have it now.
     pub(super) fn offer(&self, wait: WaitId) -> Option<Offer> {
-        let work = self.work.get(&wait)?;
-        let may = work.kind == WorkKind::Job
+        let work = self.work.get(&wait).filter(|it| self.is_free(wait, it))?;
+        Some(self.any_offer(wait, work))
+    }
+
+    /// Whether a worker may have that work now.
+    pub(super) fn is_free(&self, wait: WaitId, work: &Work) -> bool {
+        work.kind == WorkKind::Job
             && work.lease.is_none()
             && !work.taken
             && work.paused == 0
             && !self.is_deaf(wait)
-            && self.job(wait)?.retries > 0;
-        may.then(|| self.any_offer(wait, work))
+            && self.job(wait).is_some_and(|it| it.retries > 0)
     }
 
     /// Whether it cannot hear now what it waits for.

@@ -70,19 +70,22 @@ fn charge(cents: u64) -> Activity<Receipt> {
 #[derive(Serialize, Deserialize, Debug)]
 struct Receipt {
     number: String,
+    /// What the activity was told of its instance, and of itself.
+    told: (String, String),
 }
 
 const CHARGE: ActivityDefinition = ActivityDefinition {
     name: "charge",
     parameters: &["cents"],
     options: ActivityOptions::DEFAULT,
-    run: |_, mut arguments| {
+    run: |cx, mut arguments| {
         Box::pin(async move {
             let cents: u64 = arguments.take("cents")?;
             if cents == 13 {
                 return Err(Failure::terminal("broke", "no money"));
             }
-            encode("charge", &Receipt { number: format!("r-{cents}") })
+            let told = (cx.instance().to_owned(), cx.idempotency_key().to_owned());
+            encode("charge", &Receipt { number: format!("r-{cents}"), told })
         })
     },
 };
@@ -353,6 +356,18 @@ fn an_activity_of_the_program_does_the_jobs_of_processes_and_functions() {
             run.wait().expect("the engine does so").wait().expect("the engine does so"),
             "r-5"
         );
+    });
+}
+
+#[test]
+fn an_activity_is_told_what_its_instance_is_called_and_a_key_that_is_its_jobs() {
+    each(&[TILL], |world, _| {
+        let till = || world.engine().start("till").variable("cents", 5);
+        let told = |id| value(&ended(world, id).variables, "told");
+        let id = till().wait().expect("the engine does so");
+        assert_eq!(told(id), format!(r#"["{id}","{id}-4"]"#));
+        let id = till().id("order-7").wait().expect("the engine does so");
+        assert_eq!(told(id), format!(r#"["order-7","{id}-4"]"#));
     });
 }
 

@@ -64,7 +64,7 @@ impl Scenario {
             functions,
             processes: Vec::new(),
             actors: Vec::new(),
-            outcome: |given| Ok(format!("{} {}", given.job.job_type, given.number).into()),
+            outcome: |given| Ok(format!("{} {}", given.job_type, given.number).into()),
             crashes: 1,
             check: |world| world.all_ended(),
         }
