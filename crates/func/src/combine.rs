@@ -19,9 +19,9 @@ use travertine_expr::time::Timestamp;
 
 use crate::{
     context::Context,
-    core::Scope,
     error::{Failure, Flow, Stop},
     merge::Merge,
+    scope::Scope,
 };
 
 impl Context {
@@ -200,7 +200,7 @@ impl Context {
         F: Future<Output = Flow<T>>,
         M: Merge<T>,
     {
-        let name = self.count("fan_out");
+        let name = self.numbered("fan_out");
         let branches = branches.into_iter().map(|it| move |cx| it(cx));
         let results = side_by_side(self, &name, usize::MAX, branches).await?;
         Ok(merge.merge(results)?)
@@ -234,7 +234,7 @@ impl Context {
             let text = format!("{parallel} slices of {size} items: both must be at least 1");
             return Err(Failure::terminal("batch", text).into());
         }
-        let name = self.count("batch");
+        let name = self.numbered("batch");
         let (mut items, run) = (items.into_iter(), &run);
         let slices = std::iter::from_fn(|| {
             let slice: Vec<_> = items.by_ref().take(size).collect();

@@ -11,7 +11,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use travertine_expr::{Name, time::Timestamp, typed};
 
 use crate::{
-    core::{Core, Scope},
+    core::Core,
     definition::{Activity, Continuation, Workflow},
     error::{Failure, Flow, Stop},
     event::{Event, millis},
@@ -20,6 +20,8 @@ use crate::{
     },
     random::{self, Random},
     saga::Saga,
+    scope::Scope,
+    text,
 };
 
 /// The surroundings of a durable function: everything that it may ask of the world.
@@ -74,20 +76,33 @@ impl Context {
         Self { core: Rc::clone(&self.core), scope: self.scope.open(name) }
     }
 
-    /// This name, with a number from its second use on in this part of the function.
-    pub(crate) fn count(&self, name: &str) -> String {
+    /// How often this name was used in this part of the function, with this time.
+    fn count(&self, name: &str) -> u32 {
         // Who only looks leaves no trace, not even in what later operations are called.
-        if self.core.is_reading() { name.to_owned() } else { self.scope.count(name) }
+        if self.core.is_reading() { 1 } else { self.scope.count(name) }
     }
 
-    /// What the journal calls an operation of this name.
-    pub(crate) fn key(&self, name: &str) -> Name {
-        let path = self.scope.path();
-        if path.is_empty() {
-            self.count(name).into()
-        } else {
-            [path, &self.count(name)].concat().into()
+    /// This name, with a number from its second use on in this part of the function.
+    pub(crate) fn numbered(&self, name: &str) -> String {
+        match self.count(name) {
+            1 => name.to_owned(),
+            count => format!("{name}#{count}"),
         }
+    }
+
+    /// What the journal calls an operation whose name has these parts: that name with its number,
+    /// behind the path of this part of the function.
+    pub(crate) fn key(&self, name: &[&str]) -> Name {
+        let path = self.scope.path();
+        text::name(|key| {
+            key.push_str(path);
+            key.extend(name.iter().copied());
+            let count = self.count(&key[path.len()..]);
+            if count > 1 {
+                key.push('#');
+                text::push_number(key, count);
+            }
+        })
     }
 
     pub(crate) fn name(&self) -> &Name {
@@ -95,8 +110,12 @@ impl Context {
     }
 
     /// A text that belongs to one operation of one run of one instance.
-    pub(crate) fn unique(&self, key: &str) -> String {
-        [self.id(), "/", &self.run().to_string(), "/", key].concat()
+    pub(crate) fn unique(&self, key: &str) -> Name {
+        text::name(|it| {
+            it.extend([self.id(), "/"]);
+            text::push_number(it, self.run());
+            it.extend(["/", key]);
+        })
     }
 
     // What is known.
@@ -164,7 +183,7 @@ impl Context {
 
     fn digest(&self, name: &str) -> u128 {
         let identity = &self.core.identity;
-        let key = self.key(name);
+        let key = self.key(&[name]);
         random::digest(&[&identity.id, &identity.seed.to_string(), &identity.run.to_string(), &key])
     }
 
@@ -204,7 +223,7 @@ impl Context {
         T: Serialize + DeserializeOwned,
         F: FnOnce() -> T + Send,
     {
-        let key = self.key(&format!("record {name}"));
+        let key = self.key(&["record ", name]);
         let mut make = Some(make);
         let mut made = None;
         let value = self.core.record(&key, || {
@@ -455,7 +474,7 @@ impl Context {
     /// # Ok(()) }
     /// ```
     pub async fn gosub<F: Future>(&self, name: &str, run: impl FnOnce(Self) -> F) -> F::Output {
-        let name = self.count(&format!("gosub {name}"));
+        let name = self.numbered(&format!("gosub {name}"));
         run(self.inside(&name)).await
     }
 

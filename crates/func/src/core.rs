@@ -4,18 +4,20 @@
 //! Everything that code does goes through [`Core::decide`], which holds it against the journal.
 
 use std::{
-    cell::{Cell, RefCell, RefMut},
+    cell::{RefCell, RefMut},
     collections::{BTreeMap, BTreeSet, VecDeque},
     rc::Rc,
     task::{Poll, Waker},
 };
 
 use travertine_expr::{Name, Value, time::Timestamp};
-use travertine_kernel::{Assignments, Decision, Post, WaitFor};
+use travertine_kernel::{Assignments, Decision, JournalEntry, Post, WaitFor};
 
 use crate::{
+    entry::{Said, Told},
     error::Failure,
     handler::Handlers,
+    scope::Scope,
     session::{Identity, Settings},
 };
 
@@ -45,12 +47,12 @@ struct State {
     /// What the journal says was decided in this step.
     expected: VecDeque<Said>,
     /// What the journal goes on with after this step.
-    goes_on: Option<String>,
+    goes_on: Option<Told>,
     /// Whether the code may decide anything beyond the journal.
     due: bool,
     decisions: Vec<Decision>,
-    /// How the journal will show these decisions.
-    said: VecDeque<Said>,
+    /// How the journal will show these decisions, and those that were taken last.
+    said: Vec<Said>,
     blocked: Option<String>,
     /// The session is taken out of memory, or its code has ended: nothing is decided any more.
     closed: bool,
@@ -79,7 +81,10 @@ struct Started {
     key: Name,
     /// When.
     position: u64,
-    outcome: Option<(u64, Result<Assignments, Failure>)>,
+    /// When it was done.
+    done: Option<u64>,
+    /// What came of it, unless it is being read.
+    outcome: Option<Result<Assignments, Failure>>,
     /// It was done as it was asked for.
     settled: bool,
     dropped: bool,
@@ -95,38 +100,6 @@ struct Interruption {
     position: u64,
     failure: Failure,
     delivered: bool,
-}
-
-/// An entry that the code has decided.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Said {
-    Asked(Name),
-    Recorded(Name, Value),
-    Dropped(u32),
-}
-
-/// The beginnings of keys that may be gone from the code: they are only marks.
-const PATCH: &str = "patch ";
-const VERSION: &str = "version ";
-
-impl Said {
-    /// What the journal calls it, where it is an operation.
-    pub(crate) fn key(&self) -> Option<Name> {
-        match self {
-            Self::Asked(key) | Self::Recorded(key, _) => Some(Name::clone(key)),
-            Self::Dropped(_) => None,
-        }
-    }
-
-    /// The id and answer of a mark that the code may leave out.
-    fn marker(&self) -> Option<(&str, u32)> {
-        let Self::Recorded(key, value) = self else { return None };
-        if !key.starts_with(PATCH) && !key.starts_with(VERSION) {
-            return None;
-        }
-        let answer = value.as_i64().and_then(|it| u32::try_from(it).ok())?;
-        Some((key, answer))
-    }
 }
 
 /// What became of a wish for an operation.
@@ -159,20 +132,15 @@ impl Core {
         key: &Name,
         on: impl FnOnce() -> Result<WaitFor, Failure>,
     ) -> Asked {
-        let refusal = self.state().refusal(scope);
-        if let Some(failure) = refusal {
-            return self.count(key).map_or(Asked::Stuck, |()| Asked::Refused(failure));
+        if let Some(refused) = self.refused(scope, key) {
+            return refused;
         }
         let on = match on() {
             Ok(on) => on,
             Err(failure) => return Asked::Refused(failure),
         };
         let said = Said::Asked(Name::clone(key));
-        let decision = Decision::Ask { key: Name::clone(key), on };
-        match self.count(key).and_then(|()| self.state().decide(said, || decision)) {
-            Some(()) => Asked::Number(self.state().start(key, false)),
-            None => Asked::Stuck,
-        }
+        self.begin(key, said, false, || Decision::Ask { key: Name::clone(key), on })
     }
 
     /// Sends something that nobody here waits for.
@@ -182,18 +150,36 @@ impl Core {
         key: &Name,
         what: impl FnOnce() -> Result<Post, Failure>,
     ) -> Asked {
-        let refusal = self.state().refusal(scope);
-        if let Some(failure) = refusal {
-            return self.count(key).map_or(Asked::Stuck, |()| Asked::Refused(failure));
+        if let Some(refused) = self.refused(scope, key) {
+            return refused;
         }
         let what = match what() {
             Ok(what) => what,
             Err(failure) => return Asked::Refused(failure),
         };
         let said = Said::Recorded(Name::clone(key), Value::Null);
-        let decision = Decision::Post { key: Name::clone(key), what };
-        match self.count(key).and_then(|()| self.state().decide(said, || decision)) {
-            Some(()) => Asked::Number(self.state().start(key, true)),
+        self.begin(key, said, true, || Decision::Post { key: Name::clone(key), what })
+    }
+
+    /// Answers a wish for an operation at once, where the code was told to end.
+    fn refused(&self, scope: &Scope, key: &Name) -> Option<Asked> {
+        let mut state = self.state();
+        let failure = state.refusal(scope)?;
+        let counted = state.count(key, self.settings.operations_max);
+        Some(counted.map_or(Asked::Stuck, |()| Asked::Refused(failure)))
+    }
+
+    fn begin(
+        &self,
+        key: &Name,
+        said: Said,
+        settled: bool,
+        decision: impl FnOnce() -> Decision,
+    ) -> Asked {
+        let mut state = self.state();
+        let counted = state.count(key, self.settings.operations_max);
+        match counted.and_then(|()| state.decide(said, decision)) {
+            Some(()) => Asked::Number(state.start(key, settled)),
             None => Asked::Stuck,
         }
     }
@@ -258,8 +244,7 @@ impl Core {
         // A panic of our own while the state was held must not become a second one.
         let Ok(mut state) = self.state.try_borrow_mut() else { return };
         let Some(started) = state.operations.get_mut(number as usize) else { return };
-        if let Some((position, _)) = &started.outcome {
-            let position = *position;
+        if let Some(position) = started.done {
             state.claim(position);
         } else if !started.dropped {
             started.dropped = true;
@@ -274,23 +259,12 @@ impl Core {
         let Ok(mut state) = self.state.try_borrow_mut() else { return };
         let Some(started) = state.operations.get_mut(number as usize) else { return };
         started.forgotten = true;
-        let position = started.outcome.as_ref().map_or(0, |(position, _)| *position);
+        let position = started.done.unwrap_or(0);
         state.claim(position);
         state.behind.remove(&number);
     }
 
-    /// Counts what is asked in one step. A function that never waits would never give back its thread.
-    fn count(&self, key: &Name) -> Option<()> {
-        let mut state = self.state();
-        state.asked += 1;
-        if state.asked > self.settings.operations_max {
-            let text = too_many(self.settings.operations_max, key);
-            state.block(text);
-        }
-        state.blocked.is_none().then_some(())
-    }
-
-    /// The same for what answers at once, where only a panic can end an endless loop.
+    /// Counts what answers at once, where only a panic can end an endless loop.
     fn count_or_panic(&self, key: &Name) {
         self.state().asked += 1;
         let max = self.settings.operations_max;
@@ -299,31 +273,38 @@ impl Core {
 
     // What operations learn.
 
-    pub(crate) fn poll_operation(
+    pub(crate) fn poll_operation<T>(
         &self,
         scope: &Scope,
         number: u32,
         waker: &Waker,
-    ) -> Poll<Result<Assignments, Failure>> {
+        read: impl FnOnce(Result<&Assignments, &Failure>) -> Result<T, Failure>,
+    ) -> Poll<Result<T, Failure>> {
         let mut guard = self.state();
         let state = &mut *guard;
         let started = &mut state.operations[number as usize];
-        if let Some((position, outcome)) = &started.outcome {
-            if state.horizon.is_some_and(|it| *position > it) {
+        if let Some(position) = started.done {
+            if state.horizon.is_some_and(|it| position > it) {
                 // The race that hides it will look again.
                 state.pending += 1;
                 waker.wake_by_ref();
                 return Poll::Pending;
             }
-            let (position, outcome) = (*position, outcome.clone());
+            let outcome =
+                started.outcome.take().expect("who panics while it is read does not read on");
             state.claim(position);
             state.progress += 1;
-            return Poll::Ready(outcome);
+            drop(guard);
+            // Nothing of the state is held meanwhile: the user's code may take part in reading.
+            let answer = read(outcome.as_ref());
+            self.state().operations[number as usize].outcome = Some(outcome);
+            return Poll::Ready(answer);
         }
         let since = started.position;
         if let Some(failure) = state.stop_for(scope, since) {
             state.progress += 1;
-            return Poll::Ready(Err(failure));
+            drop(guard);
+            return Poll::Ready(read(Err(&failure)));
         }
         let started = &mut state.operations[number as usize];
         started.waker = Some(waker.clone());
@@ -448,6 +429,17 @@ impl Core {
         state.due = chapter.due;
     }
 
+    /// What the journal tells next, in words.
+    pub(crate) fn goes_on(&self) -> Option<String> {
+        let state = self.state();
+        state.goes_on.as_ref().map(|it| state.describe_told(it))
+    }
+
+    /// Something that the code has decided, in words.
+    pub(crate) fn describe(&self, said: &Said) -> String {
+        self.state().describe(said)
+    }
+
     /// One thing that the journal tells.
     pub(crate) fn begin_step(&self, position: u64, at: Timestamp) {
         let mut state = self.state();
@@ -493,7 +485,8 @@ impl Core {
             state.unclaimed.push_back(position);
         }
         state.behind.remove(&number);
-        state.operations[number as usize].outcome = Some((position, outcome));
+        let started = &mut state.operations[number as usize];
+        (started.done, started.outcome) = (Some(position), Some(outcome));
         let interrupts = state.interruption.as_ref().is_some_and(|it| it.position == position);
         drop(guard);
         if let Some(waker) = waker {
@@ -547,16 +540,26 @@ impl Core {
         state.pending > 0 || !state.behind.is_empty()
     }
 
-    pub(crate) fn take_decisions(&self) -> (Vec<Decision>, VecDeque<Said>) {
+    pub(crate) fn take_decisions(&self) -> Vec<Decision> {
+        std::mem::take(&mut self.state().decisions)
+    }
+
+    /// The journal goes on like this, and must begin with what was decided last. Answers how many
+    /// entries that are.
+    pub(crate) fn confirm(&self, entries: &[JournalEntry]) -> Option<usize> {
         let mut state = self.state();
-        (std::mem::take(&mut state.decisions), std::mem::take(&mut state.said))
+        let count = state.said.len();
+        let written = entries.get(..count)?;
+        let is_said = state.said.iter().zip(written).all(|(said, entry)| said.is_written(entry));
+        state.said.clear();
+        is_said.then_some(count)
     }
 
     /// Operations that are neither done nor dropped.
     pub(crate) fn open(&self) -> Vec<Name> {
         let state = self.state();
         let open =
-            state.operations.iter().filter(|it| it.outcome.is_none() && !it.settled && !it.dropped);
+            state.operations.iter().filter(|it| it.done.is_none() && !it.settled && !it.dropped);
         open.map(|it| Name::clone(&it.key)).collect()
     }
 
@@ -591,12 +594,21 @@ fn too_many(max: usize, key: &str) -> String {
 pub(crate) struct Chapter {
     pub(crate) expected: VecDeque<Said>,
     /// What the journal tells next.
-    pub(crate) goes_on: Option<String>,
+    pub(crate) goes_on: Option<Told>,
     /// Whether the code may decide anything beyond it.
     pub(crate) due: bool,
 }
 
 impl State {
+    /// Counts what is asked in one step. A function that never waits would never give back its thread.
+    fn count(&mut self, key: &Name, operations_max: usize) -> Option<()> {
+        self.asked += 1;
+        if self.asked > operations_max {
+            self.block(too_many(operations_max, key));
+        }
+        self.blocked.is_none().then_some(())
+    }
+
     /// Holds what the code does against the journal. `None`: they disagree.
     fn decide(&mut self, said: Said, decision: impl FnOnce() -> Decision) -> Option<()> {
         if self.closed || self.blocked.is_some() {
@@ -623,10 +635,11 @@ impl State {
             self.block(text);
             return None;
         }
-        if let Some(goes_on) = &self.goes_on {
+        if let Some(told) = &self.goes_on {
             let text = format!(
-                "the code asks for {} where the journal goes on with {goes_on}; {WAY_OUT}",
-                self.describe(&said)
+                "the code asks for {} where the journal goes on with {}; {WAY_OUT}",
+                self.describe(&said),
+                self.describe_told(told)
             );
             self.block(text);
             return None;
@@ -640,7 +653,7 @@ impl State {
             return None;
         }
         self.decisions.push(decision());
-        self.said.push_back(said);
+        self.said.push(said);
         Some(())
     }
 
@@ -684,6 +697,7 @@ impl State {
         self.operations.push(Started {
             key: Name::clone(key),
             position: self.position,
+            done: None,
             outcome: None,
             settled,
             dropped: false,
@@ -736,73 +750,23 @@ impl State {
     fn describe(&self, said: &Said) -> String {
         match said {
             Said::Asked(key) | Said::Recorded(key, _) => format!("`{key}`"),
-            Said::Dropped(number) => match self.operations.get(*number as usize) {
-                Some(it) => format!("the drop of `{}`", it.key),
-                None => format!("the drop of operation {number}"),
-            },
-        }
-    }
-}
-
-impl Said {
-    /// Whether the code does what the journal has. What is sent or kept may differ: the journal's counts.
-    fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Asked(one), Self::Asked(other))
-            | (Self::Recorded(one, _), Self::Recorded(other, _)) => one == other,
-            (Self::Dropped(one), Self::Dropped(other)) => one == other,
-            (Self::Asked(_) | Self::Recorded(..) | Self::Dropped(_), _) => false,
-        }
-    }
-}
-
-/// Where code stands: in the function itself, a sub-routine, a branch, a slice of a batch. Names of
-/// operations are counted in it, and a branch can be cancelled alone.
-#[derive(Default)]
-pub(crate) struct Scope {
-    path: String,
-    counts: RefCell<BTreeMap<String, u32>>,
-    cancelled: Cell<Option<u64>>,
-    parent: Option<Rc<Self>>,
-}
-
-impl Scope {
-    /// This name, with a number from its second use on.
-    pub(crate) fn count(&self, name: &str) -> String {
-        let mut counts = self.counts.borrow_mut();
-        if let Some(count) = counts.get_mut(name) {
-            *count += 1;
-            return [name, "#", &count.to_string()].concat();
-        }
-        counts.insert(name.to_owned(), 1);
-        name.to_owned()
-    }
-
-    /// The path of this scope before a name.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// A part of it.
-    pub(crate) fn open(self: &Rc<Self>, name: &str) -> Rc<Self> {
-        let path = format!("{}{name}/", self.path);
-        Rc::new(Self { path, parent: Some(Rc::clone(self)), ..Self::default() })
-    }
-
-    pub(crate) fn cancel(&self, position: u64) {
-        if self.cancelled.get().is_none() {
-            self.cancelled.set(Some(position));
+            Said::Dropped(number) => format!("the drop of {}", self.describe_operation(*number)),
         }
     }
 
-    fn cancelled_at(&self) -> Option<u64> {
-        let mut scope = Some(self);
-        while let Some(it) = scope {
-            if let Some(position) = it.cancelled.get() {
-                return Some(position);
-            }
-            scope = it.parent.as_deref();
+    fn describe_told(&self, told: &Told) -> String {
+        match told {
+            Told::Began => "another beginning".into(),
+            Told::Done(number) => format!("the end of {}", self.describe_operation(*number)),
+            Told::Cancelled => "its cancellation".into(),
+            Told::Updated(name) => format!("update `{name}`"),
         }
-        None
+    }
+
+    fn describe_operation(&self, number: u32) -> String {
+        match self.operations.get(number as usize) {
+            Some(it) => format!("`{}`", it.key),
+            None => format!("operation {number}"),
+        }
     }
 }

@@ -261,9 +261,9 @@ impl<O> fmt::Debug for Workflow<O> {
 /// ```
 #[must_use = "a described call runs when a context takes it"]
 pub struct Activity<O> {
-    name: Name,
+    pub(crate) name: Name,
     pub(crate) options: ActivityOptions,
-    arguments: Result<Assignments, Failure>,
+    pub(crate) arguments: Result<Assignments, Failure>,
     output: PhantomData<fn() -> O>,
 }
 

@@ -24,6 +24,7 @@ mod combine;
 mod context;
 mod core;
 mod definition;
+mod entry;
 mod error;
 mod event;
 mod handler;
@@ -34,7 +35,9 @@ mod random;
 mod registry;
 mod retry;
 mod saga;
+mod scope;
 mod session;
+mod text;
 mod wake;
 
 pub use activity::{ActivityContext, Attempt, Dependencies, Heart};

@@ -53,14 +53,13 @@ pub struct Operation<T> {
 
 impl<T> Operation<T> {
     pub(crate) fn ask(
-        cx: &Context,
-        name: &str,
+        cx: Context,
+        key: Name,
         decode: Decode<T>,
-        on: impl FnOnce(&Name) -> Result<WaitFor, Failure>,
+        on: impl FnOnce(&Context, &Name) -> Result<WaitFor, Failure>,
     ) -> Self {
-        let key = cx.key(name);
-        let asked = cx.core.ask(&cx.scope, &key, || on(&key));
-        Self { cx: cx.clone(), key, asked, decode, is_child: false, is_detached: false }
+        let asked = cx.core.ask(&cx.scope, &key, || on(&cx, &key));
+        Self { cx, key, asked, decode, is_child: false, is_detached: false }
     }
 
     fn of_child(mut self) -> Self {
@@ -99,10 +98,12 @@ impl<T> Future for Operation<T> {
                 return Poll::Pending;
             }
         };
-        core.poll_operation(&self.cx.scope, number, cx.waker()).map(|answer| match answer {
-            Ok(answer) => (self.decode)(&self.key, &answer),
-            Err(failure) if self.is_child && !failure.is_cancelled() => Err(failure.of_child()),
-            Err(failure) => Err(failure),
+        core.poll_operation(&self.cx.scope, number, cx.waker(), |answer| match answer {
+            Ok(answer) => (self.decode)(&self.key, answer),
+            Err(failure) if self.is_child && !failure.is_cancelled() => {
+                Err(failure.clone().of_child())
+            }
+            Err(failure) => Err(failure.clone()),
         })
     }
 }
@@ -282,10 +283,10 @@ impl<T: DeserializeOwned> Call<T> {
     /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, activity, priority, limit } = self;
-        let name = ["activity ", activity.name()].concat();
-        Operation::ask(&cx, &name, decode_result, |key| {
-            let (options, job_type) = (*activity.options(), Name::from(activity.name()));
-            job(&cx, key, job_type, activity.into_arguments()?, &options, (priority, limit))
+        let key = cx.key(&["activity ", activity.name()]);
+        Operation::ask(cx, key, decode_result, |cx, key| {
+            let Activity { name, options, arguments, .. } = activity;
+            job(cx, key, name, arguments?, &options, (priority, limit))
         })
     }
 }
@@ -392,9 +393,9 @@ impl<T: DeserializeOwned> JobCall<T> {
     /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, job_type, input, options, priority, limit, output: _ } = self;
-        let name = format!("job {job_type}");
-        Operation::ask(&cx, &name, decode_variables, |key| {
-            let mut work = job(&cx, key, job_type, input?, &options, (priority, limit))?;
+        let key = cx.key(&["job ", &job_type]);
+        Operation::ask(cx, key, decode_variables, |cx, key| {
+            let mut work = job(cx, key, job_type, input?, &options, (priority, limit))?;
             if let WaitFor::Work(job) = &mut work {
                 // Whoever does it may be an activity, which answers functions otherwise.
                 job.fields.push(("answer".into(), "variables".into()));
@@ -431,7 +432,7 @@ fn job(
     let mut fields = Assignments::with_capacity(4);
     fields.extend([
         (Name::clone(input_name), Value::from(input.into_iter().collect::<Map>())),
-        (Name::clone(key_name), cx.unique(key).into()),
+        (Name::clone(key_name), Value::from(cx.unique(key))),
         (Name::clone(attempts_name), Value::from(retry.attempts)),
     ]);
     if (Retry { attempts: retry.attempts, ..Retry::DEFAULT }) != *retry {
@@ -495,7 +496,9 @@ impl Sleep {
     /// ```
     pub fn start(self) -> Operation<()> {
         let Self { cx, due } = self;
-        Operation::ask(&cx, "sleep", |_, _| Ok(()), |_| Ok(WaitFor::Timer { due, repeat: None }))
+        let key = cx.key(&["sleep"]);
+        let timer = WaitFor::Timer { due, repeat: None };
+        Operation::ask(cx, key, |_, _| Ok(()), |_, _| Ok(timer))
     }
 }
 
@@ -544,8 +547,8 @@ impl<T: DeserializeOwned> Child<T> {
     /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, workflow } = self;
-        let name = format!("child {}", workflow.name());
-        let operation = Operation::ask(&cx, &name, decode_result, |_| {
+        let key = cx.key(&["child ", workflow.name()]);
+        let operation = Operation::ask(cx, key, decode_result, |_, _| {
             let definition = Name::from(workflow.name());
             let binding = workflow.binding().map(|it| it.to_string().into());
             Ok(child(definition, binding, workflow.into_arguments()?))
@@ -713,8 +716,8 @@ impl IntoFuture for Start {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { cx, definition, variables, id } = self;
-        let key = cx.key(&format!("start {definition}"));
-        let id = id.unwrap_or_else(|| cx.unique(&key).into());
+        let key = cx.key(&["start ", &definition]);
+        let id = id.unwrap_or_else(|| cx.unique(&key));
         let asked = cx.core.post(&cx.scope, &key, || {
             Ok(Post::Start { definition, id: Name::clone(&id), variables: variables? })
         });
@@ -819,9 +822,9 @@ impl<T: DeserializeOwned> ProcessCall<T> {
     /// ```
     pub fn start(self) -> Operation<T> {
         let Self { cx, process, variables, output: _ } = self;
-        let name = format!("process {process}");
+        let key = cx.key(&["process ", &process]);
         let operation =
-            Operation::ask(&cx, &name, decode_variables, |_| Ok(child(process, None, variables?)));
+            Operation::ask(cx, key, decode_variables, |_, _| Ok(child(process, None, variables?)));
         operation.of_child()
     }
 
@@ -906,10 +909,11 @@ impl<T: Event> EventWait<T> {
     /// # Ok(()) }
     /// ```
     pub fn start(self) -> Operation<T> {
-        let Self { cx, key, event: _ } = self;
-        Operation::ask(&cx, &format!("event {}", T::NAME), decode_variables, |_| {
+        let Self { cx, key: wanted, event: _ } = self;
+        let key = cx.key(&["event ", T::NAME]);
+        Operation::ask(cx, key, decode_variables, |cx, _| {
             let mut correlation = vec![(Name::from("$to"), Value::from(Name::clone(cx.name())))];
-            correlation.extend(key?.map(|key| (Name::from("key"), key)));
+            correlation.extend(wanted?.map(|key| (Name::from("key"), key)));
             Ok(WaitFor::Message { name: T::NAME.into(), correlation })
         })
     }
@@ -991,7 +995,7 @@ impl<T: Event> IntoFuture for SendEvent<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { cx, event, to, key } = self;
-        let name = cx.key(&format!("send {}", T::NAME));
+        let name = cx.key(&["send ", T::NAME]);
         let asked = cx.core.post(&cx.scope, &name, || {
             let mut correlation = T::CONFIG.properties();
             correlation.extend(to.map(|to| (Name::from("$to"), Value::from(to))));

@@ -14,8 +14,9 @@ use travertine_kernel::{Decision, Journal, JournalEntry};
 
 use crate::{
     context::Context,
-    core::{Chapter, Core, Said, WAY_OUT},
+    core::{Chapter, Core, WAY_OUT},
     definition::{Arguments, Continuation, LocalBoxFuture, WorkflowDefinition},
+    entry::{Said, Told},
     error::{Blocked, Failure, Flow, Stop},
     panics,
     wake::Alarm,
@@ -89,10 +90,6 @@ pub struct Session {
     future: Option<LocalBoxFuture<'static, Flow<Value>>>,
     /// How many entries were read.
     seen: usize,
-    /// What the journal calls the operations of these, by their numbers.
-    keys: Vec<Name>,
-    /// What the journal will have because of what was decided last.
-    said: VecDeque<Said>,
     blocked: Option<Blocked>,
 }
 
@@ -136,8 +133,6 @@ impl Session {
             function: definition.name,
             future: Some(future),
             seen: 0,
-            keys: Vec::new(),
-            said: VecDeque::new(),
             blocked: None,
         }
     }
@@ -172,8 +167,8 @@ impl Session {
                 self.core.end_chapter();
                 self.check()?;
                 if !is_last || !journal.due {
-                    let place = match entries.get(next) {
-                        Some(entry) => format!("the journal goes on with {}", self.describe(entry)),
+                    let place = match self.core.goes_on() {
+                        Some(told) => format!("the journal goes on with {told}"),
                         None => "it waited when it ran before".into(),
                     };
                     let message = format!("the code has ended where {place}; {WAY_OUT}");
@@ -186,9 +181,7 @@ impl Session {
             self.check()?;
             self.seen = next;
         }
-        let (decisions, said) = self.core.take_decisions();
-        advance.decisions = decisions;
-        self.said = said;
+        advance.decisions = self.core.take_decisions();
         Ok(advance)
     }
 
@@ -202,34 +195,31 @@ impl Session {
             );
             return Err(Blocked::new(message));
         }
-        while let Some(said) = self.said.pop_front() {
-            self.keys.extend(said.key());
-            if journal.entries.get(self.seen).and_then(as_said).as_ref() != Some(&said) {
-                let message = "the journal does not have what the code decided last; \
-                               begin again with a new session";
-                return Err(Blocked::new(message));
-            }
-            self.seen += 1;
-        }
+        let unread = journal.entries.get(self.seen..).unwrap_or_default();
+        let Some(confirmed) = self.core.confirm(unread) else {
+            let message = "the journal does not have what the code decided last; \
+                           begin again with a new session";
+            return Err(Blocked::new(message));
+        };
+        self.seen += confirmed;
         Ok(())
     }
 
     /// What is told next, and what was then decided.
-    fn read_chapter(&mut self, journal: &Journal) -> Result<Reading, Blocked> {
+    fn read_chapter(&self, journal: &Journal) -> Result<Reading, Blocked> {
         let entries = &journal.entries;
         let start = self.seen;
         let told_end = start + entries[start..].iter().take_while(|it| it.is_told()).count();
-        let said: VecDeque<_> = entries[told_end..].iter().map_while(as_said).collect();
+        let said: VecDeque<_> = entries[told_end..].iter().map_while(Said::of).collect();
         if told_end == start {
             let message = format!(
                 "the journal has {} where nothing was told; begin again with a new session",
-                self.describe(&entries[start])
+                self.core.describe(&said[0])
             );
             return Err(Blocked::new(message));
         }
-        self.keys.extend(said.iter().filter_map(Said::key));
         let next = told_end + said.len();
-        let goes_on = entries.get(next).map(|it| self.describe(it));
+        let goes_on = entries.get(next).and_then(Told::of);
         let is_last = goes_on.is_none();
         let chapter = Chapter { expected: said, goes_on, due: is_last && journal.due };
         Ok(Reading { told: start..told_end, next, is_last, chapter })
@@ -314,21 +304,6 @@ impl Session {
         Ok(())
     }
 
-    fn describe(&self, entry: &JournalEntry) -> String {
-        let name = |operation: u32| match self.keys.get(operation as usize) {
-            Some(key) => format!("`{key}`"),
-            None => format!("operation {operation}"),
-        };
-        match entry {
-            JournalEntry::Began { .. } => "another beginning".into(),
-            JournalEntry::Asked { key } | JournalEntry::Recorded { key, .. } => format!("`{key}`"),
-            JournalEntry::Done { operation, .. } => format!("the end of {}", name(*operation)),
-            JournalEntry::Dropped { operation } => format!("the drop of {}", name(*operation)),
-            JournalEntry::Cancelled { .. } => "its cancellation".into(),
-            JournalEntry::Updated { name, .. } => format!("update `{name}`"),
-        }
-    }
-
     /// Looks into the function, by a handler that it has registered. Nothing changes.
     pub fn query(&self, name: &str, input: &Value) -> Result<Value, Failure> {
         let query = self.core.handlers.borrow().query(name)?;
@@ -402,20 +377,6 @@ struct Reading {
     next: usize,
     is_last: bool,
     chapter: Chapter,
-}
-
-fn as_said(entry: &JournalEntry) -> Option<Said> {
-    match entry {
-        JournalEntry::Asked { key } => Some(Said::Asked(Name::clone(key))),
-        JournalEntry::Recorded { key, value } => {
-            Some(Said::Recorded(Name::clone(key), value.clone()))
-        }
-        JournalEntry::Dropped { operation } => Some(Said::Dropped(*operation)),
-        JournalEntry::Began { .. }
-        | JournalEntry::Done { .. }
-        | JournalEntry::Cancelled { .. }
-        | JournalEntry::Updated { .. } => None,
-    }
 }
 
 fn told_at(entry: &JournalEntry) -> Timestamp {

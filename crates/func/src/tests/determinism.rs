@@ -5,6 +5,8 @@ use std::{
     task::Poll,
 };
 
+use travertine_kernel::JournalEntry;
+
 use super::{HOUR, act, driver::Driver, function};
 use crate::{Arguments, Blocked, Identity, Session, Settings, Stop, WorkflowDefinition};
 
@@ -98,11 +100,15 @@ fn every_disagreement_has_its_words() {
 
 #[test]
 fn a_session_does_not_go_on_with_the_journal_of_another() {
-    let mut driver = journal();
-    let last = driver.journal.entries.len() - 1;
-    driver.journal.entries.truncate(last);
-    let blocked = driver.session.advance(&driver.journal).unwrap_err();
-    assert!(blocked.message.contains("begin again with a new session"), "{blocked}");
+    let other = |change: fn(&mut Vec<JournalEntry>)| {
+        let mut driver = journal();
+        change(&mut driver.journal.entries);
+        let blocked = driver.session.advance(&driver.journal).unwrap_err();
+        assert!(blocked.message.contains("begin again with a new session"), "{blocked}");
+    };
+    other(|it| drop(it.pop()));
+    other(|it| *it.last_mut().unwrap() = JournalEntry::Asked { key: "sleep#3".into() });
+    other(|it| *it.last_mut().unwrap() = JournalEntry::Dropped { operation: 0 });
 }
 
 /// covers: ENGINE-76
@@ -118,7 +124,7 @@ fn what_was_told_while_the_code_was_blocked_is_thought_about_in_order() {
     let mut driver = Driver::new(code);
     let at = travertine_expr::time::Timestamp::from_millis(5);
     // Nobody could run the code when this was told.
-    driver.journal.entries.push(travertine_kernel::JournalEntry::Done {
+    driver.journal.entries.push(JournalEntry::Done {
         operation: driver.number("sleep#2"),
         at,
         outcome: Ok(vec![]),
@@ -212,7 +218,7 @@ fn a_loop_that_never_waits_is_found() {
         vec![],
     );
     let at = travertine_expr::time::Timestamp::from_millis(5);
-    driver.journal.entries.push(travertine_kernel::JournalEntry::Cancelled { at });
+    driver.journal.entries.push(JournalEntry::Cancelled { at });
     driver.journal.due = true;
     let blocked = driver.session.advance(&driver.journal).unwrap_err();
     assert!(blocked.message.contains("without waiting, `sleep#"), "{blocked}");

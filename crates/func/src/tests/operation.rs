@@ -39,6 +39,28 @@ fn operations_are_asked_one_after_the_other_and_their_results_are_kept() {
     driver.check();
 }
 
+#[test]
+fn an_answer_can_be_read_twice() {
+    let mut driver = Driver::new(function!(|cx| {
+        let mut charge = cx.call(act::<u64>("charge")).start();
+        let first = (&mut charge).await?;
+        cx.sleep(HOUR).await?;
+        Ok::<_, crate::Stop>(first + charge.await?)
+    }));
+    driver.done("activity charge", 2);
+    driver.fire("sleep");
+    expect![[r"
+        > began
+        ask activity charge
+        > activity charge done
+        ask sleep
+        > sleep done
+        completed: 4
+    "]]
+    .assert_eq(&driver.trace());
+    driver.check();
+}
+
 /// covers: ENGINE-3, ENGINE-4, ENGINE-6
 #[test]
 fn a_run_is_a_pure_function_of_its_journal() {

@@ -1,0 +1,88 @@
+//! The entries of a journal, as a session holds the code against them.
+
+use travertine_expr::{Name, Value};
+use travertine_kernel::JournalEntry;
+
+/// An entry that the code has decided.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Asked(Name),
+    Recorded(Name, Value),
+    Dropped(u32),
+}
+
+/// The beginnings of keys that may be gone from the code: they are only marks.
+const PATCH: &str = "patch ";
+const VERSION: &str = "version ";
+
+impl Said {
+    /// What an entry says, where the code has decided it.
+    pub(crate) fn of(entry: &JournalEntry) -> Option<Self> {
+        match entry {
+            JournalEntry::Asked { key } => Some(Self::Asked(Name::clone(key))),
+            JournalEntry::Recorded { key, value } => {
+                Some(Self::Recorded(Name::clone(key), value.clone()))
+            }
+            JournalEntry::Dropped { operation } => Some(Self::Dropped(*operation)),
+            JournalEntry::Began { .. }
+            | JournalEntry::Done { .. }
+            | JournalEntry::Cancelled { .. }
+            | JournalEntry::Updated { .. } => None,
+        }
+    }
+
+    /// Whether this is what an entry says.
+    pub(crate) fn is_written(&self, entry: &JournalEntry) -> bool {
+        match (self, entry) {
+            (Self::Asked(key), JournalEntry::Asked { key: written }) => key == written,
+            (Self::Recorded(key, value), JournalEntry::Recorded { key: written, value: kept }) => {
+                key == written && value == kept
+            }
+            (Self::Dropped(number), JournalEntry::Dropped { operation }) => number == operation,
+            (Self::Asked(_) | Self::Recorded(..) | Self::Dropped(_), _) => false,
+        }
+    }
+
+    /// Whether the code does what the journal has. What is sent or kept may differ: the journal's counts.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Asked(one), Self::Asked(other))
+            | (Self::Recorded(one, _), Self::Recorded(other, _)) => one == other,
+            (Self::Dropped(one), Self::Dropped(other)) => one == other,
+            (Self::Asked(_) | Self::Recorded(..) | Self::Dropped(_), _) => false,
+        }
+    }
+
+    /// The id and answer of a mark that the code may leave out.
+    pub(crate) fn marker(&self) -> Option<(&str, u32)> {
+        let Self::Recorded(key, value) = self else { return None };
+        if !key.starts_with(PATCH) && !key.starts_with(VERSION) {
+            return None;
+        }
+        let answer = value.as_i64().and_then(|it| u32::try_from(it).ok())?;
+        Some((key, answer))
+    }
+}
+
+/// An entry that tells the code something, as far as messages name it.
+pub(crate) enum Told {
+    Began,
+    Done(u32),
+    Cancelled,
+    Updated(Name),
+}
+
+impl Told {
+    /// What an entry tells, where it tells something.
+    pub(crate) fn of(entry: &JournalEntry) -> Option<Self> {
+        match entry {
+            JournalEntry::Began { .. } => Some(Self::Began),
+            JournalEntry::Done { operation, .. } => Some(Self::Done(*operation)),
+            JournalEntry::Cancelled { .. } => Some(Self::Cancelled),
+            JournalEntry::Updated { name, .. } => Some(Self::Updated(Name::clone(name))),
+            JournalEntry::Asked { .. }
+            | JournalEntry::Recorded { .. }
+            | JournalEntry::Dropped { .. } => None,
+        }
+    }
+}
