@@ -134,6 +134,9 @@ impl Shard {
         turn: &mut Turn,
         records: &mut Vec<Record>,
     ) -> Option<String> {
+        if !self.lives[&id].state.is_thoughtful() {
+            return None;
+        }
         let lost = self.think_through(id, turn, records);
         // One that begins anew lets others have their turn first.
         turn.unfinished |= lost.is_none() && self.lives[&id].state.is_thoughtful();
@@ -146,39 +149,39 @@ impl Shard {
         turn: &mut Turn,
         records: &mut Vec<Record>,
     ) -> Option<String> {
-        if !self.lives[&id].state.is_thoughtful() {
-            return None;
-        }
-        let decided = self.thought(id, records);
-        let live = self.lives.get_mut(&id).expect("it has just thought");
-        match decided {
+        match self.thought(id, records) {
             Ok((decisions, answers)) => {
                 if let Some(Decision::ContinueAs { .. }) = decisions.last() {
-                    live.mind = Mind::default();
+                    self.thinker(id).forget_mind();
                 }
                 self.write_down(id, turn, Command::Decide { decisions, answers })
             }
             // One that stands in the journal from before cannot be taken back any more.
             Err(Blocked { message, update: Some(_) }) if brings_update(turn) => {
-                live.mind = Mind::default();
+                self.thinker(id).forget_mind();
                 let failure = format!("{message}; nothing has changed");
                 let refused = self.write_down(id, turn, Command::RefuseUpdate { message });
-                let lost = refused.or_else(|| self.think_through(id, turn, records));
+                let lost = refused.or_else(|| self.think(id, turn, records));
                 self.answer = Some(Err(Failure::terminal("handler", failure)));
                 lost
             }
             Err(Blocked { message, .. }) => {
-                live.mind = Mind::default();
+                self.thinker(id).forget_mind();
                 self.write_down(id, turn, Command::Block { message })
             }
         }
     }
 
+    /// The function whose code thinks.
+    fn thinker(&mut self, id: u64) -> &mut Live {
+        self.lives.get_mut(&id).expect("what thinks is in memory")
+    }
+
     /// Has the kernel do what follows from the thoughts of a function, as a part of the turn.
     fn write_down(&mut self, id: u64, turn: &mut Turn, command: Command) -> Option<String> {
-        let live = self.lives.get_mut(&id).expect("it has just thought");
-        let (plan, now, state) = (Arc::clone(&live.definition.plan), self.now, &mut live.state);
-        match catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, command))) {
+        let now = self.now;
+        let Live { definition, state, .. } = self.thinker(id);
+        match catch_unwind(AssertUnwindSafe(|| handle(&definition.plan, state, now, command))) {
             Ok(Ok(next)) => {
                 turn.events.extend(next.events);
                 turn.unfinished |= next.unfinished;
@@ -192,8 +195,7 @@ impl Shard {
     }
 
     /// Takes over the definition that a function goes on as.
-    fn migration(&mut self, id: u64, decisions: &[Decision]) -> Result<Vec<Record>, String> {
-        let by = &self.lives[&id].definition;
+    fn migration(&mut self, id: u64, decisions: &[Decision]) -> Result<Option<Record>, String> {
         for decision in decisions {
             let (definition, binding) = match decision {
                 Decision::Post { what: Post::Start { definition, .. }, .. } => (definition, None),
@@ -202,12 +204,13 @@ impl Shard {
                 }
                 _ => continue,
             };
+            let by = &self.lives[&id].definition;
             if self.definitions.bound(definition, binding, by).is_none() {
                 return Err(missing(definition, binding));
             }
         }
         let Some(Decision::ContinueAs { definition, .. }) = decisions.last() else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let Some(next) = self.definitions.find(definition).map(Arc::clone) else {
             return Err(missing(definition, None));
@@ -215,13 +218,13 @@ impl Shard {
         if !next.is_function() {
             return Err(format!("{definition} is a process, and a function goes on as a function"));
         }
-        let live = self.lives.get_mut(&id).expect("it has just thought");
+        let live = self.thinker(id);
         if live.definition.key == next.key {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let record = Record::Migrated { definition: next.key };
         live.definition = next;
-        Ok(vec![record])
+        Ok(Some(record))
     }
 
     /// What its code decides, and what it has answered to updates that were not answered before, by
@@ -249,7 +252,9 @@ impl Shard {
         let every = self.settings.functions.shadow_every;
         let shadowed = every > 0 && self.thoughts.is_multiple_of(every);
         let had_mind = self.lives[&id].mind.0.is_some();
-        self.mind(id)?;
+        if !had_mind {
+            self.wake_mind(id)?;
+        }
         let live = self.lives.get_mut(&id).expect("it has to think");
         let journal = live.state.journal.as_ref().expect("only functions think");
         let session = live.mind.0.as_mut().expect("it has one now");
@@ -271,14 +276,10 @@ impl Shard {
         Ok((decisions, new))
     }
 
-    /// Sees to it that the code of a function is at hand.
-    fn mind(&mut self, id: u64) -> Result<(), String> {
-        let live = &self.lives[&id];
-        if live.mind.0.is_none() {
-            let session = self.session(live)?;
-            let live = self.lives.get_mut(&id).expect("it was here a moment ago");
-            live.mind = Mind(Some(SendWrapper::new(session)));
-        }
+    /// Gets the code of a function, at its beginning.
+    fn wake_mind(&mut self, id: u64) -> Result<(), String> {
+        let session = self.session(&self.lives[&id])?;
+        self.thinker(id).mind = Mind(Some(SendWrapper::new(session)));
         Ok(())
     }
 
@@ -359,7 +360,7 @@ impl Shard {
             failure: Failure::terminal("blocked", message),
         };
         if live.mind.0.is_none() {
-            self.mind(id.0).map_err(blocked)?;
+            self.wake_mind(id.0).map_err(blocked)?;
             let live = self.lives.get_mut(&id.0).expect("it was here a moment ago");
             let journal = live.state.journal.as_ref().expect("it is a function");
             let session = live.mind.0.as_mut().expect("it has one now");
