@@ -24,8 +24,8 @@ use travertine_runtime::{
 };
 use travertine_store::{Batch, Entry, ShardId, SqliteStore, Store, sqlite};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+// Linked for its allocator, in place of the system's.
+use mimalloc as _;
 
 /// How many requests are on their way at a time, where nothing else is said.
 const FLIGHT: usize = 1_024;

@@ -29,8 +29,8 @@ use travertine_runtime::{
     engine::{Options, RunError},
 };
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+// Linked for its allocator, in place of the system's.
+use mimalloc as _;
 
 /// How many steps a run has.
 const STEPS: u32 = 10;

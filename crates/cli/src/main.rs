@@ -35,8 +35,8 @@ use args::{Args, Command};
 use screen::Screen;
 use status::Status;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+// Linked for its allocator, in place of the system's.
+use mimalloc as _;
 
 fn main() -> ExitCode {
     let args = Args::parse();
