@@ -25,17 +25,17 @@ pub enum Effect {
 /// for nothing.
 pub fn effects(events: &[Event]) -> Vec<Effect> {
     let mut effects: Vec<Effect> = Vec::new();
-    // Names ascend, so these do.
-    let mut opened: Vec<WaitId> = Vec::new();
+    // Names ascend: what was opened here comes after all that was open before.
+    let mut first: Option<WaitId> = None;
     let mut over: Vec<WaitId> = Vec::new();
     for event in events {
         if let Event::WaitOpened { wait, on, .. } = event {
+            first = first.or(Some(*wait));
             if is_asked(on) {
-                opened.push(*wait);
                 effects.push(Effect::Arm(*wait, Arc::clone(on)));
             }
         } else if let Event::WaitClosed { wait } = event {
-            if opened.binary_search(wait).is_ok() {
+            if first.is_some_and(|first| first <= *wait) {
                 over.push(*wait);
             } else {
                 effects.push(Effect::Disarm(*wait));

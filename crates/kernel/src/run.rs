@@ -22,8 +22,9 @@ use crate::{
 /// How deep the value of a variable may be. A list of such values must be storable, too.
 pub(crate) const KEPT_DEPTH_MAX: usize = VALUE_DEPTH_MAX - 1;
 
-/// So many events have room from the beginning, which is enough for most turns.
-const EVENTS: usize = 16;
+/// So many events have room from the beginning: enough for most turns, and less than a KiB, up to which
+/// allocators are quickest.
+const EVENTS: usize = 1024 / size_of::<Event>();
 
 /// The answer to a command.
 #[derive(Debug, PartialEq)]
