@@ -23,7 +23,7 @@ fn newest() -> PathBuf {
 }
 
 /// The golden file at `path`, written now where that is asked for.
-fn golden(path: &str, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn golden(path: &str, bytes: &[u8]) -> Vec<u8> {
     let path = newest().join(path);
     if std::env::var("TRAVERTINE_GOLDEN").is_ok_and(|it| it == "write") {
         fs::create_dir_all(path.parent().expect("it is in a folder")).expect("folders can be made");

@@ -5,6 +5,7 @@ mod golden;
 mod hostile;
 mod instance;
 mod laws;
+mod records;
 mod sample;
 mod shapes;
 mod sqlite;
