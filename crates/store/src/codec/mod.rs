@@ -12,6 +12,8 @@ mod v1;
 use travertine_expr::{Name, Value, time::Repeat};
 use travertine_kernel::{Assignments, Event, Instance};
 
+use v1::{Out, Put};
+
 pub use error::{DecodeError, EncodeError, Flaw};
 
 pub use travertine_expr::VALUE_DEPTH_MAX;
@@ -19,7 +21,7 @@ pub use travertine_expr::VALUE_DEPTH_MAX;
 /// Appends `events` to `bytes`, in the newest format. The same events always give the same bytes.
 /// Where that is not possible nothing is appended.
 pub fn encode_events(events: &[Event], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    append(bytes, |bytes| v1::encode(events, bytes))
+    append(events, bytes)
 }
 
 /// The events in `bytes`, whatever the version of the format.
@@ -32,7 +34,7 @@ pub fn decode_events(bytes: &[u8]) -> Result<Vec<Event>, DecodeError> {
 
 /// Appends a whole instance, in the newest format. Where that is not possible nothing is appended.
 pub fn encode_instance(instance: &Instance, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    append(bytes, |bytes| v1::encode_instance(instance, bytes))
+    append(instance, bytes)
 }
 
 /// The instance in `bytes`, whatever the version of the format. All its parts fit together; that
@@ -44,7 +46,7 @@ pub fn decode_instance(bytes: &[u8]) -> Result<Instance, DecodeError> {
 /// Appends named values, in their order, in the newest format. Where that is not possible nothing is
 /// appended.
 pub fn encode_values(values: &[(Name, Value)], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    append(bytes, |bytes| v1::encode_values(values, bytes))
+    append(values, bytes)
 }
 
 /// The named values in `bytes`, whatever the version of the format.
@@ -54,7 +56,7 @@ pub fn decode_values(bytes: &[u8]) -> Result<Assignments, DecodeError> {
 
 /// Appends the rest of a cycle, in the newest format.
 pub fn encode_repeat(repeat: &Repeat, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    append(bytes, |bytes| v1::encode_repeat(repeat, bytes))
+    append(repeat, bytes)
 }
 
 /// The rest of a cycle in `bytes`, whatever the version of the format.
@@ -62,17 +64,12 @@ pub fn decode_repeat(bytes: &[u8]) -> Result<Repeat, DecodeError> {
     read(bytes, v1::decode_repeat)
 }
 
-fn append(
-    bytes: &mut Vec<u8>,
-    write: impl FnOnce(&mut Vec<u8>) -> Result<(), EncodeError>,
-) -> Result<(), EncodeError> {
-    let start = bytes.len();
-    bytes.push(v1::VERSION);
-    let written = write(bytes);
-    if written.is_err() {
-        bytes.truncate(start);
-    }
-    written
+/// Appends the version of the format and then `it`.
+fn append(it: &(impl Put + ?Sized), bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
+    Out::append(bytes, |out| {
+        out.byte(v1::VERSION);
+        it.put(out);
+    })
 }
 
 fn read<T>(

@@ -1,24 +1,28 @@
 //! What the entries of the log and the mails between shards say.
 //!
 //! These types are today's version of the format; their order of variants and fields *is* the
-//! format, as in the folder of events. Variants are added at the end. What the kernel's types look
-//! like in bytes is the business of the events' codec.
+//! format, as in the folder of events. Variants are added at the end, here and in the lists below that
+//! say how they are written. What the kernel's types look like in bytes is the business of the
+//! events' codec.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use travertine_expr::{Name, time::Repeat};
 use travertine_kernel::{Assignments, Catches, Ending, Event};
 pub use travertine_kernel::{Consume, Delivery};
 
-use super::{DecodeError, EncodeError, v1};
+use super::{
+    DecodeError, EncodeError, append,
+    v1::{self, Out, Put, puts},
+};
 
 /// One thing that an entry tells. An entry about an instance tells of it, in order; an entry about no
 /// instance tells of its shard.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub enum Record {
     /// The instance has been made.
     Created(Created),
     /// Something happened in it.
-    Happened(#[serde(with = "v1::events")] Vec<Event>),
+    Happened(#[serde(deserialize_with = "v1::events")] Vec<Event>),
     /// It stands still until it is resumed.
     Suspended,
     /// It goes on.
@@ -100,7 +104,7 @@ pub enum Record {
         /// The start event.
         start: StartKey,
         /// What it brought.
-        #[serde(with = "v1::values")]
+        #[serde(deserialize_with = "v1::values")]
         variables: Assignments,
     },
     /// All triggers of a start event have happened, and count no more.
@@ -127,7 +131,7 @@ pub enum Record {
 }
 
 /// How an instance came to be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Created {
     /// The key of what it runs.
     pub definition: u64,
@@ -142,7 +146,7 @@ pub struct Created {
 }
 
 /// A change of something that need not be there.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Edit<T> {
     /// It stays as it is.
     #[default]
@@ -171,7 +175,7 @@ impl<T> Edit<T> {
 }
 
 /// What someone has changed of a user task. `None` leaves it as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TaskChange {
     /// Who does it.
     pub assignee: Edit<Name>,
@@ -188,22 +192,22 @@ pub struct TaskChange {
 }
 
 /// What is kept of an ended instance once its history is gone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Folded {
     /// How it came to be.
     pub created: Created,
     /// When it began.
     pub started: i64,
     /// How it ended.
-    #[serde(with = "v1::ending")]
+    #[serde(deserialize_with = "v1::ending")]
     pub ending: Ending,
     /// Its variables at the end.
-    #[serde(with = "v1::values")]
+    #[serde(deserialize_with = "v1::values")]
     pub variables: Assignments,
 }
 
 /// A held message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Held {
     /// Its number.
     pub number: u64,
@@ -218,7 +222,7 @@ pub struct Held {
 }
 
 /// What became of a message that nobody has received.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Dead {
     /// Since when.
     pub at: i64,
@@ -227,7 +231,7 @@ pub struct Dead {
 }
 
 /// How it is written who receives a message.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(remote = "Consume")]
 enum StoredConsume {
     One,
@@ -235,7 +239,7 @@ enum StoredConsume {
 }
 
 /// How it is written which waits a message is for.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(remote = "Delivery")]
 enum StoredDelivery {
     AfterWait,
@@ -244,15 +248,15 @@ enum StoredDelivery {
 }
 
 /// A message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Message {
     /// Its name.
     pub name: Name,
     /// Named properties that must match where both sides define them.
-    #[serde(with = "v1::values")]
+    #[serde(deserialize_with = "v1::values")]
     pub correlation: Assignments,
     /// What it brings.
-    #[serde(with = "v1::values")]
+    #[serde(deserialize_with = "v1::values")]
     pub variables: Assignments,
     /// What its sender calls it.
     pub id: Option<Name>,
@@ -268,7 +272,7 @@ pub struct Message {
 }
 
 /// Whether messages or signals are meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum SubscriptionKind {
     /// Messages.
     Message,
@@ -277,7 +281,7 @@ pub enum SubscriptionKind {
 }
 
 /// A wait for messages or signals.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Subscription {
     /// The instance.
     pub instance: u64,
@@ -288,7 +292,7 @@ pub struct Subscription {
     /// The name.
     pub name: Name,
     /// What must match.
-    #[serde(with = "v1::values")]
+    #[serde(deserialize_with = "v1::values")]
     pub correlation: Assignments,
     /// The element that waits, for people.
     pub element: Name,
@@ -305,7 +309,7 @@ pub struct Subscription {
 }
 
 /// One trigger of a start event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct StartKey {
     /// The key of the definition.
     pub definition: u64,
@@ -316,19 +320,19 @@ pub struct StartKey {
 }
 
 /// A timer that starts instances.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StartTimer {
     /// The start event.
     pub start: StartKey,
     /// When it is due; never again where that is `None`.
     pub due: Option<i64>,
     /// How it goes on after that.
-    #[serde(with = "v1::repeat")]
+    #[serde(deserialize_with = "v1::repeat")]
     pub repeat: Option<Repeat>,
 }
 
 /// What one shard asks of another, or of itself later.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub enum Letter {
     /// Start what an instance calls.
     Call(Call),
@@ -339,10 +343,10 @@ pub enum Letter {
         /// What was called.
         child: u64,
         /// How it ended.
-        #[serde(with = "v1::ending")]
+        #[serde(deserialize_with = "v1::ending")]
         ending: Ending,
         /// Its variables.
-        #[serde(with = "v1::values")]
+        #[serde(deserialize_with = "v1::values")]
         variables: Assignments,
     },
     /// What was called cannot be started.
@@ -364,7 +368,7 @@ pub enum Letter {
         /// The escalation's code.
         code: Option<Name>,
         /// The variables of what raised it.
-        #[serde(with = "v1::values")]
+        #[serde(deserialize_with = "v1::values")]
         variables: Assignments,
         /// What raised it waits to hear this, once the caller knows.
         confirm: Box<Self>,
@@ -414,7 +418,7 @@ pub enum Letter {
         /// The signal's name.
         name: Name,
         /// What it brings.
-        #[serde(with = "v1::values")]
+        #[serde(deserialize_with = "v1::values")]
         variables: Assignments,
         /// The instance that sent it, which has heard of it already.
         from: Option<u64>,
@@ -424,7 +428,7 @@ pub enum Letter {
         /// Its receiver: instance and wait.
         to: (u64, u64),
         /// What it brings.
-        #[serde(with = "v1::values")]
+        #[serde(deserialize_with = "v1::values")]
         variables: Assignments,
     },
     /// A timer has come due.
@@ -444,7 +448,7 @@ pub enum Letter {
         /// What people call it.
         id: Name,
         /// What it begins with.
-        #[serde(with = "v1::values")]
+        #[serde(deserialize_with = "v1::values")]
         variables: Assignments,
     },
     /// One of several triggers of a start event has happened.
@@ -452,7 +456,7 @@ pub enum Letter {
         /// The start event.
         start: StartKey,
         /// What it brought.
-        #[serde(with = "v1::values")]
+        #[serde(deserialize_with = "v1::values")]
         variables: Assignments,
     },
     /// Make a dead letter of a message that its receiver cannot take.
@@ -469,7 +473,7 @@ pub enum Letter {
 }
 
 /// What a receiver of a message that many receive remembers of it, so that it gets it once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Shared {
     /// The message.
     pub number: u64,
@@ -479,17 +483,17 @@ pub struct Shared {
 }
 
 /// A call of a definition by an instance.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Call {
     /// The call: instance and wait.
     pub from: (u64, u64),
     /// The key of the definition.
     pub definition: u64,
     /// What it begins with.
-    #[serde(with = "v1::values")]
+    #[serde(deserialize_with = "v1::values")]
     pub variables: Assignments,
     /// What the caller catches.
-    #[serde(with = "v1::catches")]
+    #[serde(deserialize_with = "v1::catches")]
     pub catches: Catches,
     /// The outermost caller.
     pub root: u64,
@@ -498,7 +502,7 @@ pub struct Call {
 }
 
 /// What a shard knows besides its instances, messages and subscriptions.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct ShardState {
     /// How many instances it has made.
     pub instances: u64,
@@ -513,17 +517,17 @@ pub struct ShardState {
 }
 
 /// A trigger of a start event that waits for others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Noted {
     /// The start event.
     pub start: StartKey,
     /// What it brought.
-    #[serde(with = "v1::values")]
+    #[serde(deserialize_with = "v1::values")]
     pub variables: Assignments,
 }
 
 /// Everything about an instance, as a snapshot keeps it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Snapshot {
     /// How it came to be.
     pub created: Created,
@@ -564,11 +568,119 @@ impl TaskChange {
     }
 }
 
+puts!(enum Record {
+    Created(created),
+    Happened(events),
+    Suspended,
+    Resumed,
+    Halted(reason),
+    Released,
+    Deferred(letter),
+    Recalled,
+    Leased { wait, worker, until },
+    Paused { wait, until },
+    TaskChanged { wait, change },
+    TimerMoved { wait, due },
+    Migrated { definition },
+    Folded(folded),
+    Held(held),
+    Gone { message },
+    Known { number, name, id, until },
+    Subscribed(subscription),
+    Unsubscribed { instance, wait },
+    Noted { start, variables },
+    Unnoted { start },
+    StartTimer(timer),
+    Heard { name, after, had },
+    BeganAs { definition },
+});
+puts!(struct Created { definition, business_id, caller, root, depth });
+puts!(struct TaskChange { assignee, candidate_users, candidate_groups, due, follow_up, priority });
+puts!(struct Folded { created, started, ending, variables });
+puts!(struct Held { number, message, published, expires, dead });
+puts!(struct Dead { at, reason });
+puts!(struct Message { name, correlation, variables, id, ttl, consume, delivery });
+puts!(
+    enum SubscriptionKind {
+        Message,
+        Signal,
+    }
+);
+puts!(struct Subscription {
+    instance,
+    wait,
+    kind,
+    name,
+    correlation,
+    element,
+    since,
+    place,
+    created,
+    after,
+    had,
+});
+puts!(struct StartKey { definition, node, position });
+puts!(struct StartTimer { start, due, repeat });
+puts!(enum Letter {
+    Call(call),
+    Ended { to, child, ending, variables },
+    NotCalled { to, reason },
+    Uncall { from },
+    Escalated { to, code, variables, confirm },
+    Delivered { instance, post },
+    Subscribe(subscription),
+    Unsubscribe { instance, wait },
+    Publish { message, again, published, expires },
+    Deliver { to, message, published, expires, shared },
+    Broadcast { name, variables, from },
+    Signal { to, variables },
+    Ring { to },
+    Cancel { instance },
+    Start { definition, id, variables },
+    Trigger { start, variables },
+    Bury { message, published, expires, reason },
+});
+puts!(struct Shared { number, upto });
+puts!(struct Call { from, definition, variables, catches, root, depth });
+puts!(struct ShardState { instances, messages, noted, timers, unfinished });
+puts!(struct Noted { start, variables });
+puts!(
+    enum Consume {
+        One,
+        All,
+    }
+);
+puts!(
+    enum Delivery {
+        AfterWait,
+        AfterCreate,
+        All,
+    }
+);
+
+impl<T: Put> Put for Edit<T> {
+    fn put(&self, out: &mut Out) {
+        match self {
+            Self::Keep => out.variant(0, ()),
+            Self::Remove => out.variant(1, ()),
+            Self::Set(new) => out.variant(2, new),
+        }
+    }
+}
+
+impl Put for Snapshot {
+    fn put(&self, out: &mut Out) {
+        let Self { created, definition, records, since, state } = self;
+        (created, definition, records, since).put(out);
+        out.bytes(state);
+    }
+}
+
 macro_rules! stored {
     ($(#[$doc:meta])* $encode:ident, $given:ty, $decode:ident, $type:ty) => {
         $(#[$doc])*
         pub fn $encode(it: $given, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-            v1::encode_part(it, bytes)
+            append(it, bytes)
         }
 
         /// Reads it back, whatever the version of the format. The bytes are not trusted.

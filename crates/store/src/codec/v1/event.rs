@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Deserialize;
 use travertine_expr::time::Timestamp;
 use travertine_kernel::{self as kernel, FlowId, LayerId, NodeId, PostId, TokenId, WaitId};
 
@@ -11,22 +11,14 @@ use super::{
     failure::{Ending, Incident},
     journal::JournalEntry,
     place::Destination,
+    puts,
     scope::{Failing, ScopeKind},
     token::{Cue, Reads, Role, State},
     value::{Assignments, Value},
     wait::{Catches, Post, Slot, WaitFor},
 };
 
-/// Events one after the other, written like a list of [`Event`] and never held as one.
-pub(super) struct Events<'a>(pub(super) &'a [kernel::Event]);
-
-impl Serialize for Events<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Event::of))
-    }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) enum Event<'a> {
     Started {
@@ -209,138 +201,54 @@ pub(super) enum Event<'a> {
     },
 }
 
-impl<'a> Event<'a> {
-    pub(super) fn of(event: &'a kernel::Event) -> Self {
-        use kernel::Event as Plain;
-        match event {
-            Plain::Started { at, start, caller } => Self::Started {
-                at_ms: at.as_millis(),
-                start: start.iter().map(|it| it.0).collect(),
-                caller: caller.as_ref().map(Catches::of),
-            },
-            Plain::TokenCreated { token, node, scope, via, role, layer, status } => {
-                Self::TokenCreated {
-                    token: token.0,
-                    node: node.0,
-                    scope: scope.map(|it| it.0),
-                    via: via.map(|it| it.0),
-                    role: Role::of(*role),
-                    layer: Reads::of(*layer),
-                    status: Assignments::of_status(status),
-                }
-            }
-            Plain::TokenMoved { token, via, to } => {
-                Self::TokenMoved { token: token.0, via: via.map(|it| it.0), to: to.0 }
-            }
-            Plain::TokenState { token, state } => {
-                Self::TokenState { token: token.0, state: State::of(*state) }
-            }
-            Plain::TokenParked { token, inclusive } => {
-                Self::TokenParked { token: token.0, inclusive: *inclusive }
-            }
-            Plain::TokenCued { token, cue } => {
-                Self::TokenCued { token: token.0, cue: Cue::of(*cue) }
-            }
-            Plain::TokenUncued { token } => Self::TokenUncued { token: token.0 },
-            Plain::TokenPromoted { token } => Self::TokenPromoted { token: token.0 },
-            Plain::TokenRetired { token } => Self::TokenRetired { token: token.0 },
-            Plain::TokenRecalled { token, scope } => {
-                Self::TokenRecalled { token: token.0, scope: scope.0 }
-            }
-            Plain::TokenGone { token, state } => {
-                Self::TokenGone { token: token.0, state: State::of(*state) }
-            }
-            Plain::StatusSet { token, status } => {
-                Self::StatusSet { token: token.0, status: Assignments::of_status(status) }
-            }
-            Plain::LayerOpened { token, layer } => {
-                Self::LayerOpened { token: token.0, layer: layer.0 }
-            }
-            Plain::LayerClosed { token } => Self::LayerClosed { token: token.0 },
-            Plain::VariableSet { layer, name, value } => {
-                Self::VariableSet { layer: layer.0, name, value: Value::Plain(value) }
-            }
-            Plain::VariableRemoved { layer, name } => {
-                Self::VariableRemoved { layer: layer.0, name }
-            }
-            Plain::ScopeOpened { scope, node, kind, census } => Self::ScopeOpened {
-                scope: scope.0,
-                node: node.0,
-                kind: ScopeKind::of(kind),
-                census: *census,
-            },
-            Plain::ScopeFailing { scope, cause } => {
-                Self::ScopeFailing { scope: scope.0, cause: Failing::of(cause) }
-            }
-            Plain::ScopeClosed { scope } => Self::ScopeClosed { scope: scope.0 },
-            Plain::StatusForgotten { scope } => Self::StatusForgotten { scope: scope.0 },
-            Plain::CompensationsMoved { from, to } => {
-                Self::CompensationsMoved { from: from.0, to: to.0 }
-            }
-            Plain::CompensationQueued { scope, tokens } => Self::CompensationQueued {
-                scope: scope.0,
-                tokens: tokens.iter().map(|it| it.0).collect(),
-            },
-            Plain::RoundChanged { scope, node, flows } => Self::RoundChanged {
-                scope: scope.0,
-                node: node.0,
-                flows: flows.iter().map(|it| it.0).collect(),
-            },
-            Plain::RunEnded { scope, index, output } => Self::RunEnded {
-                scope: scope.0,
-                index: *index,
-                output: output.as_ref().map(Value::Plain),
-            },
-            Plain::BranchArrived { token } => Self::BranchArrived { token: token.0 },
-            Plain::PerformerTaken { scope, token } => {
-                Self::PerformerTaken { scope: scope.0, token: token.0 }
-            }
-            Plain::PerformerAwaited { scope, token } => {
-                Self::PerformerAwaited { scope: scope.0, token: token.0 }
-            }
-            Plain::PerformerLeft { scope, token } => {
-                Self::PerformerLeft { scope: scope.0, token: token.0 }
-            }
-            Plain::WaitOpened { wait, token, slot, on } => Self::WaitOpened {
-                wait: wait.0,
-                token: token.0,
-                slot: Slot::of(*slot),
-                on: WaitFor::of(on),
-            },
-            Plain::RetriesSet { wait, retries } => {
-                Self::RetriesSet { wait: wait.0, retries: *retries }
-            }
-            Plain::WaitClosed { wait } => Self::WaitClosed { wait: wait.0 },
-            Plain::Posted { post, what } => Self::Posted { post: post.0, what: Post::of(what) },
-            Plain::PostDelivered { post } => Self::PostDelivered { post: post.0 },
-            Plain::IncidentRaised { token, incident } => {
-                Self::IncidentRaised { token: token.0, incident: Incident::of(incident) }
-            }
-            Plain::IncidentResolved { token } => Self::IncidentResolved { token: token.0 },
-            Plain::TokenBound { token, to } => {
-                Self::TokenBound { token: token.0, to: to.iter().map(Destination::of).collect() }
-            }
-            Plain::Migrated { nodes, flows, counting } => Self::Migrated {
-                nodes: nodes.iter().map(|(from, to)| (from.0, to.0)).collect(),
-                flows: flows.iter().map(|(from, to)| (from.0, to.0)).collect(),
-                counting: counting.iter().map(|it| it.0).collect(),
-            },
-            Plain::FunctionBegan { token, at } => {
-                Self::FunctionBegan { token: token.0, at_ms: at.as_millis() }
-            }
-            Plain::Journaled { entry } => Self::Journaled { entry: JournalEntry::of(entry) },
-            Plain::FunctionThought { token } => Self::FunctionThought { token: token.0 },
-            Plain::UpdateAnswered { id, said } => {
-                Self::UpdateAnswered { id, said: Value::Plain(said) }
-            }
-            Plain::UpdateRefused { message } => Self::UpdateRefused { message },
-            Plain::WorkFailed { wait, retries, message } => {
-                Self::WorkFailed { wait: wait.0, retries: *retries, message }
-            }
-            Plain::Finished { ending } => Self::Finished { ending: Ending::of(ending) },
-        }
-    }
+puts!(enum kernel::Event {
+    Started { at, start, caller },
+    TokenCreated { token, node, scope, via, role, layer, status },
+    TokenMoved { token, via, to },
+    TokenState { token, state },
+    TokenParked { token, inclusive },
+    TokenCued { token, cue },
+    TokenUncued { token },
+    TokenPromoted { token },
+    TokenRetired { token },
+    TokenRecalled { token, scope },
+    TokenGone { token, state },
+    StatusSet { token, status },
+    LayerOpened { token, layer },
+    LayerClosed { token },
+    VariableSet { layer, name, value },
+    VariableRemoved { layer, name },
+    ScopeOpened { scope, node, kind, census },
+    ScopeFailing { scope, cause },
+    ScopeClosed { scope },
+    CompensationsMoved { from, to },
+    CompensationQueued { scope, tokens },
+    RoundChanged { scope, node, flows },
+    RunEnded { scope, index, output },
+    BranchArrived { token },
+    PerformerTaken { scope, token },
+    PerformerAwaited { scope, token },
+    PerformerLeft { scope, token },
+    WaitOpened { wait, token, slot, on },
+    RetriesSet { wait, retries },
+    WaitClosed { wait },
+    Posted { post, what },
+    PostDelivered { post },
+    IncidentRaised { token, incident },
+    IncidentResolved { token },
+    Finished { ending },
+    StatusForgotten { scope },
+    TokenBound { token, to },
+    Migrated { nodes, flows, counting },
+    FunctionBegan { token, at },
+    Journaled { entry },
+    FunctionThought { token },
+    UpdateAnswered { id, said },
+    UpdateRefused { message },
+    WorkFailed { wait, retries, message },
+});
 
+impl<'a> Event<'a> {
     pub(super) fn lift(self) -> Result<kernel::Event, Fault<'a>> {
         use kernel::Event as Plain;
         Ok(match self {

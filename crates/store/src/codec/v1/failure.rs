@@ -1,12 +1,12 @@
 //! The parts of events about what went wrong.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use travertine_expr::time::Timestamp;
 use travertine_kernel as kernel;
 
-use super::token::Cue;
+use super::{puts, token::Cue};
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Incident<'a> {
     failure: Failure<'a>,
@@ -14,12 +14,9 @@ pub(super) struct Incident<'a> {
     since_ms: i64,
 }
 
-impl<'a> Incident<'a> {
-    pub(super) fn of(incident: &'a kernel::Incident) -> Self {
-        let kernel::Incident { failure, redo, since } = incident;
-        Self { failure: Failure::of(failure), redo: Cue::of(*redo), since_ms: since.as_millis() }
-    }
+puts!(struct kernel::Incident { failure, redo, since });
 
+impl Incident<'_> {
     pub(super) fn lift(self) -> kernel::Incident {
         kernel::Incident {
             failure: self.failure.lift(),
@@ -29,7 +26,7 @@ impl<'a> Incident<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Failure<'a> {
     kind: FailureKind,
@@ -37,12 +34,9 @@ pub(super) struct Failure<'a> {
     message: &'a str,
 }
 
-impl<'a> Failure<'a> {
-    pub(super) fn of(failure: &'a kernel::Failure) -> Self {
-        let kernel::Failure { kind, code, message } = failure;
-        Self { kind: FailureKind::of(*kind), code: code.as_deref(), message }
-    }
+puts!(struct kernel::Failure { kind, code, message });
 
+impl Failure<'_> {
     pub(super) fn lift(self) -> kernel::Failure {
         kernel::Failure {
             kind: self.kind.lift(),
@@ -52,7 +46,7 @@ impl<'a> Failure<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 enum FailureKind {
     Error,
     Script,
@@ -68,24 +62,22 @@ enum FailureKind {
     Code,
 }
 
-impl FailureKind {
-    fn of(kind: kernel::FailureKind) -> Self {
-        match kind {
-            kernel::FailureKind::Error => Self::Error,
-            kernel::FailureKind::Script => Self::Script,
-            kernel::FailureKind::NoFlow => Self::NoFlow,
-            kernel::FailureKind::Restriction => Self::Restriction,
-            kernel::FailureKind::Operator => Self::Operator,
-            kernel::FailureKind::Repeat => Self::Repeat,
-            kernel::FailureKind::Timer => Self::Timer,
-            kernel::FailureKind::FanIn => Self::FanIn,
-            kernel::FailureKind::Work => Self::Work,
-            kernel::FailureKind::Steps => Self::Steps,
-            kernel::FailureKind::Depth => Self::Depth,
-            kernel::FailureKind::Code => Self::Code,
-        }
-    }
+puts!(enum kernel::FailureKind {
+    Error,
+    Script,
+    NoFlow,
+    Restriction,
+    Operator,
+    Repeat,
+    Timer,
+    FanIn,
+    Work,
+    Steps,
+    Depth,
+    Code,
+});
 
+impl FailureKind {
     fn lift(self) -> kernel::FailureKind {
         match self {
             Self::Error => kernel::FailureKind::Error,
@@ -104,7 +96,7 @@ impl FailureKind {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) enum Ending<'a> {
     Completed,
@@ -112,15 +104,9 @@ pub(super) enum Ending<'a> {
     Cancelled,
 }
 
-impl<'a> Ending<'a> {
-    pub(super) fn of(ending: &'a kernel::Ending) -> Self {
-        match ending {
-            kernel::Ending::Completed => Self::Completed,
-            kernel::Ending::Failed(failure) => Self::Failed(Failure::of(failure)),
-            kernel::Ending::Cancelled => Self::Cancelled,
-        }
-    }
+puts!(enum kernel::Ending { Completed, Failed(failure), Cancelled });
 
+impl Ending<'_> {
     pub(super) fn lift(self) -> kernel::Ending {
         match self {
             Self::Completed => kernel::Ending::Completed,

@@ -6,26 +6,25 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{
     self as kernel, FlowId, LayerId, NodeId, Parts, PostId, ScopePart, TokenId, TokenPart, WaitId,
 };
 
 use super::{
-    Fault,
+    Fault, Out, Put,
     failure::{Ending, Incident},
     journal::{Answer, Journal, JournalEntry},
     offset,
     place::Destination,
-    read,
+    puts, read,
     scope::{Failing, ScopeKind},
     token::{Cue, Role, State},
     value::{Assignments, Value},
     wait::{Catches, Post, Slot, WaitFor},
-    write,
 };
-use crate::codec::error::{DecodeError, EncodeError, Flaw};
+use crate::codec::error::{DecodeError, Flaw};
 
 /// The fewest bytes that one of them takes, which is a byte for each field.
 const TOKEN_BYTES_MIN: usize = 9;
@@ -38,39 +37,75 @@ const POST_BYTES_MIN: usize = 4;
 const JOURNAL_ENTRY_BYTES_MIN: usize = 2;
 const ANSWER_BYTES_MIN: usize = 3;
 
-pub(in crate::codec) fn encode_instance(
-    instance: &kernel::Instance,
-    bytes: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    let parts = instance.parts();
-    write(&Head::of(&parts), bytes)?;
-    write_all(&parts.tokens, Token::of, bytes)?;
-    write_all(&parts.scopes, Scope::of, bytes)?;
-    write_all(&parts.layers, Layer::of, bytes)?;
-    write_all(&parts.waits, Wait::of, bytes)?;
-    write_all(&parts.incidents, |(id, it)| (id.0, Incident::of(it)), bytes)?;
-    write_all(&parts.bound, Bound::of, bytes)?;
-    write_all(&parts.posts, |(id, it)| (id.0, Post::of(it)), bytes)?;
-    // Whether there are any stands in the phase.
-    if !parts.answers.is_empty() {
-        write_all(&parts.answers, Answer::of, bytes)?;
+impl Put for kernel::Instance {
+    fn put(&self, out: &mut Out) {
+        self.parts().put(out);
     }
-    // Processes have none.
-    if let Some(journal) = &parts.journal {
-        write(&Journal::of(journal), bytes)?;
-        write_all(&journal.entries, JournalEntry::of, bytes)?;
-    }
-    Ok(())
 }
 
-fn write_all<'a, T, U: Serialize>(
-    all: &'a [T],
-    of: impl Fn(&'a T) -> U,
-    bytes: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    write(&all.len(), bytes)?;
-    all.iter().try_for_each(|it| write(&of(it), bytes))
+impl Put for Parts {
+    fn put(&self, out: &mut Out) {
+        let Self {
+            phase,
+            started,
+            start,
+            caller,
+            steps,
+            names,
+            cues,
+            tokens,
+            scopes,
+            layers,
+            waits,
+            incidents,
+            bound,
+            posts,
+            journal,
+            answers,
+        } = self;
+        let answered = !answers.is_empty();
+        match phase {
+            kernel::Phase::New => out.variant(0, ()),
+            kernel::Phase::Running if answered => out.variant(3, None::<&kernel::Ending>),
+            kernel::Phase::Ended(ending) if answered => out.variant(3, Some(ending)),
+            kernel::Phase::Running => out.variant(1, ()),
+            kernel::Phase::Ended(ending) => out.variant(2, ending),
+        }
+        (started, start, caller).put(out);
+        (steps, names, cues).put(out);
+        (tokens, scopes, layers, waits).put(out);
+        (incidents, bound, posts).put(out);
+        // Whether there are any stands in the phase.
+        if answered {
+            answers.put(out);
+        }
+        // Processes have none.
+        if let Some(journal) = journal {
+            journal.put(out);
+        }
+    }
 }
+
+puts!(struct TokenPart { node, via, scope, state, role, layer, status, cue });
+puts!(struct ScopePart {
+    node,
+    depth,
+    kind,
+    watched,
+    compensations,
+    queue,
+    failing,
+    performer,
+    done,
+    parked,
+    inclusive,
+    rounds,
+    census,
+});
+puts!(struct kernel::Performer { busy, waiting });
+puts!(struct kernel::Merged { values });
+puts!(struct kernel::Layer { owner, parent, variables, transparent, run });
+puts!(struct kernel::Wait { token, slot, on });
 
 pub(in crate::codec) fn decode_instance(bytes: &[u8]) -> Result<kernel::Instance, DecodeError> {
     let parts = read_parts(bytes).map_err(|Fault { place, flaw }| DecodeError {
@@ -136,7 +171,7 @@ fn read_all<'a, T: Deserialize<'a>, U>(
     Ok(all)
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Head<'a> {
     phase: Phase<'a>,
@@ -148,37 +183,7 @@ struct Head<'a> {
     cues: u64,
 }
 
-impl<'a> Head<'a> {
-    fn of(parts: &'a Parts) -> Self {
-        let Parts {
-            phase,
-            started,
-            start,
-            caller,
-            steps,
-            names,
-            cues,
-            tokens: _,
-            scopes: _,
-            layers: _,
-            waits: _,
-            incidents: _,
-            bound: _,
-            posts: _,
-            journal: _,
-            answers,
-        } = parts;
-        Self {
-            phase: Phase::of(phase, !answers.is_empty()),
-            started_ms: started.map(Timestamp::as_millis),
-            start: start.iter().map(|it| it.0).collect(),
-            caller: caller.as_ref().map(Catches::of),
-            steps: *steps,
-            names: *names,
-            cues: *cues,
-        }
-    }
-
+impl Head<'_> {
     fn lift(self) -> Parts {
         Parts {
             phase: self.phase.lift(),
@@ -201,7 +206,7 @@ impl<'a> Head<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 enum Phase<'a> {
     New,
@@ -211,17 +216,7 @@ enum Phase<'a> {
     Answered(Option<Ending<'a>>),
 }
 
-impl<'a> Phase<'a> {
-    fn of(phase: &'a kernel::Phase, answered: bool) -> Self {
-        match phase {
-            kernel::Phase::New => Self::New,
-            kernel::Phase::Running if answered => Self::Answered(None),
-            kernel::Phase::Ended(ending) if answered => Self::Answered(Some(Ending::of(ending))),
-            kernel::Phase::Running => Self::Running,
-            kernel::Phase::Ended(ending) => Self::Ended(Ending::of(ending)),
-        }
-    }
-
+impl Phase<'_> {
     fn lift(self) -> kernel::Phase {
         match self {
             Self::New => kernel::Phase::New,
@@ -233,7 +228,7 @@ impl<'a> Phase<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Token<'a> {
     id: u64,
@@ -248,21 +243,6 @@ struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    fn of((id, token): &'a (TokenId, TokenPart)) -> Self {
-        let TokenPart { node, via, scope, state, role, layer, status, cue } = token;
-        Self {
-            id: id.0,
-            node: node.0,
-            via: via.map(|it| it.0),
-            scope: scope.map(|it| it.0),
-            state: State::of(*state),
-            role: Role::of(*role),
-            layer: layer.0,
-            status: Assignments::of_status(status),
-            cue: cue.map(|(turn, it)| (turn, Cue::of(it))),
-        }
-    }
-
     fn lift(self) -> Result<(TokenId, TokenPart), Fault<'a>> {
         let token = TokenPart {
             node: NodeId(self.node),
@@ -278,7 +258,7 @@ impl<'a> Token<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Scope<'a> {
     host: u64,
@@ -299,42 +279,6 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    fn of((host, scope): &'a (TokenId, ScopePart)) -> Self {
-        let ScopePart {
-            node,
-            depth,
-            kind,
-            watched,
-            compensations,
-            queue,
-            failing,
-            performer: kernel::Performer { busy, waiting },
-            done: kernel::Merged { values },
-            parked,
-            inclusive,
-            rounds,
-            census,
-        } = scope;
-        let flows = |flows: &[FlowId]| flows.iter().map(|it| it.0).collect();
-        Self {
-            host: host.0,
-            node: node.0,
-            depth: *depth,
-            kind: ScopeKind::of(kind),
-            watched: *watched,
-            compensations: numbers(compensations),
-            queue: numbers(queue),
-            failing: failing.as_ref().map(Failing::of),
-            busy: busy.map(|it| it.0),
-            waiting: numbers(waiting),
-            done: values.iter().map(|(k, v)| (&**k, v.as_ref().map(Value::Plain))).collect(),
-            parked: numbers(parked),
-            inclusive: inclusive.iter().map(|it| it.0).collect(),
-            rounds: rounds.iter().map(|(node, it)| (node.0, flows(it))).collect(),
-            census: *census,
-        }
-    }
-
     fn lift(self) -> Result<(TokenId, ScopePart), Fault<'a>> {
         let merged = |(name, value): (&str, Option<Value<'a>>)| {
             Ok((Name::from(name), value.map(Value::lift).transpose()?))
@@ -364,15 +308,11 @@ impl<'a> Scope<'a> {
     }
 }
 
-fn numbers<'a>(tokens: impl IntoIterator<Item = &'a TokenId>) -> Vec<u64> {
-    tokens.into_iter().map(|it| it.0).collect()
-}
-
 fn tokens<C: FromIterator<TokenId>>(numbers: Vec<u64>) -> C {
     numbers.into_iter().map(TokenId).collect()
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Layer<'a> {
     id: u64,
@@ -384,18 +324,6 @@ struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    fn of((id, layer): &'a (LayerId, kernel::Layer)) -> Self {
-        let kernel::Layer { owner, parent, variables, transparent, run } = layer;
-        Self {
-            id: id.0,
-            owner: owner.0,
-            parent: parent.map(|it| it.0),
-            variables: Assignments::of_map(variables),
-            transparent: *transparent,
-            run: *run,
-        }
-    }
-
     fn lift(self) -> Result<(LayerId, kernel::Layer), Fault<'a>> {
         let layer = kernel::Layer {
             owner: TokenId(self.owner),
@@ -408,7 +336,7 @@ impl<'a> Layer<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Wait<'a> {
     id: u64,
@@ -418,11 +346,6 @@ struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    fn of((id, wait): &'a (WaitId, kernel::Wait)) -> Self {
-        let kernel::Wait { token, slot, on } = wait;
-        Self { id: id.0, token: token.0, slot: Slot::of(*slot), on: WaitFor::of(on) }
-    }
-
     fn lift(self) -> Result<(WaitId, kernel::Wait), Fault<'a>> {
         let wait = kernel::Wait {
             token: TokenId(self.token),
@@ -433,7 +356,7 @@ impl<'a> Wait<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Bound<'a> {
     token: u64,
@@ -441,10 +364,6 @@ struct Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    fn of((token, to): &'a (TokenId, Vec<kernel::Destination>)) -> Self {
-        Self { token: token.0, to: to.iter().map(Destination::of).collect() }
-    }
-
     fn lift(self) -> Result<(TokenId, Vec<kernel::Destination>), Fault<'a>> {
         let to = self.to.into_iter().map(Destination::lift).collect::<Result<_, _>>()?;
         Ok((TokenId(self.token), to))

@@ -1,16 +1,17 @@
 //! What functions have asked for and been told.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{self as kernel, TokenId};
 
 use super::{
-    Fault,
+    Fault, Out, Put,
     failure::Failure,
+    puts,
     value::{Assignments, Value},
 };
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) enum JournalEntry<'a> {
     Began { at_ms: i64 },
@@ -24,34 +25,29 @@ pub(super) enum JournalEntry<'a> {
     UpdatedOnce { at_ms: i64, name: &'a str, input: Value<'a>, id: &'a str },
 }
 
-impl<'a> JournalEntry<'a> {
-    pub(super) fn of(entry: &'a kernel::JournalEntry) -> Self {
-        use kernel::JournalEntry as Plain;
-        match entry {
-            Plain::Began { at } => Self::Began { at_ms: at.as_millis() },
-            Plain::Asked { key } => Self::Asked { key },
-            Plain::Recorded { key, value } => Self::Recorded { key, value: Value::Plain(value) },
-            Plain::Done { operation, at, outcome } => {
-                let (operation, at_ms) = (*operation, at.as_millis());
-                match outcome {
-                    Ok(result) => Self::Done { operation, at_ms, result: Assignments::of(result) },
-                    Err(failure) => {
-                        Self::Failed { operation, at_ms, failure: Failure::of(failure) }
-                    }
-                }
+impl Put for kernel::JournalEntry {
+    fn put(&self, out: &mut Out) {
+        match self {
+            Self::Began { at } => out.variant(0, at),
+            Self::Asked { key } => out.variant(1, key),
+            Self::Recorded { key, value } => out.variant(2, (key, value)),
+            Self::Done { operation, at, outcome: Ok(result) } => {
+                out.variant(3, (operation, at, result));
             }
-            Plain::Dropped { operation } => Self::Dropped { operation: *operation },
-            Plain::Cancelled { at } => Self::Cancelled { at_ms: at.as_millis() },
-            Plain::Updated { at, name, input, id } => {
-                let (at_ms, input) = (at.as_millis(), Value::Plain(input));
-                match id {
-                    None => Self::Updated { at_ms, name, input },
-                    Some(id) => Self::UpdatedOnce { at_ms, name, input, id },
-                }
+            Self::Done { operation, at, outcome: Err(failure) } => {
+                out.variant(4, (operation, at, failure));
+            }
+            Self::Dropped { operation } => out.variant(5, operation),
+            Self::Cancelled { at } => out.variant(6, at),
+            Self::Updated { at, name, input, id: None } => out.variant(7, (at, name, input)),
+            Self::Updated { at, name, input, id: Some(id) } => {
+                out.variant(8, (at, name, input, id));
             }
         }
     }
+}
 
+impl<'a> JournalEntry<'a> {
     pub(super) fn lift(self) -> Result<kernel::JournalEntry, Fault<'a>> {
         use kernel::JournalEntry as Plain;
         let at = Timestamp::from_millis;
@@ -83,7 +79,7 @@ impl<'a> JournalEntry<'a> {
 }
 
 /// All but the entries, which follow as a list.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Journal {
     token: u64,
     run: u32,
@@ -91,12 +87,16 @@ pub(super) struct Journal {
     operations: u32,
 }
 
-impl Journal {
-    pub(super) fn of(journal: &kernel::Journal) -> Self {
-        let (token, operations) = (journal.token.0, journal.operations());
-        Self { token, run: journal.run, due: journal.due, operations }
+impl Put for kernel::Journal {
+    fn put(&self, out: &mut Out) {
+        let operations = self.operations();
+        let Self { token, run, due, entries, .. } = self;
+        (token, run, due, operations).put(out);
+        entries.put(out);
     }
+}
 
+impl Journal {
     /// Nothing where it counts other operations than there are.
     pub(super) fn lift(self, entries: Vec<kernel::JournalEntry>) -> Option<kernel::Journal> {
         let Self { token, run, due, operations } = self;
@@ -106,7 +106,7 @@ impl Journal {
 }
 
 /// What an update with an id was answered with.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Answer<'a> {
     id: &'a str,
@@ -114,12 +114,9 @@ pub(super) struct Answer<'a> {
     said: Value<'a>,
 }
 
-impl<'a> Answer<'a> {
-    pub(super) fn of((id, answer): &'a (Name, kernel::Answer)) -> Self {
-        let kernel::Answer { number, said } = answer;
-        Self { id, number: *number, said: Value::Plain(said) }
-    }
+puts!(struct kernel::Answer { number, said });
 
+impl<'a> Answer<'a> {
     pub(super) fn lift(self) -> Result<(Name, kernel::Answer), Fault<'a>> {
         let Self { id, number, said } = self;
         Ok((id.into(), kernel::Answer { number, said: said.lift()? }))

@@ -1,9 +1,12 @@
 //! The first format, in postcard. Events are a number and then so many events.
 //!
-//! Postcard writes an enum as the position of its variant and a struct as its fields in order. So
-//! the order in which the types of this folder are written *is* the format: variants are added at
-//! the end and nothing else ever changes. Values of variables are in a form of their own, within
-//! the event as one run of bytes.
+//! In postcard an enum is the position of its variant and a struct its fields in order. So the order in
+//! which the types of this folder are written *is* the format: variants are added at the end and
+//! nothing else ever changes. Values of variables are in a form of their own, within the event as one
+//! run of bytes.
+//!
+//! The types are for reading, and beside each one stands how the kernel's is put. That both say the
+//! same is what the golden files are for.
 
 mod event;
 mod failure;
@@ -11,57 +14,28 @@ mod instance;
 mod journal;
 mod part;
 mod place;
+mod put;
 mod scope;
 mod token;
 mod value;
 mod wait;
 
-use postcard::{Deserializer, de_flavors, ser_flavors};
-use serde::{Deserialize, Serialize};
-use travertine_expr::{Name, Value, time};
+use postcard::{Deserializer, de_flavors};
+use serde::Deserialize;
+use travertine_expr::time;
 
-pub(super) use self::instance::{decode_instance, encode_instance};
-pub(super) use self::part::{catches, decode_part, encode_part, ending, events, repeat, values};
 use self::{event::Event, value::Assignments, wait::Repeat};
-use super::error::{DecodeError, EncodeError, Flaw};
+pub(super) use self::{
+    instance::decode_instance,
+    part::{catches, decode_part, ending, events, repeat, values},
+    put::{Out, Put, puts},
+};
+use super::error::{DecodeError, Flaw};
 
 pub(super) const VERSION: u8 = 1;
 
 /// No event takes fewer bytes: its kind, and at least one field.
 const EVENT_BYTES_MIN: usize = 2;
-
-pub(super) fn encode(
-    events: &[travertine_kernel::Event],
-    bytes: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    write(&events.len(), bytes)?;
-    events.iter().try_for_each(|it| write(&Event::of(it), bytes))
-}
-
-fn write(part: &(impl Serialize + ?Sized), bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    // A vector takes all bytes and every sequence knows its length; only values have a limit.
-    postcard::serialize_with_flavor(part, Buffer(bytes)).map_err(|_| EncodeError::TooDeep)
-}
-
-struct Buffer<'a>(&'a mut Vec<u8>);
-
-impl ser_flavors::Flavor for Buffer<'_> {
-    type Output = ();
-
-    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        self.0.push(byte);
-        Ok(())
-    }
-
-    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.0.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn finalize(self) -> postcard::Result<()> {
-        Ok(())
-    }
-}
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Vec<travertine_kernel::Event>, DecodeError> {
     let outside =
@@ -89,19 +63,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<travertine_kernel::Event>, Deco
     }
 }
 
-pub(super) fn encode_values(
-    values: &[(Name, Value)],
-    bytes: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    write(&Assignments::of(values), bytes)
-}
-
 pub(super) fn decode_values(bytes: &[u8]) -> Result<travertine_kernel::Assignments, DecodeError> {
     whole(bytes, Assignments::lift)
-}
-
-pub(super) fn encode_repeat(repeat: &time::Repeat, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
-    write(&Repeat::of(repeat), bytes)
 }
 
 pub(super) fn decode_repeat(bytes: &[u8]) -> Result<time::Repeat, DecodeError> {

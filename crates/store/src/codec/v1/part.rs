@@ -1,23 +1,21 @@
-//! Parts of records that are the kernel's, and records as bytes.
+//! Parts of records that are the kernel's, and reading records from bytes.
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, DeserializeOwned},
+};
+use travertine_expr::time;
+use travertine_kernel as kernel;
 
-use super::{Fault, VERSION, offset, read, write};
-use crate::codec::error::{DecodeError, EncodeError, Flaw};
-
-/// Appends the version and then `it`. Where that is not possible nothing is appended.
-pub(in crate::codec) fn encode_part(
-    it: &(impl Serialize + ?Sized),
-    bytes: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    let start = bytes.len();
-    bytes.push(VERSION);
-    let written = write(it, bytes);
-    if written.is_err() {
-        bytes.truncate(start);
-    }
-    written
-}
+use super::{
+    Fault, VERSION,
+    event::Event,
+    failure::Ending,
+    offset, read,
+    value::Assignments,
+    wait::{Catches, Repeat},
+};
+use crate::codec::error::{DecodeError, Flaw};
 
 pub(in crate::codec) fn decode_part<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let flawed = |place: &[u8], flaw| {
@@ -33,77 +31,25 @@ pub(in crate::codec) fn decode_part<T: DeserializeOwned>(bytes: &[u8]) -> Result
     if after.is_empty() { Ok(it) } else { Err(flawed(after, Flaw::TrailingBytes)) }
 }
 
-/// A module for `#[serde(with)]`: the kernel's type as the type of this version says.
+/// For `#[serde(deserialize_with)]`: the kernel's type as the type of this version says.
 macro_rules! part {
-    (
-        $(#[$lint:meta])?
-        $name:ident,
-        $borrowed:ty,
-        $plain:ty,
-        $stored:ty,
-        |$it:ident| $of:expr,
-        |$other:ident| $lift:expr
-    ) => {
-        pub(in crate::codec) mod $name {
-            use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-            $(#[$lint])?
-            pub(in crate::codec) fn serialize<S: Serializer>(
-                $it: $borrowed,
-                serializer: S,
-            ) -> Result<S::Ok, S::Error> {
-                $of.serialize(serializer)
-            }
-
-            pub(in crate::codec) fn deserialize<'de, D: Deserializer<'de>>(
-                deserializer: D,
-            ) -> Result<$plain, D::Error> {
-                let $other = <$stored>::deserialize(deserializer)?;
-                let lifted: Option<$plain> = $lift;
-                lifted.ok_or_else(|| de::Error::custom("a value is damaged"))
-            }
+    ($name:ident, $plain:ty, $stored:ty, |$it:ident| $lift:expr) => {
+        pub(in crate::codec) fn $name<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<$plain, D::Error> {
+            let $it = <$stored>::deserialize(deserializer)?;
+            let lifted: Option<$plain> = $lift;
+            lifted.ok_or_else(|| de::Error::custom("a value is damaged"))
         }
     };
 }
 
-part!(
-    events,
-    &[travertine_kernel::Event],
-    Vec<travertine_kernel::Event>,
-    Vec<crate::codec::v1::event::Event<'de>>,
-    |it| crate::codec::v1::event::Events(it),
-    |it| it.into_iter().map(|it| it.lift().ok()).collect()
-);
-part!(
-    values,
-    &[(travertine_expr::Name, travertine_expr::Value)],
-    travertine_kernel::Assignments,
-    crate::codec::v1::value::Assignments<'de>,
-    |it| crate::codec::v1::value::Assignments::of(it),
-    |it| it.lift().ok()
-);
-part!(
-    ending,
-    &travertine_kernel::Ending,
-    travertine_kernel::Ending,
-    crate::codec::v1::failure::Ending<'de>,
-    |it| crate::codec::v1::failure::Ending::of(it),
-    |it| Some(it.lift())
-);
-part!(
-    catches,
-    &travertine_kernel::Catches,
-    travertine_kernel::Catches,
-    crate::codec::v1::wait::Catches<'de>,
-    |it| crate::codec::v1::wait::Catches::of(it),
-    |it| Some(it.lift())
-);
-part!(
-    #[expect(clippy::ref_option, reason = "this is how serde hands it over")]
-    repeat,
-    &Option<travertine_expr::time::Repeat>,
-    Option<travertine_expr::time::Repeat>,
-    Option<crate::codec::v1::wait::Repeat<'de>>,
-    |it| it.as_ref().map(crate::codec::v1::wait::Repeat::of),
-    |it| it.map(crate::codec::v1::wait::Repeat::lift).transpose().ok()
-);
+part!(events, Vec<kernel::Event>, Vec<Event<'de>>, |it| {
+    it.into_iter().map(|it| it.lift().ok()).collect()
+});
+part!(values, kernel::Assignments, Assignments<'de>, |it| it.lift().ok());
+part!(ending, kernel::Ending, Ending<'de>, |it| Some(it.lift()));
+part!(catches, kernel::Catches, Catches<'de>, |it| Some(it.lift()));
+part!(repeat, Option<time::Repeat>, Option<Repeat<'de>>, |it| {
+    it.map(Repeat::lift).transpose().ok()
+});

@@ -1,11 +1,11 @@
 //! Places that operators send tokens to.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use travertine_kernel::{self as kernel, FlowId, NodeId};
 
-use super::{Fault, value::Assignments};
+use super::{Fault, puts, value::Assignments};
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Destination<'a> {
     at: u32,
@@ -13,19 +13,9 @@ pub(super) struct Destination<'a> {
     variables: Vec<(u32, Assignments<'a>)>,
 }
 
-impl<'a> Destination<'a> {
-    pub(super) fn of(it: &'a kernel::Destination) -> Self {
-        Self {
-            at: it.at.0,
-            via: it.via.map(|it| it.0),
-            variables: it
-                .variables
-                .iter()
-                .map(|(node, values)| (node.0, Assignments::of(values)))
-                .collect(),
-        }
-    }
+puts!(struct kernel::Destination { at, via, variables });
 
+impl<'a> Destination<'a> {
     pub(super) fn lift(self) -> Result<kernel::Destination, Fault<'a>> {
         let lift = |(node, values): (u32, Assignments<'a>)| Ok((NodeId(node), values.lift()?));
         Ok(kernel::Destination {

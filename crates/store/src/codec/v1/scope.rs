@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use travertine_kernel::{self as kernel, LayerId, NodeId, TokenId};
 
 use super::{
-    Fault,
+    Fault, Out, Put,
     failure::Failure,
-    value::{Assignments, Value},
+    puts,
+    value::{Assignments, List, Value},
 };
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) enum ScopeKind<'a> {
     Process,
@@ -26,22 +27,20 @@ pub(super) enum ScopeKind<'a> {
     Compensation,
 }
 
-impl<'a> ScopeKind<'a> {
-    pub(super) fn of(kind: &'a kernel::ScopeKind) -> Self {
-        match kind {
-            kernel::ScopeKind::Process => Self::Process,
-            kernel::ScopeKind::SubProcess => Self::SubProcess,
-            kernel::ScopeKind::EventSubProcess => Self::EventSubProcess,
-            kernel::ScopeKind::Transaction => Self::Transaction,
-            kernel::ScopeKind::AdHoc => Self::AdHoc,
-            kernel::ScopeKind::Each(each) => Self::Each(Each::of(each)),
-            kernel::ScopeKind::Loop { runs } => Self::Loop { runs: *runs },
-            kernel::ScopeKind::FanOut(fan_out) => Self::FanOut(FanOut::of(fan_out)),
-            kernel::ScopeKind::Gosub => Self::Gosub,
-            kernel::ScopeKind::Compensation => Self::Compensation,
-        }
-    }
+puts!(enum kernel::ScopeKind {
+    Process,
+    SubProcess,
+    EventSubProcess,
+    Transaction,
+    AdHoc,
+    Each(each),
+    Loop { runs },
+    FanOut(fan_out),
+    Gosub,
+    Compensation,
+});
 
+impl<'a> ScopeKind<'a> {
     pub(super) fn lift(self) -> Result<kernel::ScopeKind, Fault<'a>> {
         Ok(match self {
             Self::Process => kernel::ScopeKind::Process,
@@ -58,7 +57,7 @@ impl<'a> ScopeKind<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Each<'a> {
     total: u32,
@@ -70,20 +69,15 @@ pub(super) struct Each<'a> {
     outputs: Value<'a>,
 }
 
-impl<'a> Each<'a> {
-    fn of(each: &'a kernel::Each) -> Self {
-        let kernel::Each { total, window, items, batch_size, begun, completed, outputs } = each;
-        Self {
-            total: *total,
-            window: *window,
-            items: items.as_deref().map(|it| Value::List(it)),
-            batch_size: *batch_size,
-            begun: *begun,
-            completed: *completed,
-            outputs: Value::List(outputs),
-        }
+impl Put for kernel::Each {
+    fn put(&self, out: &mut Out) {
+        let Self { total, window, items, batch_size, begun, completed, outputs } = self;
+        (total, window, items.as_deref().map(|it| List(it))).put(out);
+        (batch_size, begun, completed, List(outputs)).put(out);
     }
+}
 
+impl<'a> Each<'a> {
     fn lift(self) -> Result<kernel::Each, Fault<'a>> {
         Ok(kernel::Each {
             total: self.total,
@@ -97,7 +91,7 @@ impl<'a> Each<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct FanOut {
     count: u32,
     branches: Vec<u64>,
@@ -105,17 +99,9 @@ pub(super) struct FanOut {
     arrived: Vec<u64>,
 }
 
-impl FanOut {
-    fn of(fan_out: &kernel::FanOut) -> Self {
-        let kernel::FanOut { count, branches, fan_in, arrived } = fan_out;
-        Self {
-            count: *count,
-            branches: branches.iter().map(|it| it.0).collect(),
-            fan_in: fan_in.map(|it| it.0),
-            arrived: arrived.iter().map(|it| it.0).collect(),
-        }
-    }
+puts!(struct kernel::FanOut { count, branches, fan_in, arrived });
 
+impl FanOut {
     fn lift(self) -> kernel::FanOut {
         kernel::FanOut {
             count: self.count,
@@ -126,23 +112,16 @@ impl FanOut {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) enum Failing<'a> {
     Error(Failure<'a>, Assignments<'a>),
     Cancelled,
 }
 
-impl<'a> Failing<'a> {
-    pub(super) fn of(failing: &'a kernel::Failing) -> Self {
-        match failing {
-            kernel::Failing::Error(failure, variables) => {
-                Self::Error(Failure::of(failure), Assignments::of(variables))
-            }
-            kernel::Failing::Cancelled => Self::Cancelled,
-        }
-    }
+puts!(enum kernel::Failing { Error(failure, variables), Cancelled });
 
+impl<'a> Failing<'a> {
     pub(super) fn lift(self) -> Result<kernel::Failing, Fault<'a>> {
         Ok(match self {
             Self::Error(failure, variables) => {

@@ -1,11 +1,11 @@
 //! The parts of events about tokens.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use travertine_kernel::{self as kernel, LayerId, TokenId};
 
-use super::wait::Moment;
+use super::{puts, wait::Moment};
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) enum Role {
     Flow,
     Run(u32),
@@ -15,18 +15,9 @@ pub(super) enum Role {
     Compensation,
 }
 
-impl Role {
-    pub(super) fn of(role: kernel::Role) -> Self {
-        match role {
-            kernel::Role::Flow => Self::Flow,
-            kernel::Role::Run(index) => Self::Run(index),
-            kernel::Role::Branch(index) => Self::Branch(index),
-            kernel::Role::Guard(token) => Self::Guard(token.0),
-            kernel::Role::Start => Self::Start,
-            kernel::Role::Compensation => Self::Compensation,
-        }
-    }
+puts!(enum kernel::Role { Flow, Run(index), Branch(index), Guard(token), Start, Compensation });
 
+impl Role {
     pub(super) fn lift(self) -> kernel::Role {
         match self {
             Self::Flow => kernel::Role::Flow,
@@ -39,20 +30,15 @@ impl Role {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) enum Reads {
     Shared(u64),
     Own(Option<u64>),
 }
 
-impl Reads {
-    pub(super) fn of(reads: kernel::Reads) -> Self {
-        match reads {
-            kernel::Reads::Shared(layer) => Self::Shared(layer.0),
-            kernel::Reads::Own(over) => Self::Own(over.map(|it| it.0)),
-        }
-    }
+puts!(enum kernel::Reads { Shared(layer), Own(over) });
 
+impl Reads {
     pub(super) fn lift(self) -> kernel::Reads {
         match self {
             Self::Shared(layer) => kernel::Reads::Shared(LayerId(layer)),
@@ -61,7 +47,7 @@ impl Reads {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) enum State {
     Created,
     Arrived,
@@ -78,25 +64,23 @@ pub(super) enum State {
     Withdrawn,
 }
 
-impl State {
-    pub(super) fn of(state: kernel::State) -> Self {
-        match state {
-            kernel::State::Created => Self::Created,
-            kernel::State::Arrived => Self::Arrived,
-            kernel::State::Ready => Self::Ready,
-            kernel::State::Entered => Self::Entered,
-            kernel::State::Busy => Self::Busy,
-            kernel::State::Completed => Self::Completed,
-            kernel::State::Exiting => Self::Exiting,
-            kernel::State::Departed => Self::Departed,
-            kernel::State::Waiting => Self::Waiting,
-            kernel::State::Done => Self::Done,
-            kernel::State::Failing => Self::Failing,
-            kernel::State::Failed => Self::Failed,
-            kernel::State::Withdrawn => Self::Withdrawn,
-        }
-    }
+puts!(enum kernel::State {
+    Created,
+    Arrived,
+    Ready,
+    Entered,
+    Busy,
+    Completed,
+    Exiting,
+    Departed,
+    Waiting,
+    Done,
+    Failing,
+    Failed,
+    Withdrawn,
+});
 
+impl State {
     pub(super) fn lift(self) -> kernel::State {
         match self {
             Self::Created => kernel::State::Created,
@@ -116,7 +100,7 @@ impl State {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) enum Cue {
     Arrive,
     Enter,
@@ -130,22 +114,20 @@ pub(super) enum Cue {
     Think,
 }
 
-impl Cue {
-    pub(super) fn of(cue: kernel::Cue) -> Self {
-        match cue {
-            kernel::Cue::Arrive => Self::Arrive,
-            kernel::Cue::Enter => Self::Enter,
-            kernel::Cue::Spawn => Self::Spawn,
-            kernel::Cue::Childless => Self::Childless,
-            kernel::Cue::Complete => Self::Complete,
-            kernel::Cue::Exit => Self::Exit,
-            kernel::Cue::Throw => Self::Throw,
-            kernel::Cue::Offer => Self::Offer,
-            kernel::Cue::Listen(moment, position) => Self::Listen(Moment::of(moment), position),
-            kernel::Cue::Think => Self::Think,
-        }
-    }
+puts!(enum kernel::Cue {
+    Arrive,
+    Enter,
+    Spawn,
+    Childless,
+    Complete,
+    Exit,
+    Throw,
+    Offer,
+    Listen(moment, position),
+    Think,
+});
 
+impl Cue {
     pub(super) fn lift(self) -> kernel::Cue {
         match self {
             Self::Arrive => kernel::Cue::Arrive,

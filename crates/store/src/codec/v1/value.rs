@@ -16,102 +16,47 @@
 //! | 5 | fields of an object | for each the length of its name, the name, the value |
 
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
     fmt::{self, Write as _},
     sync::Arc,
 };
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use serde::Deserialize;
 use travertine_expr::{self as expr, Map, Name, Number};
 use travertine_kernel::{self as kernel, Status};
 
 use super::{
     super::{VALUE_DEPTH_MAX, error::Flaw},
-    Fault,
+    Fault, Out, Put,
+    put::zigzag,
 };
 
-/// A value on its way out or in.
-#[derive(Debug)]
-pub(super) enum Value<'a> {
-    /// Not written yet.
-    Plain(&'a expr::Value),
-    /// A list that is not written yet.
-    List(&'a [expr::Value]),
-    /// Not read yet.
-    Stored(&'a [u8]),
-}
+/// A value that is not read yet.
+#[derive(Debug, Deserialize)]
+pub(super) struct Value<'a>(&'a [u8]);
 
 impl<'a> Value<'a> {
     pub(super) fn lift(self) -> Result<expr::Value, Fault<'a>> {
-        match self {
-            Self::Plain(value) => Ok(value.clone()),
-            Self::List(items) => Ok(items.to_vec().into()),
-            Self::Stored(bytes) => read(bytes),
-        }
+        read(self.0)
     }
 
     pub(super) fn lift_list(self) -> Result<Vec<expr::Value>, Fault<'a>> {
-        let place = if let Self::Stored(bytes) = self { bytes } else { &[] };
-        match self.lift()? {
+        match read(self.0)? {
             expr::Value::List(items) => Ok(Arc::unwrap_or_clone(items)),
             expr::Value::Null
             | expr::Value::Bool(_)
             | expr::Value::Number(_)
             | expr::Value::String(_)
-            | expr::Value::Map(_) => Err(Fault { place, flaw: Flaw::UnknownKind }),
+            | expr::Value::Map(_) => Err(Fault { place: self.0, flaw: Flaw::UnknownKind }),
         }
     }
 }
 
-thread_local! {
-    /// Where values are put into bytes whose number comes before them.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// How much room is kept for the next value.
-const SCRATCH_MAX: usize = 1 << 16;
-
-impl Serialize for Value<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        SCRATCH.with_borrow_mut(|bytes| {
-            bytes.clear();
-            match self {
-                Self::Plain(value) => write(value, 0, bytes).map_err(ser::Error::custom)?,
-                Self::List(items) => write_list(items, 0, bytes).map_err(ser::Error::custom)?,
-                Self::Stored(stored) => return serializer.serialize_bytes(stored),
-            }
-            let done = serializer.serialize_bytes(bytes);
-            bytes.shrink_to(SCRATCH_MAX);
-            done
-        })
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&[u8]>::deserialize(deserializer).map(Value::Stored)
-    }
-}
-
 /// Names and values, in order.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub(super) struct Assignments<'a>(Vec<(&'a str, Value<'a>)>);
+#[derive(Debug, Deserialize)]
+pub(super) struct Assignments<'a>(#[serde(borrow)] Vec<(&'a str, Value<'a>)>);
 
 impl<'a> Assignments<'a> {
-    pub(super) fn of(assignments: &'a [(Name, expr::Value)]) -> Self {
-        Self(assignments.iter().map(|(name, value)| (&**name, Value::Plain(value))).collect())
-    }
-
-    pub(super) fn of_map(variables: &'a BTreeMap<Name, expr::Value>) -> Self {
-        Self(variables.iter().map(|(name, value)| (&**name, Value::Plain(value))).collect())
-    }
-
-    pub(super) fn of_status(status: &'a Status) -> Option<Self> {
-        status.as_deref().map(Self::of_map)
-    }
-
     pub(super) fn lift(self) -> Result<kernel::Assignments, Fault<'a>> {
         self.0.into_iter().map(|(name, value)| Ok((name.into(), value.lift()?))).collect()
     }
@@ -122,6 +67,22 @@ impl<'a> Assignments<'a> {
 
     pub(super) fn lift_status(status: Option<Self>) -> Result<Status, Fault<'a>> {
         Ok(status.map(Self::lift_map).transpose()?.map(Arc::new))
+    }
+}
+
+impl Put for expr::Value {
+    #[inline]
+    fn put(&self, out: &mut Out) {
+        out.sized(|out| write(self, 0, out));
+    }
+}
+
+/// Items that are put as one value.
+pub(super) struct List<'a>(pub(super) &'a [expr::Value]);
+
+impl Put for List<'_> {
+    fn put(&self, out: &mut Out) {
+        out.sized(|out| write_list(self.0, 0, out));
     }
 }
 
@@ -139,54 +100,47 @@ const TRUE: u64 = 2;
 /// All five bits: the number follows.
 const LONG: u8 = 31;
 
-/// The value is nested too deeply.
-const TOO_DEEP: &str = "too deep";
-
-fn write(value: &expr::Value, depth: usize, bytes: &mut Vec<u8>) -> Result<(), &'static str> {
+fn write(value: &expr::Value, depth: usize, out: &mut Out) {
     match value {
-        expr::Value::Null => head(NULL_OR_BOOL, NULL, bytes),
-        expr::Value::Bool(false) => head(NULL_OR_BOOL, FALSE, bytes),
-        expr::Value::Bool(true) => head(NULL_OR_BOOL, TRUE, bytes),
-        expr::Value::Number(number) => write_number(*number, bytes),
+        expr::Value::Null => head(NULL_OR_BOOL, NULL, out),
+        expr::Value::Bool(false) => head(NULL_OR_BOOL, FALSE, out),
+        expr::Value::Bool(true) => head(NULL_OR_BOOL, TRUE, out),
+        expr::Value::Number(number) => write_number(*number, out),
         expr::Value::String(text) => {
-            head(TEXT, length(text.len()), bytes);
-            bytes.extend_from_slice(text.as_bytes());
+            head(TEXT, length(text.len()), out);
+            out.raw(text.as_bytes());
         }
-        expr::Value::List(items) => write_list(items, depth, bytes)?,
+        expr::Value::List(items) => write_list(items, depth, out),
         expr::Value::Map(fields) => {
             if depth == VALUE_DEPTH_MAX {
-                return Err(TOO_DEEP);
+                return out.refuse_depth();
             }
-            head(MAP, length(fields.len()), bytes);
+            head(MAP, length(fields.len()), out);
             for (name, value) in &**fields {
-                varint(length(name.len()), bytes);
-                bytes.extend_from_slice(name.as_bytes());
-                write(value, depth + 1, bytes)?;
+                name.put(out);
+                write(value, depth + 1, out);
             }
         }
     }
-    Ok(())
 }
 
-fn write_list(
-    items: &[expr::Value],
-    depth: usize,
-    bytes: &mut Vec<u8>,
-) -> Result<(), &'static str> {
+fn write_list(items: &[expr::Value], depth: usize, out: &mut Out) {
     if depth == VALUE_DEPTH_MAX {
-        return Err(TOO_DEEP);
+        return out.refuse_depth();
     }
-    head(LIST, length(items.len()), bytes);
-    items.iter().try_for_each(|it| write(it, depth + 1, bytes))
+    head(LIST, length(items.len()), out);
+    for it in items {
+        write(it, depth + 1, out);
+    }
 }
 
-fn write_number(number: Number, bytes: &mut Vec<u8>) {
+fn write_number(number: Number, out: &mut Out) {
     if let Some(whole) = number.to_i64() {
-        return head(WHOLE, zigzag(whole), bytes);
+        return head(WHOLE, zigzag(whole), out);
     }
     let (digits, exponent) = parts(number);
-    head(DECIMAL, zigzag(exponent), bytes);
-    long_varint((digits << 1).cast_unsigned() ^ (digits >> 127).cast_unsigned(), bytes);
+    head(DECIMAL, zigzag(exponent), out);
+    out.long_number((digits << 1).cast_unsigned() ^ (digits >> 127).cast_unsigned());
 }
 
 /// The digits of a number as a whole number, and the power of ten they are to be multiplied with.
@@ -236,38 +190,18 @@ fn length(length: usize) -> u64 {
     u64::try_from(length).expect("a length has at most 64 bits")
 }
 
-fn zigzag(number: i64) -> u64 {
-    (number << 1).cast_unsigned() ^ (number >> 63).cast_unsigned()
-}
-
 fn unzigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
-fn head(kind: u8, number: u64, bytes: &mut Vec<u8>) {
+fn head(kind: u8, number: u64, out: &mut Out) {
     match u8::try_from(number) {
-        Ok(small) if small < LONG => bytes.push(kind << 5 | small),
+        Ok(small) if small < LONG => out.byte(kind << 5 | small),
         Ok(_) | Err(_) => {
-            bytes.push(kind << 5 | LONG);
-            varint(number - u64::from(LONG), bytes);
+            out.byte(kind << 5 | LONG);
+            out.number(number - u64::from(LONG));
         }
     }
-}
-
-fn varint(mut number: u64, bytes: &mut Vec<u8>) {
-    while number >= 0x80 {
-        bytes.push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number.to_le_bytes()[0]);
-}
-
-fn long_varint(mut number: u128, bytes: &mut Vec<u8>) {
-    while number >= 0x80 {
-        bytes.push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number.to_le_bytes()[0]);
 }
 
 fn read(bytes: &[u8]) -> Result<expr::Value, Fault<'_>> {
@@ -410,11 +344,15 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::EncodeError;
+
+    fn written(value: &expr::Value) -> Result<Vec<u8>, EncodeError> {
+        let mut bytes = Vec::new();
+        Out::append(&mut bytes, |out| write(value, 0, out)).map(|()| bytes)
+    }
 
     fn stored(json: &str) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        write(&expr::Value::parse_json(json).unwrap(), 0, &mut bytes).unwrap();
-        bytes
+        written(&expr::Value::parse_json(json).unwrap()).unwrap()
     }
 
     #[test]
@@ -509,10 +447,9 @@ mod tests {
     #[test]
     fn depth_is_bounded_on_both_ways() {
         let nested = |depth| (0..depth).fold(expr::Value::Null, |it, _| vec![it].into());
-        let mut bytes = Vec::new();
-        write(&nested(VALUE_DEPTH_MAX), 0, &mut bytes).unwrap();
+        let mut bytes = written(&nested(VALUE_DEPTH_MAX)).unwrap();
         assert_eq!(read(&bytes).unwrap(), nested(VALUE_DEPTH_MAX));
-        assert_eq!(write(&nested(VALUE_DEPTH_MAX + 1), 0, &mut Vec::new()), Err(TOO_DEEP));
+        assert_eq!(written(&nested(VALUE_DEPTH_MAX + 1)), Err(EncodeError::TooDeep));
         bytes.insert(0, LIST << 5 | 1);
         assert_eq!(flaw(&bytes), (VALUE_DEPTH_MAX, Flaw::TooDeep));
     }

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use travertine_expr::{
-    Name,
-    time::{self, Timestamp},
-};
+use serde::Deserialize;
+use travertine_expr::time::{self, Timestamp};
 use travertine_kernel::{self as kernel, plan};
 
-use super::{Fault, Flaw, value::Assignments};
+use super::{Fault, Flaw, Out, Put, puts, value::Assignments};
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) enum Slot {
     Own(u16),
     Gate(Gate),
@@ -19,18 +16,9 @@ pub(super) enum Slot {
     Operation(u32),
 }
 
-impl Slot {
-    pub(super) fn of(slot: kernel::Slot) -> Self {
-        match slot {
-            kernel::Slot::Own(position) => Self::Own(position),
-            kernel::Slot::Gate(gate) => Self::Gate(Gate::of(gate)),
-            kernel::Slot::Listener(moment, position) => {
-                Self::Listener(Moment::of(moment), position)
-            }
-            kernel::Slot::Operation(operation) => Self::Operation(operation),
-        }
-    }
+puts!(enum kernel::Slot { Own(position), Gate(gate), Listener(moment, position), Operation(operation) });
 
+impl Slot {
     pub(super) fn lift(self) -> kernel::Slot {
         match self {
             Self::Own(position) => kernel::Slot::Own(position),
@@ -41,7 +29,7 @@ impl Slot {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) enum Moment {
     BeforeAll,
     Start,
@@ -49,16 +37,9 @@ pub(super) enum Moment {
     End,
 }
 
-impl Moment {
-    pub(super) fn of(moment: plan::Moment) -> Self {
-        match moment {
-            plan::Moment::BeforeAll => Self::BeforeAll,
-            plan::Moment::Start => Self::Start,
-            plan::Moment::Completion => Self::Completion,
-            plan::Moment::End => Self::End,
-        }
-    }
+puts!(enum plan::Moment { BeforeAll, Start, Completion, End });
 
+impl Moment {
     pub(super) fn lift(self) -> plan::Moment {
         match self {
             Self::BeforeAll => plan::Moment::BeforeAll,
@@ -69,7 +50,7 @@ impl Moment {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) enum Gate {
     Ready,
     Entry,
@@ -77,16 +58,9 @@ pub(super) enum Gate {
     Data,
 }
 
-impl Gate {
-    fn of(gate: kernel::Gate) -> Self {
-        match gate {
-            kernel::Gate::Ready => Self::Ready,
-            kernel::Gate::Entry => Self::Entry,
-            kernel::Gate::Exit => Self::Exit,
-            kernel::Gate::Data => Self::Data,
-        }
-    }
+puts!(enum kernel::Gate { Ready, Entry, Exit, Data });
 
+impl Gate {
     fn lift(self) -> kernel::Gate {
         match self {
             Self::Ready => kernel::Gate::Ready,
@@ -97,7 +71,7 @@ impl Gate {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) enum WaitFor<'a> {
     Work(Job<'a>),
@@ -129,36 +103,29 @@ pub(super) enum WaitFor<'a> {
     FailedWork(Job<'a>, &'a str),
 }
 
-impl<'a> WaitFor<'a> {
-    pub(super) fn of(on: &'a kernel::WaitFor) -> Self {
-        match on {
-            kernel::WaitFor::Work(job) => match &job.failure {
-                None => Self::Work(Job::of(job)),
-                Some(failure) => Self::FailedWork(Job::of(job), failure),
+impl Put for kernel::WaitFor {
+    fn put(&self, out: &mut Out) {
+        match self {
+            Self::Work(job) => match &job.failure {
+                None => out.variant(0, job),
+                Some(failure) => out.variant(10, (job, failure)),
             },
-            kernel::WaitFor::Timer { due, repeat } => {
-                Self::Timer { due_ms: due.as_millis(), repeat: repeat.as_ref().map(Repeat::of) }
+            Self::Timer { due, repeat } => out.variant(1, (due, repeat)),
+            Self::Message { name, correlation } => out.variant(2, (name, correlation)),
+            Self::Signal { name } => out.variant(3, name),
+            Self::Condition => out.variant(4, ()),
+            Self::Delivery(post) => out.variant(5, post),
+            Self::Child { definition, binding, variables, catches } => {
+                out.variant(6, (definition, binding, variables, catches));
             }
-            kernel::WaitFor::Message { name, correlation } => {
-                Self::Message { name, correlation: Assignments::of(correlation) }
-            }
-            kernel::WaitFor::Signal { name } => Self::Signal { name },
-            kernel::WaitFor::Condition => Self::Condition,
-            kernel::WaitFor::Delivery(post) => Self::Delivery(Post::of(post)),
-            kernel::WaitFor::Child { definition, binding, variables, catches } => Self::Child {
-                definition,
-                binding: binding.as_deref(),
-                variables: Assignments::of(variables),
-                catches: Catches::of(catches),
-            },
-            kernel::WaitFor::Gate(gate) => Self::Gate(Gate::of(*gate)),
-            kernel::WaitFor::Choice => Self::Choice,
-            kernel::WaitFor::Data { missing } => {
-                Self::Data { missing: missing.iter().map(|it| &**it).collect() }
-            }
+            Self::Gate(gate) => out.variant(7, gate),
+            Self::Choice => out.variant(8, ()),
+            Self::Data { missing } => out.variant(9, missing),
         }
     }
+}
 
+impl<'a> WaitFor<'a> {
     pub(super) fn lift(self) -> Result<kernel::WaitFor, Fault<'a>> {
         Ok(match self {
             Self::Work(job) => kernel::WaitFor::Work(job.lift(None)?),
@@ -188,7 +155,7 @@ impl<'a> WaitFor<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Job<'a> {
     kind: WorkKind,
@@ -198,17 +165,15 @@ pub(super) struct Job<'a> {
     fields: Assignments<'a>,
 }
 
-impl<'a> Job<'a> {
-    fn of(job: &'a kernel::Job) -> Self {
-        let kernel::Job { kind, job_type, retries, fields, failure: _ } = job;
-        Self {
-            kind: WorkKind::of(*kind),
-            job_type,
-            retries: *retries,
-            fields: Assignments::of(fields),
-        }
+impl Put for kernel::Job {
+    fn put(&self, out: &mut Out) {
+        // Why it failed comes after it, where it has.
+        let Self { kind, job_type, retries, fields, failure: _ } = self;
+        (kind, job_type, retries, fields).put(out);
     }
+}
 
+impl<'a> Job<'a> {
     fn lift(self, failure: Option<&str>) -> Result<kernel::Job, Fault<'a>> {
         Ok(kernel::Job {
             kind: self.kind.lift(),
@@ -220,20 +185,15 @@ impl<'a> Job<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 enum WorkKind {
     Job,
     User,
 }
 
-impl WorkKind {
-    fn of(kind: plan::WorkKind) -> Self {
-        match kind {
-            plan::WorkKind::Job => Self::Job,
-            plan::WorkKind::User => Self::User,
-        }
-    }
+puts!(enum plan::WorkKind { Job, User });
 
+impl WorkKind {
     fn lift(self) -> plan::WorkKind {
         match self {
             Self::Job => plan::WorkKind::Job,
@@ -242,7 +202,7 @@ impl WorkKind {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Repeat<'a> {
     rhythm: Rhythm<'a>,
@@ -253,30 +213,23 @@ pub(super) struct Repeat<'a> {
     zone: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) enum Rhythm<'a> {
     Every { months: i32, days: i32, millis: i64 },
     Cron(&'a str),
 }
 
-impl<'a> Repeat<'a> {
-    pub(super) fn of(repeat: &'a time::Repeat) -> Self {
-        let time::Repeat { rhythm, first, fired, left, until, zone } = repeat;
-        Self {
-            rhythm: match rhythm {
-                time::Rhythm::Every(time::Period { months, days, millis }) => {
-                    Rhythm::Every { months: *months, days: *days, millis: *millis }
-                }
-                time::Rhythm::Cron(cron) => Rhythm::Cron(cron.text()),
-            },
-            first_ms: first.as_millis(),
-            fired: *fired,
-            left: *left,
-            until_ms: until.map(Timestamp::as_millis),
-            zone: zone.as_deref(),
-        }
-    }
+puts!(struct time::Repeat { rhythm, first, fired, left, until, zone });
+puts!(enum time::Rhythm { Every(period), Cron(cron) });
+puts!(struct time::Period { months, days, millis });
 
+impl Put for time::Cron {
+    fn put(&self, out: &mut Out) {
+        self.text().put(out);
+    }
+}
+
+impl<'a> Repeat<'a> {
     pub(super) fn lift(self) -> Result<time::Repeat, Fault<'a>> {
         let rhythm = match self.rhythm {
             Rhythm::Every { months, days, millis } => {
@@ -298,7 +251,7 @@ impl<'a> Repeat<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Catches<'a> {
     all: bool,
@@ -307,17 +260,9 @@ pub(super) struct Catches<'a> {
     ended_by: Vec<&'a str>,
 }
 
-impl<'a> Catches<'a> {
-    pub(super) fn of(catches: &'a kernel::Catches) -> Self {
-        let kernel::Catches { all, codes, ended_by_all, ended_by } = catches;
-        Self {
-            all: *all,
-            codes: codes.iter().map(Name::as_ref).collect(),
-            ended_by_all: *ended_by_all,
-            ended_by: ended_by.iter().map(Name::as_ref).collect(),
-        }
-    }
+puts!(struct kernel::Catches { all, codes, ended_by_all, ended_by });
 
+impl Catches<'_> {
     pub(super) fn lift(self) -> kernel::Catches {
         kernel::Catches {
             all: self.all,
@@ -328,7 +273,7 @@ impl<'a> Catches<'a> {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) enum Post<'a> {
     Message { name: &'a str, correlation: Assignments<'a>, payload: Assignments<'a> },
@@ -337,26 +282,14 @@ pub(super) enum Post<'a> {
     Start { definition: &'a str, id: &'a str, variables: Assignments<'a> },
 }
 
-impl<'a> Post<'a> {
-    pub(super) fn of(post: &'a kernel::Post) -> Self {
-        match post {
-            kernel::Post::Message { name, correlation, payload } => Self::Message {
-                name,
-                correlation: Assignments::of(correlation),
-                payload: Assignments::of(payload),
-            },
-            kernel::Post::Signal { name, payload } => {
-                Self::Signal { name, payload: Assignments::of(payload) }
-            }
-            kernel::Post::Escalation { code, variables } => {
-                Self::Escalation { code: code.as_deref(), variables: Assignments::of(variables) }
-            }
-            kernel::Post::Start { definition, id, variables } => {
-                Self::Start { definition, id, variables: Assignments::of(variables) }
-            }
-        }
-    }
+puts!(enum kernel::Post {
+    Message { name, correlation, payload },
+    Signal { name, payload },
+    Escalation { code, variables },
+    Start { definition, id, variables },
+});
 
+impl<'a> Post<'a> {
     pub(super) fn lift(self) -> Result<kernel::Post, Fault<'a>> {
         Ok(match self {
             Self::Message { name, correlation, payload } => kernel::Post::Message {
