@@ -117,7 +117,7 @@ impl Wal {
         }
         let longer = || {
             let mut file = &self.file;
-            // Not before every transaction: a file whose times were looked at is slower to sync.
+            // Asked for its metadata, a file has its times written with the next sync, which takes longer.
             let mut length = file.seek(SeekFrom::End(0))?;
             if length < used + AHEAD {
                 file.write_all(&vec![0; PIECE])?;
