@@ -1,5 +1,6 @@
 //! Those who wait for answers are woken when all answers are there, not one by one: whoever is woken at
-//! the first of many takes the processor from the one who has the others, and sleeps again.
+//! the first of many takes the processor from the one who has the others, and sleeps again. Tasks are
+//! woken by their own executor, which is told of all of them at once: to reach it takes long.
 
 use std::{
     cell::RefCell,
@@ -7,9 +8,11 @@ use std::{
     task::{Wake, Waker},
 };
 
+use tokio::{runtime::Handle, task};
+
 thread_local! {
-    /// Who is to be woken by this thread in a moment, while it gives answers.
-    static PUT_OFF: RefCell<Option<Vec<Waker>>> = const { RefCell::new(None) };
+    /// Who is to be woken in a moment, while this thread gives answers.
+    static PUT_OFF: RefCell<Option<Vec<Arc<AfterAll>>>> = const { RefCell::new(None) };
 }
 
 /// Gives answers, and then wakes those who wait for them.
@@ -18,9 +21,7 @@ pub(crate) fn together(answer: impl FnOnce()) {
     struct Waking;
     impl Drop for Waking {
         fn drop(&mut self) {
-            for waker in PUT_OFF.take().into_iter().flatten() {
-                waker.wake();
-            }
+            wake_all(PUT_OFF.take().unwrap_or_default());
         }
     }
     PUT_OFF.set(Some(Vec::new()));
@@ -28,33 +29,76 @@ pub(crate) fn together(answer: impl FnOnce()) {
     answer();
 }
 
-/// Wakes the same, but not before all answers are there that are given together.
-pub(crate) fn after_all(waker: Waker) -> Waker {
-    Waker::from(Arc::new(AfterAll(waker)))
+fn wake_all(mut all: Vec<Arc<AfterAll>>) {
+    while let Some(last) = all.pop() {
+        let Some(executor) = &last.executor else {
+            last.waker.wake_by_ref();
+            continue;
+        };
+        let is_there = |it: &mut Arc<AfterAll>| {
+            it.executor.as_ref().is_some_and(|it| it.id() == executor.id())
+        };
+        let others: Vec<_> = all.extract_if(.., is_there).collect();
+        if others.is_empty() {
+            last.waker.wake_by_ref();
+            continue;
+        }
+        let wake = {
+            let last = Arc::clone(&last);
+            async move { others.iter().chain([&last]).for_each(|it| it.waker.wake_by_ref()) }
+        };
+        drop(executor.spawn(wake));
+    }
 }
 
-struct AfterAll(Waker);
+/// Wakes the same, but not before all answers are there that are given together.
+pub(crate) fn after_all(waker: Waker) -> Waker {
+    // What is no task runs on a thread of its own, and need not wait for its executor to have one.
+    let executor = task::try_id().and_then(|_| Handle::try_current().ok());
+    Waker::from(Arc::new(AfterAll { waker, executor }))
+}
+
+struct AfterAll {
+    waker: Waker,
+    /// Where a task runs.
+    executor: Option<Handle>,
+}
 
 impl Wake for AfterAll {
     fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
+        let awake = PUT_OFF.with_borrow_mut(|all| match all {
+            Some(all) => {
+                all.push(self);
+                None
+            }
+            None => Some(self),
+        });
+        if let Some(it) = awake {
+            it.waker.wake_by_ref();
+        }
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let put_off =
-            PUT_OFF.with_borrow_mut(|all| all.as_mut().map(|it| it.push(self.0.clone())).is_some());
-        if !put_off {
-            self.0.wake_by_ref();
-        }
+        Arc::clone(self).wake();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::{
+        future::poll_fn,
         panic::{AssertUnwindSafe, catch_unwind},
-        sync::atomic::{AtomicUsize, Ordering},
+        sync::{
+            Mutex,
+            atomic::{AtomicUsize, Ordering},
+            mpsc,
+        },
+        task::Poll,
+        thread,
+        time::Duration,
     };
+
+    use tokio::runtime;
 
     use super::*;
 
@@ -90,5 +134,85 @@ mod tests {
         assert_eq!(woken(), 4);
         waker.wake();
         assert_eq!(woken(), 5);
+    }
+
+    /// What wakes those who wait, once they do.
+    #[derive(Clone, Default)]
+    struct Waiting(Arc<Mutex<Vec<Waker>>>);
+
+    impl Waiting {
+        /// Ends when it was woken.
+        async fn one(self) {
+            let mut waits = false;
+            poll_fn(|cx| {
+                if std::mem::replace(&mut waits, true) {
+                    return Poll::Ready(());
+                }
+                self.0.lock().expect("nobody panics").push(after_all(cx.waker().clone()));
+                Poll::Pending
+            })
+            .await;
+        }
+
+        /// Wakes so many together, once all of them wait.
+        fn wake(&self, count: usize) {
+            let all = loop {
+                let mut waiting = self.0.lock().expect("nobody panics");
+                if waiting.len() == count {
+                    break std::mem::take(&mut *waiting);
+                }
+                drop(waiting);
+                thread::yield_now();
+            };
+            together(|| all.into_iter().for_each(Waker::wake));
+        }
+    }
+
+    #[test]
+    fn tasks_of_several_executors_are_woken_together() {
+        let executors = [(); 2].map(|()| {
+            runtime::Builder::new_multi_thread().worker_threads(1).build().expect("it starts")
+        });
+        let waiting = Waiting::default();
+        let tasks: Vec<_> = executors
+            .iter()
+            .cycle()
+            .take(5)
+            .map(|executor| executor.spawn(waiting.clone().one()))
+            .collect();
+        waiting.wake(5);
+        for task in tasks {
+            executors[0].block_on(task).expect("it was woken");
+        }
+    }
+
+    #[test]
+    fn who_waits_on_a_thread_of_its_own_is_woken_while_the_executor_is_held_up() {
+        let executor = runtime::Builder::new_multi_thread().worker_threads(1).build();
+        let executor = executor.expect("it starts");
+        let (go_on, held_up) = mpsc::channel::<()>();
+        let (begun, begins) = mpsc::channel();
+        let holding_up = executor.spawn(async move {
+            begun.send(()).expect("someone waits for it");
+            held_up.recv()
+        });
+        begins.recv().expect("it begins");
+        let waiting = Waiting::default();
+        thread::scope(|scope| {
+            let (woken, heard) = mpsc::channel();
+            for _ in 0..2 {
+                let (executor, one, woken) = (&executor, waiting.clone().one(), woken.clone());
+                scope.spawn(move || {
+                    executor.block_on(one);
+                    woken.send(()).expect("someone waits for it");
+                });
+            }
+            waiting.wake(2);
+            let heard = [(); 2].map(|()| heard.recv_timeout(Duration::from_mins(1)));
+            // Whoever was not woken is now, so that the test comes to its end.
+            go_on.send(()).expect("it is held up until now");
+            assert_eq!(heard, [Ok(()); 2]);
+        });
+        executor.block_on(holding_up).expect("it ends").expect("it was let go on");
     }
 }
