@@ -4,12 +4,12 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
 };
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, futures::Notified, mpsc};
 use travertine_expr::Name;
 
 use crate::{
@@ -50,10 +50,7 @@ pub struct Board {
     places: Mutex<Places>,
     /// When a limit is to be looked at next; `i64::MAX` where none is.
     due: AtomicI64,
-    /// How many workers of this process have in hand. It grows only while the places are locked, so
-    /// that no job is neither up nor in hand.
-    at_work: AtomicUsize,
-    worked: Notify,
+    worked: Arc<Worked>,
     /// Whether anyone has ever held out a hand.
     has_hands: AtomicBool,
 }
@@ -66,24 +63,24 @@ pub(crate) struct Crew(Arc<CrewState>);
 struct CrewState {
     job_type: Name,
     at_once: usize,
+    /// How many of them are. It grows only while the places are locked, so that no job is neither up
+    /// nor in hand.
     at_work: AtomicUsize,
     /// Whether someone waits for the last of them to finish.
     is_leaving: AtomicBool,
     /// Notified when one has finished who was waited for.
     free: Notify,
+    worked: Arc<Worked>,
+}
+
+/// Notified when a worker has finished, once anyone has asked for that.
+#[derive(Debug, Default)]
+struct Worked {
+    is_asked_for: AtomicBool,
+    news: Notify,
 }
 
 impl Crew {
-    pub(crate) fn new(job_type: Name, at_once: usize) -> Self {
-        Self(Arc::new(CrewState {
-            job_type,
-            at_once,
-            at_work: AtomicUsize::new(0),
-            is_leaving: AtomicBool::new(false),
-            free: Notify::new(),
-        }))
-    }
-
     pub(crate) fn job_type(&self) -> &Name {
         &self.0.job_type
     }
@@ -109,48 +106,64 @@ impl Crew {
 
 /// A job that a worker of this process has in hand, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct AtWork {
-    board: Arc<Board>,
-    crew: Crew,
-}
+pub(crate) struct AtWork(Crew);
 
 impl AtWork {
     /// The places are locked.
-    fn begin(board: &Arc<Board>, crew: &Crew) -> Self {
+    fn begin(crew: &Crew) -> Self {
         crew.0.at_work.fetch_add(1, Ordering::SeqCst);
-        board.at_work.fetch_add(1, Ordering::SeqCst);
-        Self { board: Arc::clone(board), crew: crew.clone() }
+        Self(crew.clone())
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        let crew = &self.crew.0;
+        let crew = &self.0.0;
         let were_at_work = crew.at_work.fetch_sub(1, Ordering::SeqCst);
         if were_at_work >= crew.at_once || crew.is_leaving.load(Ordering::SeqCst) {
             crew.free.notify_one();
         }
-        self.board.at_work.fetch_sub(1, Ordering::SeqCst);
-        self.board.worked.notify_waiters();
+        if crew.worked.is_asked_for.load(Ordering::SeqCst) {
+            crew.worked.news.notify_waiters();
+        }
     }
 }
 
-/// What was put into a hand.
-pub(crate) type Handed = (Box<Given>, AtWork);
+/// A job that was put into a hand.
+pub(crate) type Handed = (Arc<Given>, AtWork);
 
 /// A worker of this process who has nothing else to do, for one job, which need not go up first.
 #[derive(Debug)]
-pub struct Hand {
-    to: mpsc::UnboundedSender<Handed>,
+pub(crate) struct Hand {
+    hands: Arc<Hands>,
     at_work: AtWork,
 }
 
-impl Hand {
-    /// Gives it the job.
-    pub(crate) fn put(self, given: Box<Given>) {
-        // Where the workers have ended meanwhile, the job is begun after a restart, as are those that
-        // they did not finish.
-        let _: Result<(), mpsc::error::SendError<Handed>> = self.to.send((given, self.at_work));
+/// Jobs on their way to workers of this process, by crew: each crew is given all of its jobs at once.
+#[derive(Debug, Default)]
+pub(crate) struct Handing(Vec<(Arc<Hands>, Vec<Handed>)>);
+
+impl Handing {
+    pub(crate) fn add(&mut self, hand: Hand, given: Arc<Given>) {
+        let Hand { hands, at_work } = hand;
+        let known = self.0.iter_mut().find(|(it, _)| Arc::ptr_eq(it, &hands));
+        match known {
+            Some((_, jobs)) => jobs.push((given, at_work)),
+            None => self.0.push((hands, vec![(given, at_work)])),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Gives them to the workers.
+    pub(crate) fn put(self) {
+        for (hands, jobs) in self.0 {
+            // Where the workers have ended meanwhile, the jobs are begun after a restart, as are those
+            // that they did not finish.
+            let _: Result<(), mpsc::error::SendError<Vec<Handed>>> = hands.to.send(jobs);
+        }
     }
 }
 
@@ -158,7 +171,7 @@ impl Hand {
 #[derive(Debug)]
 struct Hands {
     crew: Crew,
-    to: mpsc::UnboundedSender<Handed>,
+    to: mpsc::UnboundedSender<Vec<Handed>>,
 }
 
 #[derive(Debug, Default)]
@@ -172,6 +185,7 @@ struct Places {
     due: BTreeSet<(i64, Name)>,
     /// Classes that jobs name and that have no limit.
     unknown: BTreeSet<Name>,
+    crews: Vec<Weak<CrewState>>,
 }
 
 #[derive(Debug, Default)]
@@ -181,7 +195,7 @@ struct Queue {
     /// Of the jobs of each key that has room, the first.
     heads: BTreeSet<(Order, Name)>,
     news: Arc<Notify>,
-    hands: Option<Hands>,
+    hands: Option<Arc<Hands>>,
 }
 
 impl Default for Board {
@@ -197,14 +211,29 @@ impl Board {
             limits,
             places: Mutex::default(),
             due: AtomicI64::new(i64::MAX),
-            at_work: AtomicUsize::new(0),
-            worked: Notify::new(),
+            worked: Arc::default(),
             has_hands: AtomicBool::new(false),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Workers of this process who can do jobs of a type, so many at once.
+    pub(crate) fn crew(&self, job_type: Name, at_once: usize) -> Crew {
+        let crew = Arc::new(CrewState {
+            job_type,
+            at_once,
+            at_work: AtomicUsize::new(0),
+            is_leaving: AtomicBool::new(false),
+            free: Notify::new(),
+            worked: Arc::clone(&self.worked),
+        });
+        let mut places = self.lock();
+        places.crews.retain(|it| it.strong_count() > 0);
+        places.crews.push(Arc::downgrade(&crew));
+        Crew(crew)
     }
 
     /// Puts a job up.
@@ -242,22 +271,18 @@ impl Board {
     }
 
     /// As many of the first jobs of its type as a crew can do. It has them in hand from now on.
-    pub(crate) fn take_in_hand(
-        self: &Arc<Self>,
-        crew: &Crew,
-        now: Timestamp,
-    ) -> Vec<(Offer, AtWork)> {
+    pub(crate) fn take_in_hand(&self, crew: &Crew, now: Timestamp) -> Vec<(Offer, AtWork)> {
         let mut in_hand = Vec::new();
         let taken = self.take_and(crew.job_type(), crew.free(), now, |count| {
-            in_hand.extend((0..count).map(|_| AtWork::begin(self, crew)));
+            in_hand.extend((0..count).map(|_| AtWork::begin(crew)));
         });
         taken.into_iter().zip(in_hand).collect()
     }
 
     /// Has jobs without a limit that nobody has to wait for go straight to a crew.
-    pub(crate) fn hold_out_hands(&self, crew: &Crew) -> mpsc::UnboundedReceiver<Handed> {
+    pub(crate) fn hold_out_hands(&self, crew: &Crew) -> mpsc::UnboundedReceiver<Vec<Handed>> {
         let (to, handed) = mpsc::unbounded_channel();
-        let hands = Hands { crew: crew.clone(), to };
+        let hands = Arc::new(Hands { crew: crew.clone(), to });
         self.lock().with(crew.job_type(), |it| it.hands = Some(hands));
         self.has_hands.store(true, Ordering::SeqCst);
         handed
@@ -269,16 +294,17 @@ impl Board {
     }
 
     /// A worker of this process for a job of a type that is not up yet, where no other comes first.
-    pub(crate) fn hand(self: &Arc<Self>, job_type: &Name) -> Option<Hand> {
+    pub(crate) fn hand(&self, job_type: &Name) -> Option<Hand> {
         if !self.has_hands.load(Ordering::SeqCst) {
             return None;
         }
         let places = self.lock();
         let queue = places.queues.get(job_type)?;
-        let Hands { crew, to } = queue.hands.as_ref()?;
+        let hands = queue.hands.as_ref()?;
+        let Hands { crew, to } = &**hands;
         let is_free = queue.jobs.is_empty() && queue.heads.is_empty() && crew.free() > 0;
         (is_free && !to.is_closed())
-            .then(|| Hand { to: to.clone(), at_work: AtWork::begin(self, crew) })
+            .then(|| Hand { hands: Arc::clone(hands), at_work: AtWork::begin(crew) })
     }
 
     /// Has `and` know how many are taken before anyone can see that they are not up any more.
@@ -419,12 +445,14 @@ impl Board {
         let ready = places.queues.iter();
         let ready = ready.map(|(name, it)| (Name::clone(name), it.jobs.len() + it.heads.len()));
         let ready = ready.filter(|(_, count)| *count > 0).collect();
-        (ready, self.at_work.load(Ordering::SeqCst))
+        let crews = places.crews.iter().filter_map(Weak::upgrade);
+        (ready, crews.map(|it| it.at_work.load(Ordering::SeqCst)).sum())
     }
 
-    /// What is notified when a worker of this process has one job less in hand.
-    pub(crate) fn worked(&self) -> &Notify {
-        &self.worked
+    /// Ends when a worker of this process, after the call, has one job less in hand.
+    pub(crate) fn worked(&self) -> Notified<'_> {
+        self.worked.is_asked_for.store(true, Ordering::SeqCst);
+        self.worked.news.notified()
     }
 
     /// Takes everything down that belongs to instances for which `gone`.
@@ -628,11 +656,12 @@ mod tests {
 
     #[test]
     fn a_job_in_hand_is_counted_until_it_is_let_go() {
-        let board = Arc::new(Board::default());
+        let board = Board::default();
         board.offer(&offer(0, 5, 1));
         board.offer(&offer(0, 6, 2));
         assert_eq!(board.ready_and_at_work(), (vec![("pay".into(), 2)], 0));
-        let in_hand = board.take_in_hand(&Crew::new("pay".into(), 1), Timestamp::from_millis(0));
+        let crew = board.crew("pay".into(), 1);
+        let in_hand = board.take_in_hand(&crew, Timestamp::from_millis(0));
         assert_eq!(in_hand[0].0, offer(0, 5, 1));
         assert_eq!(board.ready_and_at_work(), (vec![("pay".into(), 1)], 1));
         drop(in_hand);
@@ -642,10 +671,10 @@ mod tests {
 
     #[test]
     fn a_hand_is_free_only_where_no_job_comes_first() {
-        let board = Arc::new(Board::default());
+        let board = Board::default();
         let pay = Name::from("pay");
         assert!(board.hand(&pay).is_none(), "nobody holds one out");
-        let crew = Crew::new(Name::clone(&pay), 2);
+        let crew = board.crew(Name::clone(&pay), 2);
         let handed = board.hold_out_hands(&crew);
         let hands = [board.hand(&pay), board.hand(&pay), board.hand(&pay)];
         let free = hands.each_ref().map(Option::is_some);

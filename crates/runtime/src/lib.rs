@@ -24,7 +24,7 @@ mod shard;
 pub mod trace;
 mod wakes;
 
-pub use board::{Board, Hand, Offer};
+pub use board::{Board, Offer};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use engine::Engine;
 pub use error::Error;
@@ -35,8 +35,8 @@ pub use model::{is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};
 pub use shard::{
-    Activated, At, Begin, Calling, Checkpoint, Difference, Edit, Ended, FunctionSettings, Given,
-    Lease, Live, Opening, Recovered, Release, RunStatus, Sealed, Seen, Settings, Shard, TaskChange,
+    Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Given, Lease,
+    Live, Opening, Recovered, Release, RunStatus, Sealed, Seen, Settings, Shard, TaskChange,
     Trouble, Verified,
 };
 pub use travertine_expr::time::Timestamp;

@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, LazyLock, OnceLock, Weak},
+    sync::{Arc, OnceLock, Weak},
     task::Poll,
 };
 
@@ -14,18 +14,17 @@ use travertine_func::{
     ActivityContext, Arguments, Attempt, BoxFuture, Dependencies, Failure, Functions, Heart,
     RunnableActivity,
 };
-use travertine_kernel::Assignments;
 use travertine_store::ShardId;
 
 use super::{
     ask_common, tell_common,
-    threads::Common,
+    threads::{Common, Input},
     worker::{Workers, serve},
 };
 use crate::{
     Address, Error, Shard,
-    board::{AtWork, Crew},
-    shard::{Calling, Given, panic_text},
+    board::AtWork,
+    shard::{Given, Outcome, panic_text},
 };
 
 /// Those who do activities, and where.
@@ -63,13 +62,14 @@ impl Performers {
         let performer = |(name, activity): (&str, &RunnableActivity)| {
             let performer = Arc::new(Performer {
                 common: Arc::downgrade(common),
+                name: name.into(),
                 activity: activity.clone(),
                 dependencies: dependencies.clone(),
             });
             let weak = Weak::clone(&performer.common);
             let each =
                 move |job, given, at_work| perform(Arc::clone(&performer), job, given, at_work);
-            let crew = Crew::new(name.into(), at_once);
+            let crew = common.board.crew(name.into(), at_once);
             let hands = common.board.hold_out_hands(&crew);
             Workers::start(&handle, |stop| serve(weak, crew, Some(hands), stop, each))
         };
@@ -97,13 +97,14 @@ impl Drop for Performers {
 /// Who does one activity. It does not keep the engine open.
 struct Performer {
     common: Weak<Common>,
+    name: Name,
     activity: RunnableActivity,
     dependencies: Dependencies,
 }
 
 impl Performer {
     /// Asks for an attempt at a job; `None` where it is gone, or the engine is.
-    async fn ask(&self, job: Address) -> Option<Box<Given>> {
+    async fn ask(&self, job: Address) -> Option<Arc<Given>> {
         let common = self.common.upgrade()?;
         let given =
             ask_common(&common, shard_of(&common, job), true, move |it| Ok(it.begin_attempt(job)));
@@ -118,22 +119,30 @@ impl Performer {
         }
     }
 
-    fn run(self: &Arc<Self>, given: Given) -> Doing {
-        let Given { job, job_type, number, details, .. } = given;
+    /// Tells the shard what came of an attempt.
+    fn ended(&self, given: Arc<Given>, outcome: Outcome) {
+        if let Some(common) = self.common.upgrade() {
+            let shard = shard_of(&common, given.job);
+            common.queues[usize::from(shard.0)].tell(Input::Attempted(given, outcome));
+        }
+    }
+
+    fn run(self: &Arc<Self>, given: &Arc<Given>) -> Doing {
+        let job = given.job;
         let cx = ActivityContext::new(Attempt {
-            number,
-            last_heartbeat: details,
+            number: given.number,
+            last_heartbeat: given.details.clone(),
             dependencies: self.dependencies.clone(),
             heart: Pulse {
                 performer: Arc::clone(self),
-                job,
-                calling: given.calling,
-                instance: given.business_id.map(OnceLock::from).unwrap_or_default(),
-                idempotency_key: given.idempotency_key.map(OnceLock::from).unwrap_or_default(),
+                given: Arc::clone(given),
+                instance: OnceLock::new(),
+                idempotency_key: OnceLock::new(),
             },
         });
-        let span = tracing::debug_span!("activity", %job, name = %job_type);
-        let doing = self.activity.run(cx, Arguments::new(job_type, given.variables));
+        let span = tracing::debug_span!("activity", %job, name = %self.name);
+        let arguments = Arguments::new(Name::clone(&self.name), given.variables());
+        let doing = self.activity.run(cx, arguments);
         if span.is_disabled() { doing } else { Box::pin(doing.instrument(span)) }
     }
 }
@@ -150,38 +159,32 @@ type Doing = BoxFuture<'static, Result<Value, Failure>>;
 async fn perform(
     performer: Arc<Performer>,
     job: Address,
-    given: Option<Box<Given>>,
+    given: Option<Arc<Given>>,
     _at_work: AtWork,
 ) {
     let given = if let Some(given) = given {
         if given.is_timed {
-            let calling = Arc::clone(&given.calling);
-            performer.tell(job, move |it| it.attempt_begins(job, &calling));
+            let given = Arc::clone(&given);
+            performer.tell(job, move |it| it.attempt_begins(&given));
         }
         given
     } else {
         let Some(given) = Box::pin(performer.ask(job)).await else { return };
         given
     };
-    if given.calling.is_off() {
+    if given.is_off() {
         return;
     }
-    let (calling, wants_result) = (Arc::clone(&given.calling), given.wants_result);
-    let doing = performer.run(*given);
-    let Some(outcome) = unless_off(doing, Arc::clone(&calling)).await else { return };
-    let outcome = outcome.map(|value| results(value, wants_result));
-    let retry = Some(performer.activity.options.retry);
-    performer.tell(job, move |it| {
-        if let Err(error) = it.end_attempt(job, &calling, outcome, retry) {
-            tracing::warn!(%job, %error, "the outcome of an activity could not be told");
-        }
-    });
+    let doing = performer.run(&given);
+    let Some(outcome) = unless_off(doing, &given).await else { return };
+    let retry = performer.activity.options.retry;
+    performer.ended(given, outcome.map_err(|failure| Box::new((failure, Some(retry)))));
 }
 
 /// What comes of an attempt; `None` where nobody needs it any more. A panic goes no further.
 fn unless_off(
     mut doing: Doing,
-    calling: Arc<Calling>,
+    given: &Arc<Given>,
 ) -> impl Future<Output = Option<Result<Value, Failure>>> {
     let mut off: Option<BoxFuture<'static, ()>> = None;
     poll_fn(move |cx| {
@@ -193,36 +196,21 @@ fn unless_off(
                 return Poll::Ready(Some(Err(Failure::new("panic", text))));
             }
         }
-        let off = off.get_or_insert_with(|| is_off(&calling));
+        let off = off.get_or_insert_with(|| is_off(given));
         off.as_mut().poll(cx).map(|()| None)
     })
 }
 
 /// Ends when nobody needs an attempt any more.
-fn is_off(calling: &Arc<Calling>) -> BoxFuture<'static, ()> {
-    let calling = Arc::clone(calling);
-    Box::pin(async move { calling.off().await })
-}
-
-/// What a function calls the result of an activity.
-static RESULT: LazyLock<Name> = LazyLock::new(|| "result".into());
-
-/// What an activity brings: a result to a function, variables to a process.
-fn results(value: Value, wants_result: bool) -> Assignments {
-    match value {
-        Value::Null if !wants_result => Vec::new(),
-        Value::Map(map) if !wants_result => {
-            map.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
-        }
-        value => vec![(Name::clone(&RESULT), value)],
-    }
+fn is_off(given: &Arc<Given>) -> BoxFuture<'static, ()> {
+    let given = Arc::clone(given);
+    Box::pin(async move { given.off().await })
 }
 
 /// The line between an attempt and its shard.
 struct Pulse {
     performer: Arc<Performer>,
-    job: Address,
-    calling: Arc<Calling>,
+    given: Arc<Given>,
     /// Most activities do not ask what the instance is called.
     instance: OnceLock<Name>,
     idempotency_key: OnceLock<Name>,
@@ -230,23 +218,27 @@ struct Pulse {
 
 impl Heart for Pulse {
     fn instance(&self) -> &str {
-        self.instance.get_or_init(|| self.job.instance.to_string().into())
+        let Given { business_id, job, .. } = &*self.given;
+        let unnamed = || self.instance.get_or_init(|| job.instance.to_string().into());
+        business_id.as_ref().unwrap_or_else(unnamed)
     }
 
     fn idempotency_key(&self) -> &str {
-        self.idempotency_key.get_or_init(|| self.job.to_string().into())
+        let Given { idempotency_key, job, .. } = &*self.given;
+        let unsaid = || self.idempotency_key.get_or_init(|| job.to_string().into());
+        idempotency_key.as_ref().unwrap_or_else(unsaid)
     }
 
     fn beat(&self, details: Value) {
-        let (job, calling) = (self.job, Arc::clone(&self.calling));
-        self.performer.tell(job, move |it| it.beat(job, &calling, details));
+        let given = Arc::clone(&self.given);
+        self.performer.tell(given.job, move |it| it.beat(&given, details));
     }
 
     fn is_cancelled(&self) -> bool {
-        self.calling.is_off()
+        self.given.is_off()
     }
 
     fn cancelled(&self) -> BoxFuture<'static, ()> {
-        is_off(&self.calling)
+        is_off(&self.given)
     }
 }

@@ -78,7 +78,7 @@ impl Engine {
     /// Ends when a worker of this process, after the call, has one job less in hand.
     #[doc(hidden)] // For `travertine::testing`, whose clock moves when nothing goes on.
     pub fn worked(&self) -> impl Future<Output = ()> + Send + '_ {
-        self.inner.common.board.worked().notified()
+        self.inner.common.board.worked()
     }
 
     fn looks(&self) -> Vec<Pending<Glance>> {

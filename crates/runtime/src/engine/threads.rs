@@ -21,12 +21,14 @@ use super::{
     metrics::{Counters, add, raise},
     queue::Queue,
 };
-use crate::{Board, Checkpoint, Definitions, Error, Sealed, Shard};
+use crate::{Board, Checkpoint, Definitions, Error, Given, Sealed, Shard, shard::Outcome};
 
 /// What a shard's thread is told.
 pub(super) enum Input {
     /// Someone asks.
     Ask(Box<dyn FnOnce(&mut Shard) + Send>),
+    /// A worker of this process has made an attempt.
+    Attempted(Arc<Given>, Outcome),
     /// Another shard asks.
     Mail(Mail),
     /// Something will be deployed in a moment.
@@ -165,6 +167,7 @@ impl std::fmt::Debug for Input {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Ask(_) => "Ask",
+            Self::Attempted(..) => "Attempted",
             Self::Mail(_) => "Mail",
             Self::Expect(..) => "Expect",
             Self::Adopt(_) => "Adopt",
@@ -240,6 +243,7 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &Writer) {
         while let Some(input) = inputs.pop_front() {
             match input {
                 Input::Ask(act) => act(&mut shard),
+                Input::Attempted(given, outcome) => shard.attempted(given, outcome),
                 Input::Mail(mail) => shard.receive(&mail),
                 Input::Expect(definitions, told) => {
                     shard.expect(&definitions);

@@ -265,14 +265,15 @@ impl Worker {
 async fn run(worker: Worker, stop: Arc<Stop>) {
     let Worker { engine, job_type, names, at_once, work } = worker;
     let common = Arc::downgrade(&engine.inner.common);
-    let each = move |job, _, at_work| {
+    let each = |job, _, at_work| {
         let (engine, work, names) = (engine.clone(), Arc::clone(&work), names.clone());
         async move {
             do_one(&engine, job, &names, &work).await;
             drop(at_work);
         }
     };
-    serve(common, Crew::new(job_type, at_once), None, stop, each).await;
+    let crew = engine.inner.common.board.crew(job_type, at_once);
+    serve(common, crew, None, stop, each).await;
 }
 
 /// Takes jobs off the board, and out of the `hands` of a crew, and has `each` of them done in a task of
@@ -280,12 +281,17 @@ async fn run(worker: Worker, stop: Arc<Stop>) {
 pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     common: Weak<Common>,
     crew: Crew,
-    mut hands: Option<mpsc::UnboundedReceiver<Handed>>,
+    mut hands: Option<mpsc::UnboundedReceiver<Vec<Handed>>>,
     stop: Arc<Stop>,
-    each: impl Fn(Address, Option<Box<Given>>, AtWork) -> F,
+    each: impl Fn(Address, Option<Arc<Given>>, AtWork) -> F,
 ) {
     let Some(news) = common.upgrade().map(|it| it.board.news(crew.job_type())) else { return };
     let begin = |job, given, at_work| drop(tokio::spawn(each(job, given, at_work)));
+    let begin_all = |jobs: Vec<Handed>| {
+        for (given, at_work) in jobs {
+            begin(given.job, Some(given), at_work);
+        }
+    };
     while !stop.asked.load(Ordering::SeqCst) {
         let offers = {
             let Some(common) = common.upgrade().filter(|it| it.fault.get().is_none()) else {
@@ -301,8 +307,8 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
                 () = news.notified(), if crew.free() > 0 => {}
                 () = crew.one_free() => {}
             }
-            while let Some((given, at_work)) = handed {
-                begin(given.job, Some(given), at_work);
+            while let Some(jobs) = handed {
+                begin_all(jobs);
                 handed = hands.as_mut().and_then(|it| it.try_recv().ok());
             }
         }
@@ -315,15 +321,15 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     }
     // What was meant for one of the hands when they were withdrawn still comes.
     if hands.is_some() {
-        while let Some((given, at_work)) = next(&mut hands).await {
-            begin(given.job, Some(given), at_work);
+        while let Some(jobs) = next(&mut hands).await {
+            begin_all(jobs);
         }
     }
     crew.all_free().await;
 }
 
 /// What is put into one of the hands next; never anything where there are none.
-async fn next(hands: &mut Option<mpsc::UnboundedReceiver<Handed>>) -> Option<Handed> {
+async fn next(hands: &mut Option<mpsc::UnboundedReceiver<Vec<Handed>>>) -> Option<Vec<Handed>> {
     let Some(hands) = hands else { return std::future::pending().await };
     poll_fn(|cx| {
         let waker = wakes::after_all(cx.waker().clone());

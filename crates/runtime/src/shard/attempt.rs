@@ -12,21 +12,84 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use travertine_expr::{Name, Value};
+use travertine_expr::{Map, Name, Value};
 use travertine_func::{Failure, Retry};
 use travertine_kernel::{Assignments, Command, Job, Rejection, WaitId};
 
-use super::{Shard, alarm::Alarm, job::variables, live::field};
+use super::{
+    Shard,
+    alarm::Alarm,
+    job::{assignments, called_with, variables},
+    live::field,
+};
 use crate::{Address, Error, Timestamp};
 
-/// Whether an attempt is still needed.
-#[derive(Debug, Default)]
-pub struct Calling {
+/// An attempt that is being made.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// How long it may take.
+    timeout: Option<i64>,
+    /// When all attempts must be done.
+    deadline: Option<i64>,
+    /// When it has taken too long, once it has begun.
+    ends: Option<i64>,
+    /// How long it may be silent.
+    heartbeat: Option<i64>,
+    /// Whether its job keeps a limit.
+    is_limited: bool,
+    /// What whoever makes it was given.
+    given: Arc<Given>,
+    /// What came of it, where the instance could not hear of it yet.
+    outcome: Option<Outcome<Assignments>>,
+}
+
+/// What came of an attempt. With a failure comes how its activity is tried again where the call does
+/// not say.
+pub(crate) type Outcome<T = Value> = Result<T, Box<(Failure, Option<Retry>)>>;
+
+/// An attempt that a worker of this process is to make. The shard and the worker share it, and the
+/// worker gives it back with the outcome: what one thread allocates and another frees costs both.
+#[derive(Debug)]
+pub struct Given {
+    /// The job.
+    pub job: Address,
+    /// Which activity.
+    pub job_type: Name,
+    /// What people call the instance.
+    pub business_id: Option<Name>,
+    /// The same for all attempts of one call, where the call says it.
+    pub idempotency_key: Option<Name>,
+    /// Whether it is called for a result; otherwise it brings variables.
+    pub wants_result: bool,
+    /// Which attempt, from 1.
+    pub number: u32,
+    /// What the attempt before has told last.
+    pub details: Option<Value>,
+    /// Whether someone has to know when it begins.
+    pub is_timed: bool,
+    input: Input,
     off: AtomicBool,
     news: Notify,
 }
 
-impl Calling {
+/// What an attempt is made with.
+#[derive(Debug)]
+enum Input {
+    /// What a function calls it with.
+    Called(Arc<Map>),
+    /// What a process lets it see.
+    Seen(Assignments),
+}
+
+impl Given {
+    /// The variables that it sees.
+    pub fn variables(&self) -> Assignments {
+        match &self.input {
+            Input::Called(map) => assignments(map),
+            Input::Seen(variables) => variables.clone(),
+        }
+    }
+
     /// Whether nobody needs the attempt any more.
     pub fn is_off(&self) -> bool {
         self.off.load(Ordering::SeqCst)
@@ -43,65 +106,22 @@ impl Calling {
         }
     }
 
-    fn call_off(&self) {
-        self.off.store(true, Ordering::SeqCst);
-        self.news.notify_waiters();
+    fn call_off(self: &Arc<Self>) {
+        // Where nobody else has it, nobody can hear of it.
+        if Arc::strong_count(self) > 1 {
+            self.off.store(true, Ordering::SeqCst);
+            self.news.notify_waiters();
+        }
     }
-}
-
-/// An attempt that is being made.
-#[derive(Debug)]
-pub(super) struct Attempt {
-    /// How long it may take.
-    timeout: Option<i64>,
-    /// When all attempts must be done.
-    deadline: Option<i64>,
-    /// When it has taken too long, once it has begun.
-    ends: Option<i64>,
-    /// How long it may be silent.
-    heartbeat: Option<i64>,
-    /// Whether its job keeps a limit.
-    is_limited: bool,
-    calling: Arc<Calling>,
-    /// What came of it, where the instance could not hear of it yet.
-    outcome: Option<Box<Outcome>>,
-}
-
-/// What came of an attempt, and how its activity is tried again where the call does not say.
-type Outcome = (Result<Assignments, Failure>, Option<Retry>);
-
-/// An attempt that a worker of this process is to make.
-#[derive(Clone, Debug)]
-pub struct Given {
-    /// The job.
-    pub job: Address,
-    /// Which activity.
-    pub job_type: Name,
-    /// What people call the instance.
-    pub business_id: Option<Name>,
-    /// The same for all attempts of one call, where the call says it.
-    pub idempotency_key: Option<Name>,
-    /// Whether it is called for a result; otherwise it brings variables.
-    pub wants_result: bool,
-    /// The variables that it sees.
-    pub variables: Assignments,
-    /// Which attempt, from 1.
-    pub number: u32,
-    /// What the attempt before has told last.
-    pub details: Option<Value>,
-    /// Whether someone has to know when it begins.
-    pub is_timed: bool,
-    /// Whether it is still needed.
-    pub calling: Arc<Calling>,
 }
 
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
-    pub fn begin_attempt(&mut self, job: Address) -> Option<Box<Given>> {
+    pub fn begin_attempt(&mut self, job: Address) -> Option<Arc<Given>> {
         if !self.may_begin(job) {
             return None;
         }
-        let given = Box::new(self.prepare_attempt(job));
+        let given = self.prepare_attempt(job);
         let attempt = self.attempts.get(&(job.instance.0, job.wait.0))?;
         if attempt.deadline.is_some_and(|it| it <= self.now.as_millis()) {
             self.forget_attempt((job.instance.0, job.wait.0));
@@ -111,41 +131,46 @@ impl Shard {
             }
             return None;
         }
-        self.attempt_begins(job, &given.calling);
+        self.attempt_begins(&given);
         Some(given)
     }
 
     /// Gives a job that a worker may have to one of this process, who begins with it later.
-    pub(super) fn prepare_attempt(&mut self, job: Address) -> Given {
+    pub(super) fn prepare_attempt(&mut self, job: Address) -> Arc<Given> {
         let key = (job.instance.0, job.wait.0);
         let live = self.lives.get_mut(&key.0).expect("whoever offers a job has seen it");
         live.take(job.wait);
         let work = live.job(job.wait).expect("only jobs are offered");
-        let attempt = Attempt {
-            timeout: number(work, "timeout"),
-            deadline: number(work, "deadline"),
-            ends: None,
-            heartbeat: number(work, "heartbeat"),
-            is_limited: live.work[&job.wait].limit.is_some(),
-            calling: Arc::default(),
-            outcome: None,
-        };
         let all = number(work, "attempts").unwrap_or_else(|| i64::from(work.retries));
         let done = all.saturating_sub(i64::from(work.retries));
-        let number = u32::try_from(done.saturating_add(1)).unwrap_or(1);
-        let is_timed = attempt.timeout.or(attempt.deadline).or(attempt.heartbeat).is_some();
+        let (timeout, deadline) = (number(work, "timeout"), number(work, "deadline"));
+        let heartbeat = number(work, "heartbeat");
         let idempotency_key = field(work, "idempotencyKey");
-        let given = Given {
+        let input = called_with(live, work).map_or_else(
+            || Input::Seen(variables(live, live.state.waits[&job.wait].token, work, &[])),
+            |map| Input::Called(Arc::clone(map)),
+        );
+        let given = Arc::new(Given {
             job,
             job_type: Name::clone(&work.job_type),
             business_id: live.created.business_id.clone(),
             idempotency_key: idempotency_key.and_then(text),
             wants_result: idempotency_key.is_some() && field(work, "answer").is_none(),
-            variables: variables(live, live.state.waits[&job.wait].token, work, &[]),
-            number,
+            number: u32::try_from(done.saturating_add(1)).unwrap_or(1),
             details: self.details.get(&key).cloned(),
-            is_timed,
-            calling: Arc::clone(&attempt.calling),
+            is_timed: timeout.or(deadline).or(heartbeat).is_some(),
+            input,
+            off: AtomicBool::new(false),
+            news: Notify::new(),
+        });
+        let attempt = Attempt {
+            timeout,
+            deadline,
+            ends: None,
+            heartbeat,
+            is_limited: live.work[&job.wait].limit.is_some(),
+            given: Arc::clone(&given),
+            outcome: None,
         };
         let replaced = self.attempts.insert(key, attempt);
         debug_assert!(replaced.is_none(), "a job that someone is at is not up");
@@ -153,26 +178,27 @@ impl Shard {
     }
 
     /// A worker begins with an attempt: its time runs from now on.
-    pub(crate) fn attempt_begins(&mut self, job: Address, calling: &Arc<Calling>) {
+    pub(crate) fn attempt_begins(&mut self, given: &Arc<Given>) {
         let now = self.now.as_millis();
-        let Some(attempt) = self.attempt(job, calling) else { return };
+        let Some(attempt) = self.attempt(given) else { return };
         let timeout = attempt.timeout.map(|it| now.saturating_add(it));
         attempt.ends = timeout.into_iter().chain(attempt.deadline).min();
-        self.set_attempt_alarm(job);
+        self.set_attempt_alarm(given.job);
     }
 
     /// A worker is alive, and this far.
-    pub(crate) fn beat(&mut self, job: Address, calling: &Arc<Calling>, details: Value) {
-        if self.attempt(job, calling).is_some() {
+    pub(crate) fn beat(&mut self, given: &Arc<Given>, details: Value) {
+        if self.attempt(given).is_some() {
+            let job = given.job;
             self.details.insert((job.instance.0, job.wait.0), details);
             self.set_attempt_alarm(job);
         }
     }
 
-    /// The attempt that whoever is called off by `calling` makes, if it is still that one.
-    fn attempt(&mut self, job: Address, calling: &Arc<Calling>) -> Option<&mut Attempt> {
-        let attempt = self.attempts.get_mut(&(job.instance.0, job.wait.0))?;
-        (Arc::ptr_eq(&attempt.calling, calling) && attempt.outcome.is_none()).then_some(attempt)
+    /// The attempt that whoever was given this makes, if it is still that one.
+    fn attempt(&mut self, given: &Arc<Given>) -> Option<&mut Attempt> {
+        let attempt = self.attempts.get_mut(&(given.job.instance.0, given.job.wait.0))?;
+        (Arc::ptr_eq(&attempt.given, given) && attempt.outcome.is_none()).then_some(attempt)
     }
 
     fn set_attempt_alarm(&mut self, job: Address) {
@@ -184,26 +210,42 @@ impl Shard {
         }
     }
 
-    /// An attempt has come to its end. One that nobody waits for any more counts for nothing. Where
-    /// the instance cannot hear of it now, it does as soon as it can.
-    pub fn end_attempt(
-        &mut self,
-        job: Address,
-        calling: &Arc<Calling>,
-        outcome: Result<Assignments, Failure>,
-        retry: Option<Retry>,
-    ) -> Result<(), Error> {
-        if self.attempt(job, calling).is_none() {
-            return Ok(());
-        }
-        self.tell_outcome(job, (outcome, retry))
+    /// A worker has made an attempt, and gives back what it was given for that.
+    pub(crate) fn attempted(&mut self, given: Arc<Given>, outcome: Outcome) {
+        let job = given.job;
+        self.hear(|it| {
+            if let Err(error) = it.end_attempt(given, outcome) {
+                tracing::warn!(%job, %error, "the outcome of an activity could not be told");
+            }
+        });
     }
 
-    fn tell_outcome(&mut self, job: Address, outcome: Outcome) -> Result<(), Error> {
+    /// An attempt has come to its end. One that nobody waits for any more counts for nothing. Where
+    /// the instance cannot hear of it now, it does as soon as it can.
+    pub fn end_attempt(&mut self, given: Arc<Given>, outcome: Outcome) -> Result<(), Error> {
+        if self.attempt(&given).is_none() {
+            return Ok(());
+        }
+        let (job, wants_result) = (given.job, given.wants_result);
+        drop(given);
+        let outcome = outcome.map(|value| self.results(value, wants_result));
+        self.tell_outcome(job, outcome)
+    }
+
+    /// What an activity brings: a result to a function, variables to a process.
+    fn results(&self, value: Value, wants_result: bool) -> Assignments {
+        match value {
+            Value::Null if !wants_result => Vec::new(),
+            Value::Map(map) if !wants_result => assignments(&map),
+            value => vec![(Name::clone(&self.result), value)],
+        }
+    }
+
+    fn tell_outcome(&mut self, job: Address, outcome: Outcome<Assignments>) -> Result<(), Error> {
         let key = (job.instance.0, job.wait.0);
         if self.live(key.0).is_ok_and(|it| it.is_deaf(job.wait)) {
             if let Some(attempt) = self.attempts.get_mut(&key) {
-                attempt.outcome = Some(Box::new(outcome));
+                attempt.outcome = Some(outcome);
                 if std::mem::take(&mut attempt.is_limited) {
                     self.board.leave(job);
                 }
@@ -213,15 +255,14 @@ impl Shard {
         }
         self.forget_attempt(key);
         let told = match outcome {
-            (Ok(variables), retry) => match self.complete(job, variables) {
+            Ok(variables) => match self.complete(job, variables) {
                 Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
                     let much = format!("it brings too much: {why}");
-                    let failure = Failure::terminal(Failure::ENCODE, much);
-                    self.attempt_failed(job, &failure, retry)
+                    self.attempt_failed(job, &Failure::terminal(Failure::ENCODE, much), None)
                 }
                 told => told,
             },
-            (Err(failure), retry) => self.attempt_failed(job, &failure, retry),
+            Err(failed) => self.attempt_failed(job, &failed.0, failed.1),
         };
         match told {
             // It may have been withdrawn while it was made.
@@ -276,18 +317,15 @@ impl Shard {
     pub(super) fn attempt_rang(&mut self, key: (u64, u64)) {
         let now = self.now.as_millis();
         let Some(attempt) = self.attempts.get_mut(&key) else { return };
-        let outcome = attempt.outcome.take().map_or_else(
-            || {
-                let late = if attempt.ends.is_some_and(|it| it <= now) {
-                    "the attempt took too long"
-                } else {
-                    "the activity has not been heard of for too long"
-                };
-                attempt.calling.call_off();
-                (Err(Failure::new(Failure::TIMEOUT, late)), None)
-            },
-            |it| *it,
-        );
+        let outcome = attempt.outcome.take().unwrap_or_else(|| {
+            let late = if attempt.ends.is_some_and(|it| it <= now) {
+                "the attempt took too long"
+            } else {
+                "the activity has not been heard of for too long"
+            };
+            attempt.given.call_off();
+            Err(Box::new((Failure::new(Failure::TIMEOUT, late), None)))
+        });
         let job = Address::new(key);
         if let Err(error) = self.tell_outcome(job, outcome) {
             tracing::warn!(%job, %error, "the outcome of an activity could not be told");
@@ -305,7 +343,7 @@ impl Shard {
         if attempt.is_limited {
             self.board.leave(Address::new(key));
         }
-        attempt.calling.call_off();
+        attempt.given.call_off();
         self.alarms.unset(Alarm::Attempt(key.0, key.1));
     }
 }

@@ -1,6 +1,8 @@
 //! Work for workers and for people.
 
-use travertine_expr::{Name, Value};
+use std::sync::Arc;
+
+use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, Command, Job, TokenId, View, WaitId, plan::WorkKind};
 use travertine_store::codec::record::{Edit, Record, TaskChange};
 
@@ -180,13 +182,25 @@ impl Shard {
         }
     }
 
-    /// Offers a job where a worker may have it, and takes the offer back where none may.
-    pub(super) fn offer(&mut self, id: u64, wait: WaitId) {
+    /// Offers a job that was never offered before.
+    pub(super) fn offer_new(&mut self, id: u64, wait: WaitId) {
+        if self.offer(id, wait)
+            && let Some(work) = self.lives.get_mut(&id).and_then(|it| it.work.get_mut(&wait))
+        {
+            work.is_up = false;
+        }
+    }
+
+    /// Offers a job where a worker may have it, and takes the offer back where none may. Says whether
+    /// it has gone straight to a worker, and not up.
+    pub(super) fn offer(&mut self, id: u64, wait: WaitId) -> bool {
         if self.is_attempted(id, wait) {
-            return;
+            return false;
         }
         let live = &self.lives[&id];
-        let Some(work) = live.work.get(&wait).filter(|it| it.kind == WorkKind::Job) else { return };
+        let Some(work) = live.work.get(&wait).filter(|it| it.kind == WorkKind::Job) else {
+            return false;
+        };
         let until = work.lease.as_ref().map_or(work.paused, |(_, until)| *until);
         if work.limit.is_some() && !self.is_held(live.address(wait)) {
             self.board.leave(live.address(wait));
@@ -196,7 +210,8 @@ impl Shard {
             && work.limit.is_none()
             && let Some(hand) = self.board.hand(&work.job_type)
         {
-            return self.hand_over(live.address(wait), hand);
+            self.hand_over(live.address(wait), hand);
+            return true;
         }
         let offer = live.any_offer(wait, work);
         let release = if is_free { Release::Offer(offer) } else { Release::Withdraw(offer) };
@@ -206,13 +221,17 @@ impl Shard {
             self.alarms.unset(Alarm::Job(id, wait.0));
         }
         self.release(release);
+        if let Some(work) = self.lives.get_mut(&id).and_then(|it| it.work.get_mut(&wait)) {
+            work.is_up = true;
+        }
+        false
     }
 
     /// Gives a job to a worker of this process, who begins once it is durable.
     fn hand_over(&mut self, job: Address, hand: Hand) {
         self.alarms.unset(Alarm::Job(job.instance.0, job.wait.0));
-        let given = Box::new(self.prepare_attempt(job));
-        self.release(Release::Hand(hand, given));
+        let given = self.prepare_attempt(job);
+        self.pending.releases.handing.add(hand, given);
     }
 
     /// Whether a worker has a job, or is still at it.
@@ -279,17 +298,25 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
 /// The variables with these names that whoever does a job sees, or all where none is named. One that a
 /// function calls sees what it is called with.
 pub(super) fn variables(live: &Live, token: TokenId, job: &Job, names: &[Name]) -> Assignments {
-    let all = || View::new(&live.definition.plan, &live.state, token).all();
-    if let Some(Value::Map(input)) = super::live::field(job, "input")
-        && live.state.journal.is_some()
-    {
-        input.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
-    } else if names.is_empty() {
-        all()
-    } else {
-        let wanted = |(name, _): &(Name, Value)| names.contains(name);
-        all().into_iter().filter(wanted).collect()
+    if let Some(input) = called_with(live, job) {
+        return assignments(input);
     }
+    let mut all = View::new(&live.definition.plan, &live.state, token).all();
+    if !names.is_empty() {
+        all.retain(|(name, _)| names.contains(name));
+    }
+    all
+}
+
+/// What a function calls a job with.
+pub(super) fn called_with<'a>(live: &Live, job: &'a Job) -> Option<&'a Arc<Map>> {
+    live.state.journal.as_ref()?;
+    if let Some(Value::Map(input)) = super::live::field(job, "input") { Some(input) } else { None }
+}
+
+/// The fields of an object, as variables.
+pub(super) fn assignments(map: &Map) -> Assignments {
+    map.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
 }
 
 /// Who does a user task and until when: what the model says, and what someone has changed since.

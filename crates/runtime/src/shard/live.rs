@@ -114,6 +114,8 @@ pub(super) struct Work {
     pub(super) lease: Option<(Name, i64)>,
     /// Whether a worker of this process has it.
     pub(super) taken: bool,
+    /// Whether it may be up, or on its way up.
+    pub(super) is_up: bool,
     /// When it is offered again; 0 for at once.
     pub(super) paused: i64,
     /// What someone has changed of it.
@@ -731,6 +733,7 @@ impl Work {
             since,
             lease: None,
             taken: false,
+            is_up: true,
             paused: 0,
             change: None,
         }

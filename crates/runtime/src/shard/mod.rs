@@ -43,7 +43,8 @@ use travertine_store::{
     },
 };
 
-pub use attempt::{Calling, Given};
+pub use attempt::Given;
+pub(crate) use attempt::Outcome;
 pub use checkpoint::Checkpoint;
 pub use function::{FunctionSettings, RunStatus};
 pub(crate) use function::{Wanted, configure, wanted};
@@ -57,7 +58,7 @@ pub use verify::{Difference, Verified};
 
 use crate::{
     Definitions, Error,
-    board::{Board, Hand, Offer},
+    board::{Board, Handing, Offer},
     message::{Held, Waiting},
     wakes,
 };
@@ -187,6 +188,8 @@ pub struct Shard {
     answer: Option<Result<travertine_expr::Value, travertine_func::Failure>>,
     /// How often code has thought.
     thoughts: u64,
+    /// What a function calls the result of an activity.
+    result: Name,
     /// How many events there have been since this was set to 0.
     events: u64,
     /// Those who wait for an instance to end.
@@ -258,7 +261,7 @@ struct Pending {
     bytes: usize,
     sent: Vec<Mail>,
     taken: Vec<MailId>,
-    releases: Vec<Release>,
+    releases: Releases,
 }
 
 /// Something that may be let out once what came before it is durable.
@@ -267,8 +270,6 @@ pub enum Release {
     Reply(Box<dyn FnOnce() + Send>),
     /// A job that a worker may have.
     Offer(Offer),
-    /// A job for a worker of this process who waits for it.
-    Hand(Hand, Box<Given>),
     /// A job that no worker may have any more.
     Withdraw(Offer),
 }
@@ -279,7 +280,6 @@ impl Release {
         match self {
             Self::Reply(reply) => reply(),
             Self::Offer(offer) => board.offer(&offer),
-            Self::Hand(hand, given) => hand.put(given),
             Self::Withdraw(offer) => board.withdraw(&offer),
         }
     }
@@ -290,9 +290,26 @@ impl fmt::Debug for Release {
         match self {
             Self::Reply(_) => f.write_str("Reply"),
             Self::Offer(offer) => f.debug_tuple("Offer").field(offer).finish(),
-            Self::Hand(_, given) => f.debug_tuple("Hand").field(given).finish(),
             Self::Withdraw(offer) => f.debug_tuple("Withdraw").field(offer).finish(),
         }
+    }
+}
+
+/// What may be let out once what came before it is durable.
+#[derive(Debug, Default)]
+pub(crate) struct Releases {
+    all: Vec<Release>,
+    /// Jobs for workers of this process who wait for them.
+    handing: Handing,
+}
+
+impl Releases {
+    /// Lets all of it out.
+    fn let_out(self, board: &Board) {
+        wakes::together(|| {
+            self.handing.put();
+            self.all.into_iter().for_each(|it| it.let_out(board));
+        });
     }
 }
 
@@ -302,13 +319,13 @@ pub struct Sealed {
     /// What is to be written.
     pub batch: Batch,
     /// What may be let out once it is.
-    pub releases: Vec<Release>,
+    pub(crate) releases: Releases,
 }
 
 impl Sealed {
     /// Lets out what waited for the batch, and gives the mails it has sent to other shards.
     pub fn release(self, board: &Board) -> Vec<Mail> {
-        wakes::together(|| self.releases.into_iter().for_each(|it| it.let_out(board)));
+        self.releases.let_out(board);
         let Batch { claim, mut sent, .. } = self.batch;
         sent.retain(|it| it.to != claim.shard);
         sent
@@ -501,12 +518,13 @@ impl Shard {
         }
         self.letters = letters;
         let Pending { entries, sent, taken, releases, .. } = std::mem::take(&mut self.pending);
-        if entries.is_empty() && sent.is_empty() && taken.is_empty() && releases.is_empty() {
+        let writes = !(entries.is_empty() && sent.is_empty() && taken.is_empty());
+        if !writes && releases.all.is_empty() && releases.handing.is_empty() {
             return None;
         }
         // The next batch will be about as large.
         self.pending.entries.reserve(entries.len());
-        self.pending.releases.reserve(releases.len());
+        self.pending.releases.all.reserve(releases.all.len());
         let batch = Batch { claim: self.claim, entries, sent, taken };
         Some(Sealed { batch, releases })
     }
@@ -529,7 +547,7 @@ impl Shard {
     }
 
     fn release(&mut self, release: Release) {
-        self.pending.releases.push(release);
+        self.pending.releases.all.push(release);
     }
 
     /// Sends a letter to whom it concerns.

@@ -125,6 +125,7 @@ impl Shard {
             details: HashMap::default(),
             answer: None,
             thoughts: 0,
+            result: "result".into(),
             events: 0,
             watchers: HashMap::default(),
             watchers_left: 0,
@@ -162,9 +163,7 @@ impl Shard {
         shard.load_rows()?;
         let mut found = shard.read_tail(upto, last, progress)?;
         shard.seq = last;
-        for release in std::mem::take(&mut shard.pending.releases) {
-            release.let_out(&shard.board);
-        }
+        std::mem::take(&mut shard.pending.releases).let_out(&shard.board);
         debug_assert!(shard.pending.entries.is_empty(), "reading the log decides nothing");
         if shard.board.has_limits() {
             shard.count_leased();

@@ -294,7 +294,7 @@ impl Shard {
             WaitFor::Child { definition, binding, variables, catches } => {
                 self.call(id, wait, definition, binding.as_deref(), variables, catches);
             }
-            WaitFor::Work(_) => self.offer(id, wait),
+            WaitFor::Work(_) => self.offer_new(id, wait),
             // People find these in the state; conditions are the kernel's own business.
             WaitFor::Gate(_) | WaitFor::Choice | WaitFor::Condition | WaitFor::Data { .. } => {}
         }
@@ -305,7 +305,9 @@ impl Shard {
         match &**on {
             WaitFor::Timer { due, .. } => self.alarms.set(*due, Alarm::Wait(id, wait.0)),
             WaitFor::Message { .. } | WaitFor::Signal { .. } => self.subscribe_again(id, wait, on),
-            WaitFor::Work(_) => self.offer(id, wait),
+            WaitFor::Work(_) => {
+                self.offer(id, wait);
+            }
             WaitFor::Delivery(_)
             | WaitFor::Child { .. }
             | WaitFor::Gate(_)
@@ -319,13 +321,16 @@ impl Shard {
         self.alarms.unset(Alarm::Wait(id, wait.0));
         let live = self.lives.get_mut(&id).expect("it has just asked");
         if let Some(work) = live.work.remove(&wait) {
-            let offer = live.any_offer(wait, &work);
+            let job = live.address(wait);
+            // Also what a worker has may be on its way up: someone may have offered it again meanwhile.
+            let offer = work.is_up.then(|| live.any_offer(wait, &work));
             self.alarms.unset(Alarm::Job(id, wait.0));
             if work.limit.is_some() {
-                self.board.leave(offer.job);
+                self.board.leave(job);
             }
-            // Also what a worker has may be on its way up: someone may have offered it again meanwhile.
-            self.release(Release::Withdraw(offer));
+            if let Some(offer) = offer {
+                self.release(Release::Withdraw(offer));
+            }
             self.call_off_attempt(id, wait);
         } else if let Some(run) = live.calls.remove(&wait) {
             let to = self.place_of_run(run);

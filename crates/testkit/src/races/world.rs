@@ -64,7 +64,7 @@ pub struct World {
     /// Jobs that a worker may begin.
     offered: BTreeSet<Address>,
     /// Attempts that are being made.
-    attempts: BTreeMap<Address, Box<Given>>,
+    attempts: BTreeMap<Address, Arc<Given>>,
     crashes: u32,
     /// Those that were started under an id.
     named: BTreeMap<Name, InstanceId>,
@@ -231,13 +231,9 @@ impl World {
             }
             Step::End(job) => {
                 let given = self.attempts.remove(job).ok_or("there is no such attempt")?;
-                let outcome = (self.outcome)(&given).map(|it| vec![("result".into(), it)]);
+                let outcome = (self.outcome)(&given).map_err(|it| Box::new((it, None)));
                 let id = ShardId::of(job.instance.0, SHARDS);
-                let job = *job;
-                self.shard(id).ask(
-                    move |shard| shard.end_attempt(job, &given.calling, outcome, None),
-                    |_| {},
-                );
+                self.shard(id).ask(move |shard| shard.end_attempt(given, outcome), |_| {});
                 self.write(id)?;
             }
             Step::Crash => self.crash(),
@@ -363,7 +359,7 @@ impl World {
             }
         }
         for (job, given) in &self.attempts {
-            (job.instance.0, job.wait.0, given.number, given.calling.is_off()).hash(&mut hasher);
+            (job.instance.0, job.wait.0, given.number, given.is_off()).hash(&mut hasher);
         }
         for job in &self.offered {
             (job.instance.0, job.wait.0).hash(&mut hasher);
