@@ -21,7 +21,7 @@ use travertine_runtime::{
     engine::{Clock as _, ManualClock, Options, RunError},
 };
 
-use crate::world::within;
+use crate::world::{PATIENCE, within};
 
 /// Which jobs panic once they were poked.
 static BROKEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -168,9 +168,12 @@ impl World {
 
     /// Waits until the activity was begun so often.
     async fn begun(&self, times: u32) {
-        while self.hands.calls.load(Ordering::SeqCst) < times {
-            tokio::task::yield_now().await;
-        }
+        within(async {
+            while self.hands.calls.load(Ordering::SeqCst) < times {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
     }
 
     /// Lets time pass until what it has begun with takes too long. Whose clock does not run would wait for ever.
@@ -180,11 +183,15 @@ impl World {
         self.pass(Duration::from_secs(11));
     }
 
-    /// Waits until nobody of this process is at work.
+    /// Waits until nobody of this process is at work. A test fails here where someone is for ever.
     async fn idle(&self) {
-        while self.engine.rest().await.expect("it answers").at_work > 0 {
-            tokio::task::yield_now().await;
-        }
+        let idle = async {
+            while self.engine.rest().await.expect("it answers").at_work > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let idle = tokio::time::timeout(PATIENCE, idle).await;
+        idle.expect("whoever is at work comes to an end, or was told that nobody needs it");
     }
 }
 

@@ -119,7 +119,7 @@ impl World {
 }
 
 /// How long an engine may go on by itself before a test gives up.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Lets everything that goes on by itself come to its end.
 pub(crate) fn rest(engine: &Engine) {
