@@ -14,6 +14,12 @@ use crate::{
 pub(crate) const DEPTH_MAX: usize = 256;
 
 /// Why a text is not JSON. Lines and columns count from 1, columns in characters.
+///
+/// ```
+/// # use travertine_expr::{JsonError, Value};
+/// let error: JsonError = Value::parse_json("{\n  town: 1\n}").unwrap_err();
+/// assert_eq!((error.line, error.column), (2, 3));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonError {
     /// What is wrong.

@@ -20,6 +20,14 @@ type Arithmetic = Context<Decimal128>;
 type Wide = Decimal<14>;
 
 /// An exact decimal number. Equality, order and hash go by value: `1.0` is `1`.
+///
+/// ```
+/// # use travertine_expr::Number;
+/// let price: Number = "0.10".parse()?;
+/// assert_eq!(price.checked_add("0.20".parse()?)?.to_string(), "0.3");
+/// assert_eq!("1.0".parse::<Number>()?, Number::from(1));
+/// # Ok::<(), travertine_expr::NumberError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq)]
 pub struct Number(Repr);
 
@@ -32,6 +40,12 @@ enum Repr {
 }
 
 /// Why there is no such number.
+///
+/// ```
+/// # use travertine_expr::{Number, NumberError};
+/// assert_eq!("1,5".parse::<Number>(), Err(NumberError::Malformed));
+/// assert_eq!(Number::from(1).checked_div(Number::ZERO), Err(NumberError::DivisionByZero));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NumberError {
@@ -59,6 +73,15 @@ impl fmt::Display for NumberError {
 impl std::error::Error for NumberError {}
 
 /// Which neighbour a number is rounded to.
+///
+/// ```
+/// # use travertine_expr::{Number, Rounding};
+/// let half: Number = "2.5".parse()?;
+/// assert_eq!(half.round(0, Rounding::HalfEven)?, 2.into());
+/// assert_eq!(half.round(0, Rounding::HalfUp)?, 3.into());
+/// assert_eq!(half.negated().round(0, Rounding::Floor)?, (-3).into());
+/// # Ok::<(), travertine_expr::NumberError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// The nearest; of two equally near, the even one.
@@ -82,6 +105,13 @@ impl Number {
     pub const ZERO: Self = Self(Repr::Whole(0));
 
     /// The number as a whole `i64`, where it is one.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("12e2".parse::<Number>()?.to_i64(), Some(1_200));
+    /// assert_eq!("1.5".parse::<Number>()?.to_i64(), None);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn to_i64(self) -> Option<i64> {
         match self.0 {
             Repr::Whole(whole) => Some(whole),
@@ -90,6 +120,13 @@ impl Number {
     }
 
     /// The number as a whole `i128`, where it is one that fits.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("-1e20".parse::<Number>()?.to_i128(), Some(-100_000_000_000_000_000_000));
+    /// assert_eq!("1e40".parse::<Number>()?.to_i128(), None);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn to_i128(self) -> Option<i128> {
         match self.0 {
             Repr::Whole(whole) => Some(whole.into()),
@@ -101,6 +138,13 @@ impl Number {
     }
 
     /// The number as a whole `u128`, where it is one that fits.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("1e20".parse::<Number>()?.to_u128(), Some(100_000_000_000_000_000_000));
+    /// assert_eq!(Number::from(-1).to_u128(), None);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn to_u128(self) -> Option<u128> {
         match self.0 {
             Repr::Whole(whole) => whole.try_into().ok(),
@@ -113,6 +157,13 @@ impl Number {
     }
 
     /// The number that a text spells, rounded to 34 digits where it has more.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// let third = Number::parse_rounded("0.333333333333333333333333333333333333")?;
+    /// assert_eq!(third.to_string(), "0.3333333333333333333333333333333333");
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn parse_rounded(text: &str) -> Result<Self, NumberError> {
         match text.parse() {
             Err(NumberError::TooManyDigits) => {
@@ -124,6 +175,12 @@ impl Number {
     }
 
     /// The nearest double.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("0.5".parse::<Number>()?.to_f64(), 0.5);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn to_f64(self) -> f64 {
         match self.0 {
             #[expect(
@@ -138,6 +195,12 @@ impl Number {
     }
 
     /// The nearest single. The way through a double would round twice.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("0.5".parse::<Number>()?.to_f32(), 0.5);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn to_f32(self) -> f32 {
         match self.0 {
             #[expect(
@@ -152,6 +215,12 @@ impl Number {
     }
 
     /// The number that the shortest text of a single spells; `None` for NaN and the infinities.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!(Number::from_f32(0.1), "0.1".parse().ok());
+    /// assert_eq!(Number::from_f32(f32::NAN), None);
+    /// ```
     pub fn from_f32(single: f32) -> Option<Self> {
         if single.fract() == 0.0 && single.abs() < 16_777_216.0 {
             #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^24")]
@@ -163,6 +232,12 @@ impl Number {
     }
 
     /// The number that the shortest text of a double spells; `None` for NaN and the infinities.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!(Number::from_f64(0.1), "0.1".parse().ok());
+    /// assert_eq!(Number::from_f64(f64::INFINITY), None);
+    /// ```
     pub fn from_f64(double: f64) -> Option<Self> {
         if double.fract() == 0.0 && double.abs() < 9_007_199_254_740_992.0 {
             #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
@@ -174,6 +249,13 @@ impl Number {
     }
 
     /// Whether it has no fraction.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert!("1.0".parse::<Number>()?.is_whole());
+    /// assert!(!"1.5".parse::<Number>()?.is_whole());
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn is_whole(self) -> bool {
         match self.0 {
             Repr::Whole(_) => true,
@@ -182,17 +264,33 @@ impl Number {
     }
 
     /// Whether it is less than nought.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert!(Number::from(-1).is_negative());
+    /// assert!(!Number::ZERO.is_negative());
+    /// ```
     pub fn is_negative(self) -> bool {
         self < Self::ZERO
     }
 
     /// Its distance from nought.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!(Number::from(-2).abs(), 2.into());
+    /// ```
     #[must_use]
     pub fn abs(self) -> Self {
         if self.is_negative() { self.negated() } else { self }
     }
 
     /// The same distance on the other side of nought.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!(Number::from(2).negated(), (-2).into());
+    /// ```
     #[must_use]
     pub fn negated(self) -> Self {
         match self.0 {
@@ -203,33 +301,71 @@ impl Number {
     }
 
     /// The sum.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("0.1".parse::<Number>()?.checked_add("0.2".parse()?)?, "0.3".parse()?);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn checked_add(self, other: Self) -> Result<Self, NumberError> {
         self.calculate(other, i64::checked_add, Arithmetic::add)
     }
 
     /// The difference.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("0.3".parse::<Number>()?.checked_sub("0.1".parse()?)?, "0.2".parse()?);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn checked_sub(self, other: Self) -> Result<Self, NumberError> {
         self.calculate(other, i64::checked_sub, Arithmetic::sub)
     }
 
     /// The product.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("1.1".parse::<Number>()?.checked_mul("1.1".parse()?)?, "1.21".parse()?);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn checked_mul(self, other: Self) -> Result<Self, NumberError> {
         self.calculate(other, i64::checked_mul, Arithmetic::mul)
     }
 
     /// The quotient, rounded to 34 digits where it does not end.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!(Number::from(1).checked_div(8.into())?, "0.125".parse()?);
+    /// assert!(Number::from(1).checked_div(0.into()).is_err());
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn checked_div(self, other: Self) -> Result<Self, NumberError> {
         let exactly = |a: i64, b: i64| if a.checked_rem(b)? == 0 { a.checked_div(b) } else { None };
         self.calculate(other, exactly, Arithmetic::div)
     }
 
     /// The remainder of the division towards nought: it has the sign of `self`.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!(Number::from(-7).checked_rem(3.into())?, (-1).into());
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn checked_rem(self, other: Self) -> Result<Self, NumberError> {
         self.calculate(other, i64::checked_rem, Arithmetic::rem)
     }
 
     /// The nearest number with at most `places` digits after the point; with negative `places`, the
     /// nearest multiple of a power of ten.
+    ///
+    /// ```
+    /// # use travertine_expr::{Number, Rounding};
+    /// assert_eq!("1.125".parse::<Number>()?.round(2, Rounding::HalfUp)?, "1.13".parse()?);
+    /// assert_eq!(Number::from(1_250).round(-2, Rounding::HalfEven)?, 1_200.into());
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn round(self, places: i32, rounding: Rounding) -> Result<Self, NumberError> {
         let decimal = match self.0 {
             Repr::Whole(_) if places >= 0 => return Ok(self),
@@ -255,6 +391,12 @@ impl Number {
     }
 
     /// The power.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!("1.5".parse::<Number>()?.pow(3.into())?, "3.375".parse()?);
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn pow(self, exponent: Self) -> Result<Self, NumberError> {
         if let (Some(base), Some(exponent)) = (self.to_i64(), exponent.to_i64())
             && let Ok(exponent) = u32::try_from(exponent)
@@ -266,16 +408,35 @@ impl Number {
     }
 
     /// The square root.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert_eq!(Number::from(16).sqrt()?, 4.into());
+    /// assert!(Number::from(-1).sqrt().is_err());
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn sqrt(self) -> Result<Self, NumberError> {
         self.wide(Context::<Wide>::sqrt)
     }
 
     /// Euler's number to this power.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert!(Number::from(1).exp()?.to_string().starts_with("2.71828"));
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn exp(self) -> Result<Self, NumberError> {
         self.wide(Context::<Wide>::exp)
     }
 
     /// The natural logarithm.
+    ///
+    /// ```
+    /// # use travertine_expr::Number;
+    /// assert!(Number::from(10).ln()?.to_string().starts_with("2.302585"));
+    /// # Ok::<(), travertine_expr::NumberError>(())
+    /// ```
     pub fn ln(self) -> Result<Self, NumberError> {
         self.wide(Context::<Wide>::ln)
     }

@@ -12,21 +12,44 @@ use jiff::{Span, Zoned, civil, tz::TimeZone};
 pub use cron::{Cron, Weekdays, split_zone};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
+///
+/// ```
+/// # use travertine_expr::time::Timestamp;
+/// let noon = Timestamp::from_millis(1_767_268_800_000);
+/// assert_eq!(noon.to_string(), "2026-01-01T12:00:00Z");
+/// assert!(noon < noon.after_millis(1));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
     /// So many milliseconds after the beginning of 1970; before it, where negative.
+    ///
+    /// ```
+    /// # use travertine_expr::time::Timestamp;
+    /// assert_eq!(Timestamp::from_millis(-1).to_string(), "1969-12-31T23:59:59.999Z");
+    /// ```
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
     /// Milliseconds after the beginning of 1970.
+    ///
+    /// ```
+    /// # use travertine_expr::time::Timestamp;
+    /// assert_eq!(Timestamp::from_millis(1_500).as_millis(), 1_500);
+    /// ```
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
     /// The point so many milliseconds later, or the last one there is.
+    ///
+    /// ```
+    /// # use travertine_expr::time::Timestamp;
+    /// let soon = Timestamp::from_millis(1_000).after_millis(500);
+    /// assert_eq!(soon, Timestamp::from_millis(1_500));
+    /// ```
     #[must_use]
     pub const fn after_millis(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis))

@@ -10,13 +10,37 @@ use crate::{
 };
 
 /// A name of a variable or a field. Cheap to clone.
+///
+/// ```
+/// # use travertine_expr::Name;
+/// let name = Name::from("cents");
+/// let same = Name::clone(&name); // Nothing is copied.
+/// assert_eq!(&*same, "cents");
+/// ```
 pub type Name = Arc<str>;
 
 /// A JSON-like object. It keeps the order in which its fields were written; two are equal whatever
 /// that order.
+///
+/// ```
+/// # use travertine_expr::{Map, Value};
+/// let mut order = Map::new();
+/// order.insert("town".into(), "Rome".into());
+/// order.insert("cents".into(), 1_200.into());
+/// assert_eq!(Value::from(order).to_json(), r#"{"town":"Rome","cents":1200}"#);
+/// ```
 pub type Map = IndexMap<Name, Value>;
 
 /// A value. Cheap to clone.
+///
+/// ```
+/// # use travertine_expr::Value;
+/// let order = Value::parse_json(r#"{"town": "Rome", "items": [3, 4.50], "gift": null}"#)?;
+/// assert_eq!(order.field("town"), Some(&Value::from("Rome")));
+/// assert_eq!(order.field("gift"), Some(&Value::Null));
+/// assert_eq!(order.to_string(), r#"{"town":"Rome","items":[3,4.5],"gift":null}"#);
+/// # Ok::<(), travertine_expr::JsonError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Value {
     /// Nothing.
@@ -39,6 +63,13 @@ pub enum Value {
 pub const VALUE_DEPTH_MAX: usize = 1024;
 
 /// Why a value cannot be kept.
+///
+/// ```
+/// # use travertine_expr::{Excess, Value};
+/// let long = Value::from("abcdef").fits(8, 4);
+/// assert_eq!(long, Err(Excess::Bytes(4)));
+/// assert_eq!(Excess::Depth(8).to_string(), "nested deeper than 8");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
     /// Lists and objects are nested deeper than this.
@@ -60,6 +91,13 @@ impl Value {
     /// Whether it nests no deeper than this and takes, about, no more bytes than this when it is
     /// stored. It is not looked at any further, so a small value that repeats itself without end
     /// costs no more than a large one.
+    ///
+    /// ```
+    /// # use travertine_expr::{Excess, Value};
+    /// let nested = Value::from(vec![Value::from(vec![1.into()])]);
+    /// assert_eq!(nested.fits(2, 100), Ok(()));
+    /// assert_eq!(nested.fits(1, 100), Err(Excess::Depth(1)));
+    /// ```
     pub fn fits(&self, depth_max: usize, bytes_max: usize) -> Result<(), Excess> {
         let mut left = bytes_max;
         self.weigh(depth_max, &mut left).map_err(|it| match it {
@@ -94,11 +132,23 @@ impl Value {
     }
 
     /// Reads a JSON text. Of fields with the same name the last one counts.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// assert_eq!(Value::parse_json(r#"{"a":1,"a":2}"#)?.to_json(), r#"{"a":2}"#);
+    /// assert_eq!(Value::parse_json("[1,").unwrap_err().column, 4);
+    /// # Ok::<(), travertine_expr::JsonError>(())
+    /// ```
     pub fn parse_json(text: &str) -> Result<Self, JsonError> {
         json::parse(text)
     }
 
     /// The value as compact JSON, as [`Display`](fmt::Display) prints it.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// assert_eq!(Value::from(vec![1.into(), "a".into()]).to_json(), r#"[1,"a"]"#);
+    /// ```
     pub fn to_json(&self) -> String {
         let mut text = String::new();
         json::write(self, &mut text).expect("a string takes every text");
@@ -106,6 +156,12 @@ impl Value {
     }
 
     /// What it is, for messages: "a list", "null".
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// assert_eq!(Value::from(1).kind(), "a number");
+    /// assert_eq!(Value::Null.kind(), "null");
+    /// ```
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -118,41 +174,95 @@ impl Value {
     }
 
     /// Whether it is nothing.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// assert!(Value::from(None::<bool>).is_null());
+    /// assert!(!Value::from(0).is_null());
+    /// ```
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
     /// The boolean, where it is one.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// assert_eq!(Value::from(true).as_bool(), Some(true));
+    /// assert_eq!(Value::from("true").as_bool(), None);
+    /// ```
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(it) = self { Some(*it) } else { None }
     }
 
     /// The number, where it is one.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// let price = Value::parse_json("4.50")?;
+    /// assert_eq!(price.as_number(), "4.5".parse().ok());
+    /// assert_eq!(Value::from("4.50").as_number(), None);
+    /// # Ok::<(), travertine_expr::JsonError>(())
+    /// ```
     pub fn as_number(&self) -> Option<Number> {
         if let Self::Number(it) = self { Some(*it) } else { None }
     }
 
     /// The whole number, where it is one that fits.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// assert_eq!(Value::from(1_200).as_i64(), Some(1_200));
+    /// assert_eq!(Value::parse_json("4.50")?.as_i64(), None);
+    /// # Ok::<(), travertine_expr::JsonError>(())
+    /// ```
     pub fn as_i64(&self) -> Option<i64> {
         self.as_number()?.to_i64()
     }
 
     /// The text, where it is one.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// assert_eq!(Value::from("Rome").as_str(), Some("Rome"));
+    /// assert_eq!(Value::from(1).as_str(), None);
+    /// ```
     pub fn as_str(&self) -> Option<&str> {
         if let Self::String(it) = self { Some(it) } else { None }
     }
 
     /// The items, where it is a list.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// let items: Value = [1, 2].into_iter().map(Value::from).collect();
+    /// assert_eq!(items.as_list().map(<[_]>::len), Some(2));
+    /// assert_eq!(Value::Null.as_list(), None);
+    /// ```
     pub fn as_list(&self) -> Option<&[Self]> {
         if let Self::List(it) = self { Some(it) } else { None }
     }
 
     /// The fields, where it is an object.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// let order = Value::from_iter([("town".into(), Value::from("Rome"))]);
+    /// assert!(order.as_map().is_some_and(|it| it.contains_key("town")));
+    /// assert_eq!(Value::Null.as_map(), None);
+    /// ```
     pub fn as_map(&self) -> Option<&Map> {
         if let Self::Map(it) = self { Some(it) } else { None }
     }
 
     /// The field of that name, where it is an object that has one.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// let order = Value::from_iter([("town".into(), Value::from("Rome"))]);
+    /// assert_eq!(order.field("town").and_then(Value::as_str), Some("Rome"));
+    /// assert_eq!(order.field("street"), None);
+    /// ```
     pub fn field(&self, name: &str) -> Option<&Self> {
         self.as_map()?.get(name)
     }
