@@ -1,9 +1,12 @@
 //! The words spoken at the kernel's edge: commands in, events and refusals out.
 
+mod modification;
+mod rejection;
+
 use std::{fmt, sync::Arc};
 
 use travertine_expr::time::{Repeat, Timestamp};
-use travertine_expr::{Excess, Name, Value};
+use travertine_expr::{Name, Value};
 
 use crate::{
     journal::{Decision, JournalEntry},
@@ -11,6 +14,8 @@ use crate::{
     state::{Cue, Failing, Role, ScopeKind, State, Status},
     table::Key,
 };
+pub use modification::{Destination, Modification, Which};
+pub use rejection::Rejection;
 
 /// A token's name within its instance. It is never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -192,61 +197,6 @@ impl Command {
             Modification::Withdraw(_) => None,
         });
         plain.iter().chain(places.flat_map(|it| it.variables.iter().flat_map(|(_, it)| it)))
-    }
-}
-
-/// One step of an operator's intervention.
-///
-/// No scope ends between two steps. When all are done, a scope that has lost its last token is
-/// withdrawn with its host, and so on outwards; the process itself is then cancelled. What runs
-/// several times is different: a run that is taken away counts as ended without a result.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Modification {
-    /// Takes tokens away, with all that is inside them and beside them.
-    Withdraw(Which),
-    /// Puts a token before an element. Containers around it that are not open are entered, as if
-    /// a token had come there, but begin at the element.
-    Add {
-        /// Where.
-        to: Destination,
-        /// The scope it is in or below; need not be named where only one is open.
-        scope: Option<TokenId>,
-    },
-    /// Takes tokens away and puts as many before an element, each in the scope it was in where the
-    /// element lies there, with the variables and the status it had.
-    Move {
-        /// Which tokens.
-        which: Which,
-        /// Where.
-        to: Destination,
-    },
-}
-
-/// The tokens that are meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// This one.
-    Token(TokenId),
-    /// All at this element.
-    At(NodeId),
-}
-
-/// A place for a new token.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Destination {
-    /// The element that it stands before.
-    pub at: NodeId,
-    /// The flow by which it comes, which joins want to know: the first that misses a token where
-    /// none is named.
-    pub via: Option<FlowId>,
-    /// Variables for containers around the element, by container.
-    pub variables: Vec<(NodeId, Assignments)>,
-}
-
-impl Destination {
-    /// Before an element, and nothing else.
-    pub fn before(at: NodeId) -> Self {
-        Self { at, via: None, variables: Vec::new() }
     }
 }
 
@@ -808,130 +758,6 @@ pub enum Ending {
     /// It was cancelled.
     Cancelled,
 }
-
-/// Why a command was refused. Nothing has changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Rejection {
-    /// The instance has been started before.
-    AlreadyStarted,
-    /// The instance has not been started.
-    NotRunning,
-    /// The instance has ended.
-    Ended,
-    /// The process has no plain start.
-    NoSuchStart,
-    /// The wait is closed, or never was.
-    NoSuchWait(WaitId),
-    /// The token is gone, or never was.
-    NoSuchToken(TokenId),
-    /// The token has no incident.
-    NoIncident(TokenId),
-    /// What was posted is delivered, or never was.
-    NoSuchPost(PostId),
-    /// This cannot happen to such a wait.
-    WrongWait {
-        /// The wait.
-        wait: WaitId,
-        /// What was asked of it.
-        asked: &'static str,
-    },
-    /// The performer works on something else.
-    PerformerBusy {
-        /// The wait for the decision to enter.
-        wait: WaitId,
-        /// What it works on.
-        with: TokenId,
-    },
-    /// The token has an incident, which comes first.
-    HasIncident(TokenId),
-    /// Work that may not fail even once would never be offered.
-    NoRetries(WaitId),
-    /// The plan has no node of this number.
-    NoSuchElement(NodeId),
-    /// No token is at the element.
-    NoTokenAt(Name),
-    /// A token cannot be put there.
-    CannotAdd {
-        /// Before this element.
-        at: Name,
-        /// Why not, and what can be done.
-        why: String,
-    },
-    /// A token cannot be taken away or moved.
-    CannotWithdraw {
-        /// The token.
-        token: TokenId,
-        /// Why not, and what can be done.
-        why: String,
-    },
-    /// A variable that comes with the command cannot be kept.
-    TooMuch {
-        /// The variable.
-        name: Name,
-        /// Why.
-        why: Excess,
-    },
-    /// It is a process, and what was asked is for functions.
-    NotAFunction,
-    /// The last thing that the function was told is no update.
-    NoUpdate,
-    /// It is a function, and what was asked is for processes.
-    NotAProcess,
-    /// Several scopes are open that the token could be in.
-    Ambiguous {
-        /// The element it shall stand before.
-        at: Name,
-        /// The scopes.
-        scopes: Vec<TokenId>,
-    },
-}
-
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AlreadyStarted => f.write_str("the instance has been started before"),
-            Self::NotRunning => f.write_str("the instance has not been started"),
-            Self::Ended => f.write_str("the instance has ended"),
-            Self::NoSuchStart => {
-                f.write_str("the process has no plain start: name the element to begin at")
-            }
-            Self::NoSuchWait(wait) => write!(f, "no such wait: {}", wait.0),
-            Self::NoSuchToken(token) => write!(f, "no such token: {}", token.0),
-            Self::NoIncident(token) => write!(f, "token {} has no incident", token.0),
-            Self::NoSuchPost(post) => write!(f, "nothing to deliver: {}", post.0),
-            Self::WrongWait { wait, asked } => write!(f, "wait {} cannot {asked}", wait.0),
-            Self::PerformerBusy { wait, with } => {
-                write!(f, "wait {} must wait: the performer is busy with token {}", wait.0, with.0)
-            }
-            Self::HasIncident(token) => {
-                write!(f, "token {} has an incident, resolve it first", token.0)
-            }
-            Self::NoRetries(wait) => {
-                write!(f, "wait {} needs at least one try: to stop the work, fail it", wait.0)
-            }
-            Self::NoSuchElement(node) => write!(f, "no such element: {}", node.0),
-            Self::TooMuch { name, why } => write!(f, "the value of {name} is {why}"),
-            Self::NoTokenAt(name) => write!(f, "no token is at {name}"),
-            Self::CannotAdd { at, why } => write!(f, "no token can be put before {at}: {why}"),
-            Self::CannotWithdraw { token, why } => {
-                write!(f, "token {} cannot be taken away: {why}", token.0)
-            }
-            Self::NotAFunction => f.write_str("the instance is a process, not a function"),
-            Self::NoUpdate => f.write_str("what it was told last is no update"),
-            Self::NotAProcess => f.write_str(
-                "the instance is a function: only its code moves it and changes what it has; \
-                 send it an event or an update",
-            ),
-            Self::Ambiguous { at, scopes } => {
-                let scopes: Vec<String> = scopes.iter().map(|it| it.0.to_string()).collect();
-                write!(f, "{at} lies in several open scopes: name one of {}", scopes.join(", "))
-            }
-        }
-    }
-}
-
-impl std::error::Error for Rejection {}
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

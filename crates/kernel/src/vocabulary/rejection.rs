@@ -1,0 +1,132 @@
+//! What is refused, and what can be done about it.
+
+use std::fmt;
+
+use travertine_expr::{Excess, Name};
+
+use super::{PostId, TokenId, WaitId};
+use crate::plan::NodeId;
+
+/// Why a command was refused. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The instance has been started before.
+    AlreadyStarted,
+    /// The instance has not been started.
+    NotRunning,
+    /// The instance has ended.
+    Ended,
+    /// The process has no plain start.
+    NoSuchStart,
+    /// The wait is closed, or never was.
+    NoSuchWait(WaitId),
+    /// The token is gone, or never was.
+    NoSuchToken(TokenId),
+    /// The token has no incident.
+    NoIncident(TokenId),
+    /// What was posted is delivered, or never was.
+    NoSuchPost(PostId),
+    /// This cannot happen to such a wait.
+    WrongWait {
+        /// The wait.
+        wait: WaitId,
+        /// What was asked of it.
+        asked: &'static str,
+    },
+    /// The performer works on something else.
+    PerformerBusy {
+        /// The wait for the decision to enter.
+        wait: WaitId,
+        /// What it works on.
+        with: TokenId,
+    },
+    /// The token has an incident, which comes first.
+    HasIncident(TokenId),
+    /// Work that may not fail even once would never be offered.
+    NoRetries(WaitId),
+    /// The plan has no node of this number.
+    NoSuchElement(NodeId),
+    /// No token is at the element.
+    NoTokenAt(Name),
+    /// A token cannot be put there.
+    CannotAdd {
+        /// Before this element.
+        at: Name,
+        /// Why not, and what can be done.
+        why: String,
+    },
+    /// A token cannot be taken away or moved.
+    CannotWithdraw {
+        /// The token.
+        token: TokenId,
+        /// Why not, and what can be done.
+        why: String,
+    },
+    /// A variable that comes with the command cannot be kept.
+    TooMuch {
+        /// The variable.
+        name: Name,
+        /// Why.
+        why: Excess,
+    },
+    /// It is a process, and what was asked is for functions.
+    NotAFunction,
+    /// The last thing that the function was told is no update.
+    NoUpdate,
+    /// It is a function, and what was asked is for processes.
+    NotAProcess,
+    /// Several scopes are open that the token could be in.
+    Ambiguous {
+        /// The element it shall stand before.
+        at: Name,
+        /// The scopes.
+        scopes: Vec<TokenId>,
+    },
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyStarted => f.write_str("the instance has been started before"),
+            Self::NotRunning => f.write_str("the instance has not been started"),
+            Self::Ended => f.write_str("the instance has ended"),
+            Self::NoSuchStart => {
+                f.write_str("the process has no plain start: name the element to begin at")
+            }
+            Self::NoSuchWait(wait) => write!(f, "no such wait: {}", wait.0),
+            Self::NoSuchToken(token) => write!(f, "no such token: {}", token.0),
+            Self::NoIncident(token) => write!(f, "token {} has no incident", token.0),
+            Self::NoSuchPost(post) => write!(f, "nothing to deliver: {}", post.0),
+            Self::WrongWait { wait, asked } => write!(f, "wait {} cannot {asked}", wait.0),
+            Self::PerformerBusy { wait, with } => {
+                write!(f, "wait {} must wait: the performer is busy with token {}", wait.0, with.0)
+            }
+            Self::HasIncident(token) => {
+                write!(f, "token {} has an incident, resolve it first", token.0)
+            }
+            Self::NoRetries(wait) => {
+                write!(f, "wait {} needs at least one try: to stop the work, fail it", wait.0)
+            }
+            Self::NoSuchElement(node) => write!(f, "no such element: {}", node.0),
+            Self::TooMuch { name, why } => write!(f, "the value of {name} is {why}"),
+            Self::NoTokenAt(name) => write!(f, "no token is at {name}"),
+            Self::CannotAdd { at, why } => write!(f, "no token can be put before {at}: {why}"),
+            Self::CannotWithdraw { token, why } => {
+                write!(f, "token {} cannot be taken away: {why}", token.0)
+            }
+            Self::NotAFunction => f.write_str("the instance is a process, not a function"),
+            Self::NoUpdate => f.write_str("what it was told last is no update"),
+            Self::NotAProcess => f.write_str(
+                "the instance is a function: only its code moves it and changes what it has; \
+                 send it an event or an update",
+            ),
+            Self::Ambiguous { at, scopes } => {
+                let scopes: Vec<String> = scopes.iter().map(|it| it.0.to_string()).collect();
+                write!(f, "{at} lies in several open scopes: name one of {}", scopes.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}
