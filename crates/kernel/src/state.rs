@@ -114,6 +114,12 @@ pub struct Token {
 }
 
 /// What a token is there for.
+///
+/// ```
+/// # use travertine_kernel::Role;
+/// let second = Role::Run(1);
+/// assert!(matches!(second, Role::Run(index) if index > 0), "runs are counted from 0");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It flows.
@@ -131,6 +137,12 @@ pub enum Role {
 }
 
 /// How far a token is with its node.
+///
+/// ```
+/// # use travertine_kernel::State;
+/// assert_eq!(State::Busy.to_string(), "busy");
+/// assert!(State::Arrived < State::Completed);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// It is new and came by no flow.
@@ -335,6 +347,7 @@ pub struct Wait {
 impl State {
     /// Whether a token can come from this state to that one, by the arrows of the life cycle. States
     /// that are granted at once are passed without a stop.
+    #[doc(hidden)] // Only the kernel takes tokens from one to the next.
     pub fn leads_to(self, next: Self) -> bool {
         use State::{
             Arrived, Busy, Completed, Created, Departed, Done, Entered, Exiting, Failed, Failing,

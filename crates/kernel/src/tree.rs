@@ -11,6 +11,14 @@ use crate::{
 };
 
 /// A token, and the scope it hosts with the tokens in it.
+///
+/// ```
+/// # use travertine_kernel::Branch;
+/// fn show(branch: &Branch, depth: usize) {
+///     println!("{:depth$}{} at {}", "", branch.state, branch.node);
+///     branch.inside.iter().for_each(|it| show(it, depth + 2));
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// The token.

@@ -18,10 +18,22 @@ pub use modification::{Destination, Modification, Which};
 pub use rejection::Rejection;
 
 /// A token's name within its instance. It is never used twice.
+///
+/// ```
+/// # use travertine_kernel::TokenId;
+/// let token = TokenId(3);
+/// assert!(token < TokenId(4), "ids are in the order in which tokens came to be");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenId(pub u64);
 
 /// A wait's name within its instance. It is never used twice.
+///
+/// ```
+/// # use travertine_kernel::WaitId;
+/// let wait = WaitId(7);
+/// assert_eq!(wait.0, 7);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitId(pub u64);
 
@@ -30,6 +42,12 @@ pub struct WaitId(pub u64);
 pub struct LayerId(pub u64);
 
 /// The name of a thing sent, within its instance. It is never used twice.
+///
+/// ```
+/// # use travertine_kernel::{PostId, Rejection};
+/// let refused = Rejection::NoSuchPost(PostId(2));
+/// assert_eq!(refused.to_string(), "nothing to deliver: 2");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PostId(pub u64);
 
@@ -58,6 +76,12 @@ impl Key for PostId {
 }
 
 /// Names and values.
+///
+/// ```
+/// # use travertine_kernel::Assignments;
+/// let variables: Assignments = vec![("town".into(), "Rome".into()), ("cents".into(), 1_200.into())];
+/// assert_eq!(variables[0].1.as_str(), Some("Rome"));
+/// ```
 pub type Assignments = Vec<(Name, Value)>;
 
 /// A request to change an instance. It may be refused.
@@ -553,6 +577,16 @@ pub enum Slot {
 }
 
 /// Where a decision is asked for.
+///
+/// ```
+/// # use travertine_kernel::Gate;
+/// let asked = match Gate::Entry {
+///     Gate::Ready | Gate::Data => "may it get ready?",
+///     Gate::Entry => "may it begin?",
+///     Gate::Exit => "may it go on?",
+/// };
+/// assert_eq!(asked, "may it begin?");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// Before the activity is ready.
@@ -677,6 +711,17 @@ pub enum Post {
 }
 
 /// Who receives a message.
+///
+/// ```
+/// # use travertine_kernel::Consume;
+/// fn is_taken_away(by: Consume) -> bool {
+///     match by {
+///         Consume::One => true,
+///         Consume::All => false,
+///     }
+/// }
+/// assert!(is_taken_away(Consume::One));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consume {
     /// One, who takes it away.
@@ -687,6 +732,17 @@ pub enum Consume {
 }
 
 /// Which waits a message is for, by when it was sent.
+///
+/// ```
+/// # use travertine_kernel::Delivery;
+/// fn reaches_old_waits_only(delivery: Delivery) -> bool {
+///     match delivery {
+///         Delivery::AfterWait => true,
+///         Delivery::AfterCreate | Delivery::All => false,
+///     }
+/// }
+/// assert!(!reaches_old_waits_only(Delivery::All));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// Those that had begun before.
@@ -709,6 +765,16 @@ pub struct Incident {
 }
 
 /// What went wrong with a token.
+///
+/// ```
+/// # use travertine_kernel::{Failure, FailureKind};
+/// let failure = Failure {
+///     kind: FailureKind::Error,
+///     code: Some("out-of-stock".into()),
+///     message: "there are no lamps".into(),
+/// };
+/// assert_eq!(failure.to_string(), "there are no lamps");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The kind of fault.
@@ -720,6 +786,14 @@ pub struct Failure {
 }
 
 /// The kind of a fault.
+///
+/// ```
+/// # use travertine_kernel::FailureKind;
+/// fn is_of_the_model(kind: FailureKind) -> bool {
+///     matches!(kind, FailureKind::Error | FailureKind::NoFlow | FailureKind::Script)
+/// }
+/// assert!(!is_of_the_model(FailureKind::Work));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// An error that the model raised.
@@ -749,6 +823,18 @@ pub enum FailureKind {
 }
 
 /// How an instance ended.
+///
+/// ```
+/// # use travertine_kernel::Ending;
+/// fn in_words(ending: &Ending) -> String {
+///     match ending {
+///         Ending::Completed => "done".into(),
+///         Ending::Failed(failure) => format!("failed: {failure}"),
+///         Ending::Cancelled => "cancelled".into(),
+///     }
+/// }
+/// assert_eq!(in_words(&Ending::Cancelled), "cancelled");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All its tokens are done.

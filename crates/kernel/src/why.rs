@@ -12,6 +12,20 @@ use crate::{
 };
 
 /// Why a token rests.
+///
+/// ```
+/// # use travertine_kernel::{Reason, Role, TokenId, WaitId, Why};
+/// let reason = Reason {
+///     token: TokenId(3),
+///     element: "pay".into(),
+///     label: Some("Wait for the money".into()),
+///     operation: None,
+///     role: Role::Flow,
+///     depth: 0,
+///     why: Why::Signal { wait: WaitId(7), name: "paid".into() },
+/// };
+/// assert_eq!(reason.to_string(), "Wait for the money (pay) waits for signal paid");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
     /// The token.
@@ -31,6 +45,12 @@ pub struct Reason {
 }
 
 /// What a token waits for.
+///
+/// ```
+/// # use travertine_kernel::Why;
+/// let why = Why::Gather { has: 1, needs: 3 };
+/// assert_eq!(why.to_string(), "has 1 of the 3 tokens it needs");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// An operator.
@@ -179,6 +199,12 @@ pub enum Why {
 
 impl Why {
     /// The wait that it is about.
+    ///
+    /// ```
+    /// # use travertine_kernel::{WaitId, Why};
+    /// assert_eq!(Why::Choice { wait: WaitId(7) }.wait(), Some(WaitId(7)));
+    /// assert_eq!(Why::Race.wait(), None);
+    /// ```
     pub fn wait(&self) -> Option<WaitId> {
         match self {
             Self::Work { wait, .. }

@@ -27,9 +27,24 @@ use crate::{
 
 /// Which element of the new plan each element of the old one becomes, by id. Flows can be named too.
 /// What is not named becomes what has the same id.
+///
+/// ```
+/// # use travertine_kernel::Mapping;
+/// let mapping: Mapping = [("pack".into(), "pack-and-send".into())].into();
+/// assert_eq!(&*mapping["pack"], "pack-and-send");
+/// ```
 pub type Mapping = BTreeMap<Name, Name>;
 
 /// What a migration does, and what stands against it.
+///
+/// ```
+/// # use travertine_kernel::Migration;
+/// fn show(migration: &Migration) {
+///     migration.changes.iter().for_each(|it| println!("{it}"));
+///     migration.problems.iter().for_each(|it| println!("but {it}"));
+/// }
+/// show(&Migration::default());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Migration {
     /// What becomes of tokens, in the order of tokens.
@@ -39,6 +54,12 @@ pub struct Migration {
 }
 
 /// What becomes of a token.
+///
+/// ```
+/// # use travertine_kernel::{Change, Fate, TokenId};
+/// let moved = Change { token: TokenId(3), element: "pack".into(), fate: Fate::Moved("send".into()) };
+/// assert_eq!(moved.to_string(), "token 3 goes from pack to send");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The token. For what is armed: whose boundary event, gateway or scope it is.
@@ -50,6 +71,14 @@ pub struct Change {
 }
 
 /// What can become of a token.
+///
+/// ```
+/// # use travertine_kernel::Fate;
+/// fn goes_on_as_before(fate: &Fate) -> bool {
+///     matches!(fate, Fate::Kept | Fate::Moved(_))
+/// }
+/// assert!(!goes_on_as_before(&Fate::Disarmed));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It stays at the element of the same id.
@@ -65,6 +94,12 @@ pub enum Fate {
 }
 
 /// Why an instance cannot go on by another plan.
+///
+/// ```
+/// # use travertine_kernel::Problem;
+/// let problem = Problem::NotInNew("send".into());
+/// assert_eq!(problem.to_string(), "the mapping leads to send, which the new process has not");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {

@@ -313,6 +313,14 @@ pub struct Work {
 }
 
 /// For whom work is.
+///
+/// ```
+/// # use travertine_kernel::{Why, plan::WorkKind};
+/// fn is_user_task(why: &Why) -> bool {
+///     matches!(why, Why::Work { kind: WorkKind::User, .. })
+/// }
+/// assert!(!is_user_task(&Why::Race));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkKind {
     /// A worker.

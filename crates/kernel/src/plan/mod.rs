@@ -18,10 +18,22 @@ pub use element::{
 };
 
 /// A position in [`Plan::nodes`].
+///
+/// ```
+/// # use travertine_kernel::{Destination, NodeId};
+/// let pack = NodeId(3);
+/// assert_eq!(Destination::before(pack).at, pack);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
 /// A position in [`Plan::flows`].
+///
+/// ```
+/// # use travertine_kernel::{Destination, FlowId, NodeId};
+/// let join = Destination { via: Some(FlowId(4)), ..Destination::before(NodeId(3)) };
+/// assert_eq!(join.via, Some(FlowId(4)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 

@@ -8,6 +8,18 @@ use crate::plan::{FlowId, NodeId};
 /// No scope ends between two steps. When all are done, a scope that has lost its last token is
 /// withdrawn with its host, and so on outwards; the process itself is then cancelled. What runs
 /// several times is different: a run that is taken away counts as ended without a result.
+///
+/// ```
+/// # use travertine_kernel::{Destination, Modification, NodeId, TokenId, Which};
+/// // The numbers of elements are those that the definition gives their ids.
+/// let (pack, pay) = (NodeId(3), NodeId(2));
+/// let steps = vec![
+///     Modification::Withdraw(Which::Token(TokenId(5))),
+///     Modification::Move { which: Which::At(pack), to: Destination::before(pay) },
+///     Modification::Add { to: Destination::before(pack), scope: None },
+/// ];
+/// assert_eq!(steps.len(), 3);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Modification {
     /// Takes tokens away, with all that is inside them and beside them.
@@ -31,6 +43,13 @@ pub enum Modification {
 }
 
 /// The tokens that are meant.
+///
+/// ```
+/// # use travertine_kernel::{NodeId, TokenId, Which};
+/// let one = Which::Token(TokenId(5));
+/// let all_there = Which::At(NodeId(3));
+/// assert_ne!(one, all_there);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// This one.
@@ -40,6 +59,17 @@ pub enum Which {
 }
 
 /// A place for a new token.
+///
+/// ```
+/// # use travertine_kernel::{Destination, NodeId};
+/// let inside = NodeId(4);
+/// let container = NodeId(3);
+/// let to = Destination {
+///     variables: vec![(container, vec![("item".into(), "lamp".into())])],
+///     ..Destination::before(inside)
+/// };
+/// assert_eq!(to.at, inside);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Destination {
     /// The element that it stands before.
@@ -53,6 +83,12 @@ pub struct Destination {
 
 impl Destination {
     /// Before an element, and nothing else.
+    ///
+    /// ```
+    /// # use travertine_kernel::{Destination, NodeId};
+    /// let to = Destination::before(NodeId(3));
+    /// assert_eq!((to.at, to.via), (NodeId(3), None));
+    /// ```
     pub fn before(at: NodeId) -> Self {
         Self { at, via: None, variables: Vec::new() }
     }

@@ -8,6 +8,12 @@ use super::{PostId, TokenId, WaitId};
 use crate::plan::NodeId;
 
 /// Why a command was refused. Nothing has changed.
+///
+/// ```
+/// # use travertine_kernel::{Rejection, TokenId};
+/// let refused = Rejection::NoSuchToken(TokenId(4));
+/// assert_eq!(refused.to_string(), "no such token: 4");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rejection {
