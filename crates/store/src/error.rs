@@ -8,6 +8,12 @@ use crate::{
 };
 
 /// Why a store did not do what was asked.
+///
+/// ```
+/// # use travertine_store::Error;
+/// let in_use = Error::InUse { store: "orders".into(), holder: Some("process 12".into()) };
+/// assert!(in_use.to_string().contains("orders"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

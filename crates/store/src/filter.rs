@@ -11,6 +11,7 @@ use crate::{
 
 impl Query {
     /// Refuses what makes no sense, for every store in the same words.
+    #[doc(hidden)] // The engine asks, before a store does.
     pub fn check(&self) -> Result<(), Error> {
         if self.limit == 0 {
             return Err(bad(String::from("a page needs room for at least one row")));
@@ -39,6 +40,7 @@ enum Subject {
 
 impl Filter {
     /// Whether rows of the table can be asked for by it.
+    #[doc(hidden)] // The engine asks, before a store does.
     pub fn fits(&self, table: Table) -> bool {
         match self.subject() {
             Subject::Row(tables) => tables.contains(&table),

@@ -10,6 +10,11 @@ use crate::{
 };
 
 /// A slice of the instances, with one writer.
+///
+/// ```
+/// # use travertine_store::ShardId;
+/// assert_eq!(ShardId(3).to_string(), "3");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub u16);
 
@@ -20,6 +25,12 @@ impl fmt::Display for ShardId {
 }
 
 /// A place in the log of a shard, from 1. 0 is before the first entry.
+///
+/// ```
+/// # use travertine_store::Seq;
+/// let (before_all, first): (Seq, Seq) = (0, 1);
+/// assert!(before_all < first);
+/// ```
 pub type Seq = u64;
 
 /// The right to write a shard, until someone else claims it.
@@ -357,12 +368,14 @@ impl Deployment {
 
 impl ShardId {
     /// The shard of the instance with that number.
+    #[doc(hidden)] // Where it is kept is the business of the engine.
     pub fn of(instance: u64, shards: u16) -> Self {
         let shard = instance % u64::from(shards);
         Self(u16::try_from(shard).expect("it is less than the number of shards"))
     }
 
     /// The number of the shard's `nth` instance, from 1.
+    #[doc(hidden)] // Only shards give numbers to instances.
     pub fn instance(self, nth: u64, shards: u16) -> u64 {
         nth * u64::from(shards) + u64::from(self.0)
     }

@@ -7,6 +7,14 @@ use travertine_expr::Name;
 use crate::{Seq, ShardId};
 
 /// A table of rows.
+///
+/// ```
+/// # use travertine_store::view::{Query, Table};
+/// assert!(Table::ALL.contains(&Table::Incidents));
+/// let user_tasks =
+///     Query { table: Table::Tasks, filters: vec![], descending: false, after: None, limit: 100 };
+/// assert_eq!(user_tasks.table, Table::Tasks);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// Instances, running and ended.
@@ -77,6 +85,13 @@ pub enum Change {
 }
 
 /// What names a row within its table.
+///
+/// ```
+/// # use travertine_store::view::Key;
+/// // The variable `town` of the process itself, in instance 12.
+/// let key = Key { instance: 12, number: 1, name: "town".into() };
+/// assert!(Key { instance: 11, ..key.clone() } < key);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// The instance; for what belongs to no instance the shard's own number space.
@@ -89,12 +104,36 @@ pub struct Key {
 
 impl Key {
     /// Of a row in [`Table::Instances`]; the first that a row about the instance can have.
+    #[doc(hidden)] // Only the engine and stores know where the rows about an instance begin.
     pub fn of_instance(instance: u64) -> Self {
         Self { instance, number: 0, name: Name::from("") }
     }
 }
 
 /// A row of any table.
+///
+/// ```
+/// # use travertine_store::view::{MessageRow, Row};
+/// fn in_words(row: &Row) -> String {
+///     match row {
+///         Row::Job(it) => format!("{} waits for a worker", it.element),
+///         Row::Task(it) => format!("{} waits for a person", it.element),
+///         other => format!("{:?}", other.key()),
+///     }
+/// }
+/// let message = MessageRow {
+///     id: 4,
+///     name: "paid".into(),
+///     message_id: None,
+///     correlation: "{}".into(),
+///     body: vec![],
+///     published: 0,
+///     expires: None,
+///     dead: None,
+///     reason: None,
+/// };
+/// assert!(in_words(&Row::Message(message)).contains("instance: 4"));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Row {
     /// Of [`Table::Instances`].
@@ -118,6 +157,13 @@ pub enum Row {
 }
 
 /// How far an instance is.
+///
+/// ```
+/// # use travertine_store::view::{Filter, InstanceState};
+/// let ended = [InstanceState::Completed, InstanceState::Failed, InstanceState::Cancelled];
+/// let filter = Filter::State(ended.to_vec());
+/// assert_eq!(filter, Filter::State(ended.into()));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstanceState {
     /// It has tokens.
@@ -135,6 +181,13 @@ pub enum InstanceState {
 }
 
 /// An instance.
+///
+/// ```
+/// # use travertine_store::view::InstanceRow;
+/// fn took_ms(it: &InstanceRow) -> Option<i64> {
+///     Some(it.ended? - it.started)
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstanceRow {
     /// Its number.
@@ -168,6 +221,14 @@ pub struct InstanceRow {
 }
 
 /// A token.
+///
+/// ```
+/// # use travertine_store::view::ElementRow;
+/// fn in_words(it: &ElementRow) -> String {
+///     let name = it.label.as_ref().unwrap_or(&it.element);
+///     format!("{name} is {}", it.state)
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElementRow {
     /// The instance.
@@ -187,6 +248,12 @@ pub struct ElementRow {
 }
 
 /// A variable.
+///
+/// ```
+/// # use travertine_store::view::VariableRow;
+/// let town = VariableRow { instance: 12, layer: 1, name: "town".into(), value: r#""Rome""#.into() };
+/// assert_eq!(&*town.value, "\"Rome\"", "values are JSON");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariableRow {
     /// The instance.
@@ -200,6 +267,12 @@ pub struct VariableRow {
 }
 
 /// How it stands with a job.
+///
+/// ```
+/// # use travertine_store::view::{Filter, JobState};
+/// let failed = Filter::JobState(JobState::Failed);
+/// assert_ne!(failed, Filter::JobState(JobState::Leased));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobState {
     /// A worker may have it; after [`JobRow::until`], where that says something.
@@ -211,6 +284,13 @@ pub enum JobState {
 }
 
 /// Work for a worker.
+///
+/// ```
+/// # use travertine_store::view::{JobRow, JobState};
+/// fn is_due(it: &JobRow, now: i64) -> bool {
+///     it.state == JobState::Available && it.until.is_none_or(|until| until <= now)
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRow {
     /// The instance.
@@ -240,6 +320,13 @@ pub struct JobRow {
 }
 
 /// Work for a person.
+///
+/// ```
+/// # use travertine_store::view::TaskRow;
+/// fn most_urgent(tasks: &mut [TaskRow]) {
+///     tasks.sort_by_key(|it| (-it.priority, it.due.unwrap_or(i64::MAX)));
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskRow {
     /// The instance.
@@ -273,6 +360,14 @@ pub struct TaskRow {
 }
 
 /// Something that will happen.
+///
+/// ```
+/// # use travertine_store::view::TimerRow;
+/// fn next(timers: &[TimerRow]) -> Option<&TimerRow> {
+///     timers.iter().min_by_key(|it| it.due)
+/// }
+/// assert_eq!(next(&[]), None);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimerRow {
     /// The instance; 0 for one that starts instances.
@@ -290,6 +385,12 @@ pub struct TimerRow {
 }
 
 /// What a subscription is for.
+///
+/// ```
+/// # use travertine_store::view::{Filter, SubscriptionKind};
+/// let signals = Filter::Kind(SubscriptionKind::Signal);
+/// assert_ne!(signals, Filter::Kind(SubscriptionKind::Message));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SubscriptionKind {
     /// A message.
@@ -299,6 +400,16 @@ pub enum SubscriptionKind {
 }
 
 /// A wait for messages or signals of a name.
+///
+/// ```
+/// # use travertine_store::view::{SubscriptionKind, SubscriptionRow};
+/// fn in_words(it: &SubscriptionRow) -> String {
+///     match it.kind {
+///         SubscriptionKind::Message => format!("message {} with {}", it.name, it.correlation),
+///         SubscriptionKind::Signal => format!("signal {}", it.name),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubscriptionRow {
     /// The instance.
@@ -306,6 +417,7 @@ pub struct SubscriptionRow {
     /// The wait.
     pub wait: u64,
     /// The shard that finds receivers for what has this name. The row belongs to it.
+    #[doc(hidden)] // Where it is kept is the business of the engine.
     pub keeper: ShardId,
     /// What it is for.
     pub kind: SubscriptionKind,
@@ -322,6 +434,20 @@ pub struct SubscriptionRow {
 }
 
 /// Something that someone must look at.
+///
+/// ```
+/// # use travertine_store::view::IncidentRow;
+/// let incident = IncidentRow {
+///     instance: 12,
+///     token: 3,
+///     element: "pack".into(),
+///     kind: "work".into(),
+///     code: None,
+///     message: "there are no lamps".into(),
+///     since: 0,
+/// };
+/// assert_eq!(&*incident.message, "there are no lamps");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct IncidentRow {
     /// The instance.
@@ -341,6 +467,16 @@ pub struct IncidentRow {
 }
 
 /// A message that nobody has waited for yet.
+///
+/// ```
+/// # use travertine_store::view::MessageRow;
+/// fn in_words(it: &MessageRow) -> String {
+///     match &it.reason {
+///         Some(reason) => format!("{} is a dead letter: {reason}", it.name),
+///         None => format!("{} is held", it.name),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRow {
     /// Its number: [`ShardId::instance`] of the shard that keeps it, so that numbers are unique.
@@ -365,6 +501,19 @@ pub struct MessageRow {
 }
 
 /// A question about the rows of one table. A filter that its table has no column for is refused.
+///
+/// ```
+/// # use travertine_store::view::{Cursor, Filter, Key, Query, Table};
+/// let mut query = Query {
+///     table: Table::Incidents,
+///     filters: vec![Filter::Definition("order".into())],
+///     descending: true,
+///     after: None,
+///     limit: 20,
+/// };
+/// // The page after that which ended at token 3 of instance 12.
+/// query.after = Some(Cursor(Key { instance: 12, number: 3, name: "".into() }));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// The table.
@@ -380,6 +529,13 @@ pub struct Query {
 }
 
 /// Something that must hold for a row.
+///
+/// ```
+/// # use travertine_store::view::Filter;
+/// // Ann's tasks that were due in the first second of 1970.
+/// let filters = vec![Filter::Assignee("ann".into()), Filter::Due(Some(0), Some(1_000))];
+/// assert_eq!(filters.len(), 2);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
     /// It is about this instance.
@@ -432,10 +588,23 @@ pub enum Filter {
 
 /// A place between two rows of a table: the key of the last row seen. It stays meaningful when rows
 /// come and go.
+///
+/// ```
+/// # use travertine_store::view::{Cursor, Key};
+/// let cursor = Cursor(Key { instance: 12, number: 3, name: "".into() });
+/// assert_eq!(cursor.0.instance, 12);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor(pub Key);
 
 /// Rows, and where they go on.
+///
+/// ```
+/// # use travertine_store::view::Page;
+/// let page = Page::default();
+/// assert!(page.rows.is_empty());
+/// assert_eq!(page.next, None, "there is no further page");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// The rows.
@@ -446,6 +615,12 @@ pub struct Page {
 
 impl Row {
     /// The table it belongs to.
+    ///
+    /// ```
+    /// # use travertine_store::view::{Row, Table, VariableRow};
+    /// let town = VariableRow { instance: 12, layer: 1, name: "town".into(), value: r#""Rome""#.into() };
+    /// assert_eq!(Row::Variable(town).table(), Table::Variables);
+    /// ```
     pub fn table(&self) -> Table {
         match self {
             Self::Instance(_) => Table::Instances,
@@ -461,6 +636,13 @@ impl Row {
     }
 
     /// What names it within its table.
+    ///
+    /// ```
+    /// # use travertine_store::view::{Row, VariableRow};
+    /// let town = VariableRow { instance: 12, layer: 1, name: "town".into(), value: r#""Rome""#.into() };
+    /// let key = Row::Variable(town).key();
+    /// assert_eq!((key.instance, key.number, &*key.name), (12, 1, "town"));
+    /// ```
     pub fn key(&self) -> Key {
         let plain = |instance, number| Key { instance, number, name: Name::from("") };
         match self {
@@ -479,6 +661,7 @@ impl Row {
     }
 
     /// The shard it belongs to.
+    #[doc(hidden)] // Where it is kept is the business of the engine.
     pub fn shard(&self, shards: u16) -> ShardId {
         if let Self::Subscription(it) = self {
             it.keeper

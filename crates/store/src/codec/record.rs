@@ -146,6 +146,13 @@ pub struct Created {
 }
 
 /// A change of something that need not be there.
+///
+/// ```
+/// # use travertine_store::codec::record::{Edit, TaskChange};
+/// let change =
+///     TaskChange { assignee: Edit::Set("ann".into()), due: Edit::Remove, ..TaskChange::default() };
+/// assert_eq!(change.follow_up, Edit::Keep);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Edit<T> {
     /// It stays as it is.
@@ -159,6 +166,13 @@ pub enum Edit<T> {
 
 impl<T> Edit<T> {
     /// What is there after the change, where `old` was there before.
+    ///
+    /// ```
+    /// # use travertine_store::codec::record::Edit;
+    /// assert_eq!(Edit::Set(2).apply(|| Some(1)), Some(2));
+    /// assert_eq!(Edit::Keep.apply(|| Some(1)), Some(1));
+    /// assert_eq!(Edit::Remove.apply(|| Some(1)), None);
+    /// ```
     pub fn apply(self, old: impl FnOnce() -> Option<T>) -> Option<T> {
         match self {
             Self::Keep => old(),
@@ -175,6 +189,12 @@ impl<T> Edit<T> {
 }
 
 /// What someone has changed of a user task. `None` leaves it as it is.
+///
+/// ```
+/// # use travertine_store::codec::record::{Edit, TaskChange};
+/// let change = TaskChange { priority: Some(80), due: Edit::Set(1_000), ..TaskChange::default() };
+/// assert_eq!(change.assignee, Edit::Keep);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TaskChange {
     /// Who does it.
@@ -248,6 +268,17 @@ enum StoredDelivery {
 }
 
 /// A message.
+///
+/// ```
+/// # use travertine_store::codec::record::Message;
+/// let paid = Message {
+///     correlation: vec![("order".into(), 12.into())],
+///     variables: vec![("cents".into(), 1_200.into())],
+///     ttl: Some(60_000), // Held for a minute, should nobody wait for it yet.
+///     ..Message::new("paid")
+/// };
+/// assert_eq!(paid.variables[0].1.as_i64(), Some(1_200));
+/// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Message {
     /// Its name.
@@ -543,6 +574,12 @@ pub struct Snapshot {
 
 impl Message {
     /// A message of that name that brings nothing and is held for good.
+    ///
+    /// ```
+    /// # use travertine_store::codec::record::Message;
+    /// let paid = Message::new("paid");
+    /// assert_eq!((&*paid.name, paid.ttl), ("paid", None));
+    /// ```
     pub fn new(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -558,6 +595,13 @@ impl Message {
 
 impl TaskChange {
     /// Takes over what `newer` changes.
+    ///
+    /// ```
+    /// # use travertine_store::codec::record::{Edit, TaskChange};
+    /// let mut change = TaskChange { priority: Some(80), ..TaskChange::default() };
+    /// change.merge(TaskChange { due: Edit::Set(1_000), ..TaskChange::default() });
+    /// assert_eq!((change.priority, change.due), (Some(80), Edit::Set(1_000)));
+    /// ```
     pub fn merge(&mut self, newer: Self) {
         self.assignee.merge(newer.assignee);
         self.candidate_users = newer.candidate_users.or_else(|| self.candidate_users.take());
