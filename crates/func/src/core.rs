@@ -18,13 +18,13 @@ use crate::{
     error::Failure,
     handler::Handlers,
     scope::Scope,
-    session::{Identity, Settings},
+    session::{Identity, SessionSettings},
 };
 
 /// What operations of one function share.
 pub(crate) struct Core {
     pub(crate) identity: Identity,
-    pub(crate) settings: Settings,
+    pub(crate) settings: SessionSettings,
     state: RefCell<State>,
     pub(crate) handlers: RefCell<Handlers>,
     /// What the function is polled with.
@@ -114,7 +114,7 @@ pub(crate) enum Asked {
 }
 
 impl Core {
-    pub(crate) fn new(identity: Identity, settings: Settings, waker: Waker) -> Rc<Self> {
+    pub(crate) fn new(identity: Identity, settings: SessionSettings, waker: Waker) -> Rc<Self> {
         let (state, handlers) = (RefCell::default(), RefCell::default());
         Rc::new(Self { identity, settings, state, handlers, waker })
     }

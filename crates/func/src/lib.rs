@@ -57,7 +57,7 @@ pub use random::Random;
 pub use registry::{ACTIVITIES, DuplicateFunction, Functions, RunnableActivity, WORKFLOWS};
 pub use retry::{Retry, parse_duration};
 pub use saga::Saga;
-pub use session::{Advance, Answer, Identity, Outcome, Session, Settings, run};
+pub use session::{Advance, Answer, Identity, Outcome, Session, SessionSettings, run};
 
 /// What the attributes of functions write in place of them; nothing for people.
 #[doc(hidden)]

@@ -1,5 +1,12 @@
 //! How the results of branches become one. Always by the order of the branches, never by that of
 //! their ends.
+//!
+//! ```
+//! # use travertine_func as travertine;
+//! use travertine::merge::{Agree, Merge};
+//!
+//! assert_eq!(Agree.merge(vec![1, 1]), Ok(Some(1)));
+//! ```
 
 use crate::error::Failure;
 

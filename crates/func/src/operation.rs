@@ -726,6 +726,18 @@ impl IntoFuture for Start {
 }
 
 /// The answer of something that was sent: it is there at once.
+///
+/// ```
+/// # use travertine_func as travertine;
+/// # use travertine_func::{Context, Flow};
+/// # async fn example(cx: Context) -> Flow<()> {
+/// use std::future::IntoFuture;
+/// use travertine::Posted;
+///
+/// let posted: Posted<String> = cx.process::<()>("delivery").detached().into_future();
+/// let id = posted.await?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Posted<T> {
     cx: Context,

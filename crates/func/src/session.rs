@@ -37,8 +37,14 @@ pub struct Identity {
 }
 
 /// How sessions run.
+///
+/// ```
+/// # use travertine_func::SessionSettings;
+/// let settings = SessionSettings { propagate_child_failures: false, ..SessionSettings::default() };
+/// assert_eq!(settings.operations_max, 100_000);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct SessionSettings {
     /// Whether a spawned child that fails interrupts its parent.
     pub propagate_child_failures: bool,
     /// How many operations code may ask for before it waits for one.
@@ -47,7 +53,7 @@ pub struct Settings {
     pub timer_resolution: Duration,
 }
 
-impl Default for Settings {
+impl Default for SessionSettings {
     fn default() -> Self {
         Self {
             propagate_child_failures: true,
@@ -63,7 +69,7 @@ impl Default for Settings {
 ///
 /// ```
 /// use std::time::Duration;
-/// use travertine_func::{Arguments, Identity, Session, Settings, WorkflowDefinition};
+/// use travertine_func::{Arguments, Identity, Session, SessionSettings, WorkflowDefinition};
 /// use travertine_kernel::{Decision, Journal, JournalEntry, TokenId, time::Timestamp};
 ///
 /// let nap = WorkflowDefinition {
@@ -76,7 +82,7 @@ impl Default for Settings {
 ///     }),
 /// };
 /// let identity = Identity { id: "nap-1".into(), seed: 1, run: 0 };
-/// let mut session = Session::new(&nap, identity, Arguments::new("nap", vec![]), Settings::default());
+/// let mut session = Session::new(&nap, identity, Arguments::new("nap", vec![]), SessionSettings::default());
 ///
 /// let began = JournalEntry::Began { at: Timestamp::from_millis(0) };
 /// let journal = Journal::of(TokenId(0), 0, vec![began], true);
@@ -119,7 +125,7 @@ impl Session {
         definition: &WorkflowDefinition,
         identity: Identity,
         arguments: Arguments,
-        settings: Settings,
+        settings: SessionSettings,
     ) -> Self {
         let alarm = Arc::<Alarm>::default();
         let core = Core::new(identity, settings, Waker::from(Arc::clone(&alarm)));
@@ -466,7 +472,7 @@ pub fn run(
     arguments: Arguments,
     journal: &Journal,
 ) -> Result<Outcome, Blocked> {
-    let mut session = Session::new(definition, identity, arguments, Settings::default());
+    let mut session = Session::new(definition, identity, arguments, SessionSettings::default());
     let mut decisions = session.advance(journal)?.decisions;
     Ok(match decisions.pop() {
         Some(Decision::Complete { variables }) => {

@@ -8,7 +8,7 @@ use std::{
 use travertine_kernel::JournalEntry;
 
 use super::{HOUR, act, driver::Driver, function};
-use crate::{Arguments, Blocked, Identity, Session, Settings, Stop, WorkflowDefinition};
+use crate::{Arguments, Blocked, Identity, Session, SessionSettings, Stop, WorkflowDefinition};
 
 /// What the code is blocked with at its first step.
 fn blocked(definition: &WorkflowDefinition) -> String {
@@ -17,7 +17,7 @@ fn blocked(definition: &WorkflowDefinition) -> String {
     journal.entries.truncate(1);
     journal.due = true;
     let identity = Identity { id: "i".into(), seed: 1, run: 0 };
-    let settings = Settings { operations_max: 100, ..Settings::default() };
+    let settings = SessionSettings { operations_max: 100, ..SessionSettings::default() };
     let mut session = Session::new(definition, identity, Arguments::new("f", vec![]), settings);
     let Blocked { message, .. } = session.advance(&journal).unwrap_err();
     assert_eq!(session.advance(&journal).unwrap_err().message, message, "and it stays so");
@@ -214,7 +214,7 @@ fn a_loop_that_never_waits_is_found() {
             #[expect(unreachable_code, reason = "it says what the function returns")]
             Ok::<_, Stop>(())
         }),
-        Settings { operations_max: 100, ..Settings::default() },
+        SessionSettings { operations_max: 100, ..SessionSettings::default() },
         vec![],
     );
     let at = travertine_expr::time::Timestamp::from_millis(5);

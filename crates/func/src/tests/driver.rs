@@ -6,12 +6,13 @@ use travertine_expr::{Value, time::Timestamp};
 use travertine_kernel::{self as kernel, Assignments, Decision, Journal, JournalEntry, TokenId};
 
 use crate::{
-    Advance, Answer, Arguments, Blocked, Failure, Identity, Session, Settings, WorkflowDefinition,
+    Advance, Answer, Arguments, Blocked, Failure, Identity, Session, SessionSettings,
+    WorkflowDefinition,
 };
 
 pub(super) struct Driver {
     definition: WorkflowDefinition,
-    settings: Settings,
+    settings: SessionSettings,
     arguments: Assignments,
     pub(super) journal: Journal,
     pub(super) session: Session,
@@ -23,12 +24,12 @@ pub(super) struct Driver {
 
 impl Driver {
     pub(super) fn new(definition: WorkflowDefinition) -> Self {
-        Self::with(definition, Settings::default(), Vec::new())
+        Self::with(definition, SessionSettings::default(), Vec::new())
     }
 
     pub(super) fn with(
         definition: WorkflowDefinition,
-        settings: Settings,
+        settings: SessionSettings,
         arguments: Assignments,
     ) -> Self {
         let began = JournalEntry::Began { at: Timestamp::from_millis(0) };
@@ -223,7 +224,7 @@ impl Driver {
 
 fn session(
     definition: &WorkflowDefinition,
-    settings: Settings,
+    settings: SessionSettings,
     arguments: &Assignments,
 ) -> Session {
     let identity = Identity { id: "i".into(), seed: 1, run: 0 };

@@ -8,7 +8,8 @@ use travertine_kernel::{Decision, Post, WaitFor};
 
 use super::{Cancel, HOUR, act, driver::Driver, function};
 use crate::{
-    Arguments, Failure, Identity, Outcome, Retry, Settings, Workflow, WorkflowDefinition, run,
+    Arguments, Failure, Identity, Outcome, Retry, SessionSettings, Workflow, WorkflowDefinition,
+    run,
 };
 
 /// covers: ENGINE-1, ENGINE-2, ENGINE-84
@@ -226,7 +227,8 @@ fn arguments_come_by_name_and_wrong_ones_fail_the_function() {
             })
         },
     };
-    let with = |value: Value| Driver::with(adder, Settings::default(), vec![("n".into(), value)]);
+    let with =
+        |value: Value| Driver::with(adder, SessionSettings::default(), vec![("n".into(), value)]);
     assert_eq!(with(1.into()).completed(), 2.into());
     let wrong = with("x".into());
     assert!(

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{HOUR, act, driver::Driver, function};
-use crate::{Context, Settings, Workflow, WorkflowDefinition, merge};
+use crate::{Context, SessionSettings, Workflow, WorkflowDefinition, merge};
 
 fn child() -> Workflow<u64> {
     Workflow::new("child", 1)
@@ -46,7 +46,8 @@ fn a_failed_child_interrupts_what_is_open_and_nothing_later() {
 /// covers: ENGINE-47, ENGINE-81
 #[test]
 fn where_failures_are_isolated_nobody_is_interrupted() {
-    let settings = Settings { propagate_child_failures: false, ..Settings::default() };
+    let settings =
+        SessionSettings { propagate_child_failures: false, ..SessionSettings::default() };
     let mut driver = Driver::with(parent(), settings, vec![]);
     driver.fail("child child", "lost");
     driver.fire("sleep");

@@ -41,7 +41,7 @@ impl fmt::Debug for Mind {
 #[derive(Clone, Debug)]
 pub struct FunctionSettings {
     /// What every session is told.
-    pub session: travertine_func::Settings,
+    pub session: travertine_func::SessionSettings,
     /// Every how many steps the whole journal is replayed beside the running code, to see that both
     /// decide the same; never where it is 0.
     pub shadow_every: u64,
@@ -49,7 +49,7 @@ pub struct FunctionSettings {
 
 impl Default for FunctionSettings {
     fn default() -> Self {
-        Self { session: travertine_func::Settings::default(), shadow_every: 1_000 }
+        Self { session: travertine_func::SessionSettings::default(), shadow_every: 1_000 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Code against the journals that it has left.
 
-use travertine_func::{Arguments, Functions, Identity, Session, Settings};
+use travertine_func::{Arguments, Functions, Identity, Session, SessionSettings};
 use travertine_kernel::{Decision, Journal, JournalEntry, TokenId};
 use travertine_runtime::{Definitions, trace};
 
@@ -11,7 +11,7 @@ use crate::{Ending, Name};
 pub(super) struct Code<'a> {
     pub(super) functions: &'a Functions,
     pub(super) definitions: &'a Definitions,
-    pub(super) settings: Settings,
+    pub(super) settings: SessionSettings,
 }
 
 impl Code<'_> {
