@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_expr::{Map, Name, Program, Value, time};
 use travertine_kernel::{
-    Assignments, NodeId, Plan,
+    Assignments, FlowId, NodeId, Plan,
     plan::{Element, Start, TO, Trigger},
 };
 
@@ -33,6 +33,8 @@ pub struct Definition {
     /// What was deployed together has the same number.
     pub deployment: u64,
     /// What the kernel runs.
+    #[doc(hidden)]
+    // The kernel's words are not for programs; they find elements and flows by their ids.
     pub plan: Arc<Plan>,
     /// What starts it from outside.
     #[doc(hidden)] // The engine sees to that.
@@ -52,6 +54,56 @@ impl Definition {
     pub fn is_function(&self) -> bool {
         let code = self.plan.nodes.get(1);
         code.is_some_and(|it| matches!(it.element, Element::Function))
+    }
+
+    /// The element with that id in the model, for [`Engine::modify`](crate::Engine::modify).
+    ///
+    /// ```
+    /// # use travertine_runtime::Engine;
+    /// # use travertine_runtime::engine::{File, Options};
+    /// # let engine = Engine::in_memory(Options::default())?;
+    /// engine.deploy(&[File {
+    ///     name: "order.bpmn".into(),
+    ///     body: br#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+    ///           targetNamespace="urn:example">
+    ///         <process id="order" isExecutable="true">
+    ///           <startEvent id="start"/>
+    ///           <sequenceFlow id="begun" sourceRef="start" targetRef="end"/>
+    ///           <endEvent id="end"/>
+    ///         </process></definitions>"#.to_vec(),
+    /// }])?;
+    /// let definitions = engine.definitions();
+    /// let order = definitions.find("order").expect("it has just been deployed");
+    /// assert!(order.element("end").is_some());
+    /// assert_ne!(order.element("end"), order.element("start"));
+    /// assert_eq!(order.element("begun"), None, "it is a flow");
+    /// assert!(order.flow("begun").is_some());
+    /// assert_eq!(order.flow("end"), None);
+    /// # Ok::<(), travertine_runtime::Error>(())
+    /// ```
+    pub fn element(&self, id: &str) -> Option<NodeId> {
+        self.plan.find(id)
+    }
+
+    /// The sequence flow with that id in the model, by which a new token can come to a join.
+    ///
+    /// ```no_run
+    /// # use travertine_kernel as travertine;
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// use travertine::{Destination, Modification};
+    ///
+    /// let order = InstanceId(12);
+    /// let definition = engine.look(order).await?.definition;
+    /// if let Some(join) = definition.element("join") {
+    ///     let to = Destination { via: definition.flow("packed"), ..Destination::before(join) };
+    ///     engine.modify(order, vec![Modification::Add { to, scope: None }]).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn flow(&self, id: &str) -> Option<FlowId> {
+        let position = self.plan.flows.iter().position(|it| &*it.name == id)?;
+        u32::try_from(position).ok().map(FlowId)
     }
 }
 

@@ -38,7 +38,7 @@ pub struct History {
 /// # use travertine_runtime::{Engine, Error, InstanceId};
 /// # async fn example(engine: Engine) -> Result<(), Error> {
 /// for step in engine.history(InstanceId(12))?.steps {
-///     println!("{}: {:?}", step.at, step.records);
+///     println!("entry {} of the log, at {}", step.seq, step.at);
 /// }
 /// # Ok(()) }
 /// ```
@@ -51,6 +51,7 @@ pub struct Step {
     /// The key of what the instance ran then.
     pub definition: u64,
     /// What.
+    #[doc(hidden)] // For the command line, which puts it into words; it is of the kernel.
     pub records: Vec<Record>,
 }
 
@@ -123,6 +124,7 @@ impl History {
     /// }
     /// # Ok(()) }
     /// ```
+    #[doc(hidden)] // For the command line; it is of the kernel.
     pub fn state_at(&self, seq: Seq) -> Instance {
         let mut state = Instance::default();
         for step in self.steps.iter().take_while(|it| it.seq <= seq) {

@@ -38,6 +38,7 @@ pub struct Look {
     /// What it runs.
     pub definition: Arc<Definition>,
     /// The kernel's state.
+    #[doc(hidden)] // For the command line; programs have its tree, reasons and variables.
     pub state: travertine_kernel::Instance,
 }
 
