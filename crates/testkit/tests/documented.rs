@@ -1,6 +1,5 @@
-//! What functions and the engine offer to programs has an example: what the crate `travertine` takes from
-//! their rooms, what the methods of that take and give, and so on. Values, rows and the words of the kernel,
-//! which programs see through it too, are left out.
+//! What the crate `travertine` offers to programs has an example: what it takes from other rooms, what the
+//! methods of that take and give, and so on. Programs can name all of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,9 +14,9 @@ use syn::{
 };
 
 /// The rooms that are looked at.
-const ROOMS: [&str; 4] = ["travertine", "func", "macros", "runtime"];
+const ROOMS: [&str; 7] = ["travertine", "func", "macros", "runtime", "expr", "kernel", "store"];
 
-/// A type, function or macro of a room, or a method.
+/// A type, function, macro or module of a room, or a method.
 struct Public {
     /// Where it stands.
     file: String,
@@ -25,77 +24,117 @@ struct Public {
     /// For people: `Context::call`.
     name: String,
     has_example: bool,
-    /// What may be types among the words of its signature, or of its fields.
-    mentions: BTreeSet<String>,
+    /// As opposed to a function, a method or a macro.
+    is_type: bool,
+    /// What may be types in its signature, or in its fields.
+    mentions: BTreeSet<Mention>,
 }
 
-/// What a room has for others, by the name of the type, function or macro that it belongs to.
-type Room = BTreeMap<String, Vec<Public>>;
+/// A room, and the name of something that is taken from there.
+type Mention = (String, String);
+
+#[derive(Default)]
+struct Room {
+    /// What it has for others, by the name of the type, function or macro that it belongs to.
+    own: BTreeMap<String, Vec<Public>>,
+    /// What it has from others and passes on.
+    passed_on: BTreeMap<String, Mention>,
+}
 
 #[test]
-fn what_functions_and_the_engine_offer_to_programs_has_an_example() {
-    let rooms = ROOMS.map(|room| (room, read(room)));
-    let offered = offered();
+fn what_programs_are_offered_has_a_name_and_an_example() {
+    let rooms: BTreeMap<_, _> = ROOMS.map(|room| (room.to_owned(), read(room))).into();
+    let named: BTreeSet<_> = offered().into_iter().flat_map(|it| meant(&rooms, it)).collect();
     let mut seen = BTreeSet::new();
-    let mut open: Vec<_> =
-        offered.iter().map(|(room, name)| (room.as_str(), name.clone())).collect();
-    let mut missing = Vec::new();
-    while let Some((room, name)) = open.pop() {
-        let own = rooms.iter().filter(|(it, all)| *it == room && all.contains_key(&name));
-        let other = rooms.iter().filter(|(_, all)| all.contains_key(&name));
-        let Some((room, all)) = own.chain(other).next() else {
-            // It may be a module, which offers all that it has.
-            let all = rooms.iter().filter(|(it, _)| *it == room).flat_map(|(_, all)| all);
-            let file = format!("/{name}.rs");
-            let inside = all.filter(|(_, it)| it.iter().any(|it| it.file.ends_with(&file)));
-            open.extend(inside.map(|(inside, _)| (room, inside.clone())));
-            continue;
-        };
-        if !seen.insert((*room, name.clone())) {
+    let mut open: Vec<_> = named.iter().cloned().collect();
+    let (mut missing, mut nameless) = (Vec::new(), Vec::new());
+    while let Some(mention) = open.pop() {
+        let Some((room, name)) = origin(&rooms, mention) else { continue };
+        let is_named = named.contains(&(room.clone(), name.clone()));
+        if !seen.insert((room.clone(), name.clone())) {
             continue;
         }
-        for it in &all[&name] {
+        for it in &rooms[&room].own[&name] {
+            if it.is_type && !is_named {
+                nameless.push(format!("{}:{}: {}", it.file, it.line, it.name));
+            }
             if !it.has_example {
                 missing.push(format!("{}:{}: {}", it.file, it.line, it.name));
             }
-            open.extend(it.mentions.iter().map(|it| (*room, it.clone())));
+            open.extend(it.mentions.iter().cloned());
         }
     }
-    assert!(seen.len() > 50, "the rooms are not read: {seen:?}");
-    missing.sort();
-    let (count, list) = (missing.len(), missing.join("\n"));
-    assert!(missing.is_empty(), "{count} public items without an example:\n{list}");
+    assert!(seen.len() > 150, "the rooms are not read: {seen:?}");
+    assert_none(missing, "public items without an example");
+    assert_none(nameless, "types that programs meet and cannot name");
+}
+
+/// What is offered by that name: one thing, or all that a module has.
+fn meant(rooms: &BTreeMap<String, Room>, (room, name): Mention) -> Vec<Mention> {
+    if let Some(it) = origin(rooms, (room.clone(), name.clone())) {
+        return vec![it];
+    }
+    let file = format!("/{name}.rs");
+    let all = rooms.get(&room).into_iter().flat_map(|it| &it.own);
+    let inside = all.filter(|(_, it)| it.iter().any(|it| it.file.ends_with(&file)));
+    inside.map(|(inside, _)| (room.clone(), inside.clone())).collect()
+}
+
+/// Where it is defined, whoever passes it on; `None` where it is not ours.
+fn origin(rooms: &BTreeMap<String, Room>, (room, name): Mention) -> Option<Mention> {
+    let all = rooms.get(&room)?;
+    if all.own.contains_key(&name) {
+        return Some((room, name));
+    }
+    origin(rooms, all.passed_on.get(&name)?.clone())
+}
+
+fn assert_none(mut found: Vec<String>, what: &str) {
+    found.sort();
+    assert!(found.is_empty(), "{} {what}:\n{}", found.len(), found.join("\n"));
 }
 
 /// What the crate that programs use takes from which room, and its own.
-fn offered() -> BTreeSet<(String, String)> {
+fn offered() -> BTreeSet<Mention> {
     let text =
         fs::read_to_string(root().join("crates/travertine/src/lib.rs")).expect("it is there");
     let mut found = BTreeSet::new();
-    for item in syn::parse_file(&text).expect("it is Rust").items {
-        if let Item::Use(it) = &item
+    taken(&syn::parse_file(&text).expect("it is Rust").items, &mut found);
+    let own = read("travertine").own.into_keys();
+    found.extend(own.map(|name| ("travertine".to_owned(), name)));
+    found
+}
+
+/// What these items take from other rooms, in modules too.
+fn taken(items: &[Item], found: &mut BTreeSet<Mention>) {
+    for item in items {
+        if let Item::Mod(it) = item
+            && is_public(&it.vis, &it.attrs)
+        {
+            taken(it.content.as_ref().map_or(&[], |(_, items)| items), found);
+        } else if let Item::Use(it) = item
             && is_public(&it.vis, &it.attrs)
         {
             let UseTree::Path(path) = &it.tree else { panic!("what is offered has a room") };
             let room = path.ident.to_string().replace("travertine_", "");
-            leaves(&path.tree, &mut |name| {
+            leaves(&path.tree, &mut |name, shown| {
+                assert_eq!(name, shown, "offered under another name");
                 // What derives a trait is called like it, and its function like that in small letters.
                 let name = if room == "macros" { name.to_lowercase() } else { name };
                 found.insert((room.clone(), name));
             });
         }
     }
-    let own = read("travertine").into_keys();
-    found.extend(own.map(|name| ("travertine".to_owned(), name)));
-    found
 }
 
-fn leaves(tree: &UseTree, found: &mut impl FnMut(String)) {
+/// The names at the ends of a tree, and what they are called here.
+fn leaves(tree: &UseTree, found: &mut impl FnMut(String, String)) {
     match tree {
         UseTree::Path(it) => leaves(&it.tree, found),
-        UseTree::Name(it) => found(it.ident.to_string()),
+        UseTree::Name(it) => found(it.ident.to_string(), it.ident.to_string()),
+        UseTree::Rename(it) => found(it.ident.to_string(), it.rename.to_string()),
         UseTree::Group(it) => it.items.iter().for_each(|it| leaves(it, found)),
-        UseTree::Rename(_) | UseTree::Glob(_) => panic!("offered under another name, or unnamed"),
+        UseTree::Glob(_) => {}
     }
 }
 
@@ -104,22 +143,23 @@ fn root() -> PathBuf {
 }
 
 fn read(room: &str) -> Room {
-    let mut found = Room::new();
-    read_folder(&root().join("crates").join(room).join("src"), &mut found);
+    let mut found = Room::default();
+    read_folder(room, &root().join("crates").join(room).join("src"), &mut found);
     found
 }
 
-fn read_folder(folder: &Path, found: &mut Room) {
+fn read_folder(room: &str, folder: &Path, found: &mut Room) {
     for entry in fs::read_dir(folder).expect("it is there") {
         let path = entry.expect("it is there").path();
         if path.is_dir() {
-            read_folder(&path, found);
+            read_folder(room, &path, found);
         } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs") {
             let text = fs::read_to_string(&path).expect("it is text");
             let file = path.to_string_lossy().replace(&*root().to_string_lossy(), "");
-            let mut reader =
-                Reader { file: file.trim_start_matches('/'), text: &text, at: 0, found };
             let items = syn::parse_file(&text).expect("it is Rust").items;
+            let imports = imports(room, &items, &mut found.passed_on);
+            let file = file.trim_start_matches('/');
+            let mut reader = Reader { room, file, text: &text, at: 0, imports, found };
             for item in &items {
                 reader.item(item);
             }
@@ -127,12 +167,52 @@ fn read_folder(folder: &Path, found: &mut Room) {
     }
 }
 
+/// What a file has from elsewhere, by what it is called there. What is public in it is passed on.
+fn imports(
+    room: &str,
+    items: &[Item],
+    passed_on: &mut BTreeMap<String, Mention>,
+) -> BTreeMap<String, Mention> {
+    let modules =
+        items.iter().filter_map(|it| if let Item::Mod(it) = it { Some(it) } else { None });
+    let here = |it: &syn::Ident| (it.to_string(), (room.to_owned(), it.to_string()));
+    let mut found: BTreeMap<_, _> = modules.map(|it| here(&it.ident)).collect();
+    for item in items {
+        if let Item::Use(it) = item
+            && let UseTree::Path(path) = &it.tree
+        {
+            let is_passed_on = is_public(&it.vis, &it.attrs);
+            let start = path.ident.to_string();
+            let module = found.get(&start).map(|(room, _)| room.clone());
+            let from = module.unwrap_or_else(|| room_of(&start, room));
+            leaves(&path.tree, &mut |name, shown| {
+                let mention = (from.clone(), name);
+                if is_passed_on && from != room {
+                    passed_on.insert(shown.clone(), mention.clone());
+                }
+                found.insert(shown, mention);
+            });
+        }
+    }
+    found
+}
+
+/// The room that a path begins in. Other crates are like rooms that nobody reads.
+fn room_of(start: &str, room: &str) -> String {
+    match start {
+        "crate" | "self" | "super" => room.to_owned(),
+        other => other.trim_start_matches("travertine_").to_owned(),
+    }
+}
+
 /// Reads a file from its top to its end.
 struct Reader<'a> {
+    room: &'a str,
     file: &'a str,
     text: &'a str,
     /// How far it has come.
     at: usize,
+    imports: BTreeMap<String, Mention>,
     found: &'a mut Room,
 }
 
@@ -186,6 +266,9 @@ impl Reader<'_> {
                 }
             }
             Item::Mod(it) if !is_test(&it.attrs) => {
+                if it.content.is_some() {
+                    self.named("mod", &it.ident, &it.vis, &it.attrs, &it.ident);
+                }
                 for it in it.content.iter().flat_map(|(_, items)| items) {
                     self.item(it);
                 }
@@ -215,15 +298,35 @@ impl Reader<'_> {
         mentions: &impl ToTokens,
     ) {
         // Whatever the room has of this name is meant in it, and not that of another room.
-        self.found.entry(owner.to_owned()).or_default();
+        self.found.own.entry(owner.to_owned()).or_default();
         if is_public(vis, attrs) && !is_test(attrs) {
-            self.add(owner, start, attrs, owner, types_in(mentions));
+            let mentions = self.mentions(mentions);
+            self.add(owner, start, attrs, owner, mentions);
         }
     }
 
     fn method(&mut self, owner: &str, attrs: &[Attribute], sig: &syn::Signature) {
         let (name, own) = (sig.ident.to_string(), format!("{owner}::{}", sig.ident));
-        self.add(owner, ("fn", &name), attrs, &own, types_in(sig));
+        let mentions = self.mentions(sig);
+        self.add(owner, ("fn", &name), attrs, &own, mentions);
+    }
+
+    /// What may be types in a piece of code, and where they are from.
+    fn mentions(&self, code: &impl ToTokens) -> BTreeSet<Mention> {
+        let text = code.to_token_stream().to_string().replace(" :: ", "::");
+        let paths = text.split(|it: char| !it.is_alphanumeric() && it != '_' && it != ':');
+        let types = paths.filter_map(|path| {
+            let mut parts = path.split("::").filter(|it| !it.is_empty());
+            let start = parts.next()?;
+            if start.starts_with(char::is_uppercase) {
+                let here = || (self.room.to_owned(), start.to_owned());
+                return Some(self.imports.get(start).cloned().unwrap_or_else(here));
+            }
+            let name = parts.find(|it| it.starts_with(char::is_uppercase))?;
+            let module = self.imports.get(start).map(|(room, _)| room.clone());
+            Some((module.unwrap_or_else(|| room_of(start, self.room)), name.to_owned()))
+        });
+        types.collect()
     }
 
     fn add(
@@ -232,7 +335,7 @@ impl Reader<'_> {
         (keyword, ident): (&str, &str),
         attrs: &[Attribute],
         name: &str,
-        mentions: BTreeSet<String>,
+        mentions: BTreeSet<Mention>,
     ) {
         // The parser knows no lines, but it goes through the text in order.
         let start = format!("{keyword} {ident}");
@@ -246,11 +349,12 @@ impl Reader<'_> {
         let mut places = self.text.match_indices(&start).map(|(at, _)| at).filter(is_whole);
         self.at = places.find(|at| *at >= self.at).unwrap_or(self.at);
         let line = self.text[..self.at].lines().count();
-        self.found.entry(owner.to_owned()).or_default().push(Public {
+        self.found.own.entry(owner.to_owned()).or_default().push(Public {
             file: self.file.to_owned(),
             line,
             name: name.to_owned(),
             has_example: has_example(attrs),
+            is_type: !["fn", "macro_rules!"].contains(&keyword),
             mentions,
         });
     }
@@ -289,9 +393,4 @@ fn words(it: &impl ToTokens) -> BTreeSet<String> {
     let text = it.to_token_stream().to_string();
     let words = text.split(|it: char| !it.is_alphanumeric() && it != '_');
     words.filter(|it| !it.is_empty()).map(str::to_owned).collect()
-}
-
-/// Those of them that can be types.
-fn types_in(it: &impl ToTokens) -> BTreeSet<String> {
-    words(it).into_iter().filter(|it| it.starts_with(char::is_uppercase)).collect()
 }

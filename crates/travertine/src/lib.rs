@@ -43,30 +43,102 @@
 
 pub mod testing;
 
-pub use travertine_expr::{Map, Name, Number, Value};
+pub use travertine_expr::{Excess, JsonError, Map, Name, Number, NumberError, Rounding, Value};
 #[doc(hidden)]
 pub use travertine_func::__macros;
 pub use travertine_func::{
-    Activity, ActivityContext, ActivityOptions, Consume, Context, Delivery, Dependencies, Event,
-    EventConfig, Failure, Flow, Functions, Operation, Random, Retry, Saga, Stop, Workflow, merge,
-    select,
+    Activity, ActivityContext, ActivityDefinition, ActivityOptions, Arguments, Arms, BoxFuture,
+    Call, Child, Consume, Context, Continuation, Delivery, Dependencies, DuplicateFunction, Event,
+    EventConfig, EventWait, Failure, Flow, Functions, JobCall, LocalBoxFuture, Operation, Posted,
+    ProcessCall, Random, Retry, RunnableActivity, Saga, SendEvent, SessionSettings, Sleep, Spawned,
+    Start, Stop, Workflow, WorkflowDefinition, merge, select,
 };
 pub use travertine_kernel::{
-    Assignments, Destination, Ending, Mapping, Migration, Modification, Reason, TokenId, WaitId,
-    Which,
+    Assignments, Destination, Ending, FlowId, Mapping, Migration, Modification, NodeId, Reason,
+    TokenId, WaitId, Which,
 };
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
-    Activated, Address, DeadLetter, Definition, Edit, Ended, Engine, Error, InstanceId, Limit,
-    Message, Overlap, Receipt, RunStatus, Schedule, Settings, TaskChange, Timestamp, When,
+    Activated, Address, DeadLetter, Definition, Definitions, Edit, Ended, Engine, Error,
+    FunctionSettings, InstanceId, Limit, Message, Overlap, Receipt, Recovered, RunStatus, Schedule,
+    Settings, TaskChange, Timestamp, When,
     engine::{
-        Clock, Deployment, File, History, Job, Look, ManualClock, Metrics, Options, Outcome, Pace,
-        Pending, Preflight, Progress, Retention, Run, RunError, Scheduled, Scheduling, Sending,
-        Startable, Starting, StartingFunction, Swept, SystemClock, Target, Updating, Worker,
-        Workers,
+        Clock, Deployment, Difference, File, History, Job, Look, Making, ManualClock, Metrics,
+        Opened, Options, Outcome, Pace, Pending, Preflight, Progress, RecoveryReport, Retention,
+        Run, RunError, Scheduled, Scheduling, Sending, Startable, Starting, StartingFunction, Step,
+        Swept, SystemClock, Target, Updating, Verified, Worker, Workers,
     },
 };
-pub use travertine_store::view;
+
+/// What the engine says of the inside of an instance: where its tokens are and why they rest, how it has
+/// failed, what it refuses, and what would become of it in another version.
+///
+/// ```no_run
+/// # use travertine::{Engine, Error, InstanceId};
+/// use travertine::instance::Why;
+///
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// for reason in engine.look(InstanceId(12)).await?.reasons {
+///     if let Why::Incident { failure, .. } = reason.why {
+///         println!("{} needs an operator: {failure}", reason.element);
+///     }
+/// }
+/// # Ok(()) }
+/// ```
+pub mod instance {
+    pub use travertine_kernel::{
+        Branch, Change, Failure, FailureKind, Fate, Gate, PostId, Problem, Rejection, Role, State,
+        Why, plan::WorkKind,
+    };
+}
+
+/// What goes wrong with the place where an engine keeps things, and where.
+///
+/// ```
+/// use travertine::{Engine, Error, store};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let first = Engine::open(dir.path())?;
+/// let second = Engine::open(dir.path());
+/// assert!(matches!(second, Err(Error::Store(store::Error::InUse { .. }))));
+/// # first.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod store {
+    pub use travertine_store::{Error, Seq, ShardId};
+}
+
+/// The rows that [`Engine::query`] finds, and the questions that it is asked.
+///
+/// ```
+/// use travertine::view::{Filter, InstanceState, Query, Row, Table};
+/// use travertine::{Engine, Options};
+///
+/// let engine = Engine::in_memory(Options::default())?;
+/// let filters = vec![Filter::State(vec![InstanceState::Running])];
+/// let mut query =
+///     Query { table: Table::Instances, filters, descending: false, after: None, limit: 100 };
+/// loop {
+///     let page = engine.query_now(&query)?;
+///     for row in page.rows {
+///         if let Row::Instance(it) = row {
+///             println!("{} has been running since {}", it.id, it.started);
+///         }
+///     }
+///     query.after = page.next;
+///     if query.after.is_none() {
+///         break;
+///     }
+/// }
+/// # Ok::<(), travertine::Error>(())
+/// ```
+pub mod view {
+    pub use travertine_store::view::{
+        Cursor, ElementRow, Filter, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, Key,
+        MessageRow, Page, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, TimerRow,
+        VariableRow,
+    };
+}
 
 /// Names and values.
 ///

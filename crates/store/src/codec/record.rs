@@ -303,6 +303,11 @@ pub struct Message {
 }
 
 /// Whether messages or signals are meant.
+///
+/// ```
+/// # use travertine_store::codec::record::SubscriptionKind;
+/// assert!(SubscriptionKind::Message < SubscriptionKind::Signal);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum SubscriptionKind {
     /// Messages.
