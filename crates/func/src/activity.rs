@@ -81,7 +81,7 @@ impl ActivityContext {
         Self::new(Attempt { number: 1, last_heartbeat: None, dependencies, heart })
     }
 
-    /// The instance that the activity belongs to.
+    /// What the instance is called that the activity belongs to; `number:12` where it was given no id.
     ///
     /// ```
     /// # use travertine_func::{ActivityContext, Dependencies};

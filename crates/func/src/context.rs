@@ -120,7 +120,7 @@ impl Context {
 
     // What is known.
 
-    /// The id of the instance.
+    /// The id of the instance; `number:12` where it was given none.
     ///
     /// ```
     /// # use travertine_func::{Context, Flow};

@@ -968,7 +968,8 @@ impl<T: Event> SendEvent<T> {
         Self { cx: cx.clone(), event, to: None, key: Ok(None) }
     }
 
-    /// Only to the instance of this id.
+    /// Only to the instance of this id, as it has it from [`Context::id`]: `12` is who is called so, and
+    /// `number:12` the instance of that number that was given no id.
     ///
     /// ```
     /// # use travertine_func::{Context, Event, Flow};

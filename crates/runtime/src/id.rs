@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use travertine_expr::Name;
 use travertine_kernel::WaitId;
 
 /// An instance's name. It is never used twice.
@@ -14,6 +15,26 @@ use travertine_kernel::WaitId;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(pub u64);
+
+/// What stands before the number of an instance, so that it is not taken for an id: `number:12`.
+pub const NUMBER: &str = "number:";
+
+impl InstanceId {
+    /// What an instance is called that was given no id: `number:12`. No run has such an id.
+    ///
+    /// ```
+    /// # use travertine_runtime::InstanceId;
+    /// assert_eq!(&*InstanceId(12).unnamed(), "number:12");
+    /// ```
+    pub fn unnamed(self) -> Name {
+        format!("{NUMBER}{self}").into()
+    }
+
+    /// The instance that goes by its number in this text, with [`NUMBER`] before it.
+    pub(crate) fn numbered(text: &str) -> Option<Self> {
+        text.strip_prefix(NUMBER)?.parse().ok()
+    }
+}
 
 impl fmt::Display for InstanceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -219,7 +219,7 @@ struct Pulse {
 impl Heart for Pulse {
     fn instance(&self) -> &str {
         let Given { business_id, job, .. } = &*self.given;
-        let unnamed = || self.instance.get_or_init(|| job.instance.to_string().into());
+        let unnamed = || self.instance.get_or_init(|| job.instance.unnamed());
         business_id.as_ref().unwrap_or_else(unnamed)
     }
 

@@ -18,17 +18,14 @@ use travertine_store::{
     view::{Filter, InstanceState, Page, Query, Row, Table},
 };
 
-use super::{Engine, Pending, State};
+use super::{Engine, Pending, State, block_on};
 use crate::{
-    At, Begin, Definition, Definitions, Ended, Error, InstanceId, Live, Message, Receipt,
+    At, Begin, Definition, Definitions, Ended, Error, INSTANCE, InstanceId, Live, Message, Receipt,
     Recovered, Shard,
     shard::{RunStatus, Wanted, configure, wanted},
 };
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
-
-/// What stands before the number of an instance, so that it is not taken for an id: `number:12`.
-pub const NUMBER: &str = "number:";
 
 /// What can be started: a process by its id, a function by a described call.
 ///
@@ -258,7 +255,7 @@ impl From<Error> for RunError {
 
 impl<O> Run<O> {
     fn new(engine: Engine, id: Option<Name>, instance: InstanceId) -> Self {
-        let id = id.unwrap_or_else(|| instance.to_string().into());
+        let id = id.unwrap_or_else(|| instance.unnamed());
         Self { engine, id, instance, output: PhantomData }
     }
 
@@ -267,7 +264,7 @@ impl<O> Run<O> {
         Self::new(engine.clone(), id.map(Name::clone), instance)
     }
 
-    /// What it is called.
+    /// What it is called. One that was given no id is called by its number: `number:12`.
     ///
     /// ```no_run
     /// # use travertine_func::Workflow;
@@ -513,6 +510,7 @@ fn decoded<T: DeserializeOwned>(value: &Value) -> Result<T, Error> {
 pub struct Sending<'a> {
     engine: &'a Engine,
     message: Result<Message, Error>,
+    to: Option<Name>,
 }
 
 impl Sending<'_> {
@@ -523,7 +521,8 @@ impl Sending<'_> {
         self
     }
 
-    /// Only to the run of this id.
+    /// Only to the run of this id, or to who is called so later. A number is an id where a run is called
+    /// so; otherwise it is that of a run without an id, if there is one when the event is sent.
     ///
     /// ```no_run
     /// # use travertine_func::Event;
@@ -535,8 +534,9 @@ impl Sending<'_> {
     /// engine.send_event(Paid { cents: 1_200 }).to("order-1").await?;
     /// # Ok(()) }
     /// ```
-    pub fn to(self, id: &str) -> Self {
-        self.change(|it| it.correlation.push(("$to".into(), id.into())))
+    pub fn to(mut self, id: &str) -> Self {
+        self.to = Some(id.into());
+        self
     }
 
     /// Only to those who wait with this key, or with none.
@@ -575,7 +575,8 @@ impl Sending<'_> {
         self.change(|it| it.id = Some(id.into()))
     }
 
-    /// What would be sent, for [`Engine::publish`].
+    /// What would be sent, for [`Engine::publish`]. It is for the run of exactly that id: one that was
+    /// given none has [`Run::id`].
     ///
     /// ```no_run
     /// # use travertine_func::Event;
@@ -589,7 +590,8 @@ impl Sending<'_> {
     /// # Ok(()) }
     /// ```
     pub fn into_message(self) -> Result<Message, Error> {
-        self.message
+        let to = self.to;
+        self.message.map(|it| sent_to(it, to))
     }
 
     /// Sends it, on a thread that may be blocked.
@@ -605,8 +607,14 @@ impl Sending<'_> {
     /// # Ok(()) }
     /// ```
     pub fn wait(self) -> Result<Receipt, Error> {
-        self.engine.publish(self.message?).wait()
+        block_on(&mut self.into_future())
     }
+}
+
+/// A message, to the run of an id alone where there is one.
+fn sent_to(mut message: Message, to: Option<Name>) -> Message {
+    message.correlation.extend(to.map(|it| (INSTANCE.into(), it.into())));
+    message
 }
 
 impl<'a> IntoFuture for Sending<'a> {
@@ -614,7 +622,14 @@ impl<'a> IntoFuture for Sending<'a> {
     type IntoFuture = Answer<'a, Receipt>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.engine.publish(self.message?).await })
+        let Self { engine, message, to } = self;
+        Box::pin(async move {
+            let to = match to {
+                Some(to) => Some(engine.address(&to).await?),
+                None => None,
+            };
+            engine.publish(sent_to(message?, to)).await
+        })
     }
 }
 
@@ -701,11 +716,11 @@ impl Engine {
             configure(&mut message, config);
             message
         });
-        Sending { engine: self, message }
+        Sending { engine: self, message, to: None }
     }
 
     /// The run of that id, where there is one. One that was given none goes by its number; with
-    /// [`NUMBER`] before it, a number is never taken for an id.
+    /// [`NUMBER`](super::NUMBER) before it, a number is never taken for an id.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};
@@ -733,21 +748,36 @@ impl Engine {
         if let Some(found) = named {
             return Ok(Some((InstanceId(found), Some(id.into()))));
         }
-        let (only_unnamed, number) = match id.strip_prefix(NUMBER) {
-            Some(number) => (false, number),
-            None => (true, id),
-        };
-        let Ok(number) = number.parse().map(InstanceId) else { return Ok(None) };
+        let by_number = InstanceId::numbered(id);
+        let Some(number) = by_number.or_else(|| id.parse().ok()) else { return Ok(None) };
         let found = self.ask(self.shard_of(number), move |shard| {
             let live = match shard.look(number) {
                 Err(Error::NoSuchInstance(_)) => return Ok(None),
                 live => live?,
             };
             let id = live.created.business_id.clone();
-            let is_meant = live.definition.is_function() && (id.is_none() || !only_unnamed);
+            let is_meant = live.definition.is_function() && (id.is_none() || by_number.is_some());
             Ok(is_meant.then_some((number, id)))
         });
         found.await
+    }
+
+    /// What the run that someone means is called, which events for it are sent to. Where there is none,
+    /// it is who will be called so.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let id = engine.address("12").await?; // `number:12`, unless a run is called 12, or none has that number.
+    /// # Ok(()) }
+    /// ```
+    pub async fn address(&self, id: &str) -> Result<Name, Error> {
+        // Whatever else people say is an id, whether or not someone has it.
+        if InstanceId::numbered(id).is_none() && id.parse::<InstanceId>().is_err() {
+            return Ok(id.into());
+        }
+        let found = self.run::<()>(id).await?;
+        Ok(found.map_or_else(|| id.into(), |it| it.id))
     }
 
     /// What the run of that id is doing; nothing where there is none.

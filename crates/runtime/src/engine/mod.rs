@@ -43,11 +43,11 @@ use travertine_expr::Name;
 use travertine_func::{Dependencies, Functions, Retry};
 use travertine_store::{MemoryStore, ShardId, SqliteStore, Store, sqlite};
 
+pub use crate::id::NUMBER;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use deploy::{Deployment, File};
 pub use function::{
-    NUMBER, Preflight, RecoveryReport, Run, RunError, Sending, Startable, StartingFunction,
-    Updating,
+    Preflight, RecoveryReport, Run, RunError, Sending, Startable, StartingFunction, Updating,
 };
 pub use history::{History, Step};
 pub use metrics::Metrics;

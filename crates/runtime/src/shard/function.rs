@@ -83,7 +83,7 @@ impl Live {
     pub(crate) fn name(&self) -> Name {
         match &self.created.business_id {
             Some(id) => Name::clone(id),
-            None => self.id.0.to_string().into(),
+            None => self.id.unnamed(),
         }
     }
 

@@ -49,6 +49,13 @@ impl Shard {
         let definition = self.definition(begin.definition)?;
         if definition.is_function() {
             if let Some(id) = &begin.business_id
+                && InstanceId::numbered(id).is_some()
+            {
+                let reason =
+                    format!("{id} is what a run without an id is called; choose another id");
+                return Err(Error::Failed { reason });
+            }
+            if let Some(id) = &begin.business_id
                 && let Some(known) = self.run_named(id)?
                 && !self.is_past_schedule(known, &definition)?
             {

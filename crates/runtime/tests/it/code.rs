@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use travertine_func::{Event, Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::Ending;
 use travertine_runtime::{
-    Error, InstanceId, RunStatus,
+    Error, InstanceId, Receipt, RunStatus,
     engine::{Engine, Options, Retention},
 };
 use travertine_store::view::{Row, Table};
@@ -429,13 +429,73 @@ fn an_id_that_is_a_number_is_told_from_the_number_of_another_run() {
         let run = runtime.block_on(engine.run::<String>(id)).expect("it can be asked");
         run.map(|it| (it.instance(), it.id().to_owned()))
     };
-    assert_eq!(found(&number), Some((unnamed.instance(), number.clone())));
+    let by_number = |id: InstanceId| found(&format!("number:{id}"));
+    let first = Some((unnamed.instance(), format!("number:{number}")));
+    assert_eq!(unnamed.id(), format!("number:{number}"));
+    assert_eq!(found(&number), first);
     let named = engine.start(trip()).id(&number).wait().expect("nobody has that id").instance();
     assert_eq!(found(&number), Some((named, number.clone())), "an id goes first");
-    let by_number = |id: InstanceId| found(&format!("number:{id}"));
-    assert_eq!(by_number(unnamed.instance()), Some((unnamed.instance(), number.clone())));
+    assert_eq!(by_number(unnamed.instance()), first);
     assert_eq!(by_number(named), Some((named, number.clone())));
     assert_eq!(found(&named.to_string()), None, "one that has an id goes by that");
     assert_eq!(runtime.block_on(engine.cancel_run(&format!("number:{number}"))), Ok(true));
     assert_eq!(runtime.block_on(engine.query_status(&number)), Ok(Some(RunStatus::Suspended)));
+}
+
+#[test]
+fn an_event_to_a_number_is_for_who_is_called_so_and_else_for_the_run_of_that_number() {
+    let world = world(just(TRIP));
+    let engine = world.engine();
+    let send = |id: &str| {
+        let sent = engine.send_event(Go).to(id).wait().expect("the engine does so");
+        world.rest();
+        sent
+    };
+    let received = |sent: Receipt| match sent {
+        Receipt::Received(by) => Some(by.instance),
+        _ => None,
+    };
+    let unnamed = engine.start(trip()).wait().expect("it starts");
+    let (first, number) = (unnamed.instance(), unnamed.instance().to_string());
+    world.rest();
+    assert_eq!(received(send(&number)), Some(first), "nobody is called so");
+    let named = engine.start(trip()).id(&number).wait().expect("nobody has that id").instance();
+    world.rest();
+    for _ in 0..2 {
+        assert_eq!(received(send(&number)), Some(named), "though the other one has waited longer");
+    }
+    assert_eq!(result(&world, named), "first way");
+    // It has ended, and is called so still.
+    assert_eq!(send(&number), Receipt::Held);
+    assert_eq!(unnamed.status().wait(), Ok(RunStatus::Suspended));
+    assert_eq!(received(send(unnamed.id())), Some(first));
+    assert_eq!(result(&world, first), "first way");
+}
+
+#[test]
+fn an_event_is_kept_for_who_is_called_by_a_number_later() {
+    let world = world(just(TRIP));
+    let engine = world.engine();
+    let send = |id: &str| engine.send_event(Go).to(id).wait().expect("the engine does so");
+    for _ in 0..2 {
+        assert_eq!(send("1000"), Receipt::Held);
+    }
+    let other = engine.start(trip()).id("other").wait().expect("it starts").instance();
+    let named = engine.start(trip()).id("1000").wait().expect("it starts").instance();
+    assert_eq!(result(&world, named), "first way");
+    // Who has an id is found by number as well.
+    world.rest();
+    for _ in 0..2 {
+        assert!(matches!(send(&format!("number:{other}")), Receipt::Received(_)));
+        world.rest();
+    }
+    assert_eq!(result(&world, other), "first way");
+}
+
+#[test]
+fn no_run_can_be_called_like_one_without_an_id() {
+    let world = world(just(TRIP));
+    let refused = world.engine().start(trip()).id("number:12").wait().map(|it| it.instance());
+    let reason = "number:12 is what a run without an id is called; choose another id".to_owned();
+    assert_eq!(refused, Err(Error::Failed { reason }));
 }

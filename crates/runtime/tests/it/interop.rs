@@ -365,7 +365,7 @@ fn an_activity_is_told_what_its_instance_is_called_and_a_key_that_is_its_jobs() 
         let till = || world.engine().start("till").variable("cents", 5);
         let told = |id| value(&ended(world, id).variables, "told");
         let id = till().wait().expect("the engine does so");
-        assert_eq!(told(id), format!(r#"["{id}","{id}-4"]"#));
+        assert_eq!(told(id), format!(r#"["number:{id}","{id}-4"]"#));
         let id = till().id("order-7").wait().expect("the engine does so");
         assert_eq!(told(id), format!(r#"["order-7","{id}-4"]"#));
     });

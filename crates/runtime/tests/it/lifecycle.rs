@@ -252,7 +252,7 @@ async fn arguments_and_results_are_stored_before_anyone_is_told_and_nothing_is_d
     assert!(events.iter().any(given), "{events:?}");
     assert_eq!(run.id(), "mine");
     let unnamed = world.engine().start(life("done")).await.unwrap();
-    assert_eq!(unnamed.id(), unnamed.instance().to_string());
+    assert_eq!(unnamed.id(), format!("number:{}", unnamed.instance()));
     assert_eq!(status(world.engine(), unnamed.id()).await, Some(RunStatus::Succeeded));
 
     // Results and failures of activities are in the same store.

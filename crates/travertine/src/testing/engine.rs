@@ -14,6 +14,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 use travertine_func::{Arguments, Functions};
+use travertine_runtime::INSTANCE;
 use travertine_store::{MemoryStore, Store};
 
 use super::{
@@ -24,8 +25,8 @@ use super::{
     setup::Setup,
 };
 use crate::{
-    ActivityContext, Clock as _, Engine, Error, Event, ManualClock, Message, Options, Receipt,
-    RunError, RunStatus, Timestamp, Value, Workflow,
+    ActivityContext, Clock as _, Engine, Error, Event, ManualClock, Message, Name, Options,
+    Receipt, RunError, RunStatus, Timestamp, Value, Workflow,
 };
 
 /// How often the clock may skip before a run counts as endless.
@@ -330,7 +331,7 @@ impl TestEngine {
     pub fn send_event<E: Event>(&self, event: E) -> TestSending<'_> {
         let engine = self.engine();
         let sending = engine.send_event(event).message_id(&self.world.next_id());
-        TestSending { env: self, message: sending.into_message() }
+        TestSending { env: self, message: sending.into_message(), to: None }
     }
 
     /// Lets everything happen that needs no time and nothing from the test.
@@ -751,10 +752,11 @@ impl<O: DeserializeOwned> TestRun<O> {
 pub struct TestSending<'a> {
     env: &'a TestEngine,
     message: Result<Message, Error>,
+    to: Option<Name>,
 }
 
 impl TestSending<'_> {
-    /// Only to the run of this id.
+    /// Only to the run of this id. As in an engine, a number may be that of a run without an id.
     ///
     /// ```
     /// # use travertine::{Context, Event, Flow, RunStatus, workflow};
@@ -773,8 +775,9 @@ impl TestSending<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
-    pub fn to(self, id: &str) -> Self {
-        self.only("$to", id.into())
+    pub fn to(mut self, id: &str) -> Self {
+        self.to = Some(id.into());
+        self
     }
 
     /// Only to those who wait with this key, or with none.
@@ -799,13 +802,9 @@ impl TestSending<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
-    pub fn key(self, key: impl Into<Value>) -> Self {
-        self.only("key", key.into())
-    }
-
-    fn only(mut self, property: &str, value: Value) -> Self {
+    pub fn key(mut self, key: impl Into<Value>) -> Self {
         if let Ok(message) = &mut self.message {
-            message.correlation.push((property.into(), value));
+            message.correlation.push(("key".into(), key.into()));
         }
         self
     }
@@ -816,12 +815,18 @@ impl<'a> IntoFuture for TestSending<'a> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { env, message } = self;
+        let Self { env, message, to } = self;
         Box::pin(async move {
             let message = message?;
             env.ask(|engine, _| {
-                let message = message.clone();
-                async move { engine.publish(message).await }
+                let (mut message, to) = (message.clone(), to.clone());
+                async move {
+                    if let Some(to) = to {
+                        let to = engine.address(&to).await?;
+                        message.correlation.push((INSTANCE.into(), to.into()));
+                    }
+                    engine.publish(message).await
+                }
             })
             .await
         })

@@ -8,7 +8,7 @@ use std::{
 use travertine_kernel::{
     Ending, Event, Instance, JournalEntry, Phase, ROOT_LAYER, Slot, WaitFor, apply,
 };
-use travertine_runtime::trace;
+use travertine_runtime::{InstanceId, trace};
 use travertine_store::{
     Batch, Entry, ShardId, Store,
     codec::record::{Record, decode_records},
@@ -72,7 +72,7 @@ impl Log {
             match record {
                 Record::Created(created) => {
                     let name = created.business_id;
-                    story.name = name.unwrap_or_else(|| entry.instance.to_string().into());
+                    story.name = name.unwrap_or_else(|| InstanceId(entry.instance).unnamed());
                     story.definition = created.definition;
                 }
                 Record::Migrated { definition } => {
@@ -90,8 +90,10 @@ impl Log {
 
     /// The instance that people call so.
     pub(super) fn find(&self, name: &str) -> Option<(u64, &Story)> {
-        let found = self.stories.iter().find(|(_, it)| &*it.name == name);
-        found.map(|(id, story)| (*id, story))
+        let called = |name: &str| self.stories.iter().find(|(_, it)| &*it.name == name);
+        // One without an id goes by its number, where nobody is called so.
+        let number = || called(&name.parse::<InstanceId>().ok()?.unnamed());
+        called(name).or_else(number).map(|(id, story)| (*id, story))
     }
 
     /// The keys of activities whose outcome is in the log.
