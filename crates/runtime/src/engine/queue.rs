@@ -21,8 +21,9 @@ struct State<T> {
     closed: Option<String>,
     /// Whether nobody reads it any more.
     over: bool,
-    /// Whether the reader waits for something that may come after other things.
-    choosy: bool,
+    /// Whether the reader sleeps and nobody has woken it yet: to wake someone takes long, also where
+    /// nobody sleeps.
+    asleep: bool,
 }
 
 /// Why a queue took nothing.
@@ -36,7 +37,7 @@ pub(super) enum Refused {
 
 impl<T> Queue<T> {
     pub(super) fn new(requests_max: usize) -> Self {
-        let state = State { items: VecDeque::new(), closed: None, over: false, choosy: false };
+        let state = State { items: VecDeque::new(), closed: None, over: false, asleep: false };
         Self { state: Mutex::new(state), news: Condvar::new(), requests_max }
     }
 
@@ -46,36 +47,34 @@ impl<T> Queue<T> {
 
     /// Asks for something. What comes from within, `inside`, is taken however much waits.
     pub(super) fn request(&self, item: T, inside: bool) -> Result<(), Refused> {
-        let mut state = self.state();
+        let state = self.state();
         if let Some(reason) = &state.closed {
             return Err(Refused::Closed(reason.clone()));
         }
         if state.items.len() >= self.requests_max && !inside {
             return Err(Refused::Full(state.items.len()));
         }
-        let was_empty = state.items.is_empty();
-        state.items.push_back(item);
-        drop(state);
-        if was_empty {
-            self.news.notify_one();
-        }
+        self.push(state, item);
         Ok(())
     }
 
     /// Tells something. Nobody hears it where the queue is closed.
     pub(super) fn tell(&self, item: T) {
-        let mut state = self.state();
+        let state = self.state();
         if state.over {
             // Whoever waits for an answer learns that none will come.
             drop(state);
             drop(item);
             return;
         }
-        // To wake someone takes long, also where nobody sleeps.
-        let news = state.items.is_empty() || state.choosy;
+        self.push(state, item);
+    }
+
+    fn push(&self, mut state: MutexGuard<'_, State<T>>, item: T) {
         state.items.push_back(item);
+        let was_asleep = std::mem::take(&mut state.asleep);
         drop(state);
-        if news {
+        if was_asleep {
             self.news.notify_one();
         }
     }
@@ -87,10 +86,10 @@ impl<T> Queue<T> {
             if let Some(found) = state.items.iter().position(&wanted)
                 && let Some(item) = state.items.remove(found)
             {
-                state.choosy = false;
+                state.asleep = false;
                 return item;
             }
-            state.choosy = true;
+            state.asleep = true;
             state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -99,18 +98,20 @@ impl<T> Queue<T> {
     pub(super) fn take(&self, taken: &mut VecDeque<T>, wait: Option<Duration>) {
         let mut state = self.state();
         if state.items.is_empty() && taken.is_empty() {
+            let sleeps = |it: &mut State<T>| {
+                it.asleep = it.items.is_empty();
+                it.asleep
+            };
             state = match wait {
-                None => self
-                    .news
-                    .wait_while(state, |it| it.items.is_empty())
-                    .unwrap_or_else(PoisonError::into_inner),
+                None => self.news.wait_while(state, sleeps).unwrap_or_else(PoisonError::into_inner),
                 Some(wait) => {
                     self.news
-                        .wait_timeout_while(state, wait, |it| it.items.is_empty())
+                        .wait_timeout_while(state, wait, sleeps)
                         .unwrap_or_else(PoisonError::into_inner)
                         .0
                 }
             };
+            state.asleep = false;
         }
         if taken.is_empty() {
             std::mem::swap(taken, &mut state.items);
@@ -154,7 +155,7 @@ mod tests {
             let (found, heard) = mpsc::channel();
             let queue = &queue;
             scope.spawn(move || found.send(queue.take_first(|it| *it > 1)));
-            while !queue.state().choosy {
+            while !queue.state().asleep {
                 thread::yield_now();
             }
             queue.tell(2);
