@@ -7,6 +7,7 @@ use std::{
     cell::{RefCell, RefMut},
     collections::{BTreeMap, BTreeSet, VecDeque},
     rc::Rc,
+    sync::Arc,
     task::{Poll, Waker},
 };
 
@@ -14,7 +15,7 @@ use travertine_expr::{Name, Value, time::Timestamp};
 use travertine_kernel::{Assignments, Decision, JournalEntry, Post, WaitFor};
 
 use crate::{
-    entry::{Said, Told},
+    entry::{Brought, Said, Told},
     error::Failure,
     handler::Handlers,
     scope::Scope,
@@ -84,7 +85,7 @@ struct Started {
     /// When it was done.
     done: Option<u64>,
     /// What came of it, unless it is being read.
-    outcome: Option<Result<Assignments, Failure>>,
+    outcome: Option<Result<Brought, Failure>>,
     /// It was done as it was asked for.
     settled: bool,
     dropped: bool,
@@ -296,7 +297,7 @@ impl Core {
             state.progress += 1;
             drop(guard);
             // Nothing of the state is held meanwhile: the user's code may take part in reading.
-            let answer = read(outcome.as_ref());
+            let answer = read(outcome.as_ref().map(Brought::variables));
             self.state().operations[number as usize].outcome = Some(outcome);
             return Poll::Ready(answer);
         }
@@ -467,7 +468,7 @@ impl Core {
     pub(crate) fn finish(
         &self,
         number: u32,
-        outcome: Result<Assignments, Failure>,
+        outcome: Result<Brought, Failure>,
     ) -> Result<(), String> {
         let mut guard = self.state();
         let state = &mut *guard;
@@ -546,7 +547,7 @@ impl Core {
 
     /// The journal goes on like this, and must begin with what was decided last. Answers how many
     /// entries that are.
-    pub(crate) fn confirm(&self, entries: &[JournalEntry]) -> Option<usize> {
+    pub(crate) fn confirm(&self, entries: &[Arc<JournalEntry>]) -> Option<usize> {
         let mut state = self.state();
         let count = state.said.len();
         let written = entries.get(..count)?;

@@ -1,7 +1,9 @@
 //! The entries of a journal, as a session holds the code against them.
 
+use std::sync::Arc;
+
 use travertine_expr::{Name, Value};
-use travertine_kernel::JournalEntry;
+use travertine_kernel::{Assignments, JournalEntry};
 
 /// An entry that the code has decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,5 +86,22 @@ impl Told {
             | JournalEntry::Recorded { .. }
             | JournalEntry::Dropped { .. } => None,
         }
+    }
+}
+
+/// What an operation that is done has brought: the entry that says so.
+pub(crate) struct Brought(Arc<JournalEntry>);
+
+impl Brought {
+    /// What the entry of an operation that is done says it has brought.
+    pub(crate) fn by(entry: &Arc<JournalEntry>) -> Self {
+        Self(Arc::clone(entry))
+    }
+
+    pub(crate) fn variables(&self) -> &Assignments {
+        let JournalEntry::Done { outcome: Ok(variables), .. } = &*self.0 else {
+            unreachable!("only an operation that is done brings something");
+        };
+        variables
     }
 }

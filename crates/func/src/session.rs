@@ -16,7 +16,7 @@ use crate::{
     context::Context,
     core::{Chapter, Core, WAY_OUT},
     definition::{Arguments, Continuation, LocalBoxFuture, WorkflowDefinition},
-    entry::{Said, Told},
+    entry::{Brought, Said, Told},
     error::{Blocked, Failure, Flow, Stop},
     panics,
     wake::Alarm,
@@ -216,7 +216,7 @@ impl Session {
         let entries = &journal.entries;
         let start = self.seen;
         let told_end = start + entries[start..].iter().take_while(|it| it.is_told()).count();
-        let said: VecDeque<_> = entries[told_end..].iter().map_while(Said::of).collect();
+        let said: VecDeque<_> = entries[told_end..].iter().map_while(|it| Said::of(it)).collect();
         if told_end == start {
             let message = format!(
                 "the journal has {} where nothing was told; begin again with a new session",
@@ -225,7 +225,7 @@ impl Session {
             return Err(Blocked::new(message));
         }
         let next = told_end + said.len();
-        let goes_on = entries.get(next).and_then(Told::of);
+        let goes_on = entries.get(next).and_then(|it| Told::of(it));
         let is_last = goes_on.is_none();
         let chapter = Chapter { expected: said, goes_on, due: is_last && journal.due };
         Ok(Reading { told: start..told_end, next, is_last, chapter })
@@ -235,7 +235,7 @@ impl Session {
     fn step(
         &mut self,
         index: usize,
-        entry: &JournalEntry,
+        entry: &Arc<JournalEntry>,
         answers: &mut Vec<Answer>,
     ) -> Result<Option<Flow<Value>>, Blocked> {
         // Positions count from 1: a race that has seen nothing has seen 0.
@@ -247,7 +247,7 @@ impl Session {
             self.check()?;
             Ok(it)
         });
-        answers.extend(told.map_err(|it| match entry {
+        answers.extend(told.map_err(|it| match &**entry {
             JournalEntry::Updated { name, .. } => it.in_update(name, index),
             _ => it,
         })?);
@@ -398,11 +398,14 @@ fn told_at(entry: &JournalEntry) -> Timestamp {
 }
 
 /// Gives the code what one entry says.
-fn tell(core: &Core, index: usize, entry: &JournalEntry) -> Result<Option<Answer>, Blocked> {
-    match entry {
+fn tell(core: &Core, index: usize, entry: &Arc<JournalEntry>) -> Result<Option<Answer>, Blocked> {
+    match &**entry {
         JournalEntry::Began { .. } if index > 0 => Err(Blocked::new("the journal begins twice")),
         JournalEntry::Done { operation, outcome, .. } => {
-            let outcome = outcome.clone().map_err(|it| Failure::from(&it));
+            let outcome = match outcome {
+                Ok(_) => Ok(Brought::by(entry)),
+                Err(failure) => Err(Failure::from(failure)),
+            };
             core.finish(*operation, outcome).map_err(Blocked::new)?;
             Ok(None)
         }

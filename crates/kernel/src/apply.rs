@@ -334,7 +334,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         }
         Event::Journaled { entry } => {
             let journal = instance.journal.as_mut().expect("it is a function");
-            journal.push((**entry).clone());
+            journal.push(Arc::clone(entry));
         }
         Event::FunctionThought { .. } => {
             instance.journal.as_mut().expect("it is a function").due = false;

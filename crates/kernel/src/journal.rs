@@ -3,6 +3,8 @@
 //! A function is code. Whoever runs it gives the code its journal and says what the code then decides;
 //! the kernel writes that down. The same code with the same journal decides the same.
 
+use std::sync::Arc;
+
 use travertine_expr::time::Timestamp;
 use travertine_expr::{Name, Value};
 
@@ -22,8 +24,8 @@ pub struct Journal {
     pub token: TokenId,
     /// How often it has begun anew.
     pub run: u32,
-    /// What has happened since.
-    pub entries: Vec<JournalEntry>,
+    /// What has happened since. Whoever reads it may keep what it says.
+    pub entries: Vec<Arc<JournalEntry>>,
     /// Whether it was told something that its code has not thought about.
     pub due: bool,
     /// Its operations, by their numbers.
@@ -124,20 +126,25 @@ impl Journal {
     }
 
     /// A journal with these entries.
-    pub fn of(token: TokenId, run: u32, entries: Vec<JournalEntry>, due: bool) -> Self {
+    pub fn of(
+        token: TokenId,
+        run: u32,
+        entries: Vec<impl Into<Arc<JournalEntry>>>,
+        due: bool,
+    ) -> Self {
         let room = Vec::with_capacity(entries.len());
         let mut journal =
             Self { token, run, entries: room, due, asked: Vec::new(), cancelled: false };
         for entry in entries {
-            journal.push(entry);
+            journal.push(entry.into());
         }
         journal.due = due;
         journal
     }
 
-    pub(crate) fn push(&mut self, entry: JournalEntry) {
+    pub(crate) fn push(&mut self, entry: Arc<JournalEntry>) {
         self.due |= entry.is_told();
-        self.cancelled |= matches!(entry, JournalEntry::Cancelled { .. });
+        self.cancelled |= matches!(*entry, JournalEntry::Cancelled { .. });
         if entry.key().is_some() {
             self.asked.push(Operation { entry: self.entries.len(), wait: None });
         }
@@ -146,7 +153,7 @@ impl Journal {
 
     /// Whether what was told last is an update.
     pub(crate) fn ends_with_update(&self) -> bool {
-        matches!(self.entries.last(), Some(JournalEntry::Updated { .. }))
+        self.entries.last().is_some_and(|it| matches!(**it, JournalEntry::Updated { .. }))
     }
 
     /// What was told last was not told. The code thinks again: what there was before it may not have
@@ -159,7 +166,7 @@ impl Journal {
 
     /// Whether it begins as all do.
     pub(crate) fn is_sound(&self) -> bool {
-        matches!(self.entries.first(), Some(JournalEntry::Began { .. }))
+        self.entries.first().is_some_and(|it| matches!(**it, JournalEntry::Began { .. }))
     }
 
     /// Whether someone wants the function to end.
@@ -213,7 +220,7 @@ impl Run<'_> {
     }
 
     fn note(&mut self, entry: JournalEntry) {
-        self.emit(Event::Journaled { entry: Box::new(entry) });
+        self.emit(Event::Journaled { entry: Arc::new(entry) });
     }
 
     /// What an operation waited for has happened, or failed.

@@ -528,7 +528,7 @@ pub enum Event {
     /// A function has asked for something, or was told something.
     Journaled {
         /// What.
-        entry: Box<JournalEntry>,
+        entry: Arc<JournalEntry>,
     },
     /// The code of a function has thought about all that it was told.
     FunctionThought {

@@ -3,7 +3,7 @@
 //! Commands begin with `>`, effects with `!`, events with the thing they are about. Nodes have the
 //! ids of the model; tokens, waits and scopes have the numbers of their instance.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
@@ -235,8 +235,8 @@ pub fn of_failure(plan: &Plan, failure: &Failure) -> String {
 
 /// The journal of a function, a line for each entry, with operations by the names that its code has
 /// for them.
-pub fn of_journal(entries: &[JournalEntry]) -> Vec<String> {
-    let keys: Vec<Name> = entries.iter().filter_map(JournalEntry::key).map(Name::clone).collect();
+pub fn of_journal(entries: &[Arc<JournalEntry>]) -> Vec<String> {
+    let keys: Vec<Name> = entries.iter().filter_map(|it| it.key()).map(Name::clone).collect();
     entries.iter().map(|it| of_entry(it, &keys)).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     future::{pending, poll_fn},
+    sync::Arc,
     task::Poll,
 };
 
@@ -100,15 +101,15 @@ fn every_disagreement_has_its_words() {
 
 #[test]
 fn a_session_does_not_go_on_with_the_journal_of_another() {
-    let other = |change: fn(&mut Vec<JournalEntry>)| {
+    let other = |change: fn(&mut Vec<Arc<JournalEntry>>)| {
         let mut driver = journal();
         change(&mut driver.journal.entries);
         let blocked = driver.session.advance(&driver.journal).unwrap_err();
         assert!(blocked.message.contains("begin again with a new session"), "{blocked}");
     };
     other(|it| drop(it.pop()));
-    other(|it| *it.last_mut().unwrap() = JournalEntry::Asked { key: "sleep#3".into() });
-    other(|it| *it.last_mut().unwrap() = JournalEntry::Dropped { operation: 0 });
+    other(|it| *it.last_mut().unwrap() = JournalEntry::Asked { key: "sleep#3".into() }.into());
+    other(|it| *it.last_mut().unwrap() = JournalEntry::Dropped { operation: 0 }.into());
 }
 
 /// covers: ENGINE-76
@@ -124,11 +125,8 @@ fn what_was_told_while_the_code_was_blocked_is_thought_about_in_order() {
     let mut driver = Driver::new(code);
     let at = travertine_expr::time::Timestamp::from_millis(5);
     // Nobody could run the code when this was told.
-    driver.journal.entries.push(JournalEntry::Done {
-        operation: driver.number("sleep#2"),
-        at,
-        outcome: Ok(vec![]),
-    });
+    let done = JournalEntry::Done { operation: driver.number("sleep#2"), at, outcome: Ok(vec![]) };
+    driver.journal.entries.push(done.into());
     driver.fire("sleep");
     assert_eq!(driver.session.waits(), ["activity one".into()]);
     driver.evict();
@@ -218,7 +216,7 @@ fn a_loop_that_never_waits_is_found() {
         vec![],
     );
     let at = travertine_expr::time::Timestamp::from_millis(5);
-    driver.journal.entries.push(JournalEntry::Cancelled { at });
+    driver.journal.entries.push(JournalEntry::Cancelled { at }.into());
     driver.journal.due = true;
     let blocked = driver.session.advance(&driver.journal).unwrap_err();
     assert!(blocked.message.contains("without waiting, `sleep#"), "{blocked}");

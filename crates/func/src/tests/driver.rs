@@ -63,13 +63,13 @@ impl Driver {
                 | Decision::Cancel
                 | Decision::ContinueAs { .. } => continue,
             };
-            self.journal.entries.push(entry);
+            self.journal.entries.push(entry.into());
         }
         self.journal.due = false;
     }
 
     pub(super) fn tell(&mut self, entry: JournalEntry) {
-        self.journal.entries.push(entry);
+        self.journal.entries.push(entry.into());
         self.journal.due = true;
         self.think();
     }
@@ -77,7 +77,7 @@ impl Driver {
     fn keys(&self) -> Vec<&str> {
         let entries = self.journal.entries.iter();
         entries
-            .filter_map(|it| match it {
+            .filter_map(|it| match &**it {
                 JournalEntry::Asked { key } | JournalEntry::Recorded { key, .. } => Some(&**key),
                 _ => None,
             })
@@ -186,7 +186,7 @@ impl Driver {
         let keys = self.keys();
         let mut text = String::new();
         for entry in &self.journal.entries {
-            let _ = match entry {
+            let _ = match &**entry {
                 JournalEntry::Began { .. } => writeln!(text, "> began"),
                 JournalEntry::Asked { key } => writeln!(text, "ask {key}"),
                 JournalEntry::Recorded { key, value } => writeln!(text, "record {key} = {value}"),

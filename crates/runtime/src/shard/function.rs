@@ -468,7 +468,7 @@ fn brings_update(turn: &Turn) -> bool {
 
 /// The answers to updates with an id that are not known yet. A session that is made again tells all.
 fn new_answers(state: &Instance, journal: &Journal, answers: &[Answer]) -> Assignments {
-    let new = answers.iter().filter_map(|it| match &journal.entries[it.entry] {
+    let new = answers.iter().filter_map(|it| match &*journal.entries[it.entry] {
         JournalEntry::Updated { id: Some(id), .. } if state.answer(id).is_none() => {
             Some((Name::clone(id), said(&it.result)))
         }

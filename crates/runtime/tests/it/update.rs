@@ -190,7 +190,7 @@ fn sum(world: &World) -> i64 {
 fn updates(world: &World) -> Vec<i64> {
     let live = world.engine().look(run(world).instance()).wait().expect("it is there");
     let entries = live.state.journal.as_ref().map_or(&[][..], |it| &it.entries);
-    let updates = entries.iter().filter_map(|it| match it {
+    let updates = entries.iter().filter_map(|it| match &**it {
         JournalEntry::Updated { input, .. } => input.as_i64(),
         _ => None,
     });

@@ -145,7 +145,7 @@ fn ends() -> Vec<Event> {
 fn updates() -> Vec<Event> {
     let at = Timestamp::from_millis(1_700_000_000_000);
     let (name, input, id) = ("add".into(), json("{}"), Some("add-1".into()));
-    let entry = Box::new(JournalEntry::Updated { at, name, input, id });
+    let entry = Arc::new(JournalEntry::Updated { at, name, input, id });
     let answered = Event::UpdateAnswered { id: "add-1".into(), said: json(r#"{"ok": 7}"#) };
     vec![Event::Journaled { entry }, answered]
 }
@@ -178,7 +178,7 @@ fn function() -> Vec<Event> {
         JournalEntry::Updated { at, name: "add".into(), input: json("\"x\""), id: None },
     ];
     let began = Event::FunctionBegan { token: TokenId(2), at };
-    let entries = entries.into_iter().map(|it| Event::Journaled { entry: Box::new(it) });
+    let entries = entries.into_iter().map(|it| Event::Journaled { entry: Arc::new(it) });
     let mut events: Vec<Event> = std::iter::once(began).chain(entries).collect();
     events.extend([
         Event::FunctionThought { token: TokenId(2) },

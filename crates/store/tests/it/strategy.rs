@@ -180,7 +180,7 @@ fn content_event() -> BoxedStrategy<Event> {
             .prop_map(|(nodes, flows, counting)| Event::Migrated { nodes, flows, counting }),
         (layer(), name()).prop_map(|(layer, name)| Event::VariableRemoved { layer, name }),
         (token(), time()).prop_map(|(token, at)| Event::FunctionBegan { token, at }),
-        entry().prop_map(|entry| Event::Journaled { entry: Box::new(entry) }),
+        entry().prop_map(|entry| Event::Journaled { entry: Arc::new(entry) }),
         token().prop_map(|token| Event::FunctionThought { token }),
         (name(), value()).prop_map(|(id, said)| Event::UpdateAnswered { id, said }),
         name().prop_map(|it| Event::UpdateRefused { message: it.to_string() }),

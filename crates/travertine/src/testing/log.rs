@@ -44,7 +44,7 @@ pub(super) struct Told {
     pub(super) definition: u64,
     /// What it was begun with.
     pub(super) arguments: Assignments,
-    pub(super) journal: Vec<JournalEntry>,
+    pub(super) journal: Vec<Arc<JournalEntry>>,
     /// What its operations wait for.
     pub(super) waits: BTreeMap<u32, Arc<WaitFor>>,
 }
@@ -101,7 +101,7 @@ impl Log {
         let mut done = BTreeSet::new();
         for story in self.stories.values() {
             for (run, told) in story.runs.iter().enumerate() {
-                let operations = told.journal.iter().filter_map(|it| match it {
+                let operations = told.journal.iter().filter_map(|it| match &**it {
                     JournalEntry::Done { operation, .. } => told.key(*operation),
                     _ => None,
                 });
@@ -129,7 +129,7 @@ impl Story {
                     waits: BTreeMap::new(),
                 });
             }
-            Event::Journaled { entry } => self.told().journal.push((**entry).clone()),
+            Event::Journaled { entry } => self.told().journal.push(Arc::clone(entry)),
             Event::UpdateRefused { .. } => drop(self.told().journal.pop()),
             Event::WaitOpened { slot: Slot::Operation(number), on, .. } => {
                 self.told().waits.insert(*number, Arc::clone(on));
@@ -181,7 +181,7 @@ impl Story {
 impl Told {
     /// What the code calls an operation.
     pub(super) fn key(&self, operation: u32) -> Option<&Name> {
-        let mut keys = self.journal.iter().filter_map(JournalEntry::key);
+        let mut keys = self.journal.iter().filter_map(|it| it.key());
         keys.nth(operation as usize)
     }
 }

@@ -1,5 +1,7 @@
 //! Code against the journals that it has left.
 
+use std::sync::Arc;
+
 use travertine_func::{Arguments, Functions, Identity, Session, SessionSettings};
 use travertine_kernel::{Decision, Journal, JournalEntry, TokenId};
 use travertine_runtime::{Definitions, trace};
@@ -84,7 +86,7 @@ impl Code<'_> {
         &self,
         identity: &Identity,
         told: &Told,
-        entries: &[JournalEntry],
+        entries: &[Arc<JournalEntry>],
     ) -> Result<Vec<Decision>, String> {
         let definition = self.definitions.get(told.definition).ok_or("its definition is gone")?;
         let (name, version) = (&definition.id, definition.version);
@@ -149,9 +151,9 @@ impl End {
 
 /// Whether a decision is what stands at that place of the journal.
 fn agrees(decision: &Decision, at: usize, told: &Told) -> bool {
-    match (decision, &told.journal[at]) {
+    match (decision, &*told.journal[at]) {
         (Decision::Ask { key, on }, JournalEntry::Asked { key: asked }) => {
-            let operation = told.journal[..at].iter().filter_map(JournalEntry::key).count();
+            let operation = told.journal[..at].iter().filter_map(|it| it.key()).count();
             let waited = u32::try_from(operation).ok().and_then(|it| told.waits.get(&it));
             key == asked && waited.is_none_or(|it| **it == *on)
         }

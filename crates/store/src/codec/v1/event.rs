@@ -371,7 +371,7 @@ impl<'a> Event<'a> {
             Self::FunctionBegan { token, at_ms } => {
                 Plain::FunctionBegan { token: TokenId(token), at: Timestamp::from_millis(at_ms) }
             }
-            Self::Journaled { entry } => Plain::Journaled { entry: Box::new(entry.lift()?) },
+            Self::Journaled { entry } => Plain::Journaled { entry: Arc::new(entry.lift()?) },
             Self::FunctionThought { token } => Plain::FunctionThought { token: TokenId(token) },
             Self::UpdateAnswered { id, said } => {
                 Plain::UpdateAnswered { id: id.into(), said: said.lift()? }
