@@ -23,33 +23,27 @@ pub enum Effect {
 
 /// What `events` ask for, in the order they ask. A wait that was opened and closed among them asks
 /// for nothing.
-pub fn effects(events: &[Event]) -> Vec<Effect> {
-    let mut effects: Vec<Effect> = Vec::new();
+pub fn effects(events: &[Event]) -> impl Iterator<Item = Effect> {
     // Names ascend: what was opened here comes after all that was open before.
-    let mut first: Option<WaitId> = None;
-    let mut over: Vec<WaitId> = Vec::new();
-    for event in events {
+    let opened =
+        |it: &Event| if let Event::WaitOpened { wait, .. } = it { Some(*wait) } else { None };
+    let first = events.iter().find_map(opened);
+    let is_new = move |wait: &WaitId| first.is_some_and(|first| first <= *wait);
+    let closed = |it: &Event| if let Event::WaitClosed { wait } = it { Some(*wait) } else { None };
+    let mut over: Vec<WaitId> = events.iter().filter_map(closed).filter(is_new).collect();
+    over.sort_unstable();
+    events.iter().filter_map(move |event| {
         if let Event::WaitOpened { wait, on, .. } = event {
-            first = first.or(Some(*wait));
-            if is_asked(on) {
-                effects.push(Effect::Arm(*wait, Arc::clone(on)));
-            }
+            let asks = is_asked(on) && over.binary_search(wait).is_err();
+            asks.then(|| Effect::Arm(*wait, Arc::clone(on)))
         } else if let Event::WaitClosed { wait } = event {
-            if first.is_some_and(|first| first <= *wait) {
-                over.push(*wait);
-            } else {
-                effects.push(Effect::Disarm(*wait));
-            }
+            (!is_new(wait)).then_some(Effect::Disarm(*wait))
         } else if let Event::Posted { post, what } = event {
-            effects.push(Effect::Send(*post, Arc::clone(what)));
+            Some(Effect::Send(*post, Arc::clone(what)))
+        } else {
+            None
         }
-    }
-    if !over.is_empty() {
-        over.sort_unstable();
-        effects
-            .retain(|it| !matches!(it, Effect::Arm(wait, _) if over.binary_search(wait).is_ok()));
-    }
-    effects
+    })
 }
 
 /// What `instance` is still owed.

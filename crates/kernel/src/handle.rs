@@ -8,7 +8,7 @@ use travertine_expr::{Limits, Name, Value};
 use crate::{
     journal::function_token,
     plan::{Element, Moment, NodeId, Plan, RestrictionScope, Trigger},
-    run::{KEPT_DEPTH_MAX, Run, Turn},
+    run::{EVENTS, KEPT_DEPTH_MAX, Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
     vocabulary::{
@@ -39,6 +39,17 @@ pub fn handle(
     now: Timestamp,
     command: Command,
 ) -> Result<Turn, Rejection> {
+    handle_in(plan, instance, now, command, Vec::with_capacity(EVENTS))
+}
+
+/// The same, with room for what happens that the caller has had use for before.
+pub fn handle_in(
+    plan: &Plan,
+    instance: &mut Instance,
+    now: Timestamp,
+    command: Command,
+    room: Vec<Event>,
+) -> Result<Turn, Rejection> {
     check_variables(command.variables(), &plan.limits)?;
     match command {
         Command::Start { at, variables, caller } => {
@@ -51,7 +62,7 @@ pub fn handle(
             for it in &at {
                 plan.check_way(*it, NodeId(0))?;
             }
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.start(at, variables, caller);
             Ok(run.finish())
         }
@@ -60,7 +71,7 @@ pub fn handle(
             if !instance.posts.contains_key(&post) {
                 return Err(Rejection::NoSuchPost(post));
             }
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.emit(Event::PostDelivered { post });
             Ok(run.finish())
         }
@@ -68,7 +79,7 @@ pub fn handle(
         _ if !instance.is_running() => Err(Rejection::Ended),
         Command::Complete { wait, variables } => {
             let it = open_wait(instance, wait)?;
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             if it.slot == Slot::Gate(Gate::Entry)
                 && let Some(with) = run.performer_busy_for(it.token)
             {
@@ -82,7 +93,7 @@ pub fn handle(
             if !matches!(*it.on, WaitFor::Work(_) | WaitFor::Child { .. }) {
                 return Err(Rejection::WrongWait { wait, asked: "raise an error" });
             }
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             let failure = Failure { kind: FailureKind::Error, code, message };
             if let Slot::Operation(operation) = it.slot {
                 run.emit(Event::WaitClosed { wait });
@@ -105,7 +116,7 @@ pub fn handle(
             {
                 return Err(Rejection::WrongWait { wait, asked: "raise an escalation" });
             }
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             if matches!(*it.on, WaitFor::Child { .. }) {
                 run.hear_from_child(it.token, variables);
                 run.escalate(it.token, code, Vec::new());
@@ -120,7 +131,7 @@ pub fn handle(
             if !is_work && !matches!(*it.on, WaitFor::Child { .. }) {
                 return Err(Rejection::WrongWait { wait, asked: "fail" });
             }
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             if let Slot::Operation(operation) = it.slot
                 && (retries == 0 || !is_work)
             {
@@ -148,7 +159,7 @@ pub fn handle(
                 return Err(Rejection::NoSuchToken(token));
             };
             let layer = it.layer;
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             for (name, value) in variables {
                 run.set(layer, name, Some(value));
             }
@@ -158,7 +169,7 @@ pub fn handle(
             if !instance.incidents.contains_key(&token) {
                 return Err(Rejection::NoIncident(token));
             }
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.emit(Event::IncidentResolved { token });
             Ok(run.finish())
         }
@@ -170,34 +181,34 @@ pub fn handle(
             if retries == 0 {
                 return Err(Rejection::NoRetries(wait));
             }
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.emit(Event::RetriesSet { wait, retries });
             Ok(run.finish())
         }
         Command::Modify { steps } => {
             // Tried on a copy: a later step may be refused because of an earlier one.
             let mut copy = instance.clone();
-            let mut run = Run::new(plan, &mut copy, now);
+            let mut run = Run::new(plan, &mut copy, now, room);
             run.modify(steps)?;
             let turn = run.finish();
             *instance = copy;
             Ok(turn)
         }
-        Command::Continue => Ok(Run::new(plan, instance, now).finish()),
+        Command::Continue => Ok(Run::new(plan, instance, now, room).finish()),
         Command::Cancel if hears_of_its_end(instance) => {
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.cancel_function();
             Ok(run.finish())
         }
         Command::Decide { decisions, answers } => {
             let token = function_token(instance)?;
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.decide(token, decisions, answers);
             Ok(run.finish())
         }
         Command::Block { message } => {
             let token = function_token(instance)?;
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.block_function(token, message);
             Ok(run.finish())
         }
@@ -205,7 +216,7 @@ pub fn handle(
             function_token(instance)?;
             let excess = input.fits(KEPT_DEPTH_MAX - 1, plan.limits.value_bytes_max);
             excess.map_err(|why| Rejection::TooMuch { name: Arc::clone(&name), why })?;
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.update_function(name, input, id);
             Ok(run.finish())
         }
@@ -214,12 +225,12 @@ pub fn handle(
             if !journal.ends_with_update() {
                 return Err(Rejection::NoUpdate);
             }
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.emit(Event::UpdateRefused { message });
             Ok(run.finish())
         }
         Command::Cancel => {
-            let mut run = Run::new(plan, instance, now);
+            let mut run = Run::new(plan, instance, now, room);
             run.end_process(Ending::Cancelled, State::Withdrawn);
             Ok(run.finish())
         }

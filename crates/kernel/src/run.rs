@@ -24,7 +24,7 @@ pub(crate) const KEPT_DEPTH_MAX: usize = VALUE_DEPTH_MAX - 1;
 
 /// So many events have room from the beginning: enough for most turns, and less than a KiB, up to which
 /// allocators are quickest.
-const EVENTS: usize = 1024 / size_of::<Event>();
+pub(crate) const EVENTS: usize = 1024 / size_of::<Event>();
 
 /// The answer to a command.
 #[derive(Debug, PartialEq)]
@@ -50,12 +50,19 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(plan: &'a Plan, instance: &'a mut Instance, now: Timestamp) -> Self {
+    /// `room` is where the events go.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        instance: &'a mut Instance,
+        now: Timestamp,
+        room: Vec<Event>,
+    ) -> Self {
+        debug_assert!(room.is_empty(), "a turn begins without events");
         Self {
             plan,
             now,
             instance,
-            events: Vec::with_capacity(EVENTS),
+            events: room,
             changed: Vec::new(),
             fresh: Vec::new(),
             entered: None,

@@ -116,7 +116,8 @@ impl Scenario {
                 }
             };
             let Turn { events, unfinished } = turn;
-            self.text += &trace::trace(&self.plan, &command, &events, &effects(&events));
+            self.text +=
+                &trace::trace(&self.plan, &command, &events, &effects(&events).collect::<Vec<_>>());
             self.follow(events);
             if !unfinished {
                 break;
@@ -172,10 +173,8 @@ impl Scenario {
 
     fn check(&self) {
         check_at_rest(&self.instance);
-        let asked: Vec<Effect> = effects(&self.events)
-            .into_iter()
-            .filter(|it| !matches!(it, Effect::Disarm(_)))
-            .collect();
+        let asked: Vec<Effect> =
+            effects(&self.events).filter(|it| !matches!(it, Effect::Disarm(_))).collect();
         let owed = outstanding(&self.instance);
         // What was posted stays owed until it is delivered, so only waits can be compared.
         let waits = |all: &[Effect]| -> Vec<Effect> {

@@ -346,5 +346,5 @@ fn step() -> impl Strategy<Value = (u8, usize, usize)> {
 
 /// What the effects of a whole life ask for and have not taken back.
 fn owed(log: &[Event]) -> Vec<Effect> {
-    effects(log).into_iter().filter(|it| !matches!(it, Effect::Disarm(_))).collect()
+    effects(log).filter(|it| !matches!(it, Effect::Disarm(_))).collect()
 }

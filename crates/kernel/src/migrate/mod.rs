@@ -224,7 +224,7 @@ fn attempt(
     if !migration.problems.is_empty() {
         return (migration, None);
     }
-    let mut run = Run::new(old, instance, now);
+    let mut run = Run::new(old, instance, now, Vec::new());
     for token in gone {
         run.withdraw(token, State::Withdrawn);
     }

@@ -13,7 +13,7 @@ use travertine_func::{
 };
 use travertine_kernel::{
     Assignments, Command, Decision, Event, Instance, Journal, JournalEntry, Phase, Post,
-    ROOT_LAYER, Turn, WaitFor, check_variables, handle,
+    ROOT_LAYER, Turn, WaitFor, check_variables, handle_in,
 };
 use travertine_store::codec::record::{Message, Record};
 
@@ -180,10 +180,13 @@ impl Shard {
     /// Has the kernel do what follows from the thoughts of a function, as a part of the turn.
     fn write_down(&mut self, id: u64, turn: &mut Turn, command: Command) -> Option<String> {
         let now = self.now;
+        let room = self.rooms.pop().unwrap_or_default();
         let Live { definition, state, .. } = self.thinker(id);
-        match catch_unwind(AssertUnwindSafe(|| handle(&definition.plan, state, now, command))) {
-            Ok(Ok(next)) => {
-                turn.events.extend(next.events);
+        let plan = &definition.plan;
+        match catch_unwind(AssertUnwindSafe(|| handle_in(plan, state, now, command, room))) {
+            Ok(Ok(mut next)) => {
+                turn.events.append(&mut next.events);
+                self.give_room(next.events);
                 turn.unfinished |= next.unfinished;
                 None
             }

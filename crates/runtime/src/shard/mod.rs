@@ -223,6 +223,8 @@ pub struct Shard {
     pending: Pending,
     /// Where entries are put into bytes.
     scratch: Vec<u8>,
+    /// Where the events of turns go.
+    rooms: Vec<Vec<travertine_kernel::Event>>,
     hook: Option<Hook>,
 }
 

@@ -149,6 +149,7 @@ impl Shard {
             ticks: 0,
             pending: Pending::default(),
             scratch: Vec::new(),
+            rooms: Vec::new(),
             hook: None,
         };
         for it in state.noted {

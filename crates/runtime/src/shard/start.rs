@@ -6,7 +6,7 @@ use std::{
 };
 
 use travertine_expr::{Map, Name};
-use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId, handle};
+use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId, handle_in};
 use travertine_store::{
     codec::record::{Created, Letter, Record, StartKey, StartTimer},
     view::InstanceRow,
@@ -401,10 +401,11 @@ impl Shard {
 
     fn turn_first(&mut self, id: u64, start: Command, created: Created) -> Result<(), Error> {
         let seen = self.hook.is_some().then(|| start.clone());
+        let room = self.rooms.pop().unwrap_or_default();
         let live = self.lives.get_mut(&id).expect("it has just been made");
         let (plan, now) = (Arc::clone(&live.definition.plan), self.now);
         let state = &mut live.state;
-        let mut turn = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, start)))
+        let mut turn = catch_unwind(AssertUnwindSafe(|| handle_in(&plan, state, now, start, room)))
             .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
         let mut records = Vec::new();
         let lost = self.think(id, &mut turn, &mut records);

@@ -3,17 +3,25 @@
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
+    slice,
     sync::Arc,
 };
 
 use travertine_expr::Name;
 use travertine_kernel::{
-    Command, Effect, Event, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId, effects, handle,
+    Command, Effect, Event, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId, effects,
+    handle_in,
 };
 use travertine_store::codec::record::{Consume, Created, Letter, Message, Record, encode_records};
 
 use super::{Ended, Release, Seen, Shard, alarm::Alarm, function};
 use crate::{Error, InstanceId, Timestamp};
+
+/// How many events a room has that is kept.
+const ROOM_MAX: usize = 256;
+
+/// How many rooms are kept: a turn has one, and another for what its code decides.
+const ROOMS: usize = 2;
 
 /// Whether an instance has heard something.
 pub(super) enum Heard {
@@ -41,6 +49,7 @@ impl Shard {
         let now = self.now;
         let _span = tracing::trace_span!("turn", instance = id).entered();
         let seen = self.hook.is_some().then(|| command.clone());
+        let room = self.rooms.pop().unwrap_or_default();
         let live = self.live(id)?;
         if let Some(reason) = &live.halted {
             return Err(Error::Halted { instance: live.id, reason: reason.clone() });
@@ -48,7 +57,8 @@ impl Shard {
         live.turns = if command == Command::Continue { live.turns + 1 } else { 0 };
         let plan = Arc::clone(&live.definition.plan);
         let state = &mut live.state;
-        let outcome = catch_unwind(AssertUnwindSafe(|| handle(&plan, state, now, command)));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| handle_in(&plan, state, now, command, room)));
         match outcome {
             Ok(Ok(mut turn)) => {
                 let mut records = records;
@@ -80,33 +90,25 @@ impl Shard {
         for record in &more {
             live.learn(record);
         }
-        let wanted = effects(&turn.events);
         if let (Some(hook), Some(command)) = (&mut self.hook, command) {
+            let wanted: Vec<Effect> = effects(&turn.events).collect();
             hook(Seen { now, live, command, events: &turn.events, effects: &wanted });
         }
         let turns = live.turns;
         let offered = live.reconsidered(&turn.events);
         let repaired = turn.events.iter().any(|it| matches!(it, Event::IncidentResolved { .. }));
         let ended = live.has_ended();
-        let mut records = Vec::with_capacity(2 + more.len());
-        records.extend(created.map(Record::Created));
-        if !turn.events.is_empty() {
-            records.push(Record::Happened(turn.events));
-        }
-        records.extend(more);
-        if !records.is_empty() && !self.tell(id, &records) {
+        let mut events = turn.events;
+        if !self.tell_happened(id, created, &mut events, more) {
             return;
         }
-        for effect in wanted {
+        for effect in effects(&events) {
             self.act(id, effect);
         }
         let live = self.lives.get_mut(&id).expect("it was here a moment ago");
-        for record in &records {
-            if let Record::Happened(events) = record {
-                // What began and ended in one turn has no effect.
-                live.forget_closed(events);
-            }
-        }
+        // What began and ended in one turn has no effect.
+        live.forget_closed(&events);
+        self.give_room(events);
         for wait in offered {
             self.offer(id, wait);
         }
@@ -120,6 +122,40 @@ impl Shard {
             self.halt(id, reason);
         } else if turn.unfinished {
             self.unfinished.push_back(id);
+        }
+    }
+
+    /// Writes what has happened to an instance, and what else has become true of it with that.
+    fn tell_happened(
+        &mut self,
+        id: u64,
+        created: Option<Created>,
+        events: &mut Vec<Event>,
+        more: Vec<Record>,
+    ) -> bool {
+        let mut happened = (!events.is_empty()).then(|| Record::Happened(std::mem::take(events)));
+        let told = if created.is_none() && more.is_empty() {
+            // Most turns are nothing else.
+            happened.as_ref().is_none_or(|it| self.tell(id, slice::from_ref(it)))
+        } else {
+            let created = created.map(Record::Created);
+            let mut records: Vec<Record> =
+                created.into_iter().chain(happened.take()).chain(more).collect();
+            let told = self.tell(id, &records);
+            happened = records.extract_if(.., |it| matches!(it, Record::Happened(_))).next();
+            told
+        };
+        if let Some(Record::Happened(told)) = happened {
+            *events = told;
+        }
+        told
+    }
+
+    /// Keeps the room of events that are over for those of another turn.
+    pub(super) fn give_room(&mut self, mut events: Vec<Event>) {
+        if events.capacity() <= ROOM_MAX && self.rooms.len() < ROOMS {
+            events.clear();
+            self.rooms.push(events);
         }
     }
 

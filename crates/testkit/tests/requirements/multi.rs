@@ -838,7 +838,7 @@ fn cancelling_runs_cancels_what_they_host_and_what_they_called() {
         it.raise(task, "E");
         assert_eq!(it.waiting(), ["caught"], "{body}");
         assert_eq!(it.instance.scopes.len(), 1, "{body}");
-        let asked = effects(&it.events[before..]);
+        let asked: Vec<Effect> = effects(&it.events[before..]).collect();
         for wait in &open[1..] {
             assert!(asked.contains(&Effect::Disarm(*wait)), "{body}: {asked:?}");
         }

@@ -175,8 +175,8 @@ fn a_sub_process_is_no_instance_of_its_own() {
     it.complete("a", "{}");
     assert!(it.is_completed());
     let child =
-        |it: &Effect| matches!(it, Effect::Arm(_, on) if matches!(**on, WaitFor::Child { .. }));
-    assert!(!effects(&it.events).iter().any(child), "no other instance is asked for");
+        |it: Effect| matches!(&it, Effect::Arm(_, on) if matches!(**on, WaitFor::Child { .. }));
+    assert!(!effects(&it.events).any(child), "no other instance is asked for");
     let starts = it.events.iter().filter(|it| matches!(it, Event::Started { .. })).count();
     assert_eq!(starts, 1);
 }
