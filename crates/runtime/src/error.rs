@@ -118,6 +118,8 @@ pub enum Error {
         /// What that is an instance of.
         definition: Name,
     },
+    /// No run can have that id: it is what runs are called that were given none.
+    ReservedId(Name),
     /// The code of a function says no.
     Function {
         /// The instance.
@@ -197,6 +199,10 @@ impl fmt::Display for Error {
             Self::AlreadyExists { id, instance, definition } => write!(
                 f,
                 "{id} is instance {instance} of {definition} already, with other arguments; choose another id"
+            ),
+            Self::ReservedId(id) => write!(
+                f,
+                "{id} is what the instance of that number is called where it has no id; choose another id"
             ),
             Self::Function { instance, failure } => write!(f, "instance {instance}: {failure}"),
             Self::Store(error) => error.fmt(f),

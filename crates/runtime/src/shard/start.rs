@@ -51,9 +51,7 @@ impl Shard {
             if let Some(id) = &begin.business_id
                 && InstanceId::numbered(id).is_some()
             {
-                let reason =
-                    format!("{id} is what a run without an id is called; choose another id");
-                return Err(Error::Failed { reason });
+                return Err(Error::ReservedId(Name::clone(id)));
             }
             if let Some(id) = &begin.business_id
                 && let Some(known) = self.run_named(id)?

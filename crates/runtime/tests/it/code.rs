@@ -496,6 +496,7 @@ fn an_event_is_kept_for_who_is_called_by_a_number_later() {
 fn no_run_can_be_called_like_one_without_an_id() {
     let world = world(just(TRIP));
     let refused = world.engine().start(trip()).id("number:12").wait().map(|it| it.instance());
-    let reason = "number:12 is what a run without an id is called; choose another id".to_owned();
-    assert_eq!(refused, Err(Error::Failed { reason }));
+    let reserved = Error::ReservedId("number:12".into());
+    assert!(reserved.to_string().ends_with("choose another id"), "{reserved}");
+    assert_eq!(refused, Err(reserved));
 }
