@@ -142,20 +142,29 @@ struct World {
 
 impl World {
     fn new(go: Option<Semaphore>) -> Self {
+        Self::with(go, Options::default())
+    }
+
+    fn with(go: Option<Semaphore>, options: Options) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000_000)));
         let dir = tempfile::tempdir().expect("there is room for a directory");
         let hands = Arc::new(Hands { go, ..Hands::default() });
-        let engine = Self::open(&dir, &clock, &hands);
+        let engine = Self::open(&dir, &clock, &hands, options);
         Self { dir, clock, hands, engine }
     }
 
-    fn open(dir: &tempfile::TempDir, clock: &Arc<ManualClock>, hands: &Arc<Hands>) -> Engine {
+    fn open(
+        dir: &tempfile::TempDir,
+        clock: &Arc<ManualClock>,
+        hands: &Arc<Hands>,
+        options: Options,
+    ) -> Engine {
         let options = Options {
             shards: 2,
             clock: Arc::clone(clock) as Arc<_>,
             functions: Functions::new().workflow(JOB).workflow(TIDY).activity(WORK),
             dependencies: Dependencies::new().with(Arc::clone(hands)),
-            ..Options::default()
+            ..options
         };
         Engine::open_with(dir.path(), options).expect("the store opens")
     }
@@ -231,6 +240,27 @@ async fn what_takes_too_long_while_its_function_stands_still_is_tried_again_late
 }
 
 #[tokio::test]
+async fn what_goes_up_only_when_it_is_tried_again_comes_down_with_its_function() {
+    let options = Options { activities_at_once: 1, ..Options::default() };
+    let world = World::with(Some(Semaphore::new(0)), options);
+    let ready = async || world.engine.rest().await.expect("it answers").jobs;
+    let first = world.engine.start(job("never at first")).await.expect("it starts");
+    world.begun(1).await;
+    let other = world.engine.start(job("long")).await.expect("it starts");
+    assert_eq!(ready().await, [("work".into(), 1)], "the other one waits for its turn");
+    world.pass_its_time().await;
+    world.begun(2).await;
+    assert_eq!(ready().await, [], "it has its turn, and the first one makes a pause");
+    world.pass(Duration::from_secs(1));
+    assert_eq!(ready().await, [("work".into(), 1)], "now the first one waits");
+    assert!(first.cancel().await.expect("it has not ended"));
+    assert_eq!(within(first.result()).await, Err(RunError::Cancelled));
+    assert_eq!(ready().await, [], "nobody needs it any more");
+    world.hands.go.as_ref().expect("there is one").add_permits(1);
+    assert_eq!(within(other.result()).await.expect("it is done"), "long");
+}
+
+#[tokio::test]
 async fn what_is_done_while_its_function_is_suspended_is_not_done_again() {
     let world = World::new(Some(Semaphore::new(0)));
     let run = world.engine.start(job("long")).await.expect("it starts");
@@ -303,7 +333,7 @@ async fn draining_lets_what_has_begun_end_and_begins_no_more() {
     drop((first, second, third));
     let World { dir, clock, hands, engine } = world;
     engine.shutdown().expect("it can be closed");
-    let engine = World::open(&dir, &clock, &hands);
+    let engine = World::open(&dir, &clock, &hands, Options::default());
     hands.go.as_ref().expect("there is one").add_permits(9);
     for (id, what) in ids.iter().zip(["second", "third"]) {
         let run = engine.run::<String>(id).await.expect("it answers").expect("it is there");
