@@ -174,16 +174,17 @@ mod tests {
             runtime::Builder::new_multi_thread().worker_threads(1).build().expect("it starts")
         });
         let waiting = Waiting::default();
-        let tasks: Vec<_> = executors
-            .iter()
-            .cycle()
-            .take(5)
-            .map(|executor| executor.spawn(waiting.clone().one()))
-            .collect();
-        waiting.wake(5);
-        for task in tasks {
-            executors[0].block_on(task).expect("it was woken");
+        let (woken, heard) = mpsc::channel();
+        for executor in executors.iter().cycle().take(5) {
+            let (one, woken) = (waiting.clone().one(), woken.clone());
+            drop(executor.spawn(async move {
+                one.await;
+                woken.send(()).expect("someone waits for it");
+            }));
         }
+        waiting.wake(5);
+        let heard = [(); 5].map(|()| heard.recv_timeout(Duration::from_mins(1)));
+        assert_eq!(heard, [Ok(()); 5]);
     }
 
     #[test]
