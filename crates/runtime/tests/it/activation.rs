@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use travertine_expr::{Map, Value};
 use travertine_kernel::{Command, WaitId};
 use travertine_runtime::{
     Activated, Address, Board, Engine, Error, InstanceId, Lease, Opening, Settings, Shard,
@@ -154,8 +155,8 @@ async fn a_job_that_raises_an_error_nobody_catches_is_an_incident_with_its_code(
     );
 }
 
-#[test]
-fn a_job_that_is_offered_again_while_a_worker_takes_it_is_not_up_when_it_is_done() {
+/// A shard with one job, which is taken off its board.
+fn shard_with_job() -> (Shard, Arc<Board>, Address) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(1));
     let engine = Engine::on(&store, Options::default()).expect("it opens");
     engine.deploy(&[file("model.bpmn", PROCESS)]).expect("is fine");
@@ -172,12 +173,35 @@ fn a_job_that_is_offered_again_while_a_worker_takes_it_is_not_up_when_it_is_done
         settings: Settings::default(),
         now,
     };
-    let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).expect("it opens");
+    let (shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).expect("it opens");
     let job = board.take(&"work".into(), 1, now)[0].job;
+    (shard, board, job)
+}
+
+#[test]
+fn a_job_that_is_offered_again_while_a_worker_takes_it_is_not_up_when_it_is_done() {
+    let (mut shard, board, job) = shard_with_job();
     let again = Command::SetRetries { wait: job.wait, retries: 2 };
     shard.command(job.instance, again).expect("it waits for work");
     shard.lease(job, &Lease::Process, &[]).expect("nobody else has it");
     shard.complete(job, Vec::new()).expect("it is done");
     shard.seal().expect("there is something to write").release(&board);
     assert_eq!(board.counts(), []);
+}
+
+#[test]
+fn an_attempt_that_nobody_needs_any_more_is_called_off_and_counts_for_nothing() {
+    let (mut shard, _, job) = shard_with_job();
+    let late = shard.begin_attempt(job).expect("nobody else is at it");
+    assert!(!late.is_off());
+    shard.put_back(job).expect("it is here");
+    assert!(late.is_off(), "whoever has not begun with it need not");
+    let next = shard.begin_attempt(job).expect("it is offered again");
+    let brings = |by: &str| Ok(Value::from(Map::from_iter([("by".into(), by.into())])));
+    shard.end_attempt(late, brings("the late one")).expect("nobody hears it");
+    assert!(!next.is_off());
+    shard.end_attempt(next, brings("the next one")).expect("it is done");
+    let ended = shard.look(job.instance).expect("it is kept for a moment");
+    let by = ended.variables().find(|(name, _)| &***name == "by").map(|(_, value)| value.clone());
+    assert_eq!(by, Some("the next one".into()));
 }
