@@ -65,7 +65,7 @@ use activity::Performers;
 use metrics::add;
 use queue::{Queue, Refused};
 use recovery::{Read, Recovery};
-use threads::{Common, Flushed, Input};
+use threads::{Common, Flushed, Input, Signal};
 
 /// How an engine is opened.
 ///
@@ -589,7 +589,7 @@ impl Engine {
     /// ```
     pub fn wake(&self) {
         self.inner.common.queues.iter().for_each(|it| it.tell(Input::Wake));
-        self.inner.common.naps.tell(());
+        self.inner.common.naps.signal(());
     }
 
     /// Does everything that was asked, brings the views up to date and closes the store. Clones of the
@@ -707,7 +707,7 @@ impl Engine {
 }
 
 fn tell_all(common: &Arc<Common>, what: impl Fn(Flushed) -> Input) -> Vec<Pending<()>> {
-    let tell = |queue: &Queue<Input>| {
+    let tell = |queue: &Queue<Input, Signal>| {
         if let Some(error) = common.fault.get() {
             return Pending(State::Refused(Some(error.clone())));
         }
@@ -778,10 +778,10 @@ impl Threads {
         *self.inner.performers.lock().unwrap_or_else(PoisonError::into_inner) =
             Performers::default();
         common.stopping.store(true, Ordering::SeqCst);
-        common.naps.tell(());
+        common.naps.signal(());
         for queue in &common.queues {
             queue.refuse("it is shut down");
-            queue.tell(Input::Stop);
+            queue.signal(Signal::Stop);
         }
         let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in asked {

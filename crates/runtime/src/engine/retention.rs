@@ -71,12 +71,12 @@ impl Engine {
         let common = &self.inner.common;
         let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
         let mut next = since.after_millis(every);
-        let mut woken = VecDeque::new();
+        let (mut items, mut woken) = (VecDeque::new(), Vec::new());
         while common.goes_on() {
             let left = next.as_millis().saturating_sub(self.now().as_millis());
             if let Ok(left @ 1..) = u64::try_from(left) {
                 let nap = common.clock.runs().then(|| Duration::from_millis(left));
-                common.naps.take(&mut woken, nap);
+                common.naps.take(&mut items, &mut woken, nap);
                 woken.clear();
                 continue;
             }

@@ -1,5 +1,9 @@
 //! The threads of an engine: for each shard one that decides and one that writes, and one for all
 //! that brings the views up to date. What is little is written by the one that decides.
+//!
+//! Each is a value that acts in steps, [`Decider`], [`Committer`] and [`RowKeeper`], and waits only between
+//! them. So `tests` below can take the same steps in every order, with queues that are full, rows
+//! that lag and an end at every point.
 
 use std::{
     cell::Cell,
@@ -35,12 +39,17 @@ pub(super) enum Input {
     Expect(Arc<Definitions>, Flushed),
     /// Something is deployed.
     Adopt(Arc<Definitions>),
-    /// The rows up to here are stored.
-    Stored(Seq),
     /// Someone wants the rows up to date.
     Flush(Flushed),
     /// The time may have changed.
     Wake,
+}
+
+/// What a shard's thread hears before all that it was told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Signal {
+    /// The rows up to here are stored.
+    Stored(Seq),
     /// No more will come.
     Stop,
 }
@@ -78,9 +87,12 @@ const FEW: usize = 16;
 /// written.
 const ENOUGH: usize = 64;
 
+/// How much may be on its way to the thread that writes.
+const WRITES_MAX: usize = 4;
+
 /// A way for what is to be written.
 pub(super) fn writer() -> (Writer, Writes) {
-    let (to, from) = sync_channel(4);
+    let (to, from) = sync_channel(WRITES_MAX);
     let under_way = Arc::<AtomicUsize>::default();
     (
         Writer { to, under_way: Arc::clone(&under_way), last: Cell::new(0) },
@@ -91,13 +103,18 @@ pub(super) fn writer() -> (Writer, Writes) {
 impl Writer {
     /// Writes a batch, now or later. Says whether anything can be written.
     fn write(&self, common: &Common, sealed: Sealed) -> bool {
-        let entries = sealed.batch.entries.len();
-        // One small batch among large ones does not hold up what is to be decided.
-        let few = entries.max(self.last.replace(entries)) <= FEW;
-        if few && self.is_idle() {
+        if self.takes_few(&sealed) {
             return commit(common, vec![sealed]);
         }
         self.tell(Write::Batch(sealed))
+    }
+
+    /// Whether the thread that decides writes the batch itself.
+    fn takes_few(&self, sealed: &Sealed) -> bool {
+        let entries = sealed.batch.entries.len();
+        // One small batch among large ones does not hold up what is to be decided.
+        let few = entries.max(self.last.replace(entries)) <= FEW;
+        few && self.is_idle()
     }
 
     fn is_idle(&self) -> bool {
@@ -124,7 +141,7 @@ pub(super) struct Common {
     pub(super) board: Arc<Board>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) counters: Counters,
-    pub(super) queues: Vec<Queue<Input>>,
+    pub(super) queues: Vec<Queue<Input, Signal>>,
     /// What ends the naps of the thread that looks for what need not be kept any more.
     pub(super) naps: Queue<()>,
     pub(super) pace: Pace,
@@ -171,10 +188,8 @@ impl std::fmt::Debug for Input {
             Self::Mail(_) => "Mail",
             Self::Expect(..) => "Expect",
             Self::Adopt(_) => "Adopt",
-            Self::Stored(_) => "Stored",
             Self::Flush(_) => "Flush",
             Self::Wake => "Wake",
-            Self::Stop => "Stop",
         })
     }
 }
@@ -186,9 +201,9 @@ impl Common {
             tracing::error!(%error, "the engine has failed");
         }
         for queue in &self.queues {
-            queue.close(&error.to_string(), Some(Input::Stop));
+            queue.close(&error.to_string(), Some(Signal::Stop));
         }
-        self.naps.tell(());
+        self.naps.signal(());
     }
 
     /// Whether nobody has stopped it, and nothing has failed.
@@ -207,42 +222,112 @@ impl Common {
         thread::sleep(self.storage_retry.delay(failed));
     }
 
-    fn queue(&self, shard: ShardId) -> &Queue<Input> {
+    fn queue(&self, shard: ShardId) -> &Queue<Input, Signal> {
         &self.queues[usize::from(shard.0)]
     }
 }
 
 /// Decides, until it is stopped.
-pub(super) fn decide(common: &Common, mut shard: Shard, writer: &Writer) {
-    let queue = common.queue(shard.id());
-    let mut inputs = VecDeque::new();
-    let mut flushes = Vec::new();
-    let mut in_memory = 0;
-    let mut storing = false;
-    let mut stopping = false;
-    let mut last_rows = Instant::now();
-    loop {
-        if common.fault.get().is_some() {
-            return;
-        }
-        if storing && shard.changed() >= common.pace.changed_max {
-            // Everything else waits until rows are stored.
-            match queue.take_first(|it| matches!(it, Input::Stored(_) | Input::Stop)) {
-                Input::Stored(upto) => {
-                    storing = false;
-                    shard.stored(upto);
-                }
-                _ => stopping = true,
-            }
+pub(super) fn decide(common: &Common, shard: Shard, writer: &Writer) {
+    let mut decider = Decider::new(shard);
+    while common.fault.get().is_none() {
+        if !decider.hear(common) {
             continue;
         }
-        if !stopping {
-            queue.take(&mut inputs, pause(common, &shard, last_rows, storing));
+        let sealed = match decider.act(common, writer) {
+            Ok(sealed) => sealed,
+            Err(error) => return common.fail(&error),
+        };
+        if sealed.is_some_and(|it| !writer.write(common, it)) {
+            return;
         }
+        let rows = decider.rows(common);
+        if rows.is_some_and(|it| !writer.tell(it)) || decider.is_over(common) {
+            return;
+        }
+    }
+}
+
+/// What decides for a shard. It hears what there is, acts on it, and hands over rows; then it is over, or
+/// hears again.
+struct Decider {
+    shard: Shard,
+    inputs: VecDeque<Input>,
+    signals: Vec<Signal>,
+    flushes: Vec<Flushed>,
+    /// How many instances were in memory when that was counted last.
+    in_memory: u64,
+    /// Whether rows are on their way into the store.
+    storing: bool,
+    stopping: bool,
+    last_rows: Instant,
+}
+
+/// What a decider waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Anything, but no longer than that.
+    News(Option<Duration>),
+    /// A signal: so much has changed that nothing more is taken on before rows are stored.
+    Signals,
+}
+
+impl Decider {
+    fn new(shard: Shard) -> Self {
+        Self {
+            shard,
+            inputs: VecDeque::new(),
+            signals: Vec::new(),
+            flushes: Vec::new(),
+            in_memory: 0,
+            storing: false,
+            stopping: false,
+            last_rows: Instant::now(),
+        }
+    }
+
+    fn wait(&self, common: &Common) -> Wait {
+        if self.storing && self.shard.changed() >= common.pace.changed_max {
+            return Wait::Signals;
+        }
+        if self.stopping && !self.storing {
+            return Wait::News(Some(Duration::ZERO));
+        }
+        Wait::News(pause(common, &self.shard, self.last_rows, self.storing))
+    }
+
+    /// Takes what there is, as soon as there is something. Says whether anything may be done about it.
+    fn hear(&mut self, common: &Common) -> bool {
+        let queue = common.queue(self.shard.id());
+        let wait = self.wait(common);
+        match wait {
+            Wait::News(most) => queue.take(&mut self.inputs, &mut self.signals, most),
+            Wait::Signals => queue.take_signals(&mut self.signals),
+        }
+        self.heed();
+        wait != Wait::Signals
+    }
+
+    /// Acts on signals.
+    fn heed(&mut self) {
+        for signal in self.signals.drain(..) {
+            match signal {
+                Signal::Stored(upto) => {
+                    self.storing = false;
+                    self.shard.stored(upto);
+                }
+                Signal::Stop => self.stopping = true,
+            }
+        }
+    }
+
+    /// Does what was asked, as far as one batch has room, and what is due.
+    fn act(&mut self, common: &Common, writer: &Writer) -> Result<Option<Sealed>, Error> {
+        let shard = &mut self.shard;
         shard.tick(common.clock.now());
-        while let Some(input) = inputs.pop_front() {
+        while let Some(input) = self.inputs.pop_front() {
             match input {
-                Input::Ask(act) => act(&mut shard),
+                Input::Ask(act) => act(shard),
                 Input::Attempted(given, outcome) => shard.attempted(given, outcome),
                 Input::Mail(mail) => shard.receive(&mail),
                 Input::Expect(definitions, told) => {
@@ -250,13 +335,8 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &Writer) {
                     told(Ok(()));
                 }
                 Input::Adopt(definitions) => shard.adopt(&definitions),
-                Input::Stored(upto) => {
-                    storing = false;
-                    shard.stored(upto);
-                }
-                Input::Flush(flushed) => flushes.push(flushed),
+                Input::Flush(flushed) => self.flushes.push(flushed),
                 Input::Wake => {}
-                Input::Stop => stopping = true,
             }
             if shard.is_full() || (shard.unwritten() >= ENOUGH && writer.is_idle()) {
                 break;
@@ -264,39 +344,39 @@ pub(super) fn decide(common: &Common, mut shard: Shard, writer: &Writer) {
         }
         shard.work();
         if let Some(error) = shard.fault() {
-            common.fail(error);
-            return;
+            return Err(error.clone());
         }
         add(&common.counters.events, shard.take_events());
-        if let Some(sealed) = shard.seal()
-            && !writer.write(common, sealed)
-        {
-            return;
+        Ok(shard.seal())
+    }
+
+    /// The rows that are to be stored now.
+    fn rows(&mut self, common: &Common) -> Option<Write> {
+        let shard = &mut self.shard;
+        let due = shard.is_behind() && self.last_rows.elapsed() >= common.pace.interval;
+        let wanted = shard.changed() >= common.pace.changed || due || self.stopping;
+        if (!wanted || self.storing) && self.flushes.is_empty() {
+            return None;
         }
-        let changed = shard.changed();
-        let due = shard.is_behind() && last_rows.elapsed() >= common.pace.interval;
-        let wanted = changed >= common.pace.changed || due || stopping;
-        if (wanted && !storing) || !flushes.is_empty() {
-            let checkpoint = shard.checkpoint();
-            let told = std::mem::take(&mut flushes);
-            last_rows = Instant::now();
-            if checkpoint.is_some() || !told.is_empty() {
-                storing = checkpoint.is_some() || storing;
-                let counted = std::mem::replace(&mut in_memory, shard.len() as u64);
-                add(&common.counters.in_memory, in_memory);
-                common.counters.in_memory.fetch_sub(counted, Ordering::Relaxed);
-                if !writer.tell(Write::Rows(checkpoint, told)) {
-                    return;
-                }
-            }
+        let checkpoint = shard.checkpoint();
+        let flushed = std::mem::take(&mut self.flushes);
+        self.last_rows = Instant::now();
+        if checkpoint.is_none() && flushed.is_empty() {
+            return None;
         }
-        if stopping && inputs.is_empty() && queue.len() == 0 && shard.changed() == 0 {
-            return;
-        }
-        if stopping {
-            // Whatever is under way comes to an end first.
-            queue.take(&mut inputs, Some(Duration::from_millis(1)));
-        }
+        self.storing = checkpoint.is_some() || self.storing;
+        let counted = std::mem::replace(&mut self.in_memory, shard.len() as u64);
+        add(&common.counters.in_memory, self.in_memory);
+        common.counters.in_memory.fetch_sub(counted, Ordering::Relaxed);
+        Some(Write::Rows(checkpoint, flushed))
+    }
+
+    /// Whether it was stopped and has done everything that was asked before.
+    fn is_over(&self, common: &Common) -> bool {
+        self.stopping
+            && self.inputs.is_empty()
+            && common.queue(self.shard.id()).len() == 0
+            && self.shard.changed() == 0
     }
 }
 
@@ -316,7 +396,27 @@ fn pause(common: &Common, shard: &Shard, last_rows: Instant, storing: bool) -> O
 
 /// Writes, until there is nothing more to write.
 pub(super) fn write(common: &Common, shard: ShardId, work: &Writes, views: &SyncSender<Rows>) {
+    let committer = Committer { shard, work };
     while let Ok(first) = work.from.recv() {
+        let Some((rows, done)) = committer.commit(common, first) else { return };
+        if rows.is_some_and(|it| views.send(it).is_err()) {
+            return;
+        }
+        committer.done(done);
+    }
+}
+
+/// What writes for a shard. It commits what there is, hands over rows whose batches are written, and says
+/// that it is done.
+struct Committer<'a> {
+    shard: ShardId,
+    work: &'a Writes,
+}
+
+impl Committer<'_> {
+    /// Commits all batches that are there, up to the first rows. Answers with those and how much it has
+    /// done, or with nothing where it could not.
+    fn commit(&self, common: &Common, first: Write) -> Option<(Option<Rows>, usize)> {
         let mut sealed = Vec::new();
         let mut next = Some(first);
         let mut rows = None;
@@ -324,23 +424,19 @@ pub(super) fn write(common: &Common, shard: ShardId, work: &Writes, views: &Sync
             match write {
                 Write::Batch(it) => {
                     sealed.push(it);
-                    next = work.from.try_recv().ok();
+                    next = self.work.from.try_recv().ok();
                 }
                 Write::Rows(checkpoint, flushed) => {
-                    rows = Some(Rows { shard, checkpoint, flushed });
+                    rows = Some(Rows { shard: self.shard, checkpoint, flushed });
                 }
             }
         }
         let done = sealed.len() + usize::from(rows.is_some());
-        if !sealed.is_empty() && !commit(common, sealed) {
-            return;
-        }
-        if let Some(rows) = rows
-            && views.send(rows).is_err()
-        {
-            return;
-        }
-        work.under_way.fetch_sub(done, Ordering::AcqRel);
+        (sealed.is_empty() || commit(common, sealed)).then_some((rows, done))
+    }
+
+    fn done(&self, done: usize) {
+        self.work.under_way.fetch_sub(done, Ordering::AcqRel);
     }
 }
 
@@ -392,8 +488,22 @@ fn count(counters: &Counters, batches: &[Batch], took: Duration) {
 
 /// Brings the views up to date, until there is nothing more.
 /// `upto` is how far the log of each shard was when the counting began.
-pub(super) fn store_rows(common: &Common, mut upto: Vec<Seq>, work: &Receiver<Rows>) {
-    for Rows { shard, checkpoint, flushed } in work {
+pub(super) fn store_rows(common: &Common, upto: Vec<Seq>, work: &Receiver<Rows>) {
+    let mut keeper = RowKeeper { upto };
+    for rows in work {
+        keeper.store(common, rows);
+    }
+}
+
+/// What brings the views up to date, of all shards.
+struct RowKeeper {
+    /// How far the rows of each shard are.
+    upto: Vec<Seq>,
+}
+
+impl RowKeeper {
+    fn store(&mut self, common: &Common, rows: Rows) {
+        let Rows { shard, checkpoint, flushed } = rows;
         let mut outcome = Ok(());
         if let Some(checkpoint) = checkpoint {
             let rows = checkpoint.changes.len();
@@ -406,10 +516,10 @@ pub(super) fn store_rows(common: &Common, mut upto: Vec<Seq>, work: &Receiver<Ro
                     add(&common.counters.checkpoints, 1);
                     add(&common.counters.rows, checkpoint.changes.len() as u64);
                     add(&common.counters.checkpoint_nanos, nanos);
-                    let before = &mut upto[usize::from(shard.0)];
+                    let before = &mut self.upto[usize::from(shard.0)];
                     add(&common.counters.stored, checkpoint.upto.saturating_sub(*before));
                     *before = checkpoint.upto;
-                    common.queue(shard).tell(Input::Stored(checkpoint.upto));
+                    common.queue(shard).signal(Signal::Stored(checkpoint.upto));
                 }
                 Err(error) => common.fail(error),
             }
@@ -433,3 +543,6 @@ fn store_checkpoint(common: &Common, checkpoint: &Checkpoint) -> Result<(), Erro
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
