@@ -120,6 +120,13 @@ pub enum Error {
     },
     /// No run can have that id: it is what runs are called that were given none.
     ReservedId(Name),
+    /// Nothing can have that id.
+    BadId {
+        /// The id.
+        id: Name,
+        /// Why.
+        reason: BadId,
+    },
     /// The code of a function says no.
     Function {
         /// The instance.
@@ -154,6 +161,51 @@ pub enum Error {
         /// How many.
         events: u64,
     },
+}
+
+/// Why nothing can have an id.
+///
+/// ```
+/// # use travertine_runtime::{BadId, Engine, Error};
+/// # use travertine_runtime::engine::Options;
+/// let engine = Engine::in_memory(Options::default())?;
+/// # let body = br#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" targetNamespace="x">
+/// #   <process id="delivery" isExecutable="true"><startEvent id="start"/></process>
+/// # </definitions>"#.to_vec();
+/// # engine.deploy(&[travertine_runtime::engine::File { name: "delivery.bpmn".into(), body }])?;
+/// let refused = engine.start("delivery").id("").wait();
+/// assert!(matches!(refused, Err(Error::BadId { reason: BadId::Empty, .. })));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadId {
+    /// It is empty.
+    Empty,
+    /// It has more bytes than an id may have.
+    TooLong {
+        /// How many an id may have.
+        max: usize,
+    },
+    /// It has a character that is not shown but does something: a line break, an escape.
+    Control(char),
+}
+
+impl BadId {
+    fn tell(self, id: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("an id cannot be empty; choose one, or give none"),
+            Self::TooLong { max } => {
+                write!(f, "an id has at most {max} bytes, and this one has {}", id.len())
+            }
+            Self::Control(letter) => write!(
+                f,
+                "an id has no control characters, and \"{}\" has {}",
+                id.escape_debug(),
+                letter.escape_unicode()
+            ),
+        }
+    }
 }
 
 impl Error {
@@ -204,6 +256,7 @@ impl fmt::Display for Error {
                 f,
                 "{id} is what the instance of that number is called where it has no id; choose another id"
             ),
+            Self::BadId { id, reason } => reason.tell(id, f),
             Self::Function { instance, failure } => write!(f, "instance {instance}: {failure}"),
             Self::Store(error) => error.fmt(f),
             Self::Damaged { place, reason } => write!(f, "{place} is damaged: {reason}"),

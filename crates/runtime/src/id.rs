@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 use travertine_expr::Name;
 use travertine_kernel::WaitId;
 
+use crate::{BadId, Error};
+
 /// An instance's name. It is never used twice.
 ///
 /// ```
@@ -18,6 +20,21 @@ pub struct InstanceId(pub u64);
 
 /// What stands before the number of an instance, so that it is not taken for an id: `number:12`.
 pub const NUMBER: &str = "number:";
+
+/// How many bytes an id may have that someone chooses.
+const ID_BYTES_MAX: usize = 1_024;
+
+/// Whether something can have an id that someone chooses. People read it in lists, and type it.
+pub(crate) fn check(id: &Name) -> Result<(), Error> {
+    let control = id.chars().find(|it| it.is_control());
+    let reason = match control {
+        _ if id.is_empty() => BadId::Empty,
+        _ if id.len() > ID_BYTES_MAX => BadId::TooLong { max: ID_BYTES_MAX },
+        Some(letter) => BadId::Control(letter),
+        None => return Ok(()),
+    };
+    Err(Error::BadId { id: Name::clone(id), reason })
+}
 
 impl InstanceId {
     /// What an instance is called that was given no id: `number:12`. No run has such an id.

@@ -27,7 +27,7 @@ mod wakes;
 pub use board::{Board, Offer};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use engine::Engine;
-pub use error::Error;
+pub use error::{BadId, Error};
 pub use id::{Address, InstanceId};
 pub use limit::Limit;
 pub use message::{Consume, DeadLetter, Delivery, INSTANCE, Message, Receipt, correlates, is_for};

@@ -59,7 +59,7 @@ pub use travertine_kernel::{
 };
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
-    Activated, Address, DeadLetter, Definition, Definitions, Edit, Ended, Engine, Error,
+    Activated, Address, BadId, DeadLetter, Definition, Definitions, Edit, Ended, Engine, Error,
     FunctionSettings, InstanceId, Limit, Message, Overlap, Receipt, Recovered, RunStatus, Schedule,
     Settings, TaskChange, Timestamp, When,
     engine::{

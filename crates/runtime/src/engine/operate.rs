@@ -16,7 +16,7 @@ use travertine_store::{
 use super::{Engine, Pending, Startable, State};
 use crate::{
     Activated, Address, At, Begin, DeadLetter, Edit, Ended, Error, InstanceId, Lease, Message,
-    Receipt, TaskChange,
+    Receipt, TaskChange, id,
 };
 
 /// Which version of a definition is meant.
@@ -644,6 +644,9 @@ impl Engine {
         let all = message.variables.iter().chain(&message.correlation);
         if let Err(error) = check_variables(all, &Limits::default()) {
             return Pending(State::Refused(Some(error.into())));
+        }
+        if let Some(Err(error)) = message.id.as_ref().map(id::check) {
+            return Pending(State::Refused(Some(error)));
         }
         let keeper = self.keeper(&message.name);
         self.ask(keeper, move |shard| shard.publish(message))

@@ -15,7 +15,7 @@ use travertine_store::{
 use super::{Shard, alarm::Alarm, apart::Apart, keeper, live::Live, turn::panic_text};
 use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
-    correlates, schedule::SCHEDULE,
+    correlates, id, schedule::SCHEDULE,
 };
 
 /// What to start, and how.
@@ -47,6 +47,7 @@ impl Shard {
     /// Starts an instance. Says whether it was there already.
     pub fn start(&mut self, begin: Begin) -> Result<(InstanceId, bool), Error> {
         let definition = self.definition(begin.definition)?;
+        begin.business_id.as_ref().map_or(Ok(()), id::check)?;
         if definition.is_function() {
             if let Some(id) = &begin.business_id
                 && InstanceId::numbered(id).is_some()
