@@ -3,7 +3,7 @@
 use travertine_bpmn::{Diagnostic, Severity};
 use travertine_expr::Value;
 
-use crate::{files::Models, json, paint::Paint};
+use crate::{files::Models, json, paint::Paint, screen::one_line};
 
 /// How much of a long line is shown.
 const LINE_CHARS_MAX: usize = 100;
@@ -18,10 +18,11 @@ pub(crate) fn text(diagnostic: &Diagnostic, models: &Models, paint: Paint) -> St
     let number = line.to_string();
     let margin = " ".repeat(number.len());
     let bar = |text: &str| paint.dim(text);
-    let element = element.as_ref().map_or_else(String::new, |it| format!("  (element {it})"));
+    let element =
+        element.as_ref().map_or_else(String::new, |it| format!("  (element {})", one_line(it)));
     let mut lines = vec![
-        format!("{title}: {}", paint.bold(message)),
-        format!("{margin}{} {file}:{line}:{column}{}", bar("-->"), paint.dim(element)),
+        format!("{title}: {}", paint.bold(one_line(message))),
+        format!("{margin}{} {}:{line}:{column}{}", bar("-->"), one_line(file), paint.dim(element)),
     ];
     if let Some(source) = models.source_line(file, *line) {
         let (shown, caret) = window(&source, *column);
@@ -29,7 +30,7 @@ pub(crate) fn text(diagnostic: &Diagnostic, models: &Models, paint: Paint) -> St
         lines.push(format!("{margin} {} {}{}", bar("|"), " ".repeat(caret), paint.red("^")));
     }
     if !help.is_empty() {
-        lines.push(format!("{margin} {} {} {help}", bar("="), paint.cyan("help:")));
+        lines.push(format!("{margin} {} {} {}", bar("="), paint.cyan("help:"), one_line(help)));
     }
     lines.join("\n")
 }

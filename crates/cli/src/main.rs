@@ -24,6 +24,7 @@ mod places;
 mod prompt;
 mod run;
 mod screen;
+mod shell;
 mod status;
 mod store;
 
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
         Command::Store(command) => store::run(command, &out, &err),
     };
     let status = done.unwrap_or_else(|error| {
-        err.line(format!("{} {error:#}", err.paint.red("error:")));
+        err.lines(format!("{} {error:#}", err.paint.red("error:")));
         Status::Usage
     });
     match out.finish() {

@@ -1,4 +1,8 @@
 //! Colours, where they are wanted.
+//!
+//! A painted text has marks around it, not the codes of a terminal: those the screen writes, so that it can
+//! tell ours from what a stranger has put into a text. The marks are code points that Unicode keeps for the
+//! inner use of programs.
 
 use std::{env, fmt::Display};
 
@@ -30,31 +34,54 @@ impl Paint {
         Self { on: false }
     }
 
+    #[cfg(test)]
+    pub(crate) fn colourful() -> Self {
+        Self { on: true }
+    }
+
     pub(crate) fn bold(self, text: impl Display) -> String {
-        self.with("1", text)
+        self.with('\u{fdd0}', text)
     }
 
     pub(crate) fn dim(self, text: impl Display) -> String {
-        self.with("2", text)
+        self.with('\u{fdd1}', text)
     }
 
     pub(crate) fn red(self, text: impl Display) -> String {
-        self.with("1;31", text)
+        self.with('\u{fdd2}', text)
     }
 
     pub(crate) fn green(self, text: impl Display) -> String {
-        self.with("1;32", text)
+        self.with('\u{fdd3}', text)
     }
 
     pub(crate) fn yellow(self, text: impl Display) -> String {
-        self.with("1;33", text)
+        self.with('\u{fdd4}', text)
     }
 
     pub(crate) fn cyan(self, text: impl Display) -> String {
-        self.with("36", text)
+        self.with('\u{fdd5}', text)
     }
 
-    fn with(self, code: &str, text: impl Display) -> String {
-        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    fn with(self, mark: char, text: impl Display) -> String {
+        if self.on { format!("{mark}{text}{END}") } else { text.to_string() }
+    }
+
+    /// What a terminal is told for a mark, where colours are wanted.
+    pub(crate) fn code(self, mark: char) -> Option<&'static str> {
+        let code = match mark {
+            '\u{fdd0}' => "\x1b[1m",
+            '\u{fdd1}' => "\x1b[2m",
+            '\u{fdd2}' => "\x1b[1;31m",
+            '\u{fdd3}' => "\x1b[1;32m",
+            '\u{fdd4}' => "\x1b[1;33m",
+            '\u{fdd5}' => "\x1b[36m",
+            END => "\x1b[0m",
+            _ => return None,
+        };
+        self.on.then_some(code)
     }
 }
+
+/// The mark where a painted text ends.
+const END: char = '\u{fddf}';

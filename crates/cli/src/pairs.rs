@@ -1,7 +1,34 @@
 //! Variables as people type them: `name=value`.
 
+use anyhow::{Result, anyhow};
 use travertine_expr::{Name, Value};
 use travertine_kernel::Assignments;
+
+use crate::files;
+
+/// Variables as arguments give them: those of an object of JSON, which `option` has as it is or in a file,
+/// and single ones, which go before.
+pub(crate) fn given(
+    option: &str,
+    object_or_file: Option<&str>,
+    single: &[(Name, Value)],
+) -> Result<Assignments> {
+    let mut all = match object_or_file {
+        None => Vec::new(),
+        Some(text) if begins_like_json(text) => {
+            object(text).map_err(|it| anyhow!("{option}: {it}"))?
+        }
+        Some(path) => {
+            let text = files::text(path.as_ref())?;
+            object(&text).map_err(|it| anyhow!("{}: {it}", files::title(path.as_ref())))?
+        }
+    };
+    for (name, value) in single {
+        all.retain(|(known, _)| known != name);
+        all.push((Name::clone(name), value.clone()));
+    }
+    Ok(all)
+}
 
 /// One `name=value`, as an argument. The value is JSON where it is JSON, otherwise text.
 pub(crate) fn pair(text: &str) -> Result<(Name, Value), String> {
@@ -12,12 +39,48 @@ pub(crate) fn pair(text: &str) -> Result<(Name, Value), String> {
     if name.is_empty() {
         return Err(format!("`{text}` has no name before the `=`; write name=value"));
     }
-    Ok((name.into(), value_of(value)))
+    let value = value_of(value).map_err(|it| format!("{name}: {it}"))?;
+    Ok((name.into(), value))
 }
 
-/// A value as people type it: JSON where it is JSON, otherwise text.
-pub(crate) fn value_of(text: &str) -> Value {
-    Value::parse_json(text).unwrap_or_else(|_| text.into())
+/// A value as people type it: JSON where it is JSON, otherwise text. What was meant as JSON but is not is
+/// refused: taken for a text, nobody would notice.
+pub(crate) fn value_of(text: &str) -> Result<Value, String> {
+    match Value::parse_json(text) {
+        Ok(value) => Ok(value),
+        Err(error) if begins_like_json(text) => Err(format!(
+            "it begins like JSON, but is not: {error}; a text that begins so is written in double quotes, \
+             as JSON has it"
+        )),
+        Err(error) if is_number(text) => {
+            Err(format!("{error}; in double quotes it is a text: '\"{text}\"'"))
+        }
+        Err(_) => Ok(text.into()),
+    }
+}
+
+/// Whether a text is meant as an object, a list or a text of JSON.
+pub(crate) fn begins_like_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[', '"'])
+}
+
+/// Whether it is a number as JSON writes them, however long or large.
+fn is_number(text: &str) -> bool {
+    let text = text.trim();
+    let (text, exponent) = match text.split_once(['e', 'E']) {
+        Some((text, exponent)) => (text, Some(exponent.trim_start_matches(['+', '-']))),
+        None => (text, None),
+    };
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = match text.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (text, None),
+    };
+    let is_digits = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    is_digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(is_digits)
+        && exponent.is_none_or(is_digits)
 }
 
 /// A line of variables: an object of JSON, or `name=value` with spaces between. Spaces in quotes and
@@ -106,8 +169,25 @@ mod tests {
         assert_eq!(value("t=\"12\""), "12".into());
         assert_eq!(value("e="), "".into());
         assert_eq!(value("x=a=b"), "a=b".into());
+        assert_eq!(value("zip=007"), "007".into());
         assert!(pair("amount").unwrap_err().contains("no `=`"));
         assert!(pair("=1").unwrap_err().contains("no name"));
+    }
+
+    #[test]
+    fn what_was_meant_as_json_is_not_taken_for_a_text() {
+        let fault = |text| pair(text).unwrap_err();
+        for text in ["x={\"a\":", "x= [1,", "x=\"a", "x={a: 1}", "x=[1] 2"] {
+            let fault = fault(text);
+            assert!(
+                fault.starts_with("x: it begins like JSON") && fault.contains("column"),
+                "{fault}"
+            );
+        }
+        for text in ["x=12345678901234567890123456789012345", "x=1e7000", "x=-1.5E+9999"] {
+            assert!(fault(text).contains("in double quotes it is a text"), "{}", fault(text));
+        }
+        assert_eq!(pair("x=1e").unwrap().1, "1e".into());
     }
 
     #[test]

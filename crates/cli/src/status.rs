@@ -17,6 +17,8 @@ pub(crate) enum Status {
     Incident,
     /// The run has ended, but not as it should.
     Failed,
+    /// Something else goes by that id already.
+    Exists,
     /// Someone pressed Ctrl-C.
     Interrupted,
 }
@@ -30,6 +32,7 @@ impl Status {
             Self::Waiting => 3,
             Self::Incident => 4,
             Self::Failed => 5,
+            Self::Exists => 6,
             // What shells say of a program that SIGINT has ended.
             Self::Interrupted => 130,
         }

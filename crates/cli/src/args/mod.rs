@@ -187,13 +187,8 @@ pub(crate) struct Start {
     #[arg(long = "start", value_name = "ID")]
     pub(crate) event: Option<String>,
 
-    /// A variable to start with: JSON where the value is JSON, otherwise text
-    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
-    pub(crate) vars: Vec<(Name, Value)>,
-
-    /// A JSON object of variables to start with; `-` is standard input
-    #[arg(long = "vars", value_name = "FILE")]
-    pub(crate) vars_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) variables: store::Variables,
 
     /// What to answer when it waits, as a JSON list; `-` is standard input
     #[arg(short, long, value_name = "FILE")]
@@ -207,8 +202,8 @@ pub(crate) struct Start {
 impl Start {
     /// Whether any of it says what to do with an instance, not only when.
     pub(crate) fn is_given(&self) -> bool {
-        let Self { event, vars, vars_file, answers, now: _ } = self;
-        event.is_some() || !vars.is_empty() || vars_file.is_some() || answers.is_some()
+        let Self { event, variables, answers, now: _ } = self;
+        event.is_some() || variables.is_given() || answers.is_some()
     }
 }
 
@@ -292,9 +287,9 @@ pub(crate) struct Eval {
     #[arg(short, long, value_enum, default_value = "feel")]
     pub(crate) lang: Lang,
 
-    /// A JSON object of variables; `-` is standard input
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) context: Option<PathBuf>,
+    /// Variables as a JSON object: the object itself, or a file; `-` is standard input
+    #[arg(short, long, visible_alias = "vars", value_name = "JSON|FILE")]
+    pub(crate) context: Option<String>,
 
     /// A variable: JSON where the value is JSON, otherwise text
     #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
@@ -351,9 +346,9 @@ pub(crate) struct Decide {
     #[arg(short, long, value_name = "ID")]
     pub(crate) decision: Option<String>,
 
-    /// A JSON object of inputs; `-` is standard input
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) input: Option<PathBuf>,
+    /// Inputs as a JSON object: the object itself, or a file; `-` is standard input
+    #[arg(short, long, visible_alias = "vars", value_name = "JSON|FILE")]
+    pub(crate) input: Option<String>,
 
     /// An input: JSON where the value is JSON, otherwise text
     #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]

@@ -2,13 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, builder::NonEmptyStringValueParser};
 use travertine_expr::{Name, Value};
+use travertine_kernel::Assignments;
 use travertine_runtime::{Address, Timestamp};
 use travertine_store::view::{Cursor, InstanceState, JobState};
 
 use super::{words, words::Whose};
-use crate::{clock, pairs, store::SHARDS};
+use crate::{
+    clock, pairs,
+    shell::{DATA, DATA_VARIABLE},
+    store::SHARDS,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -57,9 +62,9 @@ pub(crate) struct Place {
     #[arg(
         long,
         value_name = "DIR",
-        env = "TRAVERTINE_DATA",
+        env = DATA_VARIABLE,
         hide_env_values = true,
-        default_value = "travertine-data",
+        default_value = DATA,
         display_order = 90
     )]
     pub(crate) data: PathBuf,
@@ -92,9 +97,20 @@ pub(crate) struct Variables {
     #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
     pub(crate) vars: Vec<(Name, Value)>,
 
-    /// A JSON object of variables: as it is, or in a file; `-` is standard input
+    /// Variables as a JSON object: the object itself, or a file; `-` is standard input
     #[arg(long = "vars", value_name = "JSON|FILE")]
     pub(crate) object: Option<String>,
+}
+
+impl Variables {
+    pub(crate) fn is_given(&self) -> bool {
+        !self.vars.is_empty() || self.object.is_some()
+    }
+
+    /// The variables. Single ones go before those of the object.
+    pub(crate) fn given(&self) -> anyhow::Result<Assignments> {
+        pairs::given("--vars", self.object.as_deref(), &self.vars)
+    }
 }
 
 /// Deploy models to a store
@@ -153,8 +169,8 @@ pub(crate) struct Undeploy {
 
 /// Start an instance
 ///
-/// Of the latest version, unless another is named. With --id it is started once: an instance of the
-/// same definition that people call so already is found instead.
+/// Of the latest version, unless another is named. With --id it is started once: where an instance of the
+/// same definition has that business key already, that one is shown instead.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_version_flag = true,
@@ -164,7 +180,9 @@ Exit status, with --wait:
   3  it waits for someone else: a person, a worker, a message
   4  it has an incident
   5  it failed or was cancelled
-Without --wait: 0 where it is started, 2 where it cannot be.
+Without --wait: 0 where it is started or, with the same variables, exists; 2 where it cannot be.
+In any case:
+  6  an instance with this --id exists, with other variables; nothing was started
 
 Examples:
   travertine start order --id ORD-7 --var amount=250
@@ -185,8 +203,8 @@ pub(crate) struct StartInstance {
     #[arg(long, value_name = "TAG", conflicts_with = "version")]
     pub(crate) tag: Option<String>,
 
-    /// What people call the instance
-    #[arg(long, value_name = "ID")]
+    /// The business key of the instance: what you call it
+    #[arg(long, visible_alias = "business-key", value_name = "KEY")]
     pub(crate) id: Option<String>,
 
     /// Begin at this element instead of the plain start; may be given again
@@ -440,7 +458,7 @@ pub(crate) struct Claim {
     pub(crate) task: Address,
 
     /// Who does it
-    #[arg(value_name = "WHO")]
+    #[arg(value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) who: String,
 
     #[command(flatten)]
@@ -769,9 +787,8 @@ pub(crate) struct Resolve {
     #[arg(long, value_name = "ID", requires = "all")]
     pub(crate) definition: Option<String>,
 
-    /// Set this variable of the instance first
-    #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair, requires = "instance")]
-    pub(crate) vars: Vec<(Name, Value)>,
+    #[command(flatten)]
+    pub(crate) variables: Variables,
 
     #[command(flatten)]
     pub(crate) shared: Shared,

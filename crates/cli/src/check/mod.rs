@@ -5,14 +5,14 @@ mod text;
 
 use anyhow::Result;
 
-use crate::{args, files::Models, json, screen::Screen, status::Status};
+use crate::{args, files::Models, screen::Screen, status::Status};
 
 /// Reads the files and reports.
 pub(crate) fn check(args: &args::Check, out: &Screen) -> Result<Status> {
     let models = Models::read(&args.files)?;
     let report = models.report();
     if args.json {
-        out.line(json::pretty(&data::report(&report, &models)));
+        out.json(&data::report(&report, &models));
     } else {
         text::report(&report, &models, args.all, out);
     }

@@ -53,7 +53,7 @@ fn file(report: &Report, models: &Models, name: &str, all: bool, out: &Screen) {
     let found: Vec<&Diagnostic> = report.diagnostics.iter().filter(|it| it.file == name).collect();
     for it in found {
         out.gap();
-        out.line(diagnostic::text(it, models, paint));
+        out.lines(diagnostic::text(it, models, paint));
     }
 }
 

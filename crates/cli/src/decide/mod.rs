@@ -6,9 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use travertine_dmn::{Definitions, Error, Input, Invocable, Report, Severity};
 use travertine_expr::{Map, Name, feel::Settings};
 
-use crate::{
-    args, clock, diagnostic, files, files::Models, json, pairs, screen::Screen, status::Status,
-};
+use crate::{args, clock, diagnostic, files::Models, json, pairs, screen::Screen, status::Status};
 
 /// Makes a decision of the files.
 pub(crate) fn decide(args: &args::Decide, out: &Screen, err: &Screen) -> Result<Status> {
@@ -40,7 +38,7 @@ pub(crate) fn decide(args: &args::Decide, out: &Screen, err: &Screen) -> Result<
     let is_failed = args.strict && !result.problems.is_empty();
     let status = if is_failed { Status::Failed } else { Status::Done };
     if args.json {
-        out.line(json::pretty(&show::data(&invocable, &result, status)));
+        out.json(&show::data(&invocable, &result, status));
         return Ok(status);
     }
     for problem in &result.problems {
@@ -59,15 +57,15 @@ fn word(is_strict: bool, err: &Screen) -> String {
 
 fn reject(report: &Report, models: &Models, as_json: bool, out: &Screen, err: &Screen) {
     if as_json {
-        out.line(json::pretty(&json::object([
+        out.json(&json::object([
             ("outcome", "rejected".into()),
             ("exit_status", u32::from(Status::Rejected.code()).into()),
             ("diagnostics", report.diagnostics.iter().map(diagnostic::data).collect()),
-        ])));
+        ]));
         return;
     }
     for it in report.diagnostics.iter().filter(|it| it.severity == Severity::Error) {
-        err.line(diagnostic::text(it, models, err.paint));
+        err.lines(diagnostic::text(it, models, err.paint));
         err.line("");
     }
     err.line(format!("{} the model cannot be used", err.paint.red("rejected:")));
@@ -98,16 +96,9 @@ fn list(all: &[Invocable]) -> String {
     }
 }
 
-/// The inputs given. Those of arguments go before those of a file.
+/// The inputs given. Single ones go before those of an object.
 fn inputs(args: &args::Decide) -> Result<Map> {
-    let mut given = Map::new();
-    if let Some(path) = &args.input {
-        let text = files::text(path)?;
-        let inputs = pairs::object(&text).map_err(|it| anyhow!("{}: {it}", files::title(path)))?;
-        given.extend(inputs);
-    }
-    given.extend(args.vars.iter().map(|(name, value)| (Name::clone(name), value.clone())));
-    Ok(given)
+    Ok(pairs::given("--input", args.input.as_deref(), &args.vars)?.into_iter().collect())
 }
 
 /// Refuses to decide without something that the decision needs; says what nobody needs.

@@ -20,7 +20,7 @@ pub(super) fn text(invocable: &Invocable, result: &DecisionResult, out: &Screen)
         out.line("");
     }
     let name = out.paint.bold(&invocable.name);
-    out.line(format!("{name} = {}", feel::pretty(&result.value)));
+    out.lines(format!("{name} = {}", feel::pretty(&result.value)));
 }
 
 /// A row for each rule that matched: its number, the inputs, the outputs.

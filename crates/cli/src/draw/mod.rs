@@ -45,7 +45,7 @@ pub(crate) fn draw(args: &args::Draw, out: &Screen, err: &Screen) -> Result<Stat
     let picture = match travertine_draw::draw(file, bytes, &options) {
         Ok(picture) => picture,
         Err(Error::Unreadable(fault)) => {
-            err.line(diagnostic::text(&fault, &models, err.paint));
+            err.lines(diagnostic::text(&fault, &models, err.paint));
             return Ok(Status::Rejected);
         }
         Err(error) => return Err(error.into()),
@@ -54,7 +54,7 @@ pub(crate) fn draw(args: &args::Draw, out: &Screen, err: &Screen) -> Result<Stat
         err.line(format!("{} {note}", err.paint.yellow("note:")));
     }
     match (&args.output, format) {
-        (None, _) => out.line(picture.svg().trim_end()),
+        (None, _) => out.raw(picture.svg().trim_end()),
         (Some(path), Format::Svg) => write(path, picture.svg().as_bytes())?,
         (Some(path), Format::Png) => write(path, &png(&picture)?)?,
     }
@@ -110,9 +110,11 @@ fn kept(
         let look = desk.look(instance)?;
         if look.definition.is_function() {
             bail!(
-                "instance {instance} is of {}, a function, which has no picture; `travertine show \
-                 {instance}` says what it waits for, `travertine history {instance}` what it did",
-                look.definition.id
+                "instance {instance} is of {}, a function, which has no picture; {} says what it waits for, \
+                 {} what it did",
+                look.definition.id,
+                desk.command(&["show", &instance.to_string()]),
+                desk.command(&["history", &instance.to_string()])
             );
         }
         let history = desk.ok(desk.engine.history(instance))?;

@@ -10,12 +10,11 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Result, anyhow, bail};
-use travertine_expr::Name;
+use anyhow::{Result, bail};
 
 use crate::{
-    args, clock, diagnostic, feel, files, files::Models, json, pairs, prompt::Prompt,
-    screen::Screen, status::Status,
+    args, clock, diagnostic, feel, files, files::Models, pairs, prompt::Prompt, screen::Screen,
+    status::Status,
 };
 use language::{Evaluated, Failure, Given, Speaker};
 
@@ -28,7 +27,7 @@ pub(crate) fn eval(args: &args::Eval, out: &Screen, err: &Screen) -> Result<Stat
         None if io::stdin().is_terminal() => {
             return talk::talk(&mut speaker, &mut Prompt::new()?, args.strict, out);
         }
-        None if args.context.as_deref() == Some(Path::new("-")) => {
+        None if args.context.as_deref() == Some("-") => {
             bail!("the expression and --context cannot both be standard input");
         }
         None => files::text(Path::new("-"))?,
@@ -39,31 +38,24 @@ pub(crate) fn eval(args: &args::Eval, out: &Screen, err: &Screen) -> Result<Stat
             if args.strict && !evaluated.warnings.is_empty() {
                 return Ok(Status::Failed);
             }
-            out.line(shown(&evaluated, args.json));
+            show(&evaluated, args.json, out);
             Status::Done
         }
         Err(failure) => tell(&failure, &expression, err),
     })
 }
 
-/// The variables at the beginning. Those of arguments go before those of a file.
+/// The variables at the beginning. Single ones go before those of an object.
 fn variables(args: &args::Eval) -> Result<Given> {
-    let mut given = Given::default();
-    if let Some(path) = &args.context {
-        let text = files::text(path)?;
-        let variables = pairs::object(&text);
-        let variables = variables.map_err(|it| anyhow!("{}: {it}", files::title(path)))?;
-        given.extend(variables.into_iter().map(|(name, value)| (name, value.into())));
-    }
-    given.extend(args.vars.iter().map(|(name, value)| (Name::clone(name), value.into())));
-    Ok(given)
+    let given = pairs::given("--context", args.context.as_deref(), &args.vars)?;
+    Ok(given.into_iter().map(|(name, value)| (name, value.into())).collect())
 }
 
-fn shown(evaluated: &Evaluated, as_json: bool) -> String {
+fn show(evaluated: &Evaluated, as_json: bool, out: &Screen) {
     match evaluated.lang {
-        args::Lang::Feel if !as_json => feel::pretty(&evaluated.value),
+        args::Lang::Feel if !as_json => out.lines(feel::pretty(&evaluated.value)),
         args::Lang::Feel | args::Lang::Js | args::Lang::Juel => {
-            json::pretty(&evaluated.value.to_value())
+            out.json(&evaluated.value.to_value());
         }
     }
 }
@@ -80,7 +72,7 @@ fn tell(failure: &Failure, expression: &str, err: &Screen) -> Status {
     match failure {
         Failure::Refused(diagnostic) => {
             let models = Models::of_text(&diagnostic.file, expression);
-            err.line(diagnostic::text(diagnostic, &models, err.paint));
+            err.lines(diagnostic::text(diagnostic, &models, err.paint));
             Status::Rejected
         }
         Failure::Failed(reason) => {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::ValueEnum as _;
 use travertine_expr::Name;
 
-use super::{language::Speaker, shown, tell, warn};
+use super::{language::Speaker, show, tell, warn};
 use crate::{
     args::Lang,
     feel, pairs,
@@ -95,7 +95,7 @@ fn answer(speaker: &Speaker, text: &str, strict: bool, out: &Screen) {
         Ok(evaluated) => {
             warn(&evaluated, strict, out);
             if !strict || evaluated.warnings.is_empty() {
-                out.line(shown(&evaluated, false));
+                show(&evaluated, false, out);
             }
         }
         Err(failure) => {
@@ -108,7 +108,7 @@ fn obey(speaker: &mut Speaker, command: &str, out: &Screen) -> Result<(), String
     let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let rest = rest.trim();
     match word {
-        ":help" | ":h" | ":?" => out.line(HELP),
+        ":help" | ":h" | ":?" => out.lines(HELP),
         ":vars" if speaker.variables.is_empty() => out.line("  there are none"),
         ":vars" => {
             for (name, value) in &speaker.variables {

@@ -11,9 +11,9 @@ use super::{
     world::{Stage, World},
 };
 use crate::{
-    pairs,
+    json, pairs,
     prompt::{Line, Prompt},
-    screen::Screen,
+    screen::{Screen, one_line},
     status::Status,
 };
 
@@ -23,7 +23,7 @@ pub(crate) fn talk(world: &mut World, prompt: &mut Prompt, out: &Screen) -> Resu
     let mut dialog = Dialog { world, out, current: None, shown: None };
     while let Some(pending) = dialog.next()? {
         dialog.introduce(&pending);
-        match prompt.ask(&format!("{}> ", pending.element))? {
+        match prompt.ask(&format!("{}> ", one_line(&pending.element)))? {
             Line::Text(line) => match Request::read(&line) {
                 Ok(Request::Quit) => return Ok(None),
                 Ok(request) => dialog.serve(&pending, request),
@@ -102,7 +102,7 @@ impl Dialog<'_> {
             Request::List => return self.list(),
             Request::Vars => return self.vars(pending),
             Request::Tree => return self.tree(),
-            Request::Help => return self.out.line(HELP),
+            Request::Help => return self.out.lines(HELP),
             // Whoever asks has left by now.
             Request::Quit => return,
             Request::Answer(vars) => self.answer(pending, vars),
@@ -230,7 +230,8 @@ impl Dialog<'_> {
         let mut all = self.world.pending();
         let more = all.len().saturating_sub(LINES_MAX);
         all.truncate(LINES_MAX);
-        let width = all.iter().map(|it| it.title().chars().count()).max().unwrap_or_default();
+        let width =
+            all.iter().map(|it| one_line(&it.title()).chars().count()).max().unwrap_or_default();
         let mut number = 0;
         for it in all {
             let mark = if it.is_askable() {
@@ -240,7 +241,7 @@ impl Dialog<'_> {
                 "-".to_owned()
             };
             let here = if Some(key(&it)) == self.current { '*' } else { ' ' };
-            let (kind, title) = (it.kind(), it.title());
+            let (kind, title) = (it.kind(), one_line(&it.title()));
             self.out.line(format!("{here}{mark:>3}  {kind:<9}  {title:<width$}  {}", it.why(now)));
         }
         if more > 0 {
@@ -254,14 +255,15 @@ impl Dialog<'_> {
             self.say("it sees no variables");
         }
         for (name, value) in visible {
-            self.say(&format!("{name} = {}", crate::json::pretty(&value).replace('\n', "\n  ")));
+            let value = json::pretty(&value).replace('\n', "\n  ");
+            self.out.lines(format!("  {} = {value}", one_line(&name)));
         }
     }
 
     fn tree(&self) {
         for record in self.world.instances() {
             if let Some(tree) = tree(record.plan(), record.state) {
-                self.out.line(tree.to_string().trim_end());
+                self.out.lines(tree.to_string().trim_end());
             }
         }
     }

@@ -31,9 +31,8 @@ use travertine_runtime::{Engine, Error, InstanceId, Seen, Timestamp, Turned, eng
 use travertine_store::view::{Filter, InstanceRow, InstanceState, Query, Row, Table};
 
 use crate::{
-    args, clock, diagnostic, files,
+    args, clock, diagnostic,
     files::Models,
-    json, pairs,
     prompt::Prompt,
     screen::Screen,
     status::Status,
@@ -67,9 +66,9 @@ pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status
     };
     let left = if asks(args) { dialog::talk(&mut world, &mut Prompt::new()?, out)? } else { None };
     if args.json {
-        out.line(json::pretty(&outcome::data(&world, &report, record.take())));
+        out.json(&outcome::data(&world, &report, record.take()));
     } else {
-        outcome::text(&world, out);
+        outcome::text(&world, args.data.as_deref(), out);
     }
     let status = left.unwrap_or_else(|| outcome::status(&world));
     if let (Some(data), false, false) = (&args.data, world.is_over(), args.json) {
@@ -180,11 +179,11 @@ fn asks(args: &args::Run) -> bool {
 /// Says why a model cannot run.
 pub(crate) fn reject(report: &Report, models: &Models, json: bool, out: &Screen, err: &Screen) {
     if json {
-        out.line(json::pretty(&outcome::rejected(report)));
+        out.json(&outcome::rejected(report));
         return;
     }
     for it in report.diagnostics.iter().filter(|it| it.severity == Severity::Error) {
-        err.line(diagnostic::text(it, models, err.paint));
+        err.lines(diagnostic::text(it, models, err.paint));
         err.line("");
     }
     err.line(format!("{} the model cannot run", err.paint.red("rejected:")));
@@ -200,19 +199,13 @@ fn warn(report: &Report, json: bool, err: &Screen) {
     err.line(format!("{word} {what} about the model; `travertine check` shows them"));
 }
 
-/// The variables to start with. Those of arguments go before those of a file.
+/// The variables to start with.
 fn variables(args: &args::Start) -> Result<Assignments> {
-    let mut variables = Vec::new();
-    if let Some(path) = &args.vars_file {
-        if args.answers.as_ref().is_some_and(|it| it == path) && path.as_os_str() == "-" {
-            bail!("--vars and --answers cannot both be standard input");
-        }
-        let text = files::text(path)?;
-        variables = pairs::object(&text).map_err(|it| anyhow!("{}: {it}", files::title(path)))?;
+    let is_input = |it: &Path| it == Path::new("-");
+    if args.variables.object.as_deref() == Some("-")
+        && args.answers.as_deref().is_some_and(is_input)
+    {
+        bail!("--vars and --answers cannot both be standard input");
     }
-    for (name, value) in &args.vars {
-        variables.retain(|(known, _)| known != name);
-        variables.push((Name::clone(name), value.clone()));
-    }
-    Ok(variables)
+    args.variables.given()
 }

@@ -1,5 +1,7 @@
 //! How a run ended, for people and as data.
 
+use std::path::Path;
+
 use travertine_bpmn::Report;
 use travertine_expr::{Name, Value};
 use travertine_kernel::{Ending, Phase, tree};
@@ -9,7 +11,7 @@ use super::{
     record::Record,
     world::World,
 };
-use crate::{diagnostic, json, paint::Paint, screen::Screen, status::Status};
+use crate::{diagnostic, json, paint::Paint, screen::Screen, shell, status::Status};
 
 /// How many lines people read about what waits.
 const LINES_MAX: usize = 20;
@@ -82,17 +84,17 @@ pub(crate) fn status(world: &World) -> Status {
 }
 
 /// Tells people: each instance, what it waits for, and the variables.
-pub(crate) fn text(world: &World, out: &Screen) {
+pub(crate) fn text(world: &World, data: Option<&Path>, out: &Screen) {
     let paint = out.paint;
     let main = world.main().id;
     for record in world.instances() {
         let ended_call = record.is_called() && !record.state.is_running();
         if !ended_call {
             out.gap();
-            instance(record, world, out);
+            instance(record, world, data, out);
         }
         if record.id == main {
-            out.line(json::pretty(&json::variables(record.variables())));
+            out.json(&json::variables(record.variables()));
         }
     }
     for message in world.held() {
@@ -101,7 +103,7 @@ pub(crate) fn text(world: &World, out: &Screen) {
     }
 }
 
-fn instance(record: Record<'_>, world: &World, out: &Screen) {
+fn instance(record: Record<'_>, world: &World, data: Option<&Path>, out: &Screen) {
     let paint = out.paint;
     let outcome = Outcome::of(record, world);
     let id = format!("{} {}", record.definition.id, record.id);
@@ -112,7 +114,9 @@ fn instance(record: Record<'_>, world: &World, out: &Screen) {
     }
     if let Some(reason) = record.halted {
         out.line(format!("  the engine has given it up: {reason}"));
-        out.line(format!("  way out: `travertine resolve {}` has it tried again", record.id));
+        let data = data.unwrap_or_else(|| Path::new(shell::DATA));
+        let resolve = shell::named(&["resolve", &record.id.to_string()], data);
+        out.line(format!("  way out: {resolve} has it tried again"));
     }
     if let (Outcome::Restless, Some(events)) = (outcome, world.restless()) {
         out.line(format!("  it has not come to rest after {events} events"));

@@ -127,7 +127,7 @@ fn first(words: &mut Vec<String>, usage: &str) -> Result<String, String> {
         return Err(format!("write: {usage}"));
     }
     let word = words.remove(0);
-    Ok(pairs::value_of(&word).as_str().map_or(word, str::to_owned))
+    Ok(pairs::value_of(&word)?.as_str().map_or(word, str::to_owned))
 }
 
 fn vars(words: &[String]) -> Result<Assignments, String> {

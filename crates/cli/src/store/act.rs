@@ -11,7 +11,7 @@ use travertine_runtime::{
 };
 use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
 
-use super::{Desk, grid, rows, show, start};
+use super::{Desk, grid, rows, show};
 use crate::{
     args::{
         store as args, words,
@@ -37,7 +37,7 @@ pub(crate) fn tell(instance: InstanceId, desk: &Desk<'_>) -> Result<()> {
             if let Some(reason) = &look.row.reason {
                 out.line(format!("  {}", out.paint.red(reason)));
             }
-            show::few_reasons(&look, out);
+            show::few_reasons(&look, desk, out);
         },
     );
     Ok(())
@@ -59,8 +59,8 @@ fn meant(work: &Work, desk: &Desk<'_>) -> Result<Address> {
     match &all[..] {
         [(only, _)] => Ok(*only),
         [] => bail!(
-            "nothing in instance {instance} waits to be completed; `travertine show {instance}` \
-             says what it waits for"
+            "nothing in instance {instance} waits to be completed; {} says what it waits for",
+            desk.command(&["show", &instance.to_string()])
         ),
         _ => {
             let all: Vec<String> =
@@ -72,7 +72,7 @@ fn meant(work: &Work, desk: &Desk<'_>) -> Result<Address> {
 
 pub(crate) fn complete(args: &args::Complete, desk: &Desk<'_>) -> Result<Status> {
     let work = meant(&args.work, desk)?;
-    let variables = start::variables(&args.variables)?;
+    let variables = args.variables.given()?;
     desk.ok(desk.engine.complete(work, variables).wait())?;
     tell(work.instance, desk)?;
     Ok(Status::Done)
@@ -80,7 +80,7 @@ pub(crate) fn complete(args: &args::Complete, desk: &Desk<'_>) -> Result<Status>
 
 pub(crate) fn fail(args: &args::Fail, desk: &Desk<'_>) -> Result<Status> {
     let work = meant(&args.work, desk)?;
-    let variables = start::variables(&args.variables)?;
+    let variables = args.variables.given()?;
     let failed = match (&args.error, &args.escalate) {
         (Some(code), _) => desk.engine.throw_error(work, code, &args.message, variables).wait(),
         (None, Some(code)) => desk.engine.escalate(work, code, variables).wait(),
@@ -141,7 +141,7 @@ pub(crate) fn retries(args: &args::Retries, desk: &Desk<'_>) -> Result<Status> {
 }
 
 pub(crate) fn conditions(args: &args::Conditions, desk: &Desk<'_>) -> Result<Status> {
-    let variables = start::variables(&args.variables)?;
+    let variables = args.variables.given()?;
     let started = desk.ok(desk.engine.evaluate_conditions(variables).wait())?;
     desk.settle()?;
     desk.tell(
@@ -164,7 +164,7 @@ pub(crate) fn message(args: &args::Message, desk: &Desk<'_>) -> Result<Status> {
     if let Some(key) = &args.key {
         message.correlation.push((CORRELATION_KEY.into(), key.as_str().into()));
     }
-    message.variables = start::variables(&args.variables)?;
+    message.variables = args.variables.given()?;
     message.id = args.id.as_deref().map(Name::from);
     message.ttl = args.ttl.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
     if args.all {
@@ -275,7 +275,7 @@ pub(crate) fn discard(args: &args::SeveralLetters, desk: &Desk<'_>) -> Result<St
 }
 
 pub(crate) fn signal(args: &args::Signal, desk: &Desk<'_>) -> Result<Status> {
-    let variables = start::variables(&args.variables)?;
+    let variables = args.variables.given()?;
     desk.ok(desk.engine.signal(&args.name, variables).wait())?;
     desk.settle()?;
     desk.tell(
@@ -286,7 +286,7 @@ pub(crate) fn signal(args: &args::Signal, desk: &Desk<'_>) -> Result<Status> {
 }
 
 pub(crate) fn set(args: &args::Set, desk: &Desk<'_>) -> Result<Status> {
-    let variables = start::variables(&args.variables)?;
+    let variables = args.variables.given()?;
     if variables.is_empty() {
         bail!("there is nothing to set; write --var NAME=VALUE");
     }
@@ -338,8 +338,12 @@ pub(crate) fn resolve(args: &args::Resolve, desk: &Desk<'_>) -> Result<Status> {
         Some(instance) => vec![(instance, desk.look(instance)?.row.state)],
         None => troubled(args.definition.as_deref(), desk)?,
     };
-    if let (Some(instance), false) = (only, args.vars.is_empty()) {
-        desk.ok(desk.engine.set_variables(instance, None, args.vars.clone()).wait())?;
+    match (only, args.variables.given()?) {
+        (_, none) if none.is_empty() => {}
+        (Some(instance), variables) => {
+            desk.ok(desk.engine.set_variables(instance, None, variables).wait())?;
+        }
+        (None, _) => bail!("variables are set in one instance, not in all; name it"),
     }
     // What is tried again must be written before.
     desk.ok(desk.engine.flush_now())?;
@@ -375,7 +379,7 @@ pub(crate) fn resolve(args: &args::Resolve, desk: &Desk<'_>) -> Result<Status> {
             out.line(format!("{} tried again", grid::count(retried as u64, "incident")));
             for look in &left {
                 out.line(format!("{} has one again", out.paint.bold(look.row.id)));
-                show::few_reasons(look, out);
+                show::few_reasons(look, desk, out);
             }
         },
     );
@@ -484,7 +488,7 @@ pub(crate) fn delete(instances: &[Whose], desk: &Desk<'_>) -> Result<Status> {
     for instance in &instances {
         match desk.engine.delete(*instance) {
             Err(Error::InUse { reason }) => {
-                bail!("{reason}; `travertine cancel {instance}` ends it")
+                bail!("{reason}; {} ends it", desk.command(&["cancel", &instance.to_string()]))
             }
             other => desk.ok(other)?,
         }

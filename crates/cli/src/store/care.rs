@@ -282,7 +282,7 @@ pub(crate) fn backup(args: &args::Backup, out: &Screen) -> Result<Status> {
     let (from, to) = (data.display().to_string(), args.to.display().to_string());
     if args.shared.json {
         let data = json::object([("from", from.into()), ("to", to.into())]);
-        out.line(json::pretty(&data));
+        out.json(&data);
     } else {
         out.line(format!("copied {from} to {}", out.paint.bold(to)));
     }

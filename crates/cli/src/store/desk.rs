@@ -1,6 +1,7 @@
 //! An open store at which someone asks for something, and the way out of what can go wrong.
 
 use std::{
+    fmt::Display,
     io::{self, IsTerminal as _, Write as _},
     path::Path,
     sync::{Arc, Mutex},
@@ -22,8 +23,8 @@ use travertine_store::{
 
 use crate::{
     args::{store::Place, words::Whose},
-    json,
     screen::Screen,
+    shell::{self, DATA_VARIABLE},
     status::Status,
 };
 
@@ -152,7 +153,8 @@ impl<'a> Desk<'a> {
             }
             ([], Some(number)) => Ok(number),
             ([], None) => bail!(
-                "no instance has the number or the id {name}; `travertine instances` lists them"
+                "no instance has the number or the id {name}; {} lists them",
+                self.command(&["instances"])
             ),
             (several, _) => {
                 let all: Vec<String> =
@@ -184,10 +186,15 @@ impl<'a> Desk<'a> {
         self.engine.now()
     }
 
+    /// A command on this store, as it stands in a sentence.
+    pub(crate) fn command(&self, words: &[&str]) -> String {
+        shell::named(words, self.data)
+    }
+
     /// Says the same as data or to people.
     pub(crate) fn tell(&self, data: impl FnOnce() -> Value, text: impl FnOnce(&Screen)) {
         if self.json {
-            self.out.line(json::pretty(&data()));
+            self.out.json(&data());
         } else {
             text(self.out);
         }
@@ -273,21 +280,26 @@ fn write(text: &str) {
 
 /// What went wrong, and the way out.
 pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> String {
-    let data = data.display();
+    let run = |words: &[&str]| shell::named(words, data);
+    let of = |word: &str, whose: &dyn Display| shell::named(&[word, &whose.to_string()], data);
     if let (Error::Closed { .. }, Some(full)) = (error, engine.and_then(without_room)) {
         return format!(
-            "{full}; make room and try again, `travertine instances` shows what was done"
+            "{full}; make room and try again, {} shows what was done",
+            run(&["instances"])
         );
     }
     match error {
         Error::Store(store::Error::InUse { .. }) => format!(
-            "{error}; end that first (Ctrl-C ends `travertine work`), or look at a copy that \
-             `travertine backup` makes"
+            "{error}; one process at a time has a store. End that one first (Ctrl-C ends `travertine work`), \
+             or look at a copy: {}",
+            run(&["backup", "DIR"])
         ),
         Error::Store(store::Error::Foreign { reason, .. }) if reason == "there is no store" => {
+            let data = data.display();
             format!(
-                "there is no store in {data}; `travertine deploy FILE --data {data}` makes one, \
-                 --data or TRAVERTINE_DATA names another"
+                "there is no store in {data}; `travertine deploy FILE --data {}` makes one, --data or \
+                 {DATA_VARIABLE} names another",
+                shell::quoted(&data.to_string())
             )
         }
         Error::Store(store::Error::Full { .. }) => format!("{error}; make room and try again"),
@@ -297,49 +309,47 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
                 all.map(|it| format!("{} (version {})", it.id, it.version)).collect()
             });
             if all.is_empty() {
-                format!("{error}; nothing is deployed, `travertine deploy FILE` does that")
+                format!("{error}; nothing is deployed, {} does that", run(&["deploy", "FILE"]))
             } else {
                 format!("{error}; there is {}", all.join(", "))
             }
         }
-        Error::NoSuchInstance(_) => format!("{error}; `travertine instances` lists them"),
-        Error::NoSuchSchedule(_) => format!("{error}; `travertine schedules` lists them"),
+        Error::NoSuchInstance(_) => format!("{error}; {} lists them", run(&["instances"])),
+        Error::NoSuchSchedule(_) => format!("{error}; {} lists them", run(&["schedules"])),
         Error::Rejected(Rejection::NoSuchWait(_)) => {
-            format!("{error}; `travertine show INSTANCE` lists what waits")
+            format!("{error}; {} lists what waits", run(&["show", "INSTANCE"]))
         }
         Error::Rejected(Rejection::Ended) => {
-            format!("{error}; `travertine show INSTANCE` says how")
+            format!("{error}; {} says how", run(&["show", "INSTANCE"]))
         }
         Error::Rejected(Rejection::NoSuchStart) => format!(
             "{error}; --at ELEMENT says where to begin, `travertine message` or `signal` triggers \
              its start events"
         ),
         Error::Halted { instance, .. } => {
-            format!("{error}; `travertine resolve {instance}` has it tried again")
+            format!("{error}; {} has it tried again", of("resolve", instance))
         }
         Error::Suspended(instance) => {
-            format!(
-                "instance {instance} is suspended; `travertine resume {instance}` lets it go on"
-            )
+            format!("instance {instance} is suspended; {} lets it go on", of("resume", instance))
         }
-        Error::Claimed { task, .. } => {
-            format!("{error}; `travertine unclaim {task}` takes it away")
-        }
-        Error::InUse { .. } => {
-            format!(
-                "{error}; `travertine instances` lists them, `travertine delete` forgets ended ones"
-            )
-        }
+        Error::Claimed { task, .. } => format!("{error}; {} takes it away", of("unclaim", task)),
+        Error::InUse { .. } => format!(
+            "{error}; {} lists them, {} forgets ended ones",
+            run(&["instances"]),
+            run(&["delete", "INSTANCE"])
+        ),
         Error::Damaged { place, .. } if place.starts_with("instance ") => {
             let number = place.trim_start_matches("instance ");
             format!(
-                "{error}; bring back from a backup what cannot be read, and `travertine resolve {number}` has \
-                 it tried again; `travertine delete {number}` forgets it"
+                "{error}; bring back from a backup what cannot be read, and {} has it tried again; {} \
+                 forgets it",
+                of("resolve", &number),
+                of("delete", &number)
             )
         }
         Error::Damaged { .. }
         | Error::Store(store::Error::Corrupt { .. } | store::Error::DamagedRow { .. }) => {
-            format!("{error}; `travertine verify --data {data}` looks at all of it")
+            format!("{error}; {} looks at all of it", run(&["verify"]))
         }
         _ => error.to_string(),
     }

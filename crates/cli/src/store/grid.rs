@@ -1,6 +1,6 @@
 //! Tables for people: aligned, with colours where they are wanted.
 
-use crate::screen::Screen;
+use crate::screen::{Screen, one_line};
 
 /// A text, and how it is painted.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ const CHARS_MAX: usize = 72;
 /// Prints a table. Columns in which nothing stands are left out.
 pub(crate) fn print(heads: &[&str], mut rows: Vec<Vec<Cell>>, out: &Screen) {
     for cell in rows.iter_mut().flatten() {
-        let one_line = cell.text.replace(['\n', '\r', '\t'], " ");
+        let one_line = one_line(&cell.text);
         cell.text = match one_line.char_indices().nth(CHARS_MAX) {
             Some((end, _)) => format!("{}…", &one_line[..end]),
             None => one_line,

@@ -223,9 +223,9 @@ fn state_at(history: &engine::History, seq: u64, desk: &Desk<'_>) -> Result<Stat
     };
     if first.records.iter().any(|it| matches!(it, Record::Folded(_))) {
         bail!(
-            "what happened to instance {} is not kept any more; `travertine show {0}` says how it \
-             ended",
-            history.instance
+            "what happened to instance {} is not kept any more; {} says how it ended",
+            history.instance,
+            desk.command(&["show", &history.instance.to_string()])
         );
     }
     let definitions = desk.engine.definitions();

@@ -1,5 +1,7 @@
 //! `travertine schedules`: what is started again and again.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use travertine_expr::{Name, Value, time};
 use travertine_runtime::{Engine, Error, Overlap, Timestamp, When, engine::Scheduled};
@@ -8,9 +10,11 @@ use travertine_store::view::{Filter, InstanceState, Query, Table};
 use super::{
     Desk,
     grid::{self, Cell, Tone},
-    rows, start,
+    rows,
 };
-use crate::{args::schedule as args, args::words, clock, json, screen::Screen, status::Status};
+use crate::{
+    args::schedule as args, args::words, clock, json, screen::Screen, shell, status::Status,
+};
 
 const SCHEDULES: &[&str] = &[
     "schedule", "starts", "when", "zone", "overlap", "state", "next", "in", "last", "started",
@@ -29,7 +33,7 @@ pub(crate) fn list(desk: &Desk<'_>) -> Result<Status> {
             let rows = all.iter().map(|it| cells(it, desk.now())).collect();
             grid::print(SCHEDULES, rows, out);
             for it in &all {
-                problem(it, out);
+                problem(it, desk.data, out);
             }
         },
     );
@@ -41,14 +45,14 @@ pub(crate) fn add(args: &args::AddSchedule, desk: &Desk<'_>) -> Result<Status> {
     let known = known.filter(|it| !it.schedule.removed);
     if let (Some(known), false) = (&known, args.replace) {
         bail!(
-            "schedule {} is there already: it starts {} {}; --replace changes it, `travertine \
-             schedules remove {0}` removes it",
+            "schedule {} is there already: it starts {} {}; --replace changes it, {} removes it",
             args.name,
             known.schedule.definition,
             rhythm(known),
+            desk.command(&["schedules", "remove", &args.name]),
         );
     }
-    let variables = start::variables(&args.variables)?;
+    let variables = args.variables.given()?;
     let mut schedule = desk.engine.schedule(&args.name).overlap(match args.overlap {
         args::Overlap::Skip => Overlap::Skip,
         args::Overlap::Queue => Overlap::Queue,
@@ -139,7 +143,7 @@ pub(crate) fn trigger(args: &args::NamedSchedules, desk: &Desk<'_>) -> Result<St
         |out| {
             for (it, told) in all.iter().zip(&told) {
                 out.line(format!("{} {told}", out.paint.bold(&it.name)));
-                problem(it, out);
+                problem(it, desk.data, out);
             }
         },
     );
@@ -269,10 +273,11 @@ fn of_overlap(overlap: Overlap) -> &'static str {
 }
 
 /// Why it cannot go on, and what helps.
-fn problem(it: &Scheduled, out: &Screen) {
+fn problem(it: &Scheduled, data: &Path, out: &Screen) {
     if let Some(problem) = &it.problem {
         out.line(format!("  {}: {}", out.paint.bold(&it.name), out.paint.red(problem)));
-        out.line(format!("    {}", out.paint.dim(format!("travertine resolve {}", it.instance))));
+        let resolve = shell::command(&["resolve", &it.instance.to_string()], data);
+        out.line(format!("    {}", out.paint.dim(resolve)));
     }
 }
 

@@ -1,5 +1,7 @@
 //! `travertine show`: an instance, where it is, and why it waits.
 
+use std::path::Path;
+
 use anyhow::Result;
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Name, Value};
@@ -8,7 +10,7 @@ use travertine_runtime::{Definition, InstanceId, engine::Look, trace};
 use travertine_store::view::{Filter, Query, Row, Table};
 
 use super::{Desk, rows};
-use crate::{json, screen::Screen, status::Status};
+use crate::{json, pairs, screen::Screen, shell, status::Status};
 
 /// The most rows of each kind that are shown of one instance.
 const ROWS_MAX: u32 = 1_000;
@@ -42,7 +44,7 @@ pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
                 ("incidents", list(&incidents)),
                 ("variables", look.variables.iter().cloned().collect()),
                 ("tree", tree(look.tree.as_ref())),
-                ("waits", look.reasons.iter().map(|it| reason(instance, it)).collect()),
+                ("waits", look.reasons.iter().map(|it| reason(instance, it, desk.data)).collect()),
                 ("jobs", list(&jobs)),
                 ("tasks", list(&tasks)),
                 ("timers", list(&timers)),
@@ -56,15 +58,15 @@ pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
         |out| {
             heading(&look, out);
             state(shown_tree(&look.definition, look.tree.as_ref()), &look.variables, out);
-            reasons(&look, LINES_MAX, out);
+            reasons(&look, LINES_MAX, desk, out);
             for row in called.iter().take(LINES_FEW) {
                 let Row::Instance(it) = row else { continue };
                 let state = rows::state_painted(it.state, out.paint);
                 out.line(format!("  called {} {}, {state}", it.definition, it.id));
             }
             if called.len() > LINES_FEW {
-                let list = format!("travertine instances --caller {instance}");
-                out.line(format!("  and called more; `{list}` lists them"));
+                let list = desk.command(&["instances", "--caller", &instance.to_string()]);
+                out.line(format!("  and called more; {list} lists them"));
             }
         },
     );
@@ -119,7 +121,7 @@ pub(crate) fn state(tree: Option<&Branch>, variables: &Assignments, out: &Screen
             out.line(format!("  {}", out.paint.cyan(line)));
         }
     }
-    out.line(json::pretty(&variables.iter().cloned().collect()));
+    out.json(&variables.iter().cloned().collect());
 }
 
 /// The tree of tokens as data.
@@ -137,11 +139,11 @@ pub(crate) fn tree(branch: Option<&Branch>) -> Value {
 }
 
 /// Why the first tokens rest, with the commands that help.
-pub(crate) fn few_reasons(look: &Look, out: &Screen) {
-    reasons(look, LINES_FEW, out);
+pub(crate) fn few_reasons(look: &Look, desk: &Desk<'_>, out: &Screen) {
+    reasons(look, LINES_FEW, desk, out);
 }
 
-fn reasons(look: &Look, lines_max: usize, out: &Screen) {
+fn reasons(look: &Look, lines_max: usize, desk: &Desk<'_>, out: &Screen) {
     let instance = InstanceId(look.row.id);
     let all: Vec<&Reason> = look.reasons.iter().filter(|it| is_telling(it)).collect();
     for it in all.iter().take(lines_max) {
@@ -149,13 +151,14 @@ fn reasons(look: &Look, lines_max: usize, out: &Screen) {
         let text = if matches!(it.why, Why::Incident { .. }) { out.paint.red(text) } else { text };
         let whose = it.why.wait().map(|wait| format!("{} ", rows::address(instance.0, wait.0)));
         out.line(format!("  {}{text}", out.paint.bold(whose.unwrap_or_default())));
-        if let Some(help) = help(instance, it) {
+        if let Some(help) = help(instance, it, desk.data) {
             out.line(format!("    {}", out.paint.dim(help)));
         }
     }
     if all.len() > lines_max {
         let more = all.len() - lines_max;
-        out.line(format!("  and {more} more; `travertine show {instance} --json` has them all"));
+        let whole = desk.command(&["show", &instance.to_string(), "--json"]);
+        out.line(format!("  and {more} more; {whole} has them all"));
     }
 }
 
@@ -165,8 +168,8 @@ pub(crate) fn is_telling(it: &Reason) -> bool {
 }
 
 /// Why a token rests, as data.
-fn reason(instance: InstanceId, it: &Reason) -> Value {
-    data(instance, it, help(instance, it))
+fn reason(instance: InstanceId, it: &Reason, store: &Path) -> Value {
+    data(instance, it, help(instance, it, store))
 }
 
 /// Why a token rested, as data. Nothing helps any more.
@@ -188,30 +191,32 @@ fn data(instance: InstanceId, it: &Reason, help: Option<String>) -> Value {
     ])
 }
 
-/// What would help.
-fn help(instance: InstanceId, it: &Reason) -> Option<String> {
+/// What would help: a command that can be copied, where there is one.
+fn help(instance: InstanceId, it: &Reason, store: &Path) -> Option<String> {
     let at = |wait: &WaitId| rows::address(instance.0, wait.0);
-    match &it.why {
+    let number = || instance.to_string();
+    let words = match &it.why {
         Why::Incident { failure, .. } if failure.message.starts_with(NO_CODE) => {
-            Some("it goes on when a program that has it opens the store".to_owned())
+            return Some("it goes on when a program that has it opens the store".to_owned());
         }
         Why::Incident { .. } => {
-            Some(format!("travertine resolve {instance} --token {}", it.token.0))
+            vec!["resolve".to_owned(), number(), "--token".to_owned(), it.token.0.to_string()]
         }
         Why::Work { wait, kind: WorkKind::Job, .. } if is_activity(it) => {
-            Some(format!("travertine complete {} --var result=VALUE", at(wait)))
+            vec!["complete".to_owned(), at(wait), "--var".to_owned(), "result=VALUE".to_owned()]
         }
         Why::Work { wait, .. } | Why::Gate { wait, .. } | Why::Choice { wait } => {
-            Some(format!("travertine complete {}", at(wait)))
+            vec!["complete".to_owned(), at(wait)]
         }
-        Why::Timer { wait, .. } => Some(format!("travertine timers fire {}", at(wait))),
+        Why::Timer { wait, .. } => vec!["timers".to_owned(), "fire".to_owned(), at(wait)],
         Why::Message { name, correlation, .. } => {
-            let options: String = correlation.iter().map(correlate).collect();
-            Some(format!("travertine message {name}{options}"))
+            let mut words = vec!["message".to_owned(), name.to_string()];
+            words.extend(correlation.iter().flat_map(correlate));
+            words
         }
-        Why::Signal { name, .. } => Some(format!("travertine signal {name}")),
+        Why::Signal { name, .. } => vec!["signal".to_owned(), name.to_string()],
         Why::Condition { .. } | Why::Data { .. } => {
-            Some(format!("travertine set {instance} --var NAME=VALUE"))
+            vec!["set".to_owned(), number(), "--var".to_owned(), "NAME=VALUE".to_owned()]
         }
         Why::Delivery { .. }
         | Why::Child { .. }
@@ -227,8 +232,9 @@ fn help(instance: InstanceId, it: &Reason) -> Option<String> {
         | Why::Undo
         | Why::Update
         | Why::Next
-        | Why::Unknown => None,
-    }
+        | Why::Unknown => return None,
+    };
+    Some(shell::command(&words, store))
 }
 
 /// How the incident begins of a function whose code is not here.
@@ -241,24 +247,20 @@ fn is_activity(it: &Reason) -> bool {
 }
 
 /// The option that has a message agree with who waits for it.
-fn correlate((name, value): &(Name, Value)) -> String {
+fn correlate((name, value): &(Name, Value)) -> Vec<String> {
+    let is_key = &**name == CORRELATION_KEY;
     let value = match value.as_str() {
         // As people type it, where it is not taken for something else then.
-        Some(text) if Value::parse_json(text).is_err() => text.to_owned(),
+        Some(text) if is_key || pairs::value_of(text).is_ok_and(|it| it == *value) => {
+            text.to_owned()
+        }
         _ => value.to_json(),
     };
-    let (option, text) = if &**name == CORRELATION_KEY {
-        ("key", value)
+    if is_key {
+        shell::option("key", &value)
     } else {
-        ("correlate", format!("{name}={value}"))
-    };
-    let is_plain = |it: char| it.is_alphanumeric() || "-_.,:=/+".contains(it);
-    let quoted = if text.chars().all(is_plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    };
-    format!(" --{option} {quoted}")
+        shell::option("correlate", &format!("{name}={value}"))
+    }
 }
 
 /// Whether someone outside can complete it.

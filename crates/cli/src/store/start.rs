@@ -5,16 +5,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, anyhow};
-use travertine_expr::Name;
-use travertine_kernel::Assignments;
-use travertine_runtime::{InstanceId, engine::Look, engine::Target};
-use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
+use anyhow::Result;
+use travertine_expr::{Map, Name, Value};
+use travertine_kernel::{Assignments, Event};
+use travertine_runtime::{Error, InstanceId, engine::Look, engine::Target};
+use travertine_store::{
+    codec::record::Record,
+    view::{Filter, InstanceState, Query, Row, Table},
+};
 
 use super::{Desk, rows, show};
 use crate::{
     args::{self, words},
-    files, json, pairs,
+    json,
     status::Status,
 };
 
@@ -25,14 +28,21 @@ pub(crate) fn start(args: &args::store::StartInstance, desk: &Desk<'_>) -> Resul
         (None, Some(tag)) => Target::Tag(id, tag.as_str().into()),
         (None, None) => Target::Latest(id),
     };
-    let mut starting = desk.engine.start(target).variables(variables(&args.variables)?);
+    let variables = args.variables.given()?;
+    let mut starting = desk.engine.start(target).variables(variables.clone());
     if let Some(id) = &args.id {
         starting = starting.id(id);
     }
     for element in &args.at {
         starting = starting.at(element);
     }
-    let (instance, known) = desk.ok(starting.begin().wait())?;
+    let (instance, known) = match starting.begin().wait() {
+        Err(Error::AlreadyExists { instance, .. }) => return exists(instance, args, desk),
+        begun => desk.ok(begun)?,
+    };
+    if known && !variables.is_empty() && !is_same(instance, &variables, desk)? {
+        return exists(instance, args, desk);
+    }
     if args.wait {
         wait(instance, args.timeout, desk)?;
     } else {
@@ -41,54 +51,80 @@ pub(crate) fn start(args: &args::store::StartInstance, desk: &Desk<'_>) -> Resul
     let look = desk.look(instance)?;
     let status = if args.wait { status(&look) } else { Status::Done };
     desk.tell(
-        || {
-            json::object([
-                ("instance", json::key(instance.0)),
-                ("known", known.into()),
-                ("business_id", look.row.business_id.clone().into()),
-                ("definition", Name::clone(&look.row.definition).into()),
-                ("version", look.row.version.into()),
-                ("state", words::of_state(look.row.state).into()),
-                ("incident_count", look.row.incidents.into()),
-                ("reason", look.row.reason.clone().into()),
-                ("variables", look.variables.iter().cloned().collect()),
-            ])
-        },
+        || data(&look, known),
         |out| {
-            let word = if known { "known" } else { "started" };
+            let word = out.paint.green(if known { "already exists:" } else { "started" });
             let title = format!("{} {instance}", look.row.definition);
             let state = rows::state_painted(look.row.state, out.paint);
-            let word = out.paint.green(word);
             out.line(format!("{word} {}, {state}", out.paint.bold(title)));
             if let Some(reason) = &look.row.reason {
                 out.line(format!("  {reason}"));
             }
-            show::few_reasons(&look, out);
+            show::few_reasons(&look, desk, out);
             if args.wait {
-                out.line(json::pretty(&look.variables.iter().cloned().collect()));
+                out.json(&look.variables.iter().cloned().collect());
             }
         },
     );
     Ok(status)
 }
 
-/// Variables as they were given. Those of arguments go before those of an object.
-pub(crate) fn variables(given: &args::store::Variables) -> Result<Assignments> {
-    let mut all = match &given.object {
-        None => Vec::new(),
-        Some(text) if text.trim_start().starts_with('{') => {
-            pairs::object(text).map_err(|it| anyhow!("--vars: {it}"))?
-        }
-        Some(path) => {
-            let text = files::text(path.as_ref())?;
-            pairs::object(&text).map_err(|it| anyhow!("{}: {it}", files::title(path.as_ref())))?
-        }
-    };
-    for (name, value) in &given.vars {
-        all.retain(|(known, _)| known != name);
-        all.push((Name::clone(name), value.clone()));
-    }
-    Ok(all)
+fn data(look: &Look, known: bool) -> Value {
+    json::object([
+        ("instance", json::key(look.row.id)),
+        ("known", known.into()),
+        ("business_id", look.row.business_id.clone().into()),
+        ("definition", Name::clone(&look.row.definition).into()),
+        ("version", look.row.version.into()),
+        ("state", words::of_state(look.row.state).into()),
+        ("incident_count", look.row.incidents.into()),
+        ("reason", look.row.reason.clone().into()),
+        ("variables", look.variables.iter().cloned().collect()),
+    ])
+}
+
+/// Says that nothing was started, because something else goes by that id.
+fn exists(
+    instance: InstanceId,
+    args: &args::store::StartInstance,
+    desk: &Desk<'_>,
+) -> Result<Status> {
+    desk.settle()?;
+    let look = desk.look(instance)?;
+    desk.tell(
+        || data(&look, true),
+        |_| {
+            let id = args.id.as_deref().unwrap_or_default();
+            let definition = &look.row.definition;
+            let show = desk.command(&["show", &instance.to_string()]);
+            desk.err.line(format!(
+                "{} {id} already exists: instance {instance} of {definition}, started with other variables; \
+                 nothing was started. {show} shows it, another --id starts another",
+                desk.err.paint.red("error:")
+            ));
+        },
+    );
+    Ok(Status::Exists)
+}
+
+/// Whether an instance was started with these variables. Of one whose history is shortened nobody knows.
+fn is_same(instance: InstanceId, variables: &Assignments, desk: &Desk<'_>) -> Result<bool> {
+    let history = desk.ok(desk.engine.history(instance))?;
+    let happened = history.steps.iter().flat_map(|it| &it.records).find_map(|it| match it {
+        Record::Happened(events) => Some(events),
+        _ => None,
+    });
+    let Some(events) = happened else { return Ok(true) };
+    // What it was given is set before the process begins.
+    let given: Map = events
+        .iter()
+        .take_while(|it| !matches!(it, Event::ScopeOpened { .. }))
+        .filter_map(|it| match it {
+            Event::VariableSet { name, value, .. } => Some((Name::clone(name), value.clone())),
+            _ => None,
+        })
+        .collect();
+    Ok(given == variables.iter().cloned().collect::<Map>())
 }
 
 /// How it stands with an instance, as an exit status.

@@ -8,6 +8,7 @@ mod decide;
 mod docs;
 mod draw;
 mod eval;
+mod friction;
 mod full;
 mod functions;
 mod kept;

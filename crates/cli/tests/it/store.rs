@@ -9,7 +9,7 @@ use std::{
 use tempfile::TempDir;
 use travertine_expr::Value;
 
-use super::{Called, command, file, model, process, travertine_with};
+use super::{Called, command, file, model, process, travertine_at, travertine_with};
 
 /// A directory with a store in it, and commands on that.
 pub(crate) struct Store {
@@ -42,7 +42,7 @@ impl Store {
     }
 
     pub(crate) fn call(&self, args: &[&str]) -> Called {
-        travertine_with(&[args, &["--data", &self.data()]].concat(), "")
+        travertine_at(args, &self.data())
     }
 
     /// Changes a database behind the back of the engine.

@@ -1,0 +1,194 @@
+//! What people stumble over in their first hour.
+
+use std::process::{Command, Stdio};
+
+use travertine_expr::Value;
+
+use super::{
+    Called, command, file, finish, model, process, store::Store, store::list, store::text,
+    travertine, travertine_with,
+};
+
+/// A process that waits for a message with a key, one that waits for a person, one that counts to a timer.
+fn waits() -> String {
+    model(
+        r#"<message id="m" name="it's paid"/>
+           <process id="p" isExecutable="true">
+             <startEvent id="start"/>
+             <sequenceFlow id="f1" sourceRef="start" targetRef="it"/>
+             <receiveTask id="it" messageRef="m"/>
+             <sequenceFlow id="f2" sourceRef="it" targetRef="wait"/>
+             <intermediateCatchEvent id="wait"><timerEventDefinition>
+               <timeDuration>P1D</timeDuration></timerEventDefinition></intermediateCatchEvent>
+             <sequenceFlow id="f3" sourceRef="wait" targetRef="check"/>
+             <userTask id="check"/>
+             <sequenceFlow id="f4" sourceRef="check" targetRef="end"/>
+             <endEvent id="end"/>
+           </process>"#,
+    )
+}
+
+/// Has a shell run a line that was printed.
+fn paste(line: &str) -> Called {
+    let binary = env!("CARGO_BIN_EXE_travertine");
+    let line = line.replacen("travertine", &format!("'{binary}'"), 1);
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &line]).env_remove("TRAVERTINE_DATA");
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(shell.spawn().unwrap(), "")
+}
+
+#[test]
+fn a_printed_command_can_be_pasted_and_does_what_it_says() {
+    let store = Store::empty();
+    let data = store.path("a store of 'mine'");
+    let at = |args: &[&str]| travertine(&[args, &["--data", &data]].concat());
+    let models = file("friction-waits.bpmn", &waits());
+    assert_eq!(at(&["deploy", &models]).status, 0);
+    assert_eq!(at(&["start", "p"]).status, 0);
+    for _ in 0..3 {
+        let shown = at(&["show", "1", "--json"]).json();
+        let waits = list(&shown, "waits");
+        let command = waits.iter().find_map(|it| it.field("way_out")?.as_str()).unwrap().to_owned();
+        let human = at(&["show", "1"]).out;
+        assert!(human.contains(&command), "{command}: {human}");
+        let pasted = paste(&command);
+        assert_eq!(pasted.status, 0, "{command}: {}{}", pasted.out, pasted.err);
+    }
+    assert_eq!(text(&at(&["show", "1", "--json"]).json(), "state"), "completed");
+    let refusal = at(&["show", "77"]).err;
+    let (_, command) = refusal.split_once('`').unwrap();
+    let (command, _) = command.split_once("` lists them").unwrap();
+    let pasted = paste(command);
+    assert!(pasted.status == 0 && pasted.out.contains("completed"), "{command}: {}", pasted.err);
+}
+
+#[test]
+fn a_printed_command_does_not_name_the_store_that_is_meant_anyway() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let mut start = command(&["start", "hello", "--var", "name=Ann"]);
+    let started = finish(start.env("TRAVERTINE_DATA", store.data()).spawn().unwrap(), "");
+    assert!(started.out.contains("    travertine complete 1-3\n"), "{}", started.out);
+}
+
+#[test]
+fn broken_json_is_refused_with_its_place_and_changes_nothing() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    for value in ["x={\"a\":", "x=[1,", "x=\"a", "x=12345678901234567890123456789012345"] {
+        let called = store.call(&["complete", "1", "--var", value]);
+        assert_eq!((called.status, &*called.out), (2, ""), "{value}");
+        assert!(called.err.contains("(line 1, column "), "{}", called.err);
+    }
+    for vars in ["{\"a\":", "[1]", "\"a\""] {
+        let called = store.call(&["complete", "1", "--vars", vars]);
+        assert_eq!((called.status, &*called.out), (2, ""), "{vars}");
+        assert!(called.err.contains("--vars: "), "{}", called.err);
+    }
+    assert_eq!(text(&store.json(&["show", "1"]), "state"), "running");
+}
+
+#[test]
+fn variables_are_json_or_a_file_or_standard_input_everywhere() {
+    let object = r#"{"name": "Ann", "a": 1}"#;
+    let path = file("friction-vars.json", object);
+    let (dmn, run) = ("examples/approval.dmn", "examples/hello.bpmn");
+    for (args, expected) in [
+        (&["run", run, "--vars"][..], "Hello, Ann!"),
+        (&["draw", run, "--vars"], "<svg"),
+        (&["eval", "a + 1", "--context"], "2"),
+        (&["eval", "a + 1", "--vars"], "2"),
+        (&["decide", dmn, "--var", "amount=5", "--vars"], "warning:"),
+    ] {
+        for vars in [object, &path, "-"] {
+            let called = travertine_with(&[args, &[vars]].concat(), object);
+            let all = format!("{}{}", called.out, called.err);
+            assert!(all.contains(expected), "{args:?} {vars}: {all}");
+        }
+    }
+    let broken = travertine(&["run", run, "--vars", "{\"name\":"]);
+    assert_eq!(broken.status, 2);
+    assert!(broken.err.contains("--vars: this is not JSON"), "{}", broken.err);
+}
+
+#[test]
+fn an_id_that_exists_is_not_started_again_and_other_variables_are_not_lost_in_silence() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let start =
+        |more: &[&str]| store.call(&[&["start", "hello", "--id", "E-1"][..], more].concat());
+    assert_eq!(start(&["--var", "name=Ann", "--var", "n=1"]).status, 0);
+    let again = start(&["--vars", r#"{"n": 1.0, "name": "Ann"}"#]);
+    assert_eq!(again.status, 0, "{}", again.err);
+    assert!(again.out.starts_with("already exists: hello 1, running\n"), "{}", again.out);
+    assert_eq!(start(&[]).status, 0, "nothing was given that could be lost");
+    for other in [&["--var", "name=Bob", "--var", "n=1"][..], &["--var", "name=Ann"]] {
+        let refused = start(other);
+        assert_eq!((refused.status, &*refused.out), (6, ""), "{}", refused.err);
+        assert!(refused.err.contains("E-1 already exists: instance 1 of hello"), "{}", refused.err);
+        assert!(refused.err.contains("other variables"), "{}", refused.err);
+    }
+    let data = start(&["--var", "name=Bob", "--json"]);
+    assert_eq!((data.status, data.json().field("known")), (6, Some(&true.into())));
+    store.text(&["set", "1", "--var", "name=Cid"]);
+    assert_eq!(start(&["--var", "name=Ann", "--var", "n=1"]).status, 0, "what it was started with");
+}
+
+#[test]
+fn an_id_that_nobody_could_type_or_read_is_refused() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let long = "x".repeat(100_000);
+    for (id, expected) in [
+        ("", "an id cannot be empty"),
+        (&*long, "an id has at most 1024 bytes, and this one has 100000"),
+        ("a\u{1b}[31m", r"an id has no control characters"),
+        ("a\nb", r"an id has no control characters"),
+    ] {
+        for args in [
+            &["start", "hello", "--var", "name=Ann", "--id", id][..],
+            &["message", "paid", "--id", id],
+        ] {
+            let refusal = store.refusal(args);
+            assert!(refusal.contains(expected), "{refusal}");
+            assert!(refusal.len() < 1_000 && !refusal.contains('\u{1b}'), "{refusal:?}");
+        }
+    }
+    assert_eq!(store.text(&["instances"]), "no instances\n");
+}
+
+#[test]
+fn names_with_line_breaks_and_escape_codes_do_nothing_to_a_terminal() {
+    let named =
+        process(r#"<userTask id="it" name="Assign&#10;Approver &#x9b;2J&#x202e;" xmlns:x="y"/>"#);
+    let named = file("friction-named.bpmn", &named);
+    let store = Store::with(&[&named]);
+    store.text(&["start", "p", "--var", "x=\u{1b}[31mred\u{9b}"]);
+    for args in [
+        &["show", "1"][..],
+        &["history", "1"],
+        &["tasks"],
+        &["instances"],
+        &["set", "1", "--var", "e\u{1b}]0;t=1"],
+        &["show", "\u{1b}[2J"],
+        &["show", "1", "--json"],
+    ] {
+        for color in ["never", "always"] {
+            let called = store.call(&[args, &["--color", color]].concat());
+            let mut shown = format!("{}{}", called.out, called.err);
+            if color == "always" {
+                for code in ["1", "2", "1;31", "1;32", "1;33", "36", "0"] {
+                    shown = shown.replace(&format!("\u{1b}[{code}m"), "");
+                }
+            }
+            let acts = |it: char| (it.is_control() && it != '\n') || it == '\u{202e}';
+            assert!(!shown.contains(acts), "{args:?}: {shown:?}");
+        }
+    }
+    let tasks = store.text(&["tasks"]);
+    assert_eq!(tasks.lines().count(), 2, "{tasks}");
+    assert!(tasks.contains(r"Assign Approver \u{9b}2J\u{202e}"), "{tasks}");
+    let run = travertine(&["run", &named, "--trace"]);
+    assert!(run.out.contains("\"Assign Approver"), "{}", run.out);
+    let kept = store.json(&["show", "1"]);
+    let value = kept.field("variables").and_then(|it| it.field("x")).cloned();
+    assert_eq!(value, Some(Value::from("\u{1b}[31mred\u{9b}")), "what is kept is as it came");
+}
