@@ -332,7 +332,6 @@ pub(crate) fn fire_timer(timer: Address, desk: &Desk<'_>) -> Result<Status> {
 }
 
 pub(crate) fn resolve(args: &args::Resolve, desk: &Desk<'_>) -> Result<Status> {
-    desk.settle()?;
     let only = desk.instance_of(args.instance.as_ref())?;
     let instances = match only {
         Some(instance) => vec![(instance, desk.look(instance)?.row.state)],
@@ -394,7 +393,12 @@ fn retry(
     desk: &Desk<'_>,
 ) -> Retry {
     if state == InstanceState::Halted {
-        Retry::Release(desk.engine.release(instance))
+        // Someone who has changed its variables has had it tried again.
+        let released = desk.engine.release(instance);
+        Retry::Release(released.or_else(|error| match error {
+            Error::NotHalted(_) => Ok(()),
+            error => Err(error),
+        }))
     } else {
         Retry::Incidents(desk.engine.retry(instance, args.token.map(TokenId)))
     }

@@ -76,8 +76,9 @@ impl<'a> Desk<'a> {
         Self::with(engine, place, json, out, err, act)
     }
 
-    /// Opens a store for someone who only looks, and closes it again. Nothing goes on meanwhile.
-    pub(crate) fn look_at(
+    /// Opens a store at rest, for someone who only looks or who comes before all that is due, and closes it
+    /// again. Nothing goes on but what follows from what was asked, once that is waited for.
+    pub(crate) fn at_rest(
         place: &'a Place,
         json: bool,
         out: &'a Screen,
@@ -179,6 +180,7 @@ impl<'a> Desk<'a> {
 
     /// Waits for what a command has caused, as long as people do.
     pub(crate) fn settle(&self) -> Result<()> {
+        self.ok(self.engine.follow())?;
         self.ok(self.engine.settle(SETTLE)).map(drop)
     }
 
@@ -327,7 +329,11 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
              its start events"
         ),
         Error::Halted { instance, .. } => {
-            format!("{error}; {} has it tried again", of("resolve", instance))
+            format!(
+                "{error}; {} has it tried again, {} ends it",
+                of("resolve", instance),
+                of("cancel", instance)
+            )
         }
         Error::Suspended(instance) => {
             format!("instance {instance} is suspended; {} lets it go on", of("resume", instance))

@@ -116,6 +116,7 @@ fn tell(
         }
         Record::Heard { name, .. } => (format!("message {name} is not heard again"), None),
         Record::BeganAs { definition } => (format!("began as {definition}"), None),
+        Record::Ended(_) => ("cancelled while it was halted".to_owned(), None),
         // These are about shards, not about instances.
         Record::Held(_)
         | Record::Gone { .. }

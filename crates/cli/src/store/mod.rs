@@ -36,12 +36,14 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Desk::at(&shared.place, Store::Known, shared.json, out, err, act)
     };
     let look = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
-        Desk::look_at(&shared.place, shared.json, out, err, act)
+        Desk::at_rest(&shared.place, shared.json, out, err, act)
     };
+    // An operator reaches an instance before whatever is due: it may be what must be stopped.
+    let operate = look;
     match command {
         Command::Deploy(it) => deploy::deploy(it, out, err),
         Command::Definitions(it) => look(&it.shared, &|desk| deploy::definitions(it, desk)),
-        Command::Undeploy(it) => at(&it.shared, &|desk| deploy::undeploy(it, desk)),
+        Command::Undeploy(it) => operate(&it.shared, &|desk| deploy::undeploy(it, desk)),
         Command::Start(it) => at(&it.shared, &|desk| start::start(it, desk)),
         Command::Instances(it) => look(&it.shared, &|desk| list::instances(it, desk)),
         Command::Show(it) => {
@@ -52,9 +54,9 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Command::Tasks(it) => look(&it.shared, &|desk| list::tasks(it, desk)),
         Command::Complete(it) => at(&it.shared, &|desk| act::complete(it, desk)),
         Command::Fail(it) => at(&it.shared, &|desk| act::fail(it, desk)),
-        Command::Claim(it) => at(&it.shared, &|desk| act::claim(it, desk)),
-        Command::Unclaim(it) => at(&it.shared, &|desk| act::unclaim(it, desk)),
-        Command::Retries(it) => at(&it.shared, &|desk| act::retries(it, desk)),
+        Command::Claim(it) => operate(&it.shared, &|desk| act::claim(it, desk)),
+        Command::Unclaim(it) => operate(&it.shared, &|desk| act::unclaim(it, desk)),
+        Command::Retries(it) => operate(&it.shared, &|desk| act::retries(it, desk)),
         Command::Message(it) => at(&it.shared, &|desk| act::message(it, desk)),
         Command::Messages(it) => look(&it.shared, &|desk| list::messages(it, desk)),
         Command::DeadLetters(it) => match &it.act {
@@ -63,20 +65,20 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
                 look(&list.shared, &|desk| list::dead_letters(list, desk))
             }
             Some(DeadLetterAct::Replay(it)) => at(&it.shared, &|desk| act::replay(it, desk)),
-            Some(DeadLetterAct::Discard(it)) => at(&it.shared, &|desk| act::discard(it, desk)),
+            Some(DeadLetterAct::Discard(it)) => operate(&it.shared, &|desk| act::discard(it, desk)),
         },
         Command::Signal(it) => at(&it.shared, &|desk| act::signal(it, desk)),
         Command::Conditions(it) => at(&it.shared, &|desk| act::conditions(it, desk)),
         Command::Subscriptions(it) => look(&it.shared, &|desk| list::subscriptions(it, desk)),
-        Command::Set(it) => at(&it.shared, &|desk| act::set(it, desk)),
+        Command::Set(it) => operate(&it.shared, &|desk| act::set(it, desk)),
         Command::Timers(it) => match &it.act {
             None => look(&it.list.shared, &|desk| list::timers(&it.list, desk)),
             Some(TimerAct::List(list)) => look(&list.shared, &|desk| list::timers(list, desk)),
             Some(TimerAct::Move { timer, to, shared }) => {
-                at(shared, &|desk| act::move_timer(*timer, to, desk))
+                operate(shared, &|desk| act::move_timer(*timer, to, desk))
             }
             Some(TimerAct::Fire { timer, shared }) => {
-                at(shared, &|desk| act::fire_timer(*timer, desk))
+                operate(shared, &|desk| act::fire_timer(*timer, desk))
             }
         },
         Command::Schedules(it) => match &it.act {
@@ -89,21 +91,21 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
             Some(ScheduleAct::Remove(it)) => at(&it.shared, &|desk| schedule::remove(it, desk)),
         },
         Command::Incidents(it) => look(&it.shared, &|desk| list::incidents(it, desk)),
-        Command::Resolve(it) => at(&it.shared, &|desk| act::resolve(it, desk)),
-        Command::Suspend(it) => at(&it.several.shared, &|desk| {
+        Command::Resolve(it) => operate(&it.shared, &|desk| act::resolve(it, desk)),
+        Command::Suspend(it) => operate(&it.several.shared, &|desk| {
             act::each(&it.several.instances, desk, |id| desk.engine.suspend(id).wait())
         }),
-        Command::Resume(it) => at(&it.several.shared, &|desk| {
+        Command::Resume(it) => operate(&it.several.shared, &|desk| {
             act::each(&it.several.instances, desk, |id| desk.engine.resume(id).wait())
         }),
-        Command::Cancel(it) => at(&it.several.shared, &|desk| {
+        Command::Cancel(it) => operate(&it.several.shared, &|desk| {
             act::each(&it.several.instances, desk, |id| desk.engine.cancel(id).wait())
         }),
         Command::Delete(it) => {
-            at(&it.several.shared, &|desk| act::delete(&it.several.instances, desk))
+            operate(&it.several.shared, &|desk| act::delete(&it.several.instances, desk))
         }
-        Command::Modify(it) => at(&it.shared, &|desk| modify::modify(it, desk)),
-        Command::Migrate(it) => at(&it.shared, &|desk| migrate::migrate(it, desk)),
+        Command::Modify(it) => operate(&it.shared, &|desk| modify::modify(it, desk)),
+        Command::Migrate(it) => operate(&it.shared, &|desk| migrate::migrate(it, desk)),
         Command::Work(it) => work::work(it, out, err),
         Command::Stats(it) => look(&it.shared, &care::stats),
         Command::Compact(it) => at(&it.shared, &|desk| care::compact(it, desk)),

@@ -4,10 +4,15 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     path::Path,
+    sync::Arc,
 };
 
 use tempfile::TempDir;
-use travertine_expr::Value;
+use travertine_expr::{Value, time::Timestamp};
+use travertine_runtime::{
+    Engine,
+    engine::{self, ManualClock, Options},
+};
 
 use super::{Called, command, file, model, process, travertine_at, travertine_with};
 
@@ -571,6 +576,36 @@ fn timers_ring_when_a_command_runs_or_someone_works() {
     let worked = store.call(&["work", "--until-idle"]);
     assert_eq!((worked.status, &*worked.out), (0, ""), "{}", worked.err);
     assert!(worked.err.contains("0 jobs, 1 timer"), "{}", worked.err);
+}
+
+#[test]
+fn an_operator_reaches_an_instance_before_what_is_due() {
+    let store = Store::empty();
+    // What was to be done a minute after then is long due.
+    let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000)));
+    let engine = Engine::open_with(store.data(), Options { clock, ..Options::default() }).unwrap();
+    let body = fs::read(file("store-due.bpmn", &process(SLEEPS))).unwrap();
+    engine.deploy(&[engine::File { name: "store-due.bpmn".to_owned(), body }]).unwrap();
+    for id in ["suspended", "cancelled", "modified", "other"] {
+        engine.start("p").id(id).variable("span", "PT1M").wait().unwrap();
+    }
+    engine.shutdown().unwrap();
+    store.text(&["suspend", "suspended"]);
+    store.text(&["cancel", "cancelled"]);
+    store.text(&["modify", "modified", "--withdraw", "it"]);
+    for (id, state) in [
+        ("suspended", "suspended"),
+        ("cancelled", "cancelled"),
+        ("modified", "cancelled"),
+        ("other", "running"),
+    ] {
+        assert_eq!(store.state(id), state, "{id}");
+    }
+    store.text(&["resume", "suspended"]);
+    assert_eq!(store.state("suspended"), "completed", "it was due");
+    assert_eq!(store.state("other"), "running", "nobody has asked anything of it");
+    store.text(&["start", "p", "--var", "span=P1D"]);
+    assert_eq!(store.state("other"), "completed", "what is due comes before what is new");
 }
 
 #[cfg(unix)]

@@ -839,6 +839,9 @@ impl Engine {
 
     fn cancel_instance(&self, instance: InstanceId) -> Pending<bool> {
         self.ask(self.shard_of(instance), move |shard| {
+            if shard.is_halted(instance)? {
+                return shard.command(instance, travertine_kernel::Command::Cancel).map(|()| true);
+            }
             let live = shard.look(instance)?;
             if live.has_ended() {
                 return Ok(false);

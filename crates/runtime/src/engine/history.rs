@@ -10,7 +10,7 @@ use travertine_store::{
 };
 
 use super::Engine;
-use crate::{Definition, Definitions, Error, InstanceId, Timestamp};
+use crate::{Definition, Definitions, Error, InstanceId, Timestamp, shard::unfolded};
 
 /// What has happened to an instance.
 ///
@@ -129,7 +129,12 @@ impl History {
         let mut state = Instance::default();
         for step in self.steps.iter().take_while(|it| it.seq <= seq) {
             for record in &step.records {
-                if let Record::Happened(events) = record {
+                if let Record::Ended(folded) = record {
+                    state = Instance::default();
+                    for event in &unfolded(folded) {
+                        apply(&mut state, event);
+                    }
+                } else if let Record::Happened(events) = record {
                     for event in events {
                         apply(&mut state, event);
                     }

@@ -212,7 +212,7 @@ struct Inner {
     retention: Retention,
     event_retention: Duration,
     /// Whether nothing goes on by itself.
-    at_rest: bool,
+    at_rest: AtomicBool,
     recovered: Opened,
 }
 
@@ -464,7 +464,7 @@ impl Engine {
             next: AtomicU64::new(0),
             retention: options.retention,
             event_retention: options.event_retention,
-            at_rest,
+            at_rest: AtomicBool::new(at_rest),
             recovered,
         });
         let threads = Threads {
@@ -660,6 +660,21 @@ impl Engine {
     /// The shard of everything that goes by a name.
     fn keeper(&self, name: &str) -> ShardId {
         crate::shard::keeper(name, self.shards())
+    }
+
+    /// Lets what was asked of an engine at rest take its course. What was due or left to do when it was opened
+    /// stays as it is: an operator comes before that.
+    #[doc(hidden)] // For the command line.
+    pub fn follow(&self) -> Result<(), Error> {
+        if !self.inner.at_rest.swap(false, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let follow = |shard: &mut Shard| {
+            shard.follow();
+            Ok(())
+        };
+        let asked: Vec<_> = (0..self.shards()).map(|it| self.ask(ShardId(it), follow)).collect();
+        asked.into_iter().try_for_each(Pending::wait)
     }
 
     /// Answers when the views have everything that was acknowledged before.

@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
@@ -101,7 +102,9 @@ impl Engine {
         for shard in (0..self.shards()).map(ShardId) {
             // One that cannot be read stays.
             let left = |it: &Mail| decode_letter(&it.body).is_ok();
-            rests = rests && (self.inner.at_rest || !self.store().inbox(shard)?.iter().any(left));
+            rests = rests
+                && (self.inner.at_rest.load(Ordering::SeqCst)
+                    || !self.store().inbox(shard)?.iter().any(left));
         }
         Ok(rests.then_some(shards))
     }

@@ -591,6 +591,10 @@ fn where_the_engine_fails_to_migrate_an_instance_only_that_one_is_halted() {
     sandbox.checkpoint().unwrap();
     sandbox.ask(|shard| shard.release_halted(ids[0])).unwrap();
     assert_eq!(waiting(&sandbox), ["1 a", "2 a"]);
+    let halted = sandbox.ask(|shard| shard.migrate(ids[0], to, &mapping));
+    assert!(matches!(halted, Err(Error::Halted { .. })), "{halted:?}");
+    sandbox.ask(|shard| shard.command(ids[0], Command::Cancel)).unwrap();
+    assert_eq!(waiting(&sandbox), ["2 a"], "it ends, whatever its state is");
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(super) enum Alarm {
 #[derive(Debug, Default)]
 pub(super) struct Alarms {
     order: BTreeSet<(Timestamp, Alarm)>,
+    /// Those that do not ring until they are set again.
+    muted: BTreeSet<(Timestamp, Alarm)>,
     due: BTreeMap<Alarm, Timestamp>,
 }
 
@@ -39,8 +41,10 @@ impl Alarms {
     /// Whether it was set.
     pub(super) fn unset(&mut self, alarm: Alarm) -> bool {
         let due = self.due.remove(&alarm);
-        if let Some(due) = due {
-            self.order.remove(&(due, alarm));
+        if let Some(due) = due
+            && !self.order.remove(&(due, alarm))
+        {
+            self.muted.remove(&(due, alarm));
         }
         due.is_some()
     }
@@ -63,7 +67,7 @@ impl Alarms {
         }
     }
 
-    /// When the next one is due.
+    /// When the next one is due that rings.
     pub(super) fn next(&self) -> Option<Timestamp> {
         self.order.first().map(|(due, _)| *due)
     }
@@ -79,9 +83,20 @@ impl Alarms {
         Some((due, alarm))
     }
 
+    /// Those that are due by `now` do not ring until they are set again.
+    pub(super) fn mute_due(&mut self, now: Timestamp) {
+        while let Some(it) = self.order.pop_first() {
+            if it.0 > now {
+                self.order.insert(it);
+                return;
+            }
+            self.muted.insert(it);
+        }
+    }
+
     /// All of them, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &(Timestamp, Alarm)> {
-        self.order.iter()
+        self.muted.iter().chain(&self.order)
     }
 
     /// How many are set.

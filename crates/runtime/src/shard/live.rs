@@ -7,14 +7,17 @@ use std::{
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
-    Assignments, Ending, Event, Incident, Instance, Job, LayerId, Phase, Plan, Reads, Reason, Role,
-    Slot, Table, TokenId, Wait, WaitFor, WaitId, Why, apply,
+    Assignments, Ending, Event, Incident, Instance, Job, LayerId, NodeId, Phase, Plan, ROOT,
+    ROOT_LAYER, Reads, Reason, Role, Slot, State, Table, TokenId, Wait, WaitFor, WaitId, Why,
+    apply,
     plan::{Container, Element, Node, WorkKind},
     why,
 };
 use travertine_store::{
     Entry, Seq, ShardId,
-    codec::record::{Created, Letter, Record, Shared, Snapshot, TaskChange, decode_records},
+    codec::record::{
+        Created, Folded, Letter, Record, Shared, Snapshot, TaskChange, decode_records,
+    },
     codec::{DecodeError, EncodeError, decode_instance, encode_instance},
     view,
 };
@@ -35,8 +38,10 @@ pub struct Live {
     pub state: Instance,
     /// Whether someone has stopped it for a while.
     pub suspended: bool,
-    /// Why the engine gave it up. Its state is not to be believed then.
+    /// Why the engine gave it up.
     pub halted: Option<String>,
+    /// Whether the engine failed within a turn, so that its state is not what the log says.
+    pub(super) torn: bool,
     /// Why what is stored of it cannot be read. It has no state then, and is halted.
     pub(super) damage: Option<Error>,
     /// What it will be told as soon as it can hear it.
@@ -152,6 +157,7 @@ impl Live {
             state: Instance::default(),
             suspended: false,
             halted: None,
+            torn: false,
             damage: None,
             deferred: Vec::new(),
             work: Table::default(),
@@ -294,6 +300,11 @@ impl Live {
     /// Whether it has ended and no entry will follow on that one.
     pub(super) fn is_over(&self, last: Seq) -> bool {
         self.has_ended() && self.last == last && self.state.posts.is_empty()
+    }
+
+    /// Whether it is halted, though its state is what the log says.
+    pub(super) fn is_sound(&self) -> bool {
+        self.halted.is_some() && !self.torn && self.damage.is_none() && !self.has_ended()
     }
 
     /// Whether nothing of it has to be kept besides the kernel's state.
@@ -604,8 +615,28 @@ impl Live {
             | Record::Unsubscribed { .. }
             | Record::Noted { .. }
             | Record::Unnoted { .. }
-            | Record::StartTimer(_) => {}
+            | Record::StartTimer(_)
+            | Record::Ended(_) => {}
         }
+    }
+
+    /// Is what is left of an instance that someone has ended while it was halted, whatever it was before.
+    pub(super) fn end_by(&mut self, at: i64, folded: &Folded) {
+        let gone = Self::new(self.id.0, folded.created.clone(), Arc::clone(&self.definition));
+        let Self { last, snapshot, snapshot_size, tail, used, began_as, .. } = self;
+        *self = Self {
+            last: *last,
+            snapshot: *snapshot,
+            snapshot_size: *snapshot_size,
+            tail: *tail,
+            used: *used,
+            began_as: began_as.take(),
+            touched: std::mem::take(&mut self.touched),
+            // It may have rows of whatever it had.
+            rowed: u64::MAX,
+            ..gone
+        };
+        self.replay(at, &unfolded(folded));
     }
 
     /// What is true once it has had a message for all.
@@ -743,4 +774,30 @@ impl Work {
 /// What the model says of work.
 pub(super) fn field<'a>(job: &'a Job, name: &str) -> Option<&'a Value> {
     job.fields.iter().find(|(it, _)| &**it == name).map(|(_, value)| value)
+}
+
+/// The events that lead to what is kept of an ended instance.
+pub(crate) fn unfolded(folded: &Folded) -> Vec<Event> {
+    let started = Timestamp::from_millis(folded.started);
+    let mut events = vec![
+        Event::Started { at: started, start: Vec::new(), caller: None },
+        Event::TokenCreated {
+            token: ROOT,
+            node: NodeId(0),
+            scope: None,
+            via: None,
+            role: Role::Flow,
+            layer: Reads::Own(None),
+            status: None,
+        },
+    ];
+    let variables = folded.variables.iter().cloned();
+    events.extend(variables.map(|(name, value)| Event::VariableSet {
+        layer: ROOT_LAYER,
+        name,
+        value,
+    }));
+    events.push(Event::TokenGone { token: ROOT, state: State::Done });
+    events.push(Event::Finished { ending: folded.ending.clone() });
+    events
 }

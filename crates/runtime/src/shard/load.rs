@@ -6,20 +6,20 @@ use std::{
 };
 
 use travertine_expr::Name;
-use travertine_kernel::{Event, NodeId, ROOT, ROOT_LAYER, Reads, Role, State};
+use travertine_kernel::Event;
 use travertine_store::{
     Entry, Error as StoreError, Seq,
-    codec::record::{Created, Folded, Record, decode_records, decode_snapshot},
+    codec::record::{Created, Record, decode_records, decode_snapshot},
     view::{Change, InstanceRow},
 };
 
 use super::{
     Shard,
     checkpoint::instance_row,
-    live::{Live, Touched, unknown_definition},
+    live::{Live, Touched, unfolded, unknown_definition},
     turn::panic_text,
 };
-use crate::{Definition, Error, InstanceId, Timestamp};
+use crate::{Definition, Error, InstanceId};
 
 /// How many entries are read at once.
 pub(super) const PAGE: usize = 4_096;
@@ -126,6 +126,11 @@ impl Shard {
     pub(super) fn load(&self, id: u64) -> Result<Live, Error> {
         let missing = Error::NoSuchInstance(InstanceId(id));
         let Some((row, made_again)) = self.row_of(id)? else { return Err(missing) };
+        if row.ended.is_some()
+            && let Some(live) = self.load_ended(id, &row)?
+        {
+            return Ok(live);
+        }
         let mut live = match self.load_snapshot(id)? {
             Some(live) => live,
             None => self.unborn(id, &row)?,
@@ -150,6 +155,24 @@ impl Shard {
         // Whatever it has names for may have rows.
         live.rowed = live.named;
         Ok(live)
+    }
+
+    /// What is left of an instance that someone has ended while it was halted. Nothing of what was before
+    /// need be readable.
+    fn load_ended(&self, id: u64, row: &InstanceRow) -> Result<Option<Live>, Error> {
+        let found = match self.store.chain(self.id(), row.last, row.last.saturating_sub(1)) {
+            Err(StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. }) => return Ok(None),
+            found => found?,
+        };
+        let Some(entry) = found.into_iter().find(|it| it.seq == row.last) else { return Ok(None) };
+        let Ok(records) = decode_records(&entry.body) else { return Ok(None) };
+        if !matches!(records.first(), Some(Record::Ended(_))) {
+            return Ok(None);
+        }
+        let mut live = Live::unknown(id);
+        self.replay(&mut live, &entry, &records)?;
+        live.touched = Touched::default();
+        Ok(Some(live))
     }
 
     /// The row of an instance, and whether it was made again as the log says because it cannot be read.
@@ -313,6 +336,13 @@ impl Shard {
                     live.definition = self.definition_of(id, folded.created.definition)?;
                     live.replay(entry.at, &unfolded(folded));
                 }
+                Record::Ended(folded) => {
+                    // What it ran may not be known any more.
+                    if let Ok(definition) = self.definition(folded.created.definition) {
+                        live.definition = definition;
+                    }
+                    live.end_by(entry.at, folded);
+                }
                 Record::Migrated { definition: key } => {
                     live.definition = self.definition_of(id, *key)?;
                 }
@@ -396,32 +426,6 @@ fn created_of(row: &InstanceRow) -> Created {
         root: if row.root == row.id { 0 } else { row.root },
         depth: 0,
     }
-}
-
-/// The events that lead to what is kept of an ended instance.
-fn unfolded(folded: &Folded) -> Vec<Event> {
-    let started = Timestamp::from_millis(folded.started);
-    let mut events = vec![
-        Event::Started { at: started, start: Vec::new(), caller: None },
-        Event::TokenCreated {
-            token: ROOT,
-            node: NodeId(0),
-            scope: None,
-            via: None,
-            role: Role::Flow,
-            layer: Reads::Own(None),
-            status: None,
-        },
-    ];
-    let variables = folded.variables.iter().cloned();
-    events.extend(variables.map(|(name, value)| Event::VariableSet {
-        layer: ROOT_LAYER,
-        name,
-        value,
-    }));
-    events.push(Event::TokenGone { token: ROOT, state: State::Done });
-    events.push(Event::Finished { ending: folded.ending.clone() });
-    events
 }
 
 pub(super) fn damaged(id: u64, error: &dyn std::fmt::Display) -> Error {

@@ -49,6 +49,7 @@ pub use checkpoint::Checkpoint;
 pub use function::{FunctionSettings, RunStatus};
 pub(crate) use function::{Wanted, configure, wanted};
 pub use job::{Activated, Lease};
+pub(crate) use live::unfolded;
 pub use live::{Live, Trouble};
 pub use recover::{Opening, Recovered};
 pub use start::{At, Begin};
@@ -130,6 +131,17 @@ impl Default for Settings {
     }
 }
 
+/// What a shard does without anyone asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drive {
+    /// Nothing.
+    Rests,
+    /// What follows from what someone has asked: nothing that was due, or left to do, when it was opened.
+    Follows,
+    /// All there is to do.
+    Goes,
+}
+
 /// How names that nobody outside chooses are found.
 type Hashed = foldhash::fast::FixedState;
 
@@ -145,6 +157,7 @@ pub struct Shard {
     /// The functions that this process has.
     functions: Arc<Functions>,
     settings: Settings,
+    drive: Drive,
     now: Timestamp,
     /// Instances in memory.
     lives: HashMap<u64, Box<Live>, Hashed>,
@@ -178,6 +191,8 @@ pub struct Shard {
     letters: VecDeque<(Letter, Option<MailId>)>,
     /// Instances that used up their turn.
     unfinished: VecDeque<u64>,
+    /// How many of them had when it was opened; they are the first.
+    left: usize,
     /// What is in the store and cannot be read, besides instances.
     damaged: Vec<String>,
     /// Attempts that workers of this process are making, by instance and wait.
@@ -461,14 +476,14 @@ impl Shard {
     /// Does what is due, and goes on with instances that used up their turn, as far as the batch
     /// has room. Says whether there is more to do at once.
     pub fn work(&mut self) -> bool {
-        if self.settings.at_rest {
+        if self.drive == Drive::Rests {
             return false;
         }
         self.settle();
         while !self.is_full() && self.ring_next() {
             self.settle();
         }
-        for _ in 0..self.unfinished.len() {
+        for _ in self.first_unfinished()..self.unfinished.len() {
             if self.is_full() {
                 break;
             }
@@ -478,12 +493,30 @@ impl Shard {
         self.is_busy()
     }
 
+    /// Lets what was asked of a shard at rest take its course. What was due or left to do when it was opened
+    /// stays as it is.
+    pub(crate) fn follow(&mut self) {
+        if self.drive == Drive::Rests {
+            self.drive = Drive::Follows;
+        }
+        self.settle();
+    }
+
+    /// Where those begin, among the instances that used up their turn, that may go on.
+    fn first_unfinished(&self) -> usize {
+        match self.drive {
+            Drive::Rests => self.unfinished.len(),
+            Drive::Follows => self.left.min(self.unfinished.len()),
+            Drive::Goes => 0,
+        }
+    }
+
     /// Whether there is something to do without anyone asking.
     pub fn is_busy(&self) -> bool {
-        let has_work = !self.unfinished.is_empty()
+        let has_work = self.first_unfinished() < self.unfinished.len()
             || !self.letters.is_empty()
             || self.alarms.next().is_some_and(|it| it <= self.now);
-        has_work && !self.settings.at_rest
+        has_work && self.drive != Drive::Rests
     }
 
     /// How many events there have been since someone asked.
@@ -493,7 +526,7 @@ impl Shard {
 
     /// When there is something to do, if nobody asks.
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.alarms.next().filter(|_| !self.settings.at_rest)
+        self.alarms.next().filter(|_| self.drive != Drive::Rests)
     }
 
     /// How many entries are to be written.
@@ -532,7 +565,7 @@ impl Shard {
     }
 
     fn settle(&mut self) {
-        while !self.is_full() && !self.settings.at_rest {
+        while !self.is_full() && self.drive != Drive::Rests {
             let Some((letter, mail)) = self.letters.pop_front() else { break };
             self.pending.taken.extend(mail);
             self.carry_out(letter);

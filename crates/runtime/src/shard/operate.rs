@@ -1,6 +1,7 @@
 //! What operators ask of an instance.
 
 use std::{
+    collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -12,8 +13,8 @@ use travertine_kernel::{
 };
 use travertine_store::{
     Entry, Error as StoreError, Fold, Seq,
-    codec::record::{Created, Folded, Record, encode_records},
-    view::{Change, InstanceRow},
+    codec::record::{Created, Folded, Letter, Record, encode_records},
+    view::{Change, Filter, InstanceRow, Query, Row, Table},
 };
 
 use super::{Ended, Release, Shard, Watcher, live::Live, turn::panic_text};
@@ -44,6 +45,11 @@ impl Shard {
         if command == Command::Cancel {
             return self.cancel(instance);
         }
+        if let Command::Set { .. } | Command::Modify { .. } = command
+            && self.live(instance.0)?.is_sound()
+        {
+            return self.repair_halted(instance.0, command);
+        }
         if !matches!(command, Command::Set { .. }) {
             self.ready(instance.0)?;
         } else if self.live(instance.0)?.state.journal.is_some() {
@@ -55,9 +61,100 @@ impl Shard {
 
     /// Ends an instance. One that is suspended goes on where it has something to clear up first: nobody would
     /// resume what is to end.
+    /// One that is halted ends as it is: neither the kernel nor its code is asked, whichever of them failed.
     pub(super) fn cancel(&mut self, instance: InstanceId) -> Result<(), Error> {
+        if self.live(instance.0)?.halted.is_some() {
+            return self.end_halted(instance.0);
+        }
         self.turn(instance.0, Command::Cancel)?;
         self.resume_to_end(instance);
+        Ok(())
+    }
+
+    /// Ends an instance that is halted, by a record and nothing else.
+    fn end_halted(&mut self, id: u64) -> Result<(), Error> {
+        let live = self.live(id)?;
+        let is_damaged = live.damage.is_some();
+        let waits: BTreeSet<WaitId> = live
+            .work
+            .keys()
+            .chain(live.calls.keys())
+            .chain(live.subscribed.keys())
+            .copied()
+            .collect();
+        let folded = Folded {
+            created: Created { definition: live.definition.key, ..live.created.clone() },
+            started: live.state.started.map_or(live.at, Timestamp::as_millis),
+            ending: Ending::Cancelled,
+            variables: live
+                .variables()
+                .map(|(name, value)| (Name::clone(name), value.clone()))
+                .collect(),
+        };
+        let answers = answers(live);
+        for wait in waits {
+            self.disarm(id, wait);
+        }
+        self.forget_indexed(id);
+        if is_damaged {
+            self.cancel_called(id)?;
+        }
+        let at = self.now.as_millis();
+        let live = self.lives.get_mut(&id).expect("it is in memory");
+        let deferred = std::mem::take(&mut live.deferred);
+        live.end_by(at, &folded);
+        let mut records = vec![Record::Ended(Box::new(folded))];
+        if !answers.is_empty() {
+            live.replay(at, &answers);
+            records.push(Record::Happened(answers));
+        }
+        self.tell(id, &records);
+        for letter in deferred {
+            self.give_back(letter);
+        }
+        self.finish(id);
+        Ok(())
+    }
+
+    /// Ends what an instance has called whose own state does not tell.
+    fn cancel_called(&mut self, id: u64) -> Result<(), Error> {
+        let mut query = Query {
+            table: Table::Instances,
+            filters: vec![Filter::Parent(id)],
+            descending: false,
+            after: None,
+            limit: 1_000,
+        };
+        loop {
+            let page = self.store.query(&query)?;
+            for row in page.rows {
+                if let Row::Instance(it) = row
+                    && it.ended.is_none()
+                {
+                    self.send(self.shard_of(it.id), Letter::Cancel { instance: it.id });
+                }
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Has an operator change an instance that is halted, which is then tried again.
+    fn repair_halted(&mut self, id: u64, command: Command) -> Result<(), Error> {
+        let live = self.live(id)?;
+        let reason = live.halted.take();
+        let turned = self.turn_with(id, command, vec![Record::Released]);
+        if turned.is_err() {
+            let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+            live.halted = live.halted.take().or(reason);
+            return turned;
+        }
+        if self.lives.get(&id).is_some_and(|it| !it.has_ended()) {
+            self.restore(id);
+            self.awake(id);
+        }
         Ok(())
     }
 
@@ -69,6 +166,11 @@ impl Shard {
         }
     }
 
+    /// Whether an instance is halted.
+    pub(crate) fn is_halted(&mut self, instance: InstanceId) -> Result<bool, Error> {
+        self.live(instance.0).map(|it| it.halted.is_some())
+    }
+
     /// What a token waits for has happened: work is done, a decision is made.
     pub fn complete(&mut self, to: Address, variables: Assignments) -> Result<(), Error> {
         self.command(to.instance, Command::Complete { wait: to.wait, variables })
@@ -77,7 +179,11 @@ impl Shard {
     /// Has an instance stand still until it is resumed. What comes meanwhile is kept for it.
     pub fn suspend(&mut self, instance: InstanceId) -> Result<(), Error> {
         let id = instance.0;
-        self.ready(id)?;
+        let live = self.live(id)?;
+        // One that is halted stands still anyway, and still does when it is tried again.
+        if live.halted.is_none() || live.suspended {
+            self.ready(id)?;
+        }
         let live = &self.lives[&id];
         let offers: Vec<_> =
             live.work.iter().map(|(wait, work)| live.any_offer(*wait, work)).collect();
@@ -139,9 +245,16 @@ impl Shard {
     /// An instance that stood still goes on.
     fn awake(&mut self, id: u64) {
         let live = &self.lives[&id];
+        if live.suspended || live.halted.is_some() {
+            return;
+        }
         let waits: Vec<WaitId> = live.work.keys().copied().collect();
+        let timers: Vec<(WaitId, i64)> = live.timers().collect();
         if live.state.has_work() {
             self.unfinished.push_back(id);
+        }
+        for (wait, due) in timers {
+            self.set_timer(id, wait, due);
         }
         for wait in waits {
             self.offer(id, wait);
@@ -269,6 +382,7 @@ impl Shard {
                 return Err(Error::NotMigrated { instance, problems });
             }
             Err(panic) => {
+                live.torn = true;
                 return Err(self.halt(id, format!("the engine failed: {}", panic_text(&*panic))));
             }
         };

@@ -17,7 +17,7 @@ use travertine_store::{
 };
 
 use super::{
-    Counts, Pending, Release, Settings, Shard,
+    Counts, Drive, Pending, Release, Settings, Shard,
     alarm::Alarm,
     closing::Closing,
     live::{Live, unknown_definition},
@@ -101,6 +101,7 @@ impl Shard {
             functions,
             coming: None,
             board,
+            drive: if settings.at_rest { Drive::Rests } else { Drive::Goes },
             settings,
             now,
             lives: HashMap::default(),
@@ -120,6 +121,7 @@ impl Shard {
             changed_timers: BTreeSet::new(),
             letters: VecDeque::new(),
             unfinished: state.unfinished.into_iter().collect(),
+            left: 0,
             damaged: Vec::new(),
             attempts: HashMap::default(),
             details: HashMap::default(),
@@ -180,6 +182,7 @@ impl Shard {
         shard
             .unfinished
             .retain(|it| seen.insert(*it) && lives.get(it).is_none_or(|live| has_work(live)));
+        shard.left = shard.unfinished.len();
         found.jobs = (jobs_of(&shard.board) - others) as u64;
         found.timers = shard.alarms.len() as u64;
         found.subscriptions = shard.waiting.len() as u64;
@@ -195,6 +198,9 @@ impl Shard {
         found.mails = shard.letters.len() as u64;
         found.damaged.clone_from(&shard.damaged);
         shard.adopt(&definitions);
+        if shard.drive == Drive::Rests {
+            shard.alarms.mute_due(shard.now);
+        }
         Ok((shard, found))
     }
 
@@ -327,13 +333,14 @@ impl Shard {
             brought => brought?,
         }
         let mut live = self.lives.remove(&id).expect("it is in memory now");
-        if live.damage.is_some() {
+        let ends = matches!(records.first(), Some(Record::Ended(_)));
+        if live.damage.is_some() && !ends {
             live.learn_readable(entry);
             self.lives.insert(id, live);
             self.mark(id);
             return Ok(());
         }
-        if live.last != entry.previous {
+        if live.last != entry.previous && !ends {
             let error = missing(live.last);
             self.lives.insert(id, live);
             return Err(error);
@@ -440,6 +447,7 @@ impl Shard {
                 self.offer(id, wait);
             }
             Record::TimerMoved { wait, due } => self.set_timer(id, WaitId(*wait), *due),
+            Record::Ended(_) => self.forget_indexed(id),
             Record::Deferred(Letter::Deliver { to, .. } | Letter::Signal { to, .. }) => {
                 self.forget_silently(*to);
             }

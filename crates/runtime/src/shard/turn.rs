@@ -68,6 +68,7 @@ impl Shard {
             }
             Ok(Err(rejection)) => Err(rejection.into()),
             Err(panic) => {
+                live.torn = true;
                 let reason = format!("the engine failed: {}", panic_text(&*panic));
                 Err(self.halt(id, reason))
             }
@@ -118,7 +119,10 @@ impl Shard {
             self.recall(id);
         }
         if turn.unfinished && turns >= self.settings.turns_max {
-            let reason = format!("it has not come to rest after {turns} turns");
+            let reason = format!(
+                "it has not come to rest after {turns} turns in a row: cancel it, or change its variables \
+                 or where its tokens are; resolved as it is, it goes on"
+            );
             self.halt(id, reason);
         } else if turn.unfinished {
             self.unfinished.push_back(id);
@@ -265,7 +269,7 @@ impl Shard {
 
     /// Goes on with an instance that used up its turn.
     pub(super) fn go_on(&mut self) {
-        let Some(id) = self.unfinished.pop_front() else { return };
+        let Some(id) = self.unfinished.remove(self.first_unfinished()) else { return };
         let Ok(live) = self.live(id) else { return };
         if live.has_ended() || live.suspended || live.halted.is_some() {
             return;
@@ -275,7 +279,7 @@ impl Shard {
     }
 
     /// What an ended instance leaves to be done.
-    fn finish(&mut self, id: u64) {
+    pub(super) fn finish(&mut self, id: u64) {
         let live = self.lives.get_mut(&id).expect("it has just ended");
         let Phase::Ended(ending) = live.state.phase.clone() else { return };
         live.rest();

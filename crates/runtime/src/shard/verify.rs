@@ -178,7 +178,7 @@ impl Shard {
                 Record::Happened(events) => {
                     events.iter().any(|it| matches!(it, Event::Finished { .. }))
                 }
-                Record::Folded(_) => true,
+                Record::Folded(_) | Record::Ended(_) => true,
                 _ => false,
             };
             if records.iter().any(ends) {

@@ -49,6 +49,11 @@ impl World {
         Engine::on(&self.store, Options::default()).expect("it opens all the same")
     }
 
+    fn reopen(&self, engine: Engine) -> Engine {
+        engine.shutdown().expect("nothing has failed");
+        self.open()
+    }
+
     fn row(&self, engine: &Engine, id: InstanceId) -> InstanceRow {
         engine.flush_now().expect("it goes on");
         self.store.instance(id.0).expect("it can be asked").expect("it is there")
@@ -70,7 +75,7 @@ impl World {
         let damaged =
             |it: &Error| it.to_string().contains(&format!("instance {} is damaged", self.bad));
         for _ in 0..2 {
-            let asked = engine.cancel(self.bad).wait();
+            let asked = engine.retry(self.bad, None).wait();
             assert!(matches!(&asked, Err(it @ Error::Halted { .. }) if damaged(it)), "{asked:?}");
             let looked = engine.look(self.bad).wait().map(drop);
             assert!(
@@ -115,6 +120,33 @@ fn an_instance_with_an_entry_that_cannot_be_read_is_halted_and_the_rest_goes_on(
         let engine = world.open();
         world.check(&engine);
         engine.shutdown().expect("nothing has failed");
+    }
+}
+
+#[test]
+fn an_instance_that_cannot_be_read_is_ended_by_whoever_cancels_it() {
+    let after: fn(&dyn Store, &Claim, InstanceRow) = |store, claim, row| {
+        append(store, claim, &row, &[77, 1, 2, 3]);
+    };
+    for damage in [stored, after] {
+        let world = world(damage);
+        let engine = world.open();
+        engine.cancel(world.bad).wait().expect("it need not be read for that");
+        let check = |engine: &Engine| {
+            let row = world.row(engine, world.bad);
+            assert_eq!((row.state, row.reason), (InstanceState::Cancelled, None));
+            assert_eq!(World::jobs(engine, world.bad), []);
+            let look = engine.look(world.bad).wait().expect("what is left of it can be read");
+            assert_eq!(look.row.state, InstanceState::Cancelled);
+        };
+        check(&engine);
+        let engine = world.reopen(engine);
+        check(&engine);
+        let paid = engine.publish(Message::new("paid")).wait().expect("it is routed");
+        assert!(
+            matches!(paid, Receipt::Received(it) if it.instance == world.good),
+            "{paid:?}: nobody else waits"
+        );
     }
 }
 

@@ -496,7 +496,6 @@ fn a_call_is_called_off_also_where_the_called_instance_is_halted() {
     assert_eq!(child.state, InstanceState::Halted);
     world.engine().cancel(id).wait().expect("it is cancelled");
     let child = InstanceId(child.id);
-    world.engine().release(child).expect("it is tried again");
     let ended = world.ended(child);
     assert_eq!(ended.ending, Ending::Cancelled);
     world.check();

@@ -10,6 +10,7 @@ mod engine;
 mod events;
 mod function;
 mod function_review;
+mod halted;
 mod interop;
 mod lifecycle;
 mod limits;

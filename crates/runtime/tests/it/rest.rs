@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
-use travertine_runtime::{InstanceId, engine::Options};
+use travertine_kernel::WaitId;
+use travertine_runtime::{Address, InstanceId, engine::Options};
 use travertine_store::{
     Seq, ShardId,
-    view::{InstanceState, Row, Table},
+    view::{Filter, InstanceState, Row, Table},
 };
 
 use crate::world::World;
@@ -98,6 +99,49 @@ fn what_is_asked_of_an_engine_at_rest_is_done_when_it_is_opened_otherwise() {
     assert_eq!(states(&world), [InstanceState::Running; 2]);
     world.restart_at_rest(false);
     for id in ids {
+        world.ended(id);
+    }
+    world.check();
+}
+
+#[test]
+fn an_operator_comes_before_what_is_due_and_what_follows_from_it_happens() {
+    let mut world = World::new(2);
+    world.deploy(PROCESS);
+    world.deploy(
+        r#"<process id="c" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><callActivity id="t" calledElement="w"/>
+        <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/>
+        </process><process id="w" isExecutable="true"><startEvent id="ws"/>
+        <sequenceFlow id="wf" sourceRef="ws" targetRef="wt"/><userTask id="wt"/>
+        <sequenceFlow id="wg" sourceRef="wt" targetRef="we"/><endEvent id="we"/></process>"#,
+    );
+    let due = [(); 3].map(|()| world.engine().start("p").wait().expect("starts"));
+    let caller = world.engine().start("c").wait().expect("starts");
+    world.rest();
+    world.restart_at_rest(true);
+    world.advance(5_000);
+    // It is due when this one is opened.
+    world.restart_at_rest(true);
+    world.engine().suspend(due[0]).wait().expect("nothing was due for it before");
+    world.engine().cancel(caller).wait().expect("it ends");
+    let timer = world.rows(Table::Timers, vec![Filter::Instance(due[1].0)]);
+    let timer = Address { instance: due[1], wait: WaitId(timer[0].key().number) };
+    world.engine().move_timer(timer, 0).wait().expect("it has not rung");
+    world.engine().follow().expect("it goes on");
+    world.rest();
+    let state = |id: InstanceId| world.engine().look(id).wait().expect("is there").row.state;
+    assert_eq!(
+        due.map(state),
+        [InstanceState::Suspended, InstanceState::Completed, InstanceState::Running,]
+    );
+    assert_eq!(state(caller), InstanceState::Cancelled);
+    assert_eq!(world.rows(Table::Tasks, Vec::new()), [], "what it has called has ended with it");
+    world.check();
+    world.restart_at_rest(false);
+    world.rest();
+    world.engine().resume(due[0]).wait().expect("it is suspended");
+    for id in due {
         world.ended(id);
     }
     world.check();

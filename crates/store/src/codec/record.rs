@@ -128,6 +128,8 @@ pub enum Record {
         /// The id of that.
         definition: Name,
     },
+    /// Someone has ended it while it was halted. What was true of it before counts no more.
+    Ended(Box<Folded>),
 }
 
 /// How an instance came to be.
@@ -642,6 +644,7 @@ puts!(enum Record {
     StartTimer(timer),
     Heard { name, after, had },
     BeganAs { definition },
+    Ended(folded),
 });
 puts!(struct Created { definition, business_id, caller, root, depth });
 puts!(struct TaskChange { assignee, candidate_users, candidate_groups, due, follow_up, priority });

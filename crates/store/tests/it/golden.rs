@@ -104,6 +104,28 @@ fn what_is_kept_of_an_end_is_what_it_was() {
     assert_eq!(bytes, file, "records are written differently");
 }
 
+/// An instance that someone has ended while it was halted.
+#[test]
+fn what_is_said_of_an_end_from_outside_is_what_it_was() {
+    let records = vec![Record::Ended(Box::new(Folded {
+        created: Created {
+            definition: 3,
+            business_id: Some("order-1".into()),
+            caller: Some((7, 8)),
+            root: 7,
+            depth: 1,
+        },
+        started: 1_000,
+        ending: Ending::Cancelled,
+        variables: sample::values(),
+    }))];
+    let mut bytes = Vec::new();
+    encode_records(&records, &mut bytes).unwrap();
+    let file = golden("parts/ended.bin", &bytes);
+    assert_eq!(decode_records(&file), Ok(records));
+    assert_eq!(bytes, file, "records are written differently");
+}
+
 /// Entries and mails about messages.
 #[test]
 fn what_is_said_of_messages_is_what_it_was() {

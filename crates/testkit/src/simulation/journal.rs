@@ -78,7 +78,8 @@ impl Journal {
                 | Record::Unnoted { .. }
                 | Record::StartTimer(_)
                 | Record::Heard { .. }
-                | Record::BeganAs { .. } => {}
+                | Record::BeganAs { .. }
+                | Record::Ended(_) => {}
             }
         }
         self.read.insert(shard, entry.seq);
