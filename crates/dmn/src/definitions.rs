@@ -1,6 +1,9 @@
 //! A model that was read: what can be asked of it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use travertine_expr::{
     Map, Name,
@@ -9,10 +12,14 @@ use travertine_expr::{
 
 use crate::{
     eval::{Frame, Record, Run, World},
-    model::{ElementId, Kind, Model, Requirement, Variable},
+    model::{ElementId, Kind, Model, Variable},
     result::{DecisionResult, Error},
     types::{TypeId, from_json},
 };
+
+/// Elements that one decision requires, directly or not. An element counts for each way through imports
+/// that leads to it, of which there can be very many.
+const REQUIRED_MAX: usize = 1_000_000;
 
 /// The decisions of a model. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -85,8 +92,8 @@ impl Definitions {
             }
         }
         let is_main = |it: &Invocable| {
-            let element = self.find(&it.name);
-            it.kind == InvocableKind::Decision && element.is_some_and(|it| !required.contains(&it))
+            let element = self.model.by_name.get(&it.name);
+            it.kind == InvocableKind::Decision && element.is_some_and(|it| !required.contains(it))
         };
         self.invocables().into_iter().filter(is_main).collect()
     }
@@ -101,7 +108,7 @@ impl Definitions {
                 found.extend(parameters.into_iter().map(|Variable { name, of }| (name, of)));
             }
             Kind::Decision(_) | Kind::Input(_) => {
-                self.collect_inputs(&[], element, &mut BTreeSet::new(), &mut found);
+                found = self.outer_inputs(element);
             }
         }
         let input = |(name, of): (Name, TypeId)| Input {
@@ -112,38 +119,40 @@ impl Definitions {
         Some(found.into_iter().map(input).collect())
     }
 
-    fn collect_inputs(
-        &self,
-        path: &[Name],
-        element: ElementId,
-        seen: &mut BTreeSet<(Vec<Name>, ElementId)>,
-        found: &mut Vec<(Name, TypeId)>,
-    ) {
-        if !seen.insert((path.to_vec(), element)) {
-            return;
-        }
-        let mut add = |name: &Name, of: TypeId| {
-            let name: Vec<_> = path.iter().chain([name]).map(|it| &**it).collect();
-            let name = Name::from(name.join("."));
-            if found.iter().all(|(known, _)| *known != name) {
-                found.push((name, of));
+    /// The inputs of a decision and of all that it requires, in order of appearance. A chain of
+    /// requirements may be long, so this is no recursion.
+    fn outer_inputs(&self, element: ElementId) -> Vec<(Name, TypeId)> {
+        let mut found = Vec::new();
+        let mut names = HashSet::new();
+        let mut seen = HashSet::new();
+        let mut open = vec![(Vec::new(), element)];
+        while let Some((path, element)) = open.pop() {
+            if seen.len() > REQUIRED_MAX || !seen.insert((path.clone(), element)) {
+                continue;
             }
-        };
-        let known = &self.model.elements[element];
-        match &known.kind {
-            Kind::Input(of) => add(&known.name, *of),
-            Kind::Decision(decision) if decision.logic.is_none() => add(&known.name, decision.of),
-            Kind::Decision(decision) => {
-                for free in decision.undeclared.iter().filter(|it| it.is_needed) {
-                    add(&free.name, TypeId::ANY);
+            let mut add = |name: &Name, of: TypeId| {
+                let name: Vec<_> = path.iter().chain([name]).map(|it| &**it).collect();
+                let name = Name::from(name.join("."));
+                if names.insert(Name::clone(&name)) {
+                    found.push((name, of));
                 }
-                for Requirement { path: way, element } in &decision.requires {
-                    let path: Vec<_> = path.iter().chain(way).cloned().collect();
-                    self.collect_inputs(&path, *element, seen, found);
+            };
+            let known = &self.model.elements[element];
+            match &known.kind {
+                Kind::Input(of) => add(&known.name, *of),
+                Kind::Decision(decision) if decision.logic.is_none() => {
+                    add(&known.name, decision.of);
                 }
+                Kind::Decision(decision) => {
+                    for free in decision.undeclared.iter().filter(|it| it.is_needed) {
+                        add(&free.name, TypeId::ANY);
+                    }
+                    open.extend(decision.requires.iter().rev().map(|it| it.key(&path)));
+                }
+                Kind::Knowledge(_) | Kind::Service(_) => {}
             }
-            Kind::Knowledge(_) | Kind::Service(_) => {}
         }
+        found
     }
 
     /// The inputs that JSON means. JSON knows no dates, times and durations: where the type of an
@@ -151,25 +160,23 @@ impl Definitions {
     pub fn inputs_from_json(&self, invocable: &str, given: &Map) -> Context {
         let inputs = self.find(invocable).map(|it| self.typed_inputs(it)).unwrap_or_default();
         let value = |(name, value): (&Name, &travertine_expr::Value)| {
-            let known = inputs.iter().find(|(known, _)| known == name);
-            let of = known.map_or(TypeId::ANY, |(_, of)| *of);
+            let of = inputs.get(name).copied().unwrap_or(TypeId::ANY);
             (Name::clone(name), from_json(&self.model.types, of, value))
         };
         given.iter().map(value).collect()
     }
 
     /// Inputs by their full and by their plain names.
-    fn typed_inputs(&self, element: ElementId) -> Vec<(Name, TypeId)> {
-        let mut found = Vec::new();
-        self.collect_inputs(&[], element, &mut BTreeSet::new(), &mut found);
+    fn typed_inputs(&self, element: ElementId) -> HashMap<Name, TypeId> {
+        let inputs = self.outer_inputs(element);
         let parameters = self.model.parameters(element);
-        found.extend(parameters.into_iter().map(|Variable { name, of }| (name, of)));
+        let parameters = parameters.into_iter().map(|Variable { name, of }| (name, of));
         let plain = self.model.elements.iter().filter_map(|it| match it.kind {
             Kind::Input(of) => Some((Name::clone(&it.name), of)),
             Kind::Decision(_) | Kind::Knowledge(_) | Kind::Service(_) => None,
         });
-        found.extend(plain);
-        found
+        // What is nearer comes last and counts.
+        plain.rev().chain(parameters.rev()).chain(inputs).collect()
     }
 
     /// Evaluates a decision, a decision service or a business knowledge model by its id or name. The
@@ -200,8 +207,7 @@ impl Definitions {
 
     /// An id goes before a name.
     fn find(&self, invocable: &str) -> Option<ElementId> {
-        let own = &self.model.elements[..self.model.own];
-        let by_id = own.iter().position(|it| it.id.as_deref() == Some(invocable));
-        by_id.or_else(|| own.iter().position(|it| *it.name == *invocable))
+        let by_id = self.model.by_id.get(invocable);
+        by_id.or_else(|| self.model.by_name.get(invocable)).copied()
     }
 }

@@ -1,5 +1,7 @@
 //! Files that are read together, and how they find things in each other.
 
+use std::collections::{HashSet, VecDeque};
+
 use travertine_xml::{Document, Node};
 
 use crate::{name, report::Sink};
@@ -71,34 +73,25 @@ impl<'a> Files<'a> {
             let node = self.all[file].root.document().by_id(id)?;
             return Some(Target { path: Vec::new(), node });
         }
-        self.through_imports(file, namespace, id, &mut vec![file])
+        self.through_imports(file, namespace, id)
     }
 
-    /// Nearest imports first; an import never leads back to a file on the way.
-    fn through_imports(
-        &self,
-        file: usize,
-        namespace: &str,
-        id: &str,
-        way: &mut Vec<usize>,
-    ) -> Option<Target<'a>> {
-        let imports = || self.all[file].imports.iter();
-        for import in imports().filter(|it| self.all[it.file].namespace == namespace) {
-            if let Some(node) = self.all[import.file].root.document().by_id(id) {
-                return Some(Target { path: import.step().into_iter().collect(), node });
+    /// Nearest imports first. Each file is looked at once: imports may lead in circles, and to a file
+    /// by many ways.
+    fn through_imports(&self, file: usize, namespace: &str, id: &str) -> Option<Target<'a>> {
+        let mut seen = HashSet::from([file]);
+        let mut open = VecDeque::from([(file, Vec::new())]);
+        while let Some((file, path)) = open.pop_front() {
+            let imports = || {
+                let step = |it: &Import| path.iter().cloned().chain(it.step()).collect::<Vec<_>>();
+                self.all[file].imports.iter().map(move |it| (it.file, step(it)))
+            };
+            for (file, path) in imports().filter(|(it, _)| self.all[*it].namespace == namespace) {
+                if let Some(node) = self.all[file].root.document().by_id(id) {
+                    return Some(Target { path, node });
+                }
             }
-        }
-        for import in imports() {
-            if way.contains(&import.file) {
-                continue;
-            }
-            way.push(import.file);
-            let found = self.through_imports(import.file, namespace, id, way);
-            way.pop();
-            if let Some(mut target) = found {
-                target.path.splice(0..0, import.step());
-                return Some(target);
-            }
+            open.extend(imports().filter(|(it, _)| seen.insert(*it)));
         }
         None
     }

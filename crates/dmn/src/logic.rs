@@ -78,6 +78,8 @@ pub(crate) struct Loop {
     pub(crate) variable: Name,
     pub(crate) domain: Boxed,
     pub(crate) body: Boxed,
+    /// Whether the body may read the results so far.
+    pub(crate) reads_partial: bool,
 }
 
 /// A decision table.

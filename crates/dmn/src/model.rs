@@ -1,6 +1,6 @@
 //! The compiled form of all files together: types, and elements that require each other.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use travertine_expr::{
     Name,
@@ -22,6 +22,9 @@ pub(crate) struct Model {
     pub(crate) elements: Vec<Element>,
     /// Where the elements of the first file end: those that can be asked for by their plain names.
     pub(crate) own: usize,
+    /// Those by their ids and by their names.
+    pub(crate) by_id: HashMap<String, ElementId>,
+    pub(crate) by_name: HashMap<Name, ElementId>,
     pub(crate) helpers: Helpers,
 }
 
@@ -126,6 +129,18 @@ pub(crate) struct Requirement {
 }
 
 impl Model {
+    pub(crate) fn new(types: Types, elements: Vec<Element>, own: usize) -> Self {
+        let mut by_id = HashMap::new();
+        let mut by_name = HashMap::new();
+        for (at, element) in elements.iter().enumerate().take(own) {
+            if let Some(id) = &element.id {
+                by_id.entry(id.clone()).or_insert(at);
+            }
+            by_name.entry(Name::clone(&element.name)).or_insert(at);
+        }
+        Self { types, elements, own, by_id, by_name, helpers: Helpers::default() }
+    }
+
     /// The types of the parameters by which an element is called.
     pub(crate) fn parameters(&self, element: ElementId) -> Vec<Variable> {
         match &self.elements[element].kind {
@@ -153,6 +168,11 @@ impl Model {
 }
 
 impl Requirement {
+    /// The element and the imports to it, for one that was reached through these imports.
+    pub(crate) fn key(&self, path: &[Name]) -> (Vec<Name>, ElementId) {
+        (path.iter().chain(&self.path).cloned().collect(), self.element)
+    }
+
     /// Makes its name known to expressions.
     pub(crate) fn declare(&self, name: &str, names: &mut Names) {
         match self.path.split_first() {

@@ -1,5 +1,7 @@
 //! Boxed expressions of all kinds but tables.
 
+use std::collections::HashSet;
+
 use travertine_expr::{Name, feel::Names};
 use travertine_xml::Node;
 
@@ -38,7 +40,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn boxed(
         &mut self,
         node: Node<'a>,
-        names: &Names,
+        names: &mut Names,
         whole: TypeId,
         reads: &mut Reads,
     ) -> Boxed {
@@ -69,13 +71,13 @@ impl<'a> Compiler<'a> {
         Boxed { of, spot: source::spot(node), logic }
     }
 
-    fn all_in(&mut self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Vec<Boxed> {
+    fn all_in(&mut self, node: Node<'a>, names: &mut Names, reads: &mut Reads) -> Vec<Boxed> {
         let expressions = node.children().filter(|it| it.is_any(&EXPRESSIONS));
         expressions.map(|it| self.boxed(it, names, TypeId::ANY, reads)).collect()
     }
 
     /// The expression in a node, which ought to be there.
-    fn inside(&mut self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Boxed {
+    fn inside(&mut self, node: Node<'a>, names: &mut Names, reads: &mut Reads) -> Boxed {
         match find(node) {
             Some(found) => self.boxed(found, names, TypeId::ANY, reads),
             None => nothing(node, format!("{} has no expression", node.title())),
@@ -83,7 +85,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The expression in the child of that name.
-    fn part(&mut self, node: Node<'a>, name: &str, names: &Names, reads: &mut Reads) -> Boxed {
+    fn part(&mut self, node: Node<'a>, name: &str, names: &mut Names, reads: &mut Reads) -> Boxed {
         let Some(child) = node.child(name) else {
             let message = format!("{} has no {name}", node.title());
             self.sink.error("TV2110", node, message.clone(), "");
@@ -96,7 +98,7 @@ impl<'a> Compiler<'a> {
         inside
     }
 
-    fn literal(&mut self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Logic {
+    fn literal(&mut self, node: Node<'a>, names: &mut Names, reads: &mut Reads) -> Logic {
         if let Some(language) = self.foreign_language(node) {
             let message = format!("the expression language '{language}' is not supported");
             self.sink.error("TV2103", node, message.clone(), "write it in FEEL");
@@ -127,23 +129,26 @@ impl<'a> Compiler<'a> {
         Some(text)
     }
 
-    fn context(&mut self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Logic {
-        let mut names = names.clone();
+    fn context(&mut self, node: Node<'a>, names: &mut Names, reads: &mut Reads) -> Logic {
+        let outside = names.mark();
         let mut entries = Vec::new();
+        let mut own = HashSet::new();
         for entry in node.all("contextEntry") {
             let variable = entry.child("variable").map(|it| self.variable(it));
             let whole = variable.as_ref().map_or(TypeId::ANY, |it| it.of);
             let mut inner = Reads::default();
             let value = match find(entry) {
-                Some(found) => self.boxed(found, &names, whole, &mut inner),
+                Some(found) => self.boxed(found, names, whole, &mut inner),
                 None => nothing(entry, "the entry has no expression".to_owned()),
             };
-            reads.add_from(inner, |it| is_entry(&entries, it));
+            reads.add_from(inner, |it| own.contains(it));
             if let Some(variable) = &variable {
                 names.add(&variable.name);
+                own.insert(Name::clone(&variable.name));
             }
             entries.push(Entry { variable, value });
         }
+        names.back_to(outside);
         Logic::Context(entries)
     }
 
@@ -152,7 +157,7 @@ impl<'a> Compiler<'a> {
         Variable { name, of: self.type_ref(node) }
     }
 
-    fn invocation(&mut self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Logic {
+    fn invocation(&mut self, node: Node<'a>, names: &mut Names, reads: &mut Reads) -> Logic {
         let callee = self.inside(node, names, reads);
         let mut bindings = Vec::new();
         for binding in node.all("binding") {
@@ -163,7 +168,7 @@ impl<'a> Compiler<'a> {
         Logic::Invocation(Box::new(Invocation { callee, bindings }))
     }
 
-    fn relation(&mut self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Logic {
+    fn relation(&mut self, node: Node<'a>, names: &mut Names, reads: &mut Reads) -> Logic {
         let columns: Vec<_> = node.all("column").map(|it| self.variable(it)).collect();
         let mut rows = Vec::new();
         for row in node.all("row") {
@@ -182,18 +187,18 @@ impl<'a> Compiler<'a> {
         &mut self,
         node: Node<'a>,
         name: &Name,
-        names: &Names,
+        names: &mut Names,
         reads: &mut Reads,
     ) -> FunctionOf {
         let parameters: Vec<_> = node.all("formalParameter").map(|it| self.variable(it)).collect();
-        let mut names = names.clone();
+        let outside = names.mark();
         for parameter in &parameters {
             names.add(&parameter.name);
         }
         let kind = node.attr("kind").unwrap_or("FEEL");
         let mut inner = Reads::default();
         let body = if kind.eq_ignore_ascii_case("FEEL") {
-            self.inside(node, &names, &mut inner)
+            self.inside(node, names, &mut inner)
         } else {
             let reason = format!("functions in {kind} are not supported");
             self.sink.warn(
@@ -204,44 +209,48 @@ impl<'a> Compiler<'a> {
             );
             nothing(node, reason)
         };
+        names.back_to(outside);
         let is_parameter = |it: &Name| parameters.iter().any(|known| known.name == *it);
         reads.add_from(inner, is_parameter);
         FunctionOf { name: Name::clone(name), parameters, result: TypeId::ANY, body }
     }
 
     /// The condition sees `item` and its entries.
-    fn filter(&mut self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Logic {
+    fn filter(&mut self, node: Node<'a>, names: &mut Names, reads: &mut Reads) -> Logic {
         let domain = self.part(node, "in", names, reads);
-        let mut inside = names.clone();
-        inside.add("item");
-        for entry in &self.entries {
-            inside.add(entry);
-        }
+        let outside = names.mark();
+        names.add("item");
+        names.enter_filter();
         let mut inner = Reads::default();
-        let condition = self.part(node, "match", &inside, &mut inner);
+        let condition = self.part(node, "match", names, &mut inner);
+        names.back_to(outside);
         reads.add_from_filter(inner);
         Logic::Filter(Box::new(Filter { domain, condition }))
     }
 
-    fn loop_over(&mut self, node: Node<'a>, body: &str, names: &Names, reads: &mut Reads) -> Loop {
+    fn loop_over(
+        &mut self,
+        node: Node<'a>,
+        body: &str,
+        names: &mut Names,
+        reads: &mut Reads,
+    ) -> Loop {
         let variable: Name = name::tidy(node.attr("iteratorVariable").unwrap_or_default()).into();
         let domain = self.part(node, "in", names, reads);
-        let mut inside = names.clone();
-        inside.add(&variable);
-        inside.add("partial");
+        let outside = names.mark();
+        names.add(&variable);
+        names.add("partial");
         let mut inner = Reads::default();
-        let body = self.part(node, body, &inside, &mut inner);
+        let body = self.part(node, body, names, &mut inner);
+        names.back_to(outside);
+        let reads_partial = inner.has("partial");
         let is_own = |it: &Name| *it == variable || &**it == "partial";
         reads.add_from(inner, is_own);
-        Loop { variable, domain, body }
+        Loop { variable, domain, body, reads_partial }
     }
 }
 
 /// What people call a boxed function: the entry of a context that it is, or the decision.
 fn boxed_name(node: Node<'_>) -> Name {
     node.parent().map(super::title).unwrap_or_default().into()
-}
-
-fn is_entry(entries: &[Entry], name: &Name) -> bool {
-    entries.iter().filter_map(|it| it.variable.as_ref()).any(|it| it.name == *name)
 }

@@ -8,7 +8,7 @@ mod graph;
 mod reads;
 mod table;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use travertine_expr::{Name, feel::Names};
 use travertine_xml::{Node, Ns};
@@ -17,8 +17,8 @@ use crate::{
     files::Files,
     logic::{Boxed, Logic},
     model::{
-        Decision, Element, ElementId, FunctionOf, Helpers, Kind, Knowledge, Model, Requirement,
-        Service, Undeclared,
+        Decision, Element, ElementId, FunctionOf, Kind, Knowledge, Model, Requirement, Service,
+        Undeclared,
     },
     name,
     report::Sink,
@@ -53,14 +53,16 @@ pub(crate) fn compile(files: &Files<'_>, sink: &Sink) -> Model {
     let nodes: Vec<_> = files.all.iter().flat_map(|it| elements(it.root, sink)).collect();
     let own = nodes.iter().filter(|it| files.index_of(**it) == 0).count();
     let ids = nodes.iter().enumerate().map(|(id, node)| (node.key(), id)).collect();
-    let bases = (0..files.all.len()).map(|it| base_names(files, it, &type_names, &types)).collect();
     let entries = entry_names(files, &types);
+    let bases = (0..files.all.len()).map(|it| base_names(it, &type_names, &types, &entries));
+    let bases = bases.collect();
+    let titles = nodes.iter().copied().map(title).collect();
     let mut compiler =
-        Compiler { files, sink, types, type_names, nodes, ids, bases, entries, file: 0 };
+        Compiler { files, sink, types, type_names, nodes, ids, titles, bases, file: 0 };
     compiler.check_names();
     graph::check(&compiler);
     let elements = (0..compiler.nodes.len()).map(|it| compiler.element(it)).collect();
-    Model { types: compiler.types, elements, own, helpers: Helpers::default() }
+    Model::new(compiler.types, elements, own)
 }
 
 /// The elements of a file. What the standard does not know is reported.
@@ -76,11 +78,16 @@ fn elements<'a>(root: Node<'a>, sink: &Sink) -> Vec<Node<'a>> {
 
 /// Names that every expression of a file can use, wherever it stands: types, and what can stand
 /// behind a dot.
-fn base_names(files: &Files<'_>, file: usize, type_names: &TypeNames<'_>, types: &Types) -> Names {
+fn base_names(
+    file: usize,
+    type_names: &TypeNames<'_>,
+    types: &Types,
+    entries: &BTreeSet<String>,
+) -> Names {
     let mut names = Names::new();
     type_names.declare(file, types, &mut names);
-    for entry in entry_names(files, types) {
-        names.add_component(&entry);
+    for entry in entries {
+        names.add_component(entry);
     }
     names
 }
@@ -117,10 +124,10 @@ struct Compiler<'a> {
     type_names: TypeNames<'a>,
     nodes: Vec<Node<'a>>,
     ids: HashMap<(usize, usize), ElementId>,
+    /// The names of all elements.
+    titles: HashSet<String>,
     /// For each file.
     bases: Vec<Names>,
-    /// The names of all entries of contexts.
-    entries: BTreeSet<String>,
     /// The file that is being compiled.
     file: usize,
 }
@@ -163,10 +170,11 @@ impl<'a> Compiler<'a> {
     fn decision(&mut self, node: Node<'a>) -> Decision {
         let of = self.variable_type(node);
         let requires = self.requirements(node);
-        let names = self.names_with(&requires);
-        let mut reads = Reads::default();
-        let logic = boxed::find(node).map(|it| self.boxed(it, &names, of, &mut reads));
-        let undeclared = self.undeclared(node, reads, &names);
+        let (logic, undeclared) = self.knowing(&requires, |this, names| {
+            let mut reads = Reads::default();
+            let logic = boxed::find(node).map(|it| this.boxed(it, names, of, &mut reads));
+            (logic, this.undeclared(node, reads, names))
+        });
         Decision { of, requires, undeclared, logic }
     }
 
@@ -175,7 +183,7 @@ impl<'a> Compiler<'a> {
     fn undeclared(&self, node: Node<'_>, reads: Reads, names: &Names) -> Vec<Undeclared> {
         let mut undeclared = Vec::new();
         for (name, is_needed) in reads.into_names().filter(|(name, _)| !names.has_variable(name)) {
-            let is_element = self.nodes.iter().any(|it| title(*it) == *name);
+            let is_element = self.titles.contains(&*name);
             if is_element && is_needed {
                 self.sink.warn(
                     "TV2006",
@@ -204,14 +212,15 @@ impl<'a> Compiler<'a> {
 
     fn knowledge(&mut self, node: Node<'a>) -> Knowledge {
         let requires = self.requirements(node);
-        let mut names = self.names_with(&requires);
         let name: Name = title(node).into();
-        // A business knowledge model can call itself.
-        names.add(&name);
         let of = self.variable_type(node);
         let result = self.types.result_of(of).unwrap_or(TypeId::ANY);
         let mut function = match node.child("encapsulatedLogic") {
-            Some(logic) => self.function(logic, &name, &names, &mut Reads::default()),
+            Some(logic) => self.knowing(&requires, |this, names| {
+                // A business knowledge model can call itself.
+                names.add(&name);
+                this.function(logic, &name, names, &mut Reads::default())
+            }),
             None => FunctionOf {
                 name,
                 parameters: Vec::new(),
@@ -268,12 +277,21 @@ impl<'a> Compiler<'a> {
         Some(Requirement { path: target.path.into_iter().map(Name::from).collect(), element })
     }
 
-    fn names_with(&self, requires: &[Requirement]) -> Names {
-        let mut names = self.bases[self.file].clone();
+    /// Compiles something that can use what it requires besides what the whole file can use.
+    fn knowing<T>(
+        &mut self,
+        requires: &[Requirement],
+        compile: impl FnOnce(&mut Self, &mut Names) -> T,
+    ) -> T {
+        let mut names = std::mem::take(&mut self.bases[self.file]);
+        let outside = names.mark();
         for requirement in requires {
             requirement.declare(&title(self.nodes[requirement.element]), &mut names);
         }
-        names
+        let compiled = compile(self, &mut names);
+        names.back_to(outside);
+        self.bases[self.file] = names;
+        compiled
     }
 }
 

@@ -13,8 +13,16 @@ impl Reads {
     /// Adds what an expression may read, and of that what it needs.
     pub(super) fn add(&mut self, reads: &[Name], needs: &[Name]) {
         for name in reads {
-            *self.0.entry(Name::clone(name)).or_default() |= needs.contains(name);
+            self.0.entry(Name::clone(name)).or_default();
         }
+        for name in needs {
+            self.0.insert(Name::clone(name), true);
+        }
+    }
+
+    /// Whether something of that name may be read.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     /// Adds what is read inside of something that has names of its own.

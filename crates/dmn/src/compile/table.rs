@@ -136,11 +136,18 @@ impl<'a> Compiler<'a> {
 
     /// The allowed values of a type, one by one.
     fn allowed_by(&self, of: TypeId) -> Vec<Tests> {
-        let known = self.types.get(of);
-        match (&known.allowed, &known.shape) {
-            (Some(tests), _) => source::tests_of(tests.source(), &tests.spot, &Names::new()),
-            (None, Shape::Same(other) | Shape::List(other)) => self.allowed_by(*other),
-            (None, Shape::Plain(_) | Shape::Context(_) | Shape::Function { .. }) => Vec::new(),
+        let mut of = of;
+        loop {
+            let known = self.types.get(of);
+            match (&known.allowed, &known.shape) {
+                (Some(tests), _) => {
+                    return source::tests_of(tests.source(), &tests.spot, &Names::new());
+                }
+                (None, Shape::Same(other) | Shape::List(other)) => of = *other,
+                (None, Shape::Plain(_) | Shape::Context(_) | Shape::Function { .. }) => {
+                    return Vec::new();
+                }
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Boxed expressions of all kinds but tables.
 
+use std::collections::HashMap;
+
 use travertine_expr::{
     Name,
     feel::{FeelValue, Function, List},
@@ -9,15 +11,39 @@ use super::{Run, Valued};
 use crate::{
     logic::{Boxed, Conditional, Entry, Filter, Invocation, Logic, Loop},
     model::Variable,
-    scope::Scope,
+    scope::{Growing, Scope},
 };
 
 impl Run<'_, '_> {
     pub(super) fn boxed(&mut self, boxed: &Boxed, scope: &Scope) -> Valued {
+        self.session.charge(1)?;
         let value = match &boxed.logic {
             Logic::Nothing(reason) => self.null(&boxed.spot, reason.as_str()),
             Logic::Literal(text) => text.evaluate(scope, self.session, &self.world.record)?,
             Logic::Table(table) => self.table(table, scope, &boxed.spot)?,
+            Logic::Function(function) => self.closure(function, scope).into(),
+            // What contains others counts as depth, as it does within an expression.
+            Logic::Context(_)
+            | Logic::Invocation(_)
+            | Logic::List(_)
+            | Logic::Relation { .. }
+            | Logic::Conditional(_)
+            | Logic::Filter(_)
+            | Logic::For(_)
+            | Logic::Some(_)
+            | Logic::Every(_) => {
+                let world = self.world;
+                self.session.within(|session| Run { world, session }.compound(boxed, scope))?
+            }
+        };
+        self.coerce(boxed.of, value, Some(&boxed.spot), || "the value".to_owned())
+    }
+
+    fn compound(&mut self, boxed: &Boxed, scope: &Scope) -> Valued {
+        Ok(match &boxed.logic {
+            Logic::Nothing(_) | Logic::Literal(_) | Logic::Table(_) | Logic::Function(_) => {
+                unreachable!("these contain no others")
+            }
             Logic::Context(entries) => self.context(entries, scope)?,
             Logic::Invocation(invocation) => self.invocation(invocation, scope, boxed)?,
             Logic::List(items) => {
@@ -26,26 +52,24 @@ impl Run<'_, '_> {
                 items?.into()
             }
             Logic::Relation { columns, rows } => self.relation(columns, rows, scope)?,
-            Logic::Function(function) => self.closure(function, scope).into(),
             Logic::Conditional(conditional) => self.conditional(conditional, scope)?,
             Logic::Filter(filter) => self.filter(filter, scope, boxed)?,
             Logic::For(over) => self.loop_over(over, scope, boxed)?,
             Logic::Some(over) => self.quantified(over, scope, boxed, true)?,
             Logic::Every(over) => self.quantified(over, scope, boxed, false)?,
-        };
-        self.coerce(boxed.of, value, Some(&boxed.spot), || "the value".to_owned())
+        })
     }
 
     /// Each entry sees those above it; the one without a name is the result.
     fn context(&mut self, entries: &[Entry], scope: &Scope) -> Valued {
-        let mut scope = scope.clone();
+        let mut inside = Growing::on(scope);
         let mut values = Vec::new();
         for Entry { variable, value } in entries {
             let spot = &value.spot;
-            let value = self.boxed(value, &scope)?;
+            let value = self.boxed(value, inside.scope())?;
             let Some(Variable { name, of }) = variable else { return Ok(value) };
             let value = self.coerce(*of, value, Some(spot), || format!("the entry '{name}'"))?;
-            scope = scope.with_one(name, value.clone());
+            inside.add(name, value.clone());
             values.push((Name::clone(name), value));
         }
         Ok(FeelValue::Context(values.into_iter().collect()))
@@ -101,6 +125,7 @@ impl Run<'_, '_> {
         for item in items.iter() {
             let mut names = vec![(Name::from("item"), item.clone())];
             if let FeelValue::Context(context) = &item {
+                self.session.charge(context.len())?;
                 names.splice(0..0, context.iter().map(|(name, value)| (Name::clone(name), value)));
             }
             match self.boxed(&filter.condition, &scope.with(names))? {
@@ -124,10 +149,11 @@ impl Run<'_, '_> {
         let mut results: Vec<FeelValue> = Vec::with_capacity(items.len());
         let partial = Name::from("partial");
         for item in items.iter() {
-            let names = vec![
-                (Name::clone(&partial), results.clone().into()),
-                (Name::clone(&over.variable), item),
-            ];
+            let mut names = vec![(Name::clone(&over.variable), item)];
+            if over.reads_partial {
+                self.session.charge(results.len())?;
+                names.insert(0, (Name::clone(&partial), results.clone().into()));
+            }
             results.push(self.boxed(&over.body, &scope.with(names))?);
         }
         Ok(results.into())
@@ -184,15 +210,22 @@ fn in_order(
     if parameters.is_empty() {
         return Ok(given.into_iter().map(|(_, value)| value).collect());
     }
+    // The first of two that are the same counts, and the other is one too many.
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for (at, (name, _)) in given.iter().enumerate() {
+        by_name.entry(name).or_insert(at);
+    }
     let mut arguments = Vec::with_capacity(parameters.len());
+    let mut is_taken = vec![false; given.len()];
     for parameter in parameters {
-        let Some(at) = given.iter().position(|(name, _)| **name == parameter.name) else {
+        let Some(at) = by_name.get(&*parameter.name).copied().filter(|it| !is_taken[*it]) else {
             return Err(format!("the parameter '{}' is not bound", parameter.name));
         };
-        arguments.push(given.swap_remove(at).1);
+        is_taken[at] = true;
+        arguments.push(std::mem::take(&mut given[at].1));
     }
-    match given.first() {
-        Some((name, _)) => Err(format!("there is no parameter '{name}'")),
+    match is_taken.iter().position(|it| !it) {
+        Some(at) => Err(format!("there is no parameter '{}'", given[at].0)),
         None => Ok(arguments),
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use travertine_expr::{
-    Name,
+    Limit, Name,
     feel::{Context, FeelValue, Function, Parameter, Session, Type},
 };
 
-use super::{Frame, Run, Valued, World};
+use super::{Frame, Key, Run, Valued, World};
 use crate::{
     model::{Decision, ElementId, FunctionOf, Kind, Requirement, Service, Variable},
     scope::Scope,
@@ -15,26 +15,54 @@ use crate::{
 };
 
 impl Run<'_, '_> {
-    /// The value of an element, reached through these imports.
+    /// The value of an element, reached through these imports. What it requires comes first, then
+    /// what that requires, without recursion: a chain of requirements may be long.
     pub(crate) fn element(
         &mut self,
         frame: &mut Frame,
         path: &[Name],
         element: ElementId,
     ) -> Valued {
-        let key = (path.to_vec(), element);
-        if let Some(known) = frame.known.get(&key) {
-            return Ok(known.clone());
+        let mut open: Vec<Key> = vec![(path.to_vec(), element)];
+        let mut last = FeelValue::Null;
+        while let Some(key) = open.last() {
+            if let Some(known) = frame.known.get(key) {
+                last = known.clone();
+                open.pop();
+                continue;
+            }
+            let unknown = self.unknown(frame, key)?;
+            if !unknown.is_empty() {
+                open.extend(unknown.into_iter().rev());
+                continue;
+            }
+            let key = open.pop().expect("it was just looked at");
+            last = self.ready(frame, &key.0, key.1)?;
+            frame.known.insert(key, last.clone());
         }
+        Ok(last)
+    }
+
+    /// What must be known before an element can be evaluated.
+    fn unknown(&mut self, frame: &Frame, (path, element): &Key) -> Result<Vec<Key>, Limit> {
+        let requires = match &self.world.model.elements[*element].kind {
+            Kind::Decision(decision) if decision.logic.is_some() => &decision.requires[..],
+            Kind::Decision(_) | Kind::Input(_) | Kind::Knowledge(_) | Kind::Service(_) => &[],
+        };
+        self.session.charge((1 + requires.len()).saturating_mul(1 + path.len()))?;
+        let keys = requires.iter().map(|it| it.key(path));
+        Ok(keys.filter(|it| !frame.known.contains_key(it)).collect())
+    }
+
+    /// The value of an element whose requirements are known.
+    fn ready(&mut self, frame: &mut Frame, path: &[Name], element: ElementId) -> Valued {
         let model = Arc::clone(self.model());
-        let value = match &model.elements[element].kind {
+        Ok(match &model.elements[element].kind {
             Kind::Input(of) => self.input(frame, path, &model.elements[element].name, *of)?,
             Kind::Decision(decision) => self.decision(frame, path, element, decision)?,
             Kind::Knowledge(_) => self.knowledge(path, element).into(),
             Kind::Service(_) => self.service(path, element).into(),
-        };
-        frame.known.insert(key, value.clone());
-        Ok(value)
+        })
     }
 
     fn input(&mut self, frame: &Frame, path: &[Name], name: &Name, of: TypeId) -> Valued {
@@ -81,17 +109,17 @@ impl Run<'_, '_> {
         frame: &mut Frame,
         path: &[Name],
         requires: &[Requirement],
-    ) -> Result<Vec<(Name, FeelValue)>, travertine_expr::Limit> {
+    ) -> Result<Vec<(Name, FeelValue)>, Limit> {
         let mut names = Vec::new();
         let mut imported = Context::default();
-        for Requirement { path: way, element } in requires {
-            let there: Vec<_> = path.iter().chain(way).cloned().collect();
-            let value = self.element(frame, &there, *element)?;
-            let name = Name::clone(&self.model().elements[*element].name);
-            if way.is_empty() {
+        for requirement in requires {
+            let (there, element) = requirement.key(path);
+            let value = self.element(frame, &there, element)?;
+            let name = Name::clone(&self.model().elements[element].name);
+            if requirement.path.is_empty() {
                 names.push((name, value));
             } else {
-                imported = insert(imported, way, name, value);
+                imported = insert(imported, &requirement.path, name, value);
             }
         }
         names.extend(imported.into_entries());
@@ -133,19 +161,19 @@ impl Run<'_, '_> {
     fn serve(&mut self, path: &[Name], service: &Service, arguments: &[FeelValue]) -> Valued {
         let model = Arc::clone(self.model());
         let mut known = std::collections::BTreeMap::new();
-        for (Requirement { path: way, element }, value) in service.inputs.iter().zip(arguments) {
-            let name = &model.elements[*element].name;
-            let of = model.type_of(*element);
+        for (requirement, value) in service.inputs.iter().zip(arguments) {
+            let name = &model.elements[requirement.element].name;
+            let of = model.type_of(requirement.element);
             let value =
                 self.coerce(of, value.clone(), None, || format!("the argument '{name}'"))?;
-            known.insert((path.iter().chain(way).cloned().collect(), *element), value);
+            known.insert(requirement.key(path), value);
         }
         let mut frame = Frame { known, is_outermost: false };
         let mut results = Vec::new();
-        for Requirement { path: way, element } in &service.outputs {
-            let there: Vec<_> = path.iter().chain(way).cloned().collect();
-            let value = self.element(&mut frame, &there, *element)?;
-            results.push((Name::clone(&model.elements[*element].name), value));
+        for requirement in &service.outputs {
+            let (there, element) = requirement.key(path);
+            let value = self.element(&mut frame, &there, element)?;
+            results.push((Name::clone(&model.elements[element].name), value));
         }
         let value = if results.len() == 1 {
             results.remove(0).1

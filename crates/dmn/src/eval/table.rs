@@ -32,6 +32,7 @@ impl Run<'_, '_> {
         }
         let mut matches = Vec::new();
         for (index, rule) in table.rules.iter().enumerate() {
+            self.session.charge(1)?;
             if self.is_match(rule, &inputs, scope)? {
                 matches.push(Match { rule: index, outputs: self.outputs(table, rule, scope)? });
                 if table.hit == Hit::First {

@@ -1,6 +1,6 @@
 //! Item definitions to types, and names of types to what they mean.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap, HashSet, hash_map::Entry};
 
 use travertine_expr::{
     Name,
@@ -8,7 +8,7 @@ use travertine_expr::{
 };
 use travertine_xml::Node;
 
-use super::{ItemType, Shape, TypeId, Types};
+use super::{DEPTH_MAX, ItemType, Shape, TypeId, Types};
 use crate::{files::Files, name, report::Sink, source, text::Tests};
 
 /// Which names of types there are in each file.
@@ -43,6 +43,7 @@ impl<'a> TypeNames<'a> {
             types.set(id, of);
         }
         names.refuse_circles(types, sink);
+        names.refuse_depth(types, sink);
         names
     }
 
@@ -102,51 +103,100 @@ impl<'a> TypeNames<'a> {
 
     /// `import.name`, through any number of imports.
     fn imported(&self, file: usize, reference: &str) -> Option<TypeId> {
-        self.files.all[file].imports.iter().filter(|it| it.file != file).find_map(|import| {
-            if import.name.is_empty() {
-                return self.known[import.file].get(reference).copied();
+        // Imports can lead in circles, and to the same place by several ways.
+        let mut seen = HashSet::new();
+        let mut open = vec![(file, reference)];
+        while let Some((file, reference)) = open.pop() {
+            if !seen.insert((file, reference.len())) {
+                continue;
             }
-            let rest = reference.strip_prefix(import.name.as_str())?.strip_prefix('.')?;
-            let known = self.known[import.file].get(rest).copied();
-            known.or_else(|| self.imported(import.file, rest))
-        })
+            let imports = self.files.all[file].imports.iter().filter(|it| it.file != file);
+            let mut next = Vec::new();
+            for import in imports {
+                let rest = if import.name.is_empty() {
+                    reference
+                } else {
+                    let rest = reference.strip_prefix(import.name.as_str());
+                    let Some(rest) = rest.and_then(|it| it.strip_prefix('.')) else { continue };
+                    next.push((import.file, rest));
+                    rest
+                };
+                if let Some(known) = self.known[import.file].get(rest) {
+                    return Some(*known);
+                }
+            }
+            open.extend(next.into_iter().rev());
+        }
+        None
     }
 
-    /// Makes the types of a file known to its expressions.
+    /// Makes the types of a file known to its expressions. The names of entries are none of its
+    /// business: those of all types are known everywhere.
     pub(crate) fn declare(&self, file: usize, types: &Types, names: &mut Names) {
         for (name, id) in &self.known[file] {
-            names.add_type(name, types.feel(*id));
+            names.add_type_alone(name, types.feel(*id));
         }
         for import in &self.files.all[file].imports {
             for (name, id) in &self.known[import.file] {
                 let name = import.step().map_or_else(|| name.clone(), |it| format!("{it}.{name}"));
-                names.add_type(&name, types.feel(*id));
+                names.add_type_alone(&name, types.feel(*id));
             }
         }
     }
 
-    /// A type that is nothing but another name for itself means nothing.
+    /// A type that is nothing but another name for itself, or a list of itself, means nothing.
     fn refuse_circles(&self, types: &mut Types, sink: &Sink) {
-        for (file, names) in self.known.iter().enumerate() {
-            for (name, id) in names {
-                let mut seen = BTreeSet::new();
-                let mut at = *id;
-                while let Shape::Same(other) = types.get(at).shape
-                    && seen.insert(at)
-                {
-                    at = other;
-                }
-                if seen.contains(&at) {
-                    let mut nodes = self.files.all[file].root.all("itemDefinition");
-                    let node =
-                        nodes.find(|it| name::tidy(it.attr("name").unwrap_or_default()) == *name);
-                    let message = format!("the type '{name}' is defined by itself");
-                    let help = "say what it consists of";
-                    sink.error("TV2012", node.unwrap_or(self.files.all[file].root), message, help);
-                    types.set(*id, nothing(name));
-                }
+        let inner = |types: &Types, at: TypeId| match types.get(at).shape {
+            Shape::Same(other) | Shape::List(other) => Some(other),
+            Shape::Plain(_) | Shape::Context(_) | Shape::Function { .. } => None,
+        };
+        let nodes: HashMap<_, _> = self.definitions().map(|(node, _, id)| (id, node)).collect();
+        // Which walk has come by a type first: each is gone through once.
+        let mut seen: HashMap<TypeId, TypeId> = HashMap::new();
+        for (node, _, id) in self.definitions() {
+            let mut at = id;
+            while let Entry::Vacant(new) = seen.entry(at) {
+                new.insert(id);
+                let Some(next) = inner(types, at) else { break };
+                at = next;
+            }
+            if inner(types, at).is_none() || seen[&at] != id {
+                continue;
+            }
+            let name = Name::clone(&types.get(at).name);
+            let message = format!("the type '{name}' is defined by itself");
+            let node = nodes.get(&at).copied().unwrap_or(node);
+            sink.error("TV2012", node, message, "say what it consists of");
+            types.set(at, nothing(&name));
+        }
+    }
+
+    fn refuse_depth(&self, types: &mut Types, sink: &Sink) {
+        let too_deep: HashSet<_> = types.settle().into_iter().collect();
+        if too_deep.is_empty() {
+            return;
+        }
+        let mut is_told = false;
+        for (node, name, id) in self.definitions() {
+            // What is too deep may be a component without a name of its own.
+            if too_deep.contains(&id) || !is_told {
+                is_told = true;
+                let message = format!("the type '{name}' is nested deeper than {DEPTH_MAX}");
+                sink.error("TV2013", node, message, "no value can be nested so deeply");
             }
         }
+    }
+
+    /// All item definitions, their names and what they became. Of two that share a name the last
+    /// counts.
+    fn definitions(&self) -> impl Iterator<Item = (Node<'a>, String, TypeId)> {
+        self.files.all.iter().zip(&self.known).flat_map(|(file, known)| {
+            file.root.all("itemDefinition").filter_map(|node| {
+                let name = name::tidy(node.attr("name").unwrap_or_default());
+                let id = *known.get(&name)?;
+                Some((node, name, id))
+            })
+        })
     }
 }
 

@@ -58,17 +58,35 @@ impl Conform<'_, '_> {
         }
     }
 
-    /// Why a value is not of this type; `None` where it is.
+    /// Why a value is not of this type; `None` where it is. It goes as deep as the value does, and
+    /// each part of the value costs a step for each type that it must be of.
     fn mismatch(&mut self, of: TypeId, value: &FeelValue) -> Result<Option<Mismatch>, Limit> {
         if value.is_null() {
             return Ok(None);
         }
         let types = self.types;
-        let known = types.get(of);
-        let within = match &known.shape {
+        // Another name for a type can allow less, never more: what it is a name for comes first.
+        let chain: Vec<_> = types.chain(of).collect();
+        self.session.charge(chain.len())?;
+        let base = *chain.last().expect("at least the type itself");
+        if let Some(mismatch) = self.base_mismatch(base, value)? {
+            return Ok(Some(mismatch));
+        }
+        for tests in chain.iter().rev().filter_map(|it| types.get(*it).allowed.as_ref()) {
+            if !tests.pass(value, &Scope::default(), self.session, self.record)? {
+                let (value, tests) = (crate::show::short(value), tests.source());
+                return Ok(Some(format!("{value} is not one of the values allowed: {tests}")));
+            }
+        }
+        Ok(None)
+    }
+
+    fn base_mismatch(&mut self, of: TypeId, value: &FeelValue) -> Result<Option<Mismatch>, Limit> {
+        let types = self.types;
+        Ok(match &types.get(of).shape {
             Shape::Plain(plain) if plain.accepts(value) => None,
             Shape::Plain(plain) => Some(format!("expected {plain}, found {}", value.kind())),
-            Shape::Same(other) => self.mismatch(*other, value)?,
+            Shape::Same(_) => unreachable!("it is no other name for another"),
             Shape::List(item) => match value {
                 FeelValue::List(items) => self.item_mismatch(*item, items)?,
                 other => Some(format!("expected a list, found {}", other.kind())),
@@ -81,16 +99,7 @@ impl Conform<'_, '_> {
             Shape::Function { .. } => {
                 Some(format!("expected {}, found {}", types.feel(of), describe(value)))
             }
-        };
-        if within.is_some() {
-            return Ok(within);
-        }
-        let Some(tests) = &known.allowed else { return Ok(None) };
-        if tests.pass(value, &Scope::default(), self.session, self.record)? {
-            return Ok(None);
-        }
-        let value = crate::show::short(value);
-        Ok(Some(format!("{value} is not one of the values allowed: {}", tests.source())))
+        })
     }
 
     fn item_mismatch(

@@ -1,6 +1,6 @@
 //! Values of a type from JSON, which knows no dates, times and durations.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_expr::{
     Name, Value,
@@ -15,22 +15,32 @@ use super::{Shape, TypeId, Types};
 /// The value that a type makes of JSON: texts become dates, times and durations where the type asks
 /// for them. What does not fit stays as it is, for the check that follows to say so.
 pub(crate) fn from_json(types: &Types, of: TypeId, value: &Value) -> FeelValue {
-    match (&types.get(of).shape, value) {
-        (Shape::Plain(of), value) => plain(of, value),
-        (Shape::Same(other), value) => from_json(types, *other, value),
-        (Shape::List(item), Value::List(items)) => {
-            items.iter().map(|it| from_json(types, *item, it)).collect()
-        }
-        (Shape::List(item), value) => from_json(types, *item, value),
-        (Shape::Context(entries), Value::Map(fields)) => {
-            let entry = |(name, value): (&Name, &Value)| {
-                let known = entries.iter().find(|(known, _)| known == name);
-                let of = known.map_or(TypeId::ANY, |(_, of)| *of);
-                (Arc::clone(name), from_json(types, of, value))
-            };
-            FeelValue::Context(fields.iter().map(entry).collect())
-        }
-        (Shape::Context(_) | Shape::Function { .. }, value) => value.into(),
+    let mut of = of;
+    loop {
+        // Goes deeper only where the value does: types may be other names for others, many times.
+        return match (&types.get(of).shape, value) {
+            (Shape::Plain(of), value) => plain(of, value),
+            (Shape::Same(other), _) => {
+                of = *other;
+                continue;
+            }
+            (Shape::List(item), Value::List(items)) => {
+                items.iter().map(|it| from_json(types, *item, it)).collect()
+            }
+            (Shape::List(item), _) => {
+                of = *item;
+                continue;
+            }
+            (Shape::Context(entries), Value::Map(fields)) => {
+                let known: BTreeMap<_, _> = entries.iter().map(|(name, of)| (name, *of)).collect();
+                let entry = |(name, value): (&Name, &Value)| {
+                    let of = known.get(name).copied().unwrap_or(TypeId::ANY);
+                    (Arc::clone(name), from_json(types, of, value))
+                };
+                FeelValue::Context(fields.iter().map(entry).collect())
+            }
+            (Shape::Context(_) | Shape::Function { .. }, value) => value.into(),
+        };
     }
 }
 

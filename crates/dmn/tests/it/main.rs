@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod bounds;
 mod decide;
 mod diagnose;
 mod robust;

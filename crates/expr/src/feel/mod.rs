@@ -33,7 +33,7 @@ pub use eval::{Scope, Session, Settings};
 pub use expression::{Evaluation, Expression, UnaryTests};
 pub use function::{Function, NativeCall, Parameter};
 pub use language::Feel;
-pub use names::Names;
+pub use names::{Mark, Names};
 pub use problem::{Place, Problem, Reason, Severity, Warning};
 pub use range::{End, Range};
 pub use types::Type;

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// A type of values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
     /// Every value but null.
     Any,
@@ -153,8 +153,21 @@ impl Type {
     }
 }
 
+/// As it is written in FEEL. Of a very large type only the beginning is written.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = WRITTEN_MAX;
+        self.write(f, &mut left)
+    }
+}
+
+/// Parts of a type that are written.
+const WRITTEN_MAX: usize = 200;
+
+impl Type {
+    fn write(&self, f: &mut fmt::Formatter<'_>, left: &mut usize) -> fmt::Result {
+        let Some(rest) = left.checked_sub(1) else { return f.write_str("…") };
+        *left = rest;
         match self {
             Self::Any => f.write_str("Any"),
             Self::Null => f.write_str("Null"),
@@ -166,23 +179,41 @@ impl fmt::Display for Type {
             Self::DateTime => f.write_str("date and time"),
             Self::DaysDuration => f.write_str("days and time duration"),
             Self::YearsDuration => f.write_str("years and months duration"),
-            Self::List(of) => write!(f, "list<{of}>"),
+            Self::List(of) => {
+                f.write_str("list<")?;
+                of.write(f, left)?;
+                f.write_str(">")
+            }
             Self::Context(entries) => {
                 f.write_str("context<")?;
                 for (index, (name, of)) in entries.iter().enumerate() {
-                    let separator = if index == 0 { "" } else { ", " };
-                    write!(f, "{separator}{name}: {of}")?;
+                    f.write_str(if index == 0 { "" } else { ", " })?;
+                    if *left == 0 {
+                        f.write_str("…")?;
+                        break;
+                    }
+                    write!(f, "{name}: ")?;
+                    of.write(f, left)?;
                 }
                 f.write_str(">")
             }
-            Self::Range(of) => write!(f, "range<{of}>"),
+            Self::Range(of) => {
+                f.write_str("range<")?;
+                of.write(f, left)?;
+                f.write_str(">")
+            }
             Self::Function(parameters, result) => {
                 f.write_str("function<")?;
                 for (index, of) in parameters.iter().enumerate() {
-                    let separator = if index == 0 { "" } else { ", " };
-                    write!(f, "{separator}{of}")?;
+                    f.write_str(if index == 0 { "" } else { ", " })?;
+                    if *left == 0 {
+                        f.write_str("…")?;
+                        break;
+                    }
+                    of.write(f, left)?;
                 }
-                write!(f, "> -> {result}")
+                f.write_str("> -> ")?;
+                result.write(f, left)
             }
             Self::Unknown(name) => f.write_str(name),
         }

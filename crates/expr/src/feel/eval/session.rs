@@ -107,6 +107,23 @@ impl<'s> Session<'s> {
         }
     }
 
+    /// Counts work of the caller's own as so many steps.
+    pub fn charge(&mut self, steps: usize) -> Result<(), Limit> {
+        self.charge_steps(steps)
+    }
+
+    /// Does something that can contain itself: calls and parts of the caller's own count as depth, as
+    /// those of expressions do.
+    pub fn within<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Limit>,
+    ) -> Result<T, Limit> {
+        self.go_deeper()?;
+        let value = run(self);
+        self.come_back();
+        value
+    }
+
     pub(super) fn warn(
         &mut self,
         reason: Reason,
