@@ -200,23 +200,25 @@ impl Repeat {
         if self.left == Some(0) {
             return None;
         }
-        let mut next = Self {
-            fired: self.fired.checked_add(1)?,
-            left: self.left.map(|it| it - 1),
-            ..self.clone()
-        };
+        let mut next = Self { left: self.left.map(|it| it - 1), ..self.clone() };
         let zone = self.zone.as_deref();
         let at = match &self.rhythm {
-            Rhythm::Cron(cron) => cron.next(previous, &zone_named(zone)?)?,
+            Rhythm::Cron(cron) => {
+                // Counted for people only.
+                next.fired = self.fired.saturating_add(1);
+                cron.next(previous, &zone_named(zone)?)?
+            }
             Rhythm::Every(period) => {
-                let at = period.times(next.fired, next.first, zone)?;
-                if at > previous {
+                let fired = self.fired.checked_add(1);
+                let at = fired.and_then(|it| period.times(it, self.first, zone));
+                if let (Some(fired), Some(at)) = (fired, at.filter(|it| *it > previous)) {
+                    next.fired = fired;
                     at
                 } else {
-                    // The timer was moved by hand; go on from there.
+                    // The timer was moved by hand, or there are no numbers left; go on from there.
                     next.first = previous;
                     next.fired = 1;
-                    period.times(1, previous, zone)?
+                    period.times(1, previous, zone).filter(|it| *it > previous)?
                 }
             }
         };
@@ -227,33 +229,30 @@ impl Repeat {
     }
 
     /// The firing after the one that was due at `previous`, and after `now`. Those that were missed
-    /// meanwhile count as one with it.
+    /// meanwhile count as one with it. However many they are, it costs the same.
     pub fn next_after(&self, previous: Timestamp, now: Timestamp) -> Option<Due> {
         if let Rhythm::Cron(_) = self.rhythm {
             return self.next(previous.max(now));
         }
-        let mut next = self.next(previous)?;
-        while next.at <= now {
-            let mut repeat = next.repeat?;
-            let mut at = next.at;
-            if let Rhythm::Every(Period { months: 0, days: 0, millis: 1.. }) = repeat.rhythm {
-                at = repeat.skip(at, now);
-            }
-            next = repeat.next(at)?;
+        let next = self.next(previous)?;
+        if next.at > now {
+            return Some(next);
         }
-        Some(next)
-    }
-
-    /// Leaves out firings after `at`, of a span that is always as long, as far as `now`; answers with
-    /// the last of them.
-    fn skip(&mut self, at: Timestamp, now: Timestamp) -> Timestamp {
-        let Rhythm::Every(Period { millis, .. }) = self.rhythm else { return at };
-        let missed = (now.as_millis() - at.as_millis()) / millis;
-        let most = self.left.unwrap_or(u32::MAX).min(u32::MAX - self.fired - 1);
-        let missed = u32::try_from(missed).unwrap_or(u32::MAX).min(most);
-        self.fired += missed;
-        self.left = self.left.map(|it| it - missed);
-        at.after_millis(millis.saturating_mul(i64::from(missed)))
+        let mut repeat = next.repeat?;
+        let Rhythm::Every(period) = repeat.rhythm else { return None };
+        let skipped = period.skip(
+            Counted { first: repeat.first, fired: repeat.fired },
+            now.after_millis(1),
+            repeat.zone.as_deref(),
+        )?;
+        if let Some(left) = &mut repeat.left {
+            *left = u32::try_from(skipped.count).ok().and_then(|it| left.checked_sub(it))?;
+        }
+        Counted { first: repeat.first, fired: repeat.fired } = skipped.to;
+        if repeat.until.is_some_and(|it| skipped.at > it) {
+            return None;
+        }
+        Some(repeat.due(skipped.at))
     }
 
     /// The firing at this point, with what comes after it.
@@ -263,7 +262,59 @@ impl Repeat {
     }
 }
 
+/// A firing of a cycle: its first one, and how many came before this one.
+#[derive(Clone, Copy)]
+struct Counted {
+    first: Timestamp,
+    fired: u32,
+}
+
+/// What [`Period::skip`] has found.
+struct Skipped {
+    to: Counted,
+    /// When that one is due.
+    at: Timestamp,
+    /// How many firings lie between.
+    count: u64,
+}
+
 impl Period {
+    /// The first firing from this one on that is not before `now`; `None` where the calendar ends
+    /// first. It does not go through the firings between, which can be any number.
+    fn skip(self, from: Counted, now: Timestamp, zone: Option<&str>) -> Option<Skipped> {
+        let Counted { first, fired } = from;
+        if let Self { months: 0, days: 0, millis } = self {
+            let millis = u64::try_from(millis).ok().filter(|it| *it > 0)?;
+            let passed = u64::try_from(i128::from(now.0) - i128::from(first.0)).unwrap_or(0);
+            let number = passed.div_ceil(millis).max(u64::from(fired));
+            let at = i128::from(first.0) + i128::from(number) * i128::from(millis);
+            let at = Timestamp(i64::try_from(at).ok()?);
+            // A span that is always as long can be counted from any of its firings.
+            let to = match u32::try_from(number) {
+                Ok(fired) => Counted { first, fired },
+                Err(_) => Counted { first: at, fired: 0 },
+            };
+            self.times(0, at, zone)?;
+            return Some(Skipped { to, at, count: number - u64::from(fired) });
+        }
+        // Beyond the calendar everything is past.
+        let is_past = |it: u32| self.times(it, first, zone).is_none_or(|at| at >= now);
+        let (mut low, mut high) = (fired, fired);
+        let mut step = 1_u32;
+        while !is_past(high) {
+            low = high;
+            high = high.checked_add(step)?;
+            step = step.saturating_mul(2);
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if is_past(middle) { high = middle } else { low = middle }
+        }
+        let at = self.times(high, first, zone)?;
+        let to = Counted { first, fired: high };
+        Some(Skipped { to, at, count: u64::from(high - fired) })
+    }
+
     /// The point `times` periods after `start`, by the calendar.
     fn times(self, times: u32, start: Timestamp, zone: Option<&str>) -> Option<Timestamp> {
         let times = i64::from(times);
@@ -376,12 +427,10 @@ fn first(
     }
     let first = start.map_or(step, |it| it.at);
     let until = end.map(|it| it.at);
-    let fired = if count.is_none() && first < now {
-        periods_before(period, first, now, zone.as_deref())?
-    } else {
-        0
-    };
-    let at = period.times(fired, first, zone.as_deref())?;
+    let start = Counted { first, fired: 0 };
+    let reached = if count.is_none() { now } else { first };
+    let Skipped { to: Counted { first, fired }, at, .. } =
+        period.skip(start, reached, zone.as_deref())?;
     if until.is_some_and(|it| at > it) {
         return None;
     }
@@ -400,28 +449,6 @@ fn recurrent(text: &str, weekdays: Weekdays, now: Timestamp) -> Result<Due, Time
     let zone = zone.map(Arc::from);
     let rhythm = Rhythm::Cron(cron);
     Ok(Repeat { rhythm, first: at, fired: 0, left: None, until: None, zone }.due(at))
-}
-
-/// How many periods pass from `first` until `now` is reached.
-fn periods_before(
-    period: Period,
-    first: Timestamp,
-    now: Timestamp,
-    zone: Option<&str>,
-) -> Option<u32> {
-    let reached = |it: u32| period.times(it, first, zone).is_some_and(|at| at >= now);
-    let (mut low, mut high) = (0, 1_u32);
-    while !reached(high) {
-        low = high;
-        high = high.checked_mul(2)?;
-        // Beyond the calendar it is never reached.
-        period.times(low, first, zone)?;
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if reached(middle) { high = middle } else { low = middle }
-    }
-    Some(high)
 }
 
 #[cfg(test)]

@@ -109,6 +109,9 @@ const MACROS: &[(&str, &str)] = &[
 
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=9998;
 
+/// Each part of a field is looked at for each year, so that there must not be any number of them.
+const TEXT_BYTES_MAX: usize = 1_000;
+
 /// The calendar repeats itself after so many years: what has not happened by then never will.
 const CALENDAR_YEARS: i16 = 400;
 
@@ -128,6 +131,9 @@ impl Cron {
                 Some((_, meaning)) => Self::parse(meaning, Weekdays::From0),
                 None => Err(format!("there is no {text}; write one of {}", macros())),
             };
+        }
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(format!("it has more than {TEXT_BYTES_MAX} characters"));
         }
         let mut parts: Vec<String> = text.split_whitespace().map(str::to_ascii_uppercase).collect();
         if !(5..=7).contains(&parts.len()) {

@@ -363,3 +363,121 @@ fn firings_that_were_missed_count_as_one() {
     let later = daily.repeat.unwrap().next_after(daily.at, after(year)).unwrap();
     assert!(later.at > after(year) && later.at <= after(year + 86_400_000));
 }
+
+#[test]
+fn a_short_cycle_can_miss_any_number_of_firings() {
+    let year = 365 * 86_400_000;
+    for (text, years) in [("R/PT0.001S", 1), ("R/PT0.001S", 5_000), ("PT0.01S", 100)] {
+        let cycle = due(Timer::Cycle, text, now()).unwrap();
+        let late = now().after_millis(years * year);
+        let next = cycle.repeat.unwrap().next_after(cycle.at, late).unwrap();
+        assert!(next.at > late && next.at <= late.after_millis(10), "{text}: {}", next.at);
+        let again = next.repeat.unwrap().next(next.at).unwrap();
+        assert!(again.at > next.at && again.at <= next.at.after_millis(10), "{text}: {}", again.at);
+    }
+    // A count that has an end is used up.
+    let cycle = due(Timer::Cycle, "R4294967295/PT0.001S", now()).unwrap();
+    assert_eq!(cycle.repeat.unwrap().next_after(cycle.at, now().after_millis(year)), None);
+    // The start may be long ago, too.
+    assert_eq!(when(Timer::Cycle, "R/1600-01-01T00:00:00Z/PT0.001S"), NOW);
+}
+
+#[test]
+fn a_cycle_that_has_fired_as_often_as_can_be_counted_goes_on() {
+    let cycle = due(Timer::Cycle, "R/PT1S", now()).unwrap();
+    let repeat = Repeat { fired: u32::MAX, ..cycle.repeat.unwrap() };
+    let next = repeat.next(cycle.at).unwrap();
+    assert_eq!(next.at, cycle.at.after_millis(1_000));
+    assert_eq!(next.repeat.unwrap().next(next.at).unwrap().at, cycle.at.after_millis(2_000));
+}
+
+fn any_millis() -> impl Strategy<Value = i64> {
+    let year = 365 * 86_400_000_i64;
+    prop_oneof![
+        any::<i64>(),
+        -10_000 * year..10_000 * year,
+        -1_000_i64..1_000,
+        prop::sample::select(vec![i64::MIN, i64::MAX, i64::MAX - 1, 0]),
+    ]
+}
+
+fn any_count() -> impl Strategy<Value = u32> {
+    prop_oneof![any::<u32>(), 0..10_u32, u32::MAX - 2..=u32::MAX]
+}
+
+fn any_repeat() -> impl Strategy<Value = Repeat> {
+    let part = prop_oneof![Just(0), -3..400_i32, any::<i32>()];
+    let rhythm = prop_oneof![
+        9 => (part.clone(), part, any_millis())
+            .prop_map(|(months, days, millis)| Rhythm::Every(Period { months, days, millis })),
+        1 => Just(Rhythm::Cron(Cron::parse("*/7 * * * *", Weekdays::From0).unwrap())),
+    ];
+    let zone = prop::option::of(Just(Arc::from("Europe/Berlin")));
+    let until = prop::option::of(any_millis().prop_map(Timestamp));
+    (rhythm, any_millis(), any_count(), prop::option::of(any_count()), until, zone).prop_map(
+        |(rhythm, first, fired, left, until, zone)| {
+            let first = Timestamp(first);
+            Repeat { rhythm, first, fired, left, until, zone }
+        },
+    )
+}
+
+proptest! {
+    /// Whatever is stored, and whatever the clock shows.
+    #[test]
+    fn the_next_firing_is_later_or_there_is_none(
+        repeat in any_repeat(), previous in any_millis(), now in any_millis(),
+    ) {
+        let (previous, now) = (Timestamp(previous), Timestamp(now));
+        if let Some(next) = repeat.next(previous) {
+            prop_assert!(next.at > previous);
+            prop_assert!(repeat.until.is_none_or(|it| next.at <= it));
+        }
+        if let Some(next) = repeat.next_after(previous, now) {
+            prop_assert!(next.at > previous && next.at > now, "{}", next.at);
+            prop_assert!(repeat.until.is_none_or(|it| next.at <= it));
+            let left = next.repeat.map_or(Some(0), |it| it.left);
+            prop_assert!(left.is_none() || repeat.left.is_some_and(|it| left < Some(it)));
+        }
+    }
+
+    #[test]
+    fn any_cycle_can_be_armed_at_any_time(
+        count in any::<Option<u32>>(), first in any_millis(), millis in any_millis(),
+        end in any_millis(), now in any_millis(),
+    ) {
+        let (now, first, end) = (Timestamp(now), Timestamp(first), Timestamp(end));
+        let count = count.map_or(String::new(), |it| it.to_string());
+        let period = format!("PT{}.{:03}S", millis.unsigned_abs() / 1000, millis.unsigned_abs() % 1000);
+        for text in [
+            format!("R{count}/{period}"),
+            format!("R{count}/{first}/{period}"),
+            format!("R{count}/{period}/{end}"),
+        ] {
+            if let Ok(due) = due(Timer::Cycle, &text, now) {
+                let next = due.repeat.and_then(|it| it.next_after(due.at, now));
+                prop_assert!(next.is_none_or(|it| it.at > now && it.at > due.at), "{text}");
+            }
+        }
+    }
+
+    /// What is worked out at once is what going through all of them gives.
+    #[test]
+    fn skipping_is_the_same_as_going_through(
+        months in 0..3_i32, days in 0..40_i32, millis in 0..100_000_000_i64,
+        count in prop::option::of(0..60_u32), late in 0..4_000_000_000_i64,
+        zone in prop::option::of(Just(Arc::from("Europe/Berlin"))),
+    ) {
+        prop_assume!(months + days > 0 || millis > 50_000_000);
+        let rhythm = Rhythm::Every(Period { months, days, millis });
+        let repeat = Repeat { rhythm, first: now(), fired: 0, left: count, until: None, zone };
+        let late = now().after_millis(late);
+        let mut next = repeat.next(now());
+        while let Some(due) = &next
+            && due.at <= late
+        {
+            next = due.repeat.as_ref().and_then(|it| it.next(due.at));
+        }
+        prop_assert_eq!(repeat.next_after(now(), late), next);
+    }
+}
