@@ -63,6 +63,10 @@ pub struct Limits {
     pub memory_bytes_max: usize,
     /// Nesting of calls and of values.
     pub depth_max: usize,
+    /// Milliseconds by the clock, for what cannot be counted in steps; `None` for any time. It is far
+    /// beyond what the steps take, so that it never decides between two results: what is stopped by it
+    /// has none.
+    pub time_ms_max: Option<u64>,
     /// Bytes of one value that is kept, about as it is stored. Runs do not heed it, whoever keeps
     /// their results does.
     pub value_bytes_max: usize,
@@ -74,6 +78,7 @@ impl Default for Limits {
             steps_max: 10_000_000,
             memory_bytes_max: 64 << 20,
             depth_max: 256,
+            time_ms_max: Some(10_000),
             value_bytes_max: 16 << 20,
         }
     }
@@ -88,6 +93,9 @@ pub enum Limit {
     Memory,
     /// [`Limits::depth_max`].
     Depth,
+    /// [`Limits::time_ms_max`]: it was stopped by the clock. The same run may well end in time on
+    /// another day.
+    Time,
 }
 
 impl fmt::Display for Limit {
@@ -96,6 +104,7 @@ impl fmt::Display for Limit {
             Self::Steps => "step",
             Self::Memory => "memory",
             Self::Depth => "depth",
+            Self::Time => "time",
         })
     }
 }

@@ -105,6 +105,16 @@ pub(super) fn to_js<'js>(
     })
 }
 
+/// Whether a number in the value becomes a `BigInt`.
+pub(super) fn has_big_numbers(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+        Value::Number(number) => Number::from_f64(number.to_f64()) != Some(*number),
+        Value::List(items) => items.iter().any(has_big_numbers),
+        Value::Map(fields) => fields.values().any(has_big_numbers),
+    }
+}
+
 fn number_to_js<'js>(ctx: &Ctx<'js>, number: Number) -> Result<rquickjs::Value<'js>, Refusal> {
     let double = number.to_f64();
     if Number::from_f64(double) == Some(number) {

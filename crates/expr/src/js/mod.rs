@@ -6,6 +6,7 @@
 //! 60 µs, and it is what makes the counts of steps and bytes the same every time. The source is kept as
 //! text: reading it again takes a few microseconds of those.
 
+mod aside;
 mod convert;
 mod sandbox;
 #[cfg(test)]
@@ -39,9 +40,11 @@ impl Language for JavaScript {
             all_names: !is_direct,
             execution: words.iter().any(|it| &**it == "execution"),
             errors: !is_direct || words.iter().any(|it| &**it == "BpmnError"),
-            lists: !is_direct || !words::need_no_guards(source),
+            guards: !is_direct || !words::need_no_guards(source),
         };
-        let script = Script { text: sandbox::text(kind, source), words, reads, needs };
+        let is_short = !needs.all_names && !needs.guards && words::are_soon_done(source);
+        let text = sandbox::text(kind, source).into();
+        let script = Script { text, words, reads, needs, is_short };
         Ok(Program::new(source, Arc::new(script)))
     }
 }
@@ -49,12 +52,14 @@ impl Language for JavaScript {
 /// A script whose syntax has been checked.
 #[derive(Debug)]
 struct Script {
-    text: String,
+    text: Name,
     /// Every name that stands in the text. Their values are at hand when it runs; others are fetched
     /// when it turns out that they are needed.
     words: Vec<Name>,
     reads: Option<Vec<Name>>,
     needs: Needs,
+    /// It does each thing that it says once at most, and nothing that takes long.
+    is_short: bool,
 }
 
 /// Which preludes must be there before a script can run. Reading them is what takes longest, so most
@@ -67,17 +72,17 @@ struct Needs {
     execution: bool,
     /// It may throw a `BpmnError`.
     errors: bool,
-    /// It may call methods of lists that do not count their steps.
-    lists: bool,
+    /// It may call what does not count its steps.
+    guards: bool,
 }
 
 impl Needs {
-    const EVERYTHING: Self = Self { all_names: true, execution: true, errors: true, lists: true };
+    const EVERYTHING: Self = Self { all_names: true, execution: true, errors: true, guards: true };
 }
 
 impl Evaluate for Script {
     fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError> {
-        sandbox::run(&self.text, &self.words, self.needs, variables, limits)
+        sandbox::run(self, variables, limits)
     }
 
     fn reads(&self) -> Option<&[Name]> {

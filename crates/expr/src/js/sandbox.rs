@@ -18,7 +18,8 @@ use crate::{
 };
 
 use super::{
-    Needs,
+    Needs, Script,
+    aside::{self, Deadline},
     convert::{self, Reader},
 };
 
@@ -37,7 +38,7 @@ const WORLD: &str = include_str!("prelude/world.js");
 const VARIABLES: &str = include_str!("prelude/variables.js");
 const EXECUTION: &str = include_str!("prelude/execution.js");
 const ERRORS: &str = include_str!("prelude/errors.js");
-const LISTS: &str = include_str!("prelude/lists.js");
+const GUARDS: &str = include_str!("prelude/guards.js");
 
 /// Its names are those of no script: `with` puts the variables between the script and the globals,
 /// and the inner function keeps what the script declares out of the variables.
@@ -71,7 +72,28 @@ pub(super) fn check(kind: Kind, source: &str) -> Result<(), CompileError> {
     }
 }
 
-fn check_text(text: &str, before: &str) -> Result<(), CompileError> {
+/// A text longer than this is no script.
+const SOURCE_BYTES_MAX: usize = 1 << 20;
+
+/// What is longer than this is read under the eyes of the clock: the engine takes very long for some
+/// texts.
+const SHORT_BYTES_MAX: usize = 4 << 10;
+
+fn check_text(text: &str, before: &'static str) -> Result<(), CompileError> {
+    let refused = |message: &str| CompileError { message: message.to_owned(), line: 1, column: 1 };
+    if text.len() > SOURCE_BYTES_MAX {
+        return Err(refused("the script is too long: keep data in variables"));
+    }
+    if text.len() <= SHORT_BYTES_MAX {
+        return read_text(text, before);
+    }
+    let deadline = Deadline::after(Limits::default().time_ms_max);
+    let text = text.to_owned();
+    let read = aside::run(&deadline, move || read_text(&text, before));
+    read.unwrap_or_else(|_| Err(refused("the script takes too long to be read")))
+}
+
+fn read_text(text: &str, before: &str) -> Result<(), CompileError> {
     let problem = |message: String, line: u32, column: u32| {
         let shift = if line == 1 { u32::try_from(before.len()).unwrap_or(0) } else { 0 };
         CompileError { message, line, column: column.saturating_sub(shift).max(1) }
@@ -101,24 +123,54 @@ fn check_text(text: &str, before: &str) -> Result<(), CompileError> {
 
 /// Runs a script that has been checked.
 pub(super) fn run(
-    text: &str,
-    words: &[Name],
-    needs: Needs,
+    script: &Script,
     variables: &dyn Variables,
     limits: &Limits,
 ) -> Result<Outcome, EvalError> {
-    let known = words.iter().map(|it| (Name::clone(it), variables.get(it))).collect();
-    let host = Rc::new(Host::new(Known::Words(known), limits));
-    let outcome = run_with(text, needs, &host, limits);
-    if !host.lacks_a_name.get() {
+    let deadline = Deadline::after(limits.time_ms_max);
+    let known = script.words.iter().map(|it| (Name::clone(it), variables.get(it))).collect();
+    let first = Attempt { known: Known::Words(known), needs: script.needs, limits: *limits };
+    let is_quick = script.is_short && !first.known.has_big_numbers();
+    if let Some(outcome) = first.make(&script.text, &deadline, is_quick)? {
         return outcome;
     }
     // It asked for a name that it does not spell, or spells one that it may not read. Nothing has happened yet, so it can run again, now
     // with everything at hand.
     let all =
         variables.names().into_iter().filter_map(|it| variables.get(&it).map(|value| (it, value)));
-    let host = Rc::new(Host::new(Known::All(all.collect()), limits));
-    run_with(text, Needs::EVERYTHING, &host, limits)
+    let known = Known::All(all.collect());
+    let second = Attempt { known, needs: Needs::EVERYTHING, limits: *limits };
+    let outcome = second.make(&script.text, &deadline, false)?;
+    outcome.unwrap_or_else(|| Err(EvalError::Failed("a variable is not known".to_owned())))
+}
+
+/// All that a run takes from its caller.
+struct Attempt {
+    known: Known,
+    needs: Needs,
+    limits: Limits,
+}
+
+impl Attempt {
+    /// What came of it; `None` where it lacks a name.
+    fn make(
+        self,
+        text: &Name,
+        deadline: &Deadline,
+        is_quick: bool,
+    ) -> Result<Option<Result<Outcome, EvalError>>, Limit> {
+        if is_quick {
+            return Ok(self.run(text, deadline));
+        }
+        let (text, until) = (Name::clone(text), deadline.clone());
+        aside::run(deadline, move || self.run(&text, &until))
+    }
+
+    fn run(self, text: &str, deadline: &Deadline) -> Option<Result<Outcome, EvalError>> {
+        let host = Rc::new(Host::new(self.known, &self.limits, deadline.clone()));
+        let outcome = run_with(text, self.needs, &host, &self.limits);
+        (!host.lacks_a_name.get()).then_some(outcome)
+    }
 }
 
 /// What the script can reach outside of its runtime.
@@ -127,6 +179,9 @@ struct Host {
     depth_max: usize,
     steps_max: u64,
     steps: Cell<u64>,
+    deadline: Deadline,
+    /// Whether it was stopped by the clock.
+    is_late: Cell<bool>,
     lacks_a_name: Cell<bool>,
     /// What went wrong in a call out of the script, where its exception does not say it all.
     error: RefCell<Option<EvalError>>,
@@ -137,13 +192,25 @@ enum Known {
     All(IndexMap<Name, Value>),
 }
 
+impl Known {
+    /// Whether a number among them becomes a `BigInt`, from which longer ones can be made.
+    fn has_big_numbers(&self) -> bool {
+        match self {
+            Self::Words(words) => words.values().flatten().any(convert::has_big_numbers),
+            Self::All(all) => all.values().any(convert::has_big_numbers),
+        }
+    }
+}
+
 impl Host {
-    fn new(known: Known, limits: &Limits) -> Self {
+    fn new(known: Known, limits: &Limits, deadline: Deadline) -> Self {
         Self {
             known,
             depth_max: limits.depth_max.min(convert::DEPTH_MAX),
             steps_max: limits.steps_max,
             steps: Cell::new(0),
+            deadline,
+            is_late: Cell::new(false),
             lacks_a_name: Cell::new(false),
             error: RefCell::new(None),
         }
@@ -223,12 +290,46 @@ impl Host {
         self.steps.get() > self.steps_max
     }
 
-    /// Whether it is a true list, whose length has been counted as steps.
-    fn charge(&self, ctx: &Ctx<'_>, value: &rquickjs::Value<'_>) -> rquickjs::Result<bool> {
-        let Some(list) = value.as_array().filter(|_| !value.is_proxy()) else { return Ok(false) };
-        if self.count(convert::length(list)? as u64) {
+    /// The limit that has ended the run, of those that are counted here.
+    fn exceeded(&self) -> Option<Limit> {
+        if self.steps.get() > self.steps_max {
+            return Some(Limit::Steps);
+        }
+        self.is_late.get().then_some(Limit::Time)
+    }
+
+    /// Whether it is time to end. The clock is looked at.
+    fn is_late(&self) -> bool {
+        if self.deadline.has_passed() {
+            self.is_late.set(true);
+        }
+        self.is_late.get()
+    }
+
+    /// Counts steps before work that counts none by itself. The script may catch the exception, but not
+    /// what comes of it.
+    fn spend(&self, ctx: &Ctx<'_>, steps: f64) -> rquickjs::Result<()> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+        if self.count(steps as u64) {
             return Err(Exception::throw_range(ctx, "the step limit was exceeded"));
         }
+        // The clock takes longer to look at than a little work does.
+        if steps > 1_000.0 && self.is_late() {
+            return Err(Exception::throw_range(ctx, "the time limit was exceeded"));
+        }
+        Ok(())
+    }
+
+    /// Whether it is a true list, whose length, times a factor, has been counted as steps.
+    fn charge(
+        &self,
+        ctx: &Ctx<'_>,
+        value: &rquickjs::Value<'_>,
+        factor: f64,
+    ) -> rquickjs::Result<bool> {
+        let Some(list) = value.as_array().filter(|_| !value.is_proxy()) else { return Ok(false) };
+        #[expect(clippy::cast_precision_loss, reason = "a length is below 2^32")]
+        self.spend(ctx, convert::length(list)? as f64 * factor)?;
         Ok(true)
     }
 }
@@ -244,7 +345,7 @@ fn run_with(
     let (runtime, context) = empty(limits).map_err(|_| EvalError::Limit(Limit::Memory))?;
     let counter = Rc::clone(host);
     runtime.set_interrupt_handler(Some(Box::new(move || {
-        counter.lacks_a_name.get() || counter.count(STEPS_PER_INTERRUPT)
+        counter.lacks_a_name.get() || counter.count(STEPS_PER_INTERRUPT) || counter.is_late()
     })));
     let outcome = context.with(|ctx| {
         let stage = Stage::set(&ctx, needs, host);
@@ -318,9 +419,11 @@ impl<'js, 'h> Stage<'js, 'h> {
     fn set(ctx: &Ctx<'js>, needs: Needs, host: &'h Rc<Host>) -> rquickjs::Result<Self> {
         let () = eval(ctx, WORLD, "prelude")?;
         let bpmn_error = if needs.errors { Some(eval(ctx, ERRORS, "prelude")?) } else { None };
-        if needs.lists {
-            let lists: Function<'js> = eval(ctx, LISTS, "prelude")?;
-            let () = lists.call((Function::new(ctx.clone(), charging(Rc::clone(host)))?,))?;
+        if needs.guards {
+            let guards: Function<'js> = eval(ctx, GUARDS, "prelude")?;
+            let charge = Function::new(ctx.clone(), charging(Rc::clone(host)))?;
+            let spend = Function::new(ctx.clone(), spending(Rc::clone(host)))?;
+            let () = guards.call((charge, spend))?;
         }
         let run = eval(ctx, RUN, "run")?;
         let stage = if needs.all_names {
@@ -353,8 +456,8 @@ impl<'js, 'h> Stage<'js, 'h> {
         let writes = self.writes(&mut reader)?;
         let value = self.read(&mut reader, value, "the value of the script")?.unwrap_or_default();
         // A getter, called just now, may have asked for more.
-        if self.host.steps.get() > self.host.steps_max {
-            return Err(Ending::Failed(Limit::Steps.into()));
+        if let Some(limit) = self.host.exceeded() {
+            return Err(Ending::Failed(limit.into()));
         }
         Ok(Outcome { value, writes })
     }
@@ -411,8 +514,8 @@ impl<'js, 'h> Stage<'js, 'h> {
         };
         if let Some(error) = self.host.error.take() {
             Ending::Failed(error)
-        } else if self.host.steps.get() > self.host.steps_max {
-            Ending::Failed(Limit::Steps.into())
+        } else if let Some(limit) = self.host.exceeded() {
+            Ending::Failed(limit.into())
         } else {
             ending
         }
@@ -475,6 +578,10 @@ fn naming<'js>(host: Rc<Host>) -> impl Fn(Ctx<'js>) -> rquickjs::Result<Vec<Stri
 
 fn charging<'js>(
     host: Rc<Host>,
-) -> impl Fn(Ctx<'js>, rquickjs::Value<'js>) -> rquickjs::Result<bool> + 'static {
-    move |ctx, value| host.charge(&ctx, &value)
+) -> impl Fn(Ctx<'js>, rquickjs::Value<'js>, f64) -> rquickjs::Result<bool> + 'static {
+    move |ctx, value, factor| host.charge(&ctx, &value, factor)
+}
+
+fn spending<'js>(host: Rc<Host>) -> impl Fn(Ctx<'js>, f64) -> rquickjs::Result<()> + 'static {
+    move |ctx, steps| host.spend(&ctx, steps)
 }

@@ -338,7 +338,9 @@ fn a_script_that_breaks_its_own_world_harms_only_itself() {
 
 #[test]
 fn a_run_is_bounded() {
-    let limit = |source: &str| match run(Kind::Script, source, &Limits::default()) {
+    // However long it takes on this machine.
+    let limits = Limits { time_ms_max: None, ..Limits::default() };
+    let limit = |source: &str| match run(Kind::Script, source, &limits) {
         Err(EvalError::Limit(limit)) => Some(limit),
         _ => None,
     };
@@ -503,4 +505,145 @@ fn scripts_reach_variables_through_execution() {
     let own = Map::from_iter([(Name::from("execution"), Value::from(7_i64))]);
     let program = JavaScript.compile(Kind::Expression, "execution + 1").unwrap();
     assert_eq!(program.value(&own, &Limits::default()).unwrap(), Value::from(8_i64));
+}
+
+#[test]
+fn work_in_the_engine_itself_is_charged_by_length() {
+    let limits = Limits { steps_max: 1_000_000, time_ms_max: None, ..Limits::default() };
+    let limit = |source: &str| match run(Kind::Script, source, &limits) {
+        Err(EvalError::Limit(limit)) => Some(limit),
+        _ => None,
+    };
+    for source in [
+        "'a'.repeat(2e6).indexOf('a'.repeat(1e6) + 'b')",
+        "'a'.repeat(2e6).lastIndexOf('b' + 'a'.repeat(1e6))",
+        "'a'.repeat(2e6).includes('a'.repeat(1e6) + 'b')",
+        "'a'.repeat(2e6).split('a'.repeat(1e6) + 'b')",
+        "'a'.repeat(2e6).replace('a'.repeat(1e6) + 'b', '')",
+        "'a'.repeat(2e6).replaceAll('a'.repeat(1e6) + 'b', '')",
+        "'a'.repeat(2e6).indexOf({ toString: () => 'a'.repeat(1e6) + 'b' })",
+        "''.indexOf.call({ toString: () => 'a'.repeat(2e6) }, 'a'.repeat(1e6) + 'b')",
+        "const l = Array(1e6).fill(2); for (let i = 0; i < 1e4; i++) l.includes(1)",
+        "const l = Array(1e6).fill(2); for (let i = 0; i < 1e4; i++) l.indexOf(1)",
+        "const l = Array(1e6).fill('a'.repeat(1e6)); l.includes('a'.repeat(999999) + 'b')",
+        "const s = ['a', 'b'].map(it => 'x'.repeat(1e6) + it); Array(1e5).fill(0).map((_, i) => s[i % 2]).sort()",
+        "const s = 'a'.repeat(1e6); for (let i = 0; i < 1e4; i++) s.indexOf('b')",
+        "const s = 'a'.repeat(1e6); for (let i = 0; i < 1e4; i++) s.toUpperCase()",
+        "const s = 'ä'.repeat(1e6); for (let i = 0; i < 1e4; i++) s.normalize('NFD')",
+        "const s = 'a'.repeat(1e6); for (let i = 0; i < 1e4; i++) s.padEnd(2e6)",
+        "const s = '[' + '1,'.repeat(1e5) + '1]'; for (let i = 0; i < 1e4; i++) JSON.parse(s)",
+        "const l = Array(1e5).fill(1); for (let i = 0; i < 1e4; i++) JSON.stringify(l)",
+        "const o = { ...Array(1e5).fill(1) }; for (let i = 0; i < 1e4; i++) Object.keys(o)",
+        "const o = { ...Array(1e5).fill(1) }; for (let i = 0; i < 1e4; i++) Object.assign({}, o)",
+        "const s = 'a'.repeat(1e6); for (let i = 0; i < 1e4; i++) encodeURIComponent(s)",
+        "const s = 'a'.repeat(1e6), m = new Map(); for (let i = 0; i < 1e4; i++) m.get(s)",
+        "BigInt('9'.repeat(1e6))",
+    ] {
+        assert_eq!(limit(source), Some(Limit::Steps), "{source}");
+    }
+    for source in [
+        "new RegExp('a|'.repeat(1e6)).test('b')",
+        "RegExp('a|'.repeat(1e6)).test('b')",
+        "'b'.match('a|'.repeat(1e6))",
+        "'b'.search({ toString: () => 'a|'.repeat(1e6) })",
+        "/a/.compile('a|'.repeat(1e6))",
+        "new (class extends RegExp {})('a|'.repeat(1e6))",
+        "new (/a/.constructor)('a|'.repeat(1e6))",
+    ] {
+        let found = writes(source);
+        assert!(found.contains("a pattern has at most 10000 characters"), "{source}: {found}");
+    }
+}
+
+#[test]
+fn what_is_charged_works_as_ever() {
+    table(
+        value,
+        &[
+            ("'abcabc'.indexOf('c') + 'abcabc'.lastIndexOf('c', 4) * 10", "22"),
+            ("'abc'.includes('b') && 'abc'.startsWith('a') && 'abc'.endsWith('c')", "true"),
+            ("'a-b-c'.split('-').concat('a1b'.split(/\\d/))", r#"["a","b","c","a","b"]"#),
+            ("'aXbX'.replace('X', '-') + 'aXbX'.replaceAll(/X/g, it => it + it)", "\"a-bXaXXbXX\""),
+            ("'x1y22'.match(/\\d+/g)", r#"["1","22"]"#),
+            ("[...'x1y22'.matchAll(/\\d+/g)].length + 'ab'.search('b')", "3"),
+            ("new RegExp('a(.)').exec('xab')[1] + (/x/ instanceof RegExp)", "\"btrue\""),
+            ("RegExp('a', 'gi').flags + new RegExp(/a/m).flags", "\"gim\""),
+            (
+                "'a'.padStart(3, '.') + 'b'.repeat(2) + ' c '.trim() + 'D'.toLowerCase()",
+                "\"..abbcd\"",
+            ),
+            ("'b'.localeCompare('a') + 'é'.normalize('NFD').length", "3"),
+            ("''.includes.call(121, 2)", "true"),
+            ("[1, 2, 3].includes(2) && [1, 2].indexOf(3) < 0 && [1, 1].lastIndexOf(1)", "1"),
+            (
+                "[3, 1].toSorted().concat([1, 2].toReversed(), [0, 0].fill(7), [1].with(0, 9))",
+                "[1,3,2,1,7,7,9]",
+            ),
+            ("Array.from({ length: 2 }, (_, i) => i).concat(Array.from('ab'))", r#"[0,1,"a","b"]"#),
+            ("Object.entries(Object.assign({ a: 1 }, { b: 2 }))", r#"[["a",1],["b",2]]"#),
+            ("JSON.parse('{\"a\":[1]}').a[0] + JSON.stringify({ a: [1] }).length", "10"),
+            ("new Map([['a', 1]]).get('a') + new Set('aab').size", "3"),
+            (
+                "parseInt('12px') + parseFloat('1.5') + Number(BigInt('2')) + Number(BigInt.asIntN(8, 257n))",
+                "16.5",
+            ),
+            ("encodeURIComponent('ä') + decodeURIComponent('%C3%A4')", "\"%C3%A4ä\""),
+            ("typeof BigInt(1) + (2n).toString()", "\"bigint2\""),
+        ],
+    );
+}
+
+#[test]
+fn what_is_guarded_is_known_by_name() {
+    let source = "const guarded = [];
+        for (const holder of [globalThis, Array, Array.prototype, String, String.prototype, Object, Reflect,
+            JSON, Map.prototype, Set.prototype, RegExp.prototype])
+          for (const name of Object.getOwnPropertyNames(holder)) {
+            const found = Object.getOwnPropertyDescriptor(holder, name).value;
+            if (typeof found === 'function' && !`${found}`.includes('[native code]')) guarded.push(name);
+          }
+        guarded";
+    let found = run(Kind::Script, source, &Limits::default()).unwrap().value;
+    let known = ["BigInt", "RegExp", "BpmnError", "constructor"];
+    let found = found.as_list().unwrap().iter().map(|it| it.as_str().unwrap().to_owned());
+    let found: Vec<_> = found.filter(|it| !known.contains(&it.as_str())).collect();
+    assert!(found.len() > 60, "{found:?}");
+    for name in found {
+        assert!(words::GUARDED.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn a_script_that_cannot_be_counted_is_stopped_by_the_clock() {
+    let limits = Limits { time_ms_max: Some(20), ..Limits::default() };
+    for source in [
+        // One of these takes a tenth of a second, and there is no looking at the clock in between.
+        "let a = 2n ** 500000n - 1n, b; for (let i = 0; i < 1e6; i++) b = a * a",
+        "let s = 'a'.repeat(2e7), o = {}; for (let i = 0; i < 1e6; i++) o[s + 'b']",
+        "eval(Array.from({ length: 2e5 }, (_, i) => 'var a' + i).join(';'))",
+        "let x = big; for (let i = 0; i < 13; i++) x = x * x; for (;;) x * x",
+    ] {
+        let found = run(Kind::Script, source, &limits).map(|it| it.value);
+        assert_eq!(found, Err(Limit::Time.into()), "{source}");
+    }
+}
+
+#[test]
+fn only_what_does_each_thing_once_needs_no_clock() {
+    for source in
+        ["amount > 100 && _context.order.total < 5", "_context.x = amount * 2; y = `${x}`"]
+    {
+        assert!(words::are_soon_done(source), "{source}");
+    }
+    for source in [
+        "for (;;) {}",
+        "() => 1",
+        "x ** 2",
+        "1n + x",
+        "({ f() { return f() } })",
+        "({ get\nx ( ) { } })",
+        "`${(function () {})}`",
+    ] {
+        assert!(!words::are_soon_done(source), "{source}");
+    }
 }
