@@ -302,18 +302,24 @@ pub(crate) struct Show {
 
 /// Show what has happened to an instance
 ///
-/// Each entry of its log with its number and its time, and the events in it. --at shows the instance as
-/// it was after an entry.
+/// When each activity started and ended, how long it took, who did it and what it brought. --events shows what
+/// the engine did instead: each entry of the log with its number and its time, and the events in it. --at
+/// shows the instance as it was after an entry. --json has both as data.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   travertine history 12
+  travertine history 12 --events
   travertine history 12 --at 40
-  travertine history 12 --json | jq '.steps[].events[].event'")]
+  travertine history 12 --json | jq '.activities[] | {element, outcome, duration_ms}'")]
 pub(crate) struct History {
     /// The instance: what people call it, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
+
+    /// Show the events of the engine, an entry of the log at a time
+    #[arg(long, conflicts_with = "at")]
+    pub(crate) events: bool,
 
     /// Show how it was after this entry
     #[arg(long, value_name = "ENTRY", conflicts_with_all = ["limit", "after"])]

@@ -10,22 +10,72 @@ use travertine_runtime::{
 };
 use travertine_store::codec::record::{Edit, Letter, Record, TaskChange};
 
-use super::{Desk, show};
-use crate::{args::store as args, json, places::Places, run::line, status::Status};
+use super::{
+    Desk,
+    account::{self, Account, What},
+    events, rows, show,
+};
+use crate::{args::store as args, json, places::Places, run::line, screen::Screen, status::Status};
 
 pub(crate) fn history(args: &args::History, desk: &Desk<'_>) -> Result<Status> {
     let history = desk.ok(desk.engine.history(desk.instance(&args.instance)?))?;
     if let Some(seq) = args.at {
         return state_at(&history, seq, desk);
     }
-    events(&history, args, desk);
+    let definitions = desk.engine.definitions();
+    let account = account::account(&history, &definitions);
+    let story = story(&history, &definitions);
+    let page = Page::of(&history, args);
+    desk.tell(
+        || data(&history, &story, &account, &page),
+        |out| {
+            if args.events {
+                events(&story, &page, out);
+            } else {
+                activities(&account, &page, out);
+            }
+            if let Some(next) = page.next {
+                out.line(out.paint.dim(format!("there are more: --after {next}")));
+            }
+        },
+    );
     Ok(Status::Done)
 }
 
-/// Something that happened, in words, with the element it is about.
+/// The entries that someone wants to see.
+struct Page {
+    after: u64,
+    upto: u64,
+    /// After which the next page begins.
+    next: Option<u64>,
+}
+
+impl Page {
+    fn of(history: &engine::History, args: &args::History) -> Self {
+        let after = args.after.unwrap_or_default();
+        let mut shown = history.steps.iter().map(|it| it.seq).filter(|it| *it > after);
+        let last = args.limit.and_then(|limit| shown.clone().take(limit).last());
+        let more = args.limit.is_some_and(|limit| shown.nth(limit).is_some());
+        match (more, last) {
+            (true, last) => {
+                let upto = last.unwrap_or(after);
+                Self { after, upto, next: Some(upto) }
+            }
+            (false, _) => Self { after, upto: u64::MAX, next: None },
+        }
+    }
+
+    fn has(&self, entry: u64) -> bool {
+        entry > self.after && entry <= self.upto
+    }
+}
+
+/// Something that happened, in words and as data, with the element it is about.
 pub(crate) struct Happened {
     pub(crate) text: String,
     pub(crate) element: Option<travertine_kernel::NodeId>,
+    kind: &'static str,
+    fields: Vec<(&'static str, Value)>,
 }
 
 /// What each step of a history tells, in order.
@@ -71,7 +121,9 @@ fn tell(
                     }
                     event => trace::of_event(&definition.plan, event),
                 };
-                told.push(Happened { text, element: places.of_event(instance, event) });
+                let element = places.of_event(instance, event);
+                let (kind, fields) = events::of_event(&definition.plan, event);
+                told.push(Happened { text, element, kind, fields });
                 places.forget(instance, event);
             }
             return;
@@ -90,6 +142,9 @@ fn tell(
         Record::Recalled => ("told what was kept for later".to_owned(), None),
         Record::Leased { wait, worker, until } => {
             (format!("wait {wait} leased to {worker} until {}", time(until)), at(wait))
+        }
+        Record::Paused { wait, until } if *until <= 0 => {
+            (format!("wait {wait} offered again"), at(wait))
         }
         Record::Paused { wait, until } => {
             (format!("wait {wait} offered again from {}", time(until)), at(wait))
@@ -127,7 +182,8 @@ fn tell(
         | Record::Unnoted { .. }
         | Record::StartTimer(_) => return,
     };
-    told.push(Happened { text, element });
+    let (kind, fields) = events::of_record(record);
+    told.push(Happened { text, element, kind, fields });
 }
 
 fn of_letter(letter: &Letter) -> &'static str {
@@ -138,7 +194,7 @@ fn of_letter(letter: &Letter) -> &'static str {
     }
 }
 
-fn of_change(change: &TaskChange) -> String {
+pub(crate) fn of_change(change: &TaskChange) -> String {
     let TaskChange { assignee, candidate_users, candidate_groups, due, follow_up, priority } =
         change;
     let time = |it: &i64| Timestamp::from_millis(*it).to_string();
@@ -163,56 +219,72 @@ fn edited<T>(edit: &Edit<T>, show: impl Fn(&T) -> String) -> Option<String> {
     }
 }
 
-fn events(history: &engine::History, args: &args::History, desk: &Desk<'_>) {
-    let definitions = desk.engine.definitions();
-    let mut story = story(history, &definitions);
-    story.retain(|(step, ..)| args.after.is_none_or(|after| step.seq > after));
-    let more = args.limit.is_some_and(|limit| story.len() > limit);
-    story.truncate(args.limit.unwrap_or(usize::MAX));
-    let next = if more { story.last().map(|(step, ..)| step.seq) } else { None };
-    desk.tell(
-        || {
-            let steps = story.iter().map(|(step, definition, told)| {
-                let events: Value = told
-                    .iter()
-                    .map(|it| {
-                        let element = it.element.map(|it| definition.plan.node(it));
-                        let element = element.map(|it| Name::clone(&it.name));
-                        json::object([
-                            ("event", it.text.as_str().into()),
-                            ("element", element.into()),
-                        ])
-                    })
-                    .collect();
-                json::object([
-                    ("entry", json::key(step.seq)),
-                    ("time", step.at.to_string().into()),
-                    ("definition", Name::clone(&definition.id).into()),
-                    ("version", definition.version.into()),
-                    ("events", events),
-                ])
-            });
-            json::object([
-                ("instance", json::key(history.instance.0)),
-                ("definition", Name::clone(&history.definition.id).into()),
-                ("version", history.definition.version.into()),
-                ("steps", steps.collect()),
-                ("next", next.map(json::key).into()),
-            ])
-        },
-        |out| {
-            for (step, definition, told) in &story {
-                let head = format!("#{}", step.seq);
-                out.line(format!("{}  {}", out.paint.bold(head), out.paint.dim(step.at)));
-                for it in told {
-                    out.line(line(&definition.plan, &it.text, it.element, out));
-                }
-            }
-            if let Some(next) = next {
-                out.line(out.paint.dim(format!("there are more: --after {next}")));
-            }
-        },
-    );
+/// What happened to the process, for people.
+fn activities(account: &Account, page: &Page, out: &Screen) {
+    for it in account.lines.iter().filter(|it| page.has(it.moment.entry)) {
+        let text = match &it.what {
+            What::Began(activity) => match account.activities[*activity].began() {
+                Some(text) => text,
+                None => continue,
+            },
+            What::Ended(activity) => match account.activities[*activity].ended() {
+                Some((text, true)) => text,
+                Some((text, false)) => out.paint.red(text),
+                None => continue,
+            },
+            What::Note(text) => text.clone(),
+            What::Fault(text) => out.paint.red(text),
+        };
+        out.line(format!("{}  {text}", out.paint.dim(rows::at(it.moment.at.as_millis()))));
+    }
+}
+
+/// What the engine did, event by event.
+fn events(story: &[(&Step, &Definition, Vec<Happened>)], page: &Page, out: &Screen) {
+    for (step, definition, told) in story.iter().filter(|(step, ..)| page.has(step.seq)) {
+        let head = format!("#{}", step.seq);
+        out.line(format!("{}  {}", out.paint.bold(head), out.paint.dim(step.at)));
+        for it in told {
+            out.line(line(&definition.plan, &it.text, it.element, out));
+        }
+    }
+}
+
+fn data(
+    history: &engine::History,
+    story: &[(&Step, &Definition, Vec<Happened>)],
+    account: &Account,
+    page: &Page,
+) -> Value {
+    let shown = story.iter().filter(|(step, ..)| page.has(step.seq));
+    let steps = shown.map(|(step, definition, told)| {
+        let events: Value = told.iter().map(|it| event(it, definition)).collect();
+        json::object([
+            ("entry", json::key(step.seq)),
+            ("time", step.at.to_string().into()),
+            ("definition", Name::clone(&definition.id).into()),
+            ("version", definition.version.into()),
+            ("events", events),
+        ])
+    });
+    let activities = account.activities.iter().filter(|it| page.has(it.began.entry));
+    json::object([
+        ("instance", json::key(history.instance.0)),
+        ("definition", Name::clone(&history.definition.id).into()),
+        ("version", history.definition.version.into()),
+        ("activities", activities.map(|it| it.data(history.instance.0)).collect()),
+        ("steps", steps.collect()),
+        ("next", page.next.map(json::key).into()),
+    ])
+}
+
+/// An event: its kind, the element it is about, its own fields, and the sentence that people read.
+fn event(it: &Happened, definition: &Definition) -> Value {
+    let element = it.element.map(|it| Name::clone(&definition.plan.node(it).name));
+    let first = [("kind", it.kind.into()), ("element", element.into())];
+    let last = [("event", Value::from(it.text.as_str()))];
+    let all = first.into_iter().chain(it.fields.iter().cloned()).chain(last);
+    all.map(|(name, value)| (Name::from(name), value)).collect()
 }
 
 /// How the instance was after an entry.

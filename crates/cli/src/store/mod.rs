@@ -3,10 +3,12 @@
 //! `desk` opens it and knows the way out of what can go wrong; `rows` says what rows look like, for
 //! people in a `grid` and as data. What is left is one function for each command.
 
+mod account;
 mod act;
 mod care;
 mod deploy;
 mod desk;
+mod events;
 mod grid;
 mod history;
 mod list;

@@ -192,3 +192,104 @@ fn names_with_line_breaks_and_escape_codes_do_nothing_to_a_terminal() {
     let value = kept.field("variables").and_then(|it| it.field("x")).cloned();
     assert_eq!(value, Some(Value::from("\u{1b}[31mred\u{9b}")), "what is kept is as it came");
 }
+
+#[test]
+fn a_history_tells_what_happened_to_the_process() {
+    let store = Store::with(&["examples/order.bpmn"]);
+    store.text(&["start", "order", "--id", "ORD-7", "--var", "amount=250"]);
+    store.text(&["complete", "1-3", "--var", "shelf=B7"]);
+    store.text(&["timers", "fire", "1-6"]);
+    store.text(&["fail", "1-10", "--message", "no net"]);
+    store.text(&["fail", "1-10", "--error", "card-refused", "--message", "the limit"]);
+    store.text(&["complete", "1"]);
+    let told = store.text(&["history", "1"]);
+    let told: Vec<&str> = told.lines().map(|it| it.split_once("  ").unwrap().1).collect();
+    let told: Vec<&str> = told.iter().map(|it| it.split(" after ").next().unwrap()).collect();
+    let expected = [
+        "started, amount = 250",
+        "\"Reserve stock\" started, waits for a worker of type reserve",
+        "\"Reserve stock\" completed",
+        "\"Charge the card\" failed, 2 retries left: no net",
+        "\"Pay\" failed",
+        "\"Card refused\" occurred",
+        "completed",
+    ];
+    let mut rest = told.iter();
+    for it in expected {
+        assert!(rest.any(|line| *line == it), "{it}: {told:?}");
+    }
+    assert!(!told.iter().any(|it| it.contains("token") || it.contains("layer")), "{told:?}");
+    assert!(store.text(&["history", "1", "--events"]).contains("token 2 to reserve"));
+}
+
+#[test]
+fn a_history_is_data_with_activities_and_events_that_have_fields() {
+    let store = Store::with(&["examples/order.bpmn"]);
+    store.text(&["start", "order", "--var", "amount=250"]);
+    store.text(&["complete", "1-3", "--var", "shelf=B7"]);
+    store.text(&["fail", "1-10", "--message", "no net"]);
+    store.text(&["fail", "1-10", "--error", "card-refused", "--message", "the limit"]);
+    let told = store.json(&["history", "1"]);
+    let activities = list(&told, "activities");
+    let of = |element: &str| {
+        let found = activities.iter().find(|it| it.field("element") == Some(&element.into()));
+        found.unwrap_or_else(|| panic!("{element}: {told}")).clone()
+    };
+    let reserve = of("reserve");
+    assert_eq!(text(&reserve, "outcome"), "completed");
+    assert_eq!(
+        (text(&reserve, "kind"), text(&reserve, "wait")),
+        ("service_task".into(), "1-3".into())
+    );
+    assert!(reserve.field("duration_ms").unwrap().as_i64().unwrap() >= 0);
+    assert!(text(&reserve, "started") <= text(&reserve, "ended"));
+    assert_eq!(reserve.field("variables").unwrap().to_json(), r#"{"shelf":"B7"}"#);
+    let charge = of("charge");
+    assert_eq!(text(&charge, "outcome"), "failed");
+    assert_eq!(text(&charge, "failure"), "error card-refused: the limit");
+    assert_eq!(charge.field("failures"), Some(&1.into()));
+    let release = of("release");
+    assert_eq!(
+        (text(&release, "outcome"), release.field("ended")),
+        ("active".into(), Some(&Value::Null))
+    );
+
+    let steps = list(&told, "steps");
+    let events: Vec<Value> = steps.iter().flat_map(|it| list(it, "events")).collect();
+    let find = |kind: &str| events.iter().find(|it| text(it, "kind") == kind).unwrap().clone();
+    let set = find("variable_set");
+    assert_eq!((text(&set, "name"), set.field("value")), ("amount".into(), Some(&250.into())));
+    let failed = find("work_failed");
+    assert_eq!(
+        (text(&failed, "message"), failed.field("retries")),
+        ("no net".into(), Some(&2.into()))
+    );
+    assert_eq!(text(&failed, "element"), "charge");
+    let opened = find("wait_opened");
+    assert_eq!((text(&opened, "for"), text(&opened, "name")), ("job".into(), "reserve".into()));
+}
+
+#[test]
+fn a_history_says_who_did_a_task_and_what_an_operator_did() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    store.text(&["claim", "1-3", "ann"]);
+    store.text(&["set", "1", "--var", "note=kept"]);
+    store.text(&["suspend", "1"]);
+    store.text(&["resume", "1"]);
+    store.text(&["complete", "1-3", "--var", "liked=true"]);
+    let told = store.text(&["history", "1"]);
+    for expected in [
+        "\"Read the greeting\" changed: assignee ann",
+        "variables set: note = \"kept\"",
+        "suspended",
+        "resumed",
+        "\"Read the greeting\" completed by ann after ",
+        ", liked = true",
+    ] {
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+    let activities = list(&store.json(&["history", "1"]), "activities");
+    let read = activities.iter().find(|it| text(it, "element") == "read").unwrap();
+    assert_eq!(text(read, "assignee"), "ann");
+}

@@ -153,7 +153,7 @@ fn a_function_that_has_failed_says_its_code() {
         assert_eq!(error, "the function failed: no-money: the purse is empty");
     });
     assert!(shown(&store, "b").contains("  no-money: the purse is empty\n"));
-    let history = store.text(&["history", "b"]);
+    let history = store.text(&["history", "b", "--events"]);
     assert!(history.contains("failed: no-money: the purse is empty"), "{history}");
 }
 
@@ -257,7 +257,7 @@ fn an_activity_that_is_tried_again_says_when_and_why() {
     assert!(retrying.ends_with(waits), "{retrying}");
     let jobs = store.text(&["jobs"]);
     assert!(jobs.contains("1-3  activity charge  charge  paused  4"), "{jobs}");
-    let history = store.text(&["history", "r"]);
+    let history = store.text(&["history", "r", "--events"]);
     let failed = "wait 3 failed, 4 tries left: busy: the bank of Ann is busy";
     assert!(history.contains(failed), "{history}");
     // It is kept when the views are made again, and the log is all there is.
@@ -293,7 +293,7 @@ fn children_new_beginnings_and_clearing_up_show() {
     let tidy = shown(&store, "tidy");
     assert!(tidy.contains("\n  someone has cancelled it; its code clears up\n"), "{tidy}");
     assert!(tidy.contains("it failed last: busy: the bank of Bob is busy"), "{tidy}");
-    let history = store.text(&["history", "tidy"]);
+    let history = store.text(&["history", "tidy", "--events"]);
     assert!(history.contains("  activity count done result=3\n"), "{history}");
     assert!(history.contains("  sleep called off\n"), "{history}");
 }

@@ -117,7 +117,7 @@ fn an_answer_that_was_being_given_shows_in_the_log() {
         fs::write(Path::new(&data).join("run.json"), note).unwrap();
         fs::write(&file, format!("[{}]", answers[..5].join(","))).unwrap();
         assert_eq!(travertine(&args).status, 3);
-        let told = travertine(&["history", "1", "--data", &data]).out;
+        let told = travertine(&["history", "1", "--events", "--data", &data]).out;
         let given: Vec<&str> =
             told.lines().filter_map(|it| it.trim().split(": n = ").nth(1)).collect();
         assert_eq!(given.join(","), format!("0,1,{rest}"));

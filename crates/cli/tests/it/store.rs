@@ -348,7 +348,7 @@ fn history_tells_what_happened_and_how_it_was() {
     assert_eq!((list(&page, "steps").len(), text(&page, "next")), (1, first.clone()));
     let rest = store.json(&["history", "1", "--after", &first]);
     assert_eq!(list(&rest, "steps"), steps[1..]);
-    let printed = store.text(&["history", "1"]);
+    let printed = store.text(&["history", "1", "--events"]);
     assert!(printed.lines().any(|it| it.contains("read \"Read the greeting\"")), "{printed}");
 }
 
@@ -653,7 +653,7 @@ fn ended_instances_are_shortened_and_forgotten() {
     assert_eq!(kept.field("forgotten"), Some(&1.into()));
     let folded = store.json(&["compact", "--history", "0s"]);
     assert_eq!(folded.field("shortened"), Some(&2.into()));
-    let told = store.text(&["history", "3"]);
+    let told = store.text(&["history", "3", "--events"]);
     assert!(told.contains("what happened between is not kept"), "{told}");
     let refusal = store.refusal(&["history", "3", "--at", "9999"]);
     assert!(refusal.contains("is not kept any more"), "{refusal}");
