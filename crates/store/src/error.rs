@@ -57,6 +57,20 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// Entries that were acknowledged are not in the log any more: it is an older one, or a part of it is gone.
+    Lost {
+        /// The log.
+        place: String,
+        /// What is missing, and how that is known.
+        reason: String,
+    },
+    /// The views cannot be read or written. They can be made again from the log.
+    DamagedViews {
+        /// Where.
+        place: String,
+        /// What is wrong with them.
+        reason: String,
+    },
     /// A row of the views cannot be read. The log says what it should say.
     DamagedRow {
         /// Its table.
@@ -117,7 +131,15 @@ impl fmt::Display for Error {
                 write!(f, "the store has failed and must be opened again: {reason}")
             }
             Self::Conflict { what } => write!(f, "someone else has deployed {what} meanwhile"),
-            Self::Corrupt { place, reason } => write!(f, "{place} is damaged: {reason}"),
+            Self::Corrupt { place, reason } | Self::DamagedViews { place, reason } => {
+                write!(f, "{place} is damaged: {reason}")
+            }
+            Self::Lost { place, reason } => write!(
+                f,
+                "{place} has lost entries that were acknowledged: {reason}; bring back the log.db and \
+                 log.db-wal that belong together, or a backup, or accept the loss with \
+                 `travertine verify --accept-loss`"
+            ),
             Self::DamagedRow { table, key, reason } => {
                 write!(f, "row {} of {table} is damaged: {reason}", key.instance)
             }

@@ -156,7 +156,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn append(&self, batches: &[Batch]) -> Result<(), Error>;
 
     /// The entries of a shard's log after `after`, in order, at most `limit` of them. Entries of
-    /// deleted instances are missing.
+    /// deleted instances are missing. One whose checksum is wrong has a body that cannot be decoded.
     fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error>;
 
     /// The last place in the log of a shard that was ever written; 0 where none was.
@@ -165,6 +165,30 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The entries about one instance, oldest first: back from `last` along [`Entry::previous`], as far
     /// as those after `after`.
     fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error>;
+
+    /// Whether the log of a shard has all that was written: [`Error::Lost`] where it has not. It takes as long
+    /// as reading the places of all entries.
+    fn check_log(&self, shard: ShardId) -> Result<(), Error> {
+        let _ = shard;
+        Ok(())
+    }
+
+    /// What is wrong with the logs, in words: entries that were written and are not there, files that are
+    /// damaged. It takes as long as reading all of them.
+    fn check(&self) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Whether the views can be read: [`Error::DamagedViews`] where they cannot. It takes as long as
+    /// reading all of them.
+    fn check_views(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Why the views were empty when the store was opened, although the log was not.
+    fn rebuilt(&self) -> Option<String> {
+        None
+    }
 
     /// Puts something shorter in the place of all entries of instances, or deletes them, as far as they can
     /// be followed back. All of it or nothing, but not necessarily durable at once. Many folds at a time cost little more than one.
@@ -201,7 +225,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// nothing where there is none.
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error>;
 
-    /// Throws the views of all shards away.
+    /// Throws the views of all shards away, also where they are damaged.
     fn forget_views(&self) -> Result<(), Error>;
 
     /// The row of an instance. [`Error::DamagedRow`] where it cannot be read.

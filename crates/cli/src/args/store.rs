@@ -969,6 +969,10 @@ Exit status:
   1  something differs
   2  the store cannot be read")]
 pub(crate) struct Verify {
+    /// Go on with a log that has lost entries: take it as it is, and say what was lost
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+
     #[command(flatten)]
     pub(crate) shared: Shared,
 }

@@ -1,6 +1,6 @@
 //! `travertine stats`, `compact`, `verify` and `backup`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Result, anyhow};
 use travertine_expr::{Name, Value};
@@ -40,9 +40,6 @@ fn damaged(opened: &Opened) -> impl Iterator<Item = &String> {
 
 /// Says what could not be read when a store was opened, and what came of that.
 pub(crate) fn tell_damage(opened: &Opened, out: &Screen) {
-    if let Some(why) = &opened.rebuilt {
-        out.line(out.paint.yellow(format!("the views were made again from the log: {why}")));
-    }
     for it in damaged(opened) {
         out.line(out.paint.red(format!("{it}; it is passed over")));
     }
@@ -116,7 +113,11 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
                         ("bytes_free", free.into()),
                         (
                             "views_rebuilt",
-                            opened.rebuilt.as_deref().map_or(Value::Null, Into::into),
+                            desk.engine
+                                .store()
+                                .rebuilt()
+                                .as_deref()
+                                .map_or(Value::Null, Into::into),
                         ),
                         ("damaged", damaged.iter().map(|it| Value::from(it.as_str())).collect()),
                     ]),
@@ -239,6 +240,19 @@ pub(crate) fn compact(args: &args::Compact, desk: &Desk<'_>) -> Result<Status> {
         },
     );
     Ok(Status::Done)
+}
+
+/// Takes a log as it is that has lost something.
+pub(crate) fn accept_loss(data: &Path, err: &Screen) -> Result<()> {
+    let lost = sqlite::accept_loss(data)
+        .map_err(|error| anyhow!(desk::explain(&error.into(), data, None)))?;
+    for it in &lost {
+        err.line(err.paint.yellow(format!("accepted: {it}")));
+    }
+    if lost.is_empty() {
+        err.line("nothing was lost: the log has all that was written to it");
+    }
+    Ok(())
 }
 
 pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {

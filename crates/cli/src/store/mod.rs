@@ -111,7 +111,12 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Command::Work(it) => work::work(it, out, err),
         Command::Stats(it) => look(&it.shared, &care::stats),
         Command::Compact(it) => at(&it.shared, &|desk| care::compact(it, desk)),
-        Command::Verify(it) => look(&it.shared, &care::verify),
+        Command::Verify(it) => {
+            if it.accept_loss {
+                care::accept_loss(&it.shared.place.data, err)?;
+            }
+            look(&it.shared, &care::verify)
+        }
         Command::Backup(it) => care::backup(it, out),
     }
 }

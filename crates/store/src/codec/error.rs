@@ -43,6 +43,8 @@ pub struct DecodeError {
 pub enum Flaw {
     /// The format has a version that this program does not know.
     UnknownVersion(u8),
+    /// They are not those that were written: their checksum is another one.
+    Checksum,
     /// They end too early.
     CutShort,
     /// Something follows after the last event, or after a value.
@@ -86,6 +88,7 @@ impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownVersion(version) => write!(f, "unknown format version: {version}"),
+            Self::Checksum => f.write_str("the checksum is wrong"),
             Self::CutShort => f.write_str("the bytes end too early"),
             Self::TrailingBytes => f.write_str("something follows after the end"),
             Self::TooMany(count) => write!(f, "more is announced than there can be: {count}"),
@@ -106,6 +109,7 @@ impl std::error::Error for DecodeError {
             Flaw::Number(error) => Some(error),
             Flaw::Unsound(unsound) => Some(unsound),
             Flaw::UnknownVersion(_)
+            | Flaw::Checksum
             | Flaw::CutShort
             | Flaw::TrailingBytes
             | Flaw::TooMany(_)

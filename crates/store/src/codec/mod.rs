@@ -18,6 +18,15 @@ pub use error::{DecodeError, EncodeError, Flaw};
 
 pub use travertine_expr::VALUE_DEPTH_MAX;
 
+/// The first byte of what a store puts in the place of bytes whose checksum is wrong. No version has it.
+const DAMAGED: u8 = 0;
+
+/// What a store puts in the place of bytes whose checksum is wrong, so that nobody takes them for what was
+/// written. Reading it gives [`Flaw::Checksum`].
+pub(crate) fn damaged() -> Vec<u8> {
+    vec![DAMAGED]
+}
+
 /// Appends `events` to `bytes`, in the newest format. The same events always give the same bytes.
 /// Where that is not possible nothing is appended.
 pub fn encode_events(events: &[Event], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {

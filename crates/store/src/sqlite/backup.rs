@@ -7,7 +7,7 @@ use rusqlite::{
     backup::{Backup, StepResult},
 };
 
-use super::fault;
+use super::{fault, file};
 use crate::Error;
 
 /// How many pages are copied at a time.
@@ -22,7 +22,16 @@ pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
         let reason = String::from("there is no store");
         return Err(Error::Foreign { store: from.display().to_string(), reason });
     }
-    fs::create_dir_all(to).map_err(|error| fault::system(to, &error))?;
+    file::make_directory(to)?;
+    let inside = |from: &Path| to.canonicalize().is_ok_and(|to| to.starts_with(from));
+    if from.canonicalize().is_ok_and(|it| inside(&it)) {
+        // A copy that goes with the original is of no use, and nothing foreign belongs there.
+        let _: std::io::Result<()> = fs::remove_dir(to);
+        let (from, to) = (from.display(), to.display());
+        let reason =
+            format!("{to} is inside the store {from}: choose a directory elsewhere for the copy");
+        return Err(Error::Failed { reason });
+    }
     let taken = fs::read_dir(to).map_err(|error| fault::system(to, &error))?.next().is_some();
     if taken {
         let reason = format!("{} is not empty: choose a new directory for the copy", to.display());
@@ -30,6 +39,7 @@ pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
     }
     // Only a whole copy gets the name of a log.
     let unfinished = to.join("unfinished.db");
+    file::make(&unfinished)?;
     if let Err(error) = copy(&source, &unfinished) {
         // Nobody needs a part of it, and it would be in the way of the next try.
         let _: std::io::Result<()> = fs::remove_file(&unfinished);

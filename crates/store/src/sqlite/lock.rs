@@ -3,11 +3,16 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{Read as _, Seek as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
-use super::fault;
+use rustix::fs::OFlags;
+
+use super::{fault, file};
 use crate::Error;
+
+const NO_LINKS: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 /// Holds the store for this process, until it is dropped or the process ends.
 #[derive(Debug)]
@@ -21,7 +26,9 @@ impl Lock {
         let failed = |error: std::io::Error| fault::system(&path, &error);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(failed)?;
+        // What a link points to is not ours to write.
+        options.custom_flags(NO_LINKS);
+        let mut file = file::private(&mut options).open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -34,10 +41,16 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        file.set_len(0).map_err(failed)?;
-        file.rewind().map_err(failed)?;
-        writeln!(file, "{}", std::process::id()).map_err(failed)?;
-        Ok(Self { file })
+        let name = |file: &mut File| {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "{}", std::process::id())
+        };
+        match name(&mut file) {
+            // It is locked all the same, only nobody can read by whom.
+            Err(error) if error.kind() != std::io::ErrorKind::StorageFull => Err(failed(error)),
+            _ => Ok(Self { file }),
+        }
     }
 }
 

@@ -12,17 +12,26 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 
 use super::{
+    end::{self, End},
+    file::FileId,
     open::{Database, Found},
+    sum,
     wal::Wal,
     write::{Poison, Writer},
 };
 use crate::{
     Batch, Claim, Deployed, Deployment, Entry, Error, Fold, Mail, MailId, Resource, Seq, ShardId,
-    crash_point,
+    codec, crash_point,
 };
+
+pub(super) use super::sum::Head;
 
 /// So many tables of entries a database may have.
 pub(super) const SHARDS_MAX: u16 = 256;
+
+/// How many entries are looked at when a log is opened, of all shards together. A shorter log is known to
+/// be whole then; of a longer one the end is.
+const LOOKED_AT: usize = 4_096;
 
 /// The log of all shards.
 #[derive(Debug)]
@@ -37,8 +46,11 @@ pub(super) struct Log {
     /// The epochs of the shards, held while something else than the log is written by right of them.
     /// Locked before any writer.
     epochs: Vec<RwLock<u64>>,
-    /// The ends of the logs. Locked after the writer.
-    ends: Mutex<Vec<Seq>>,
+    /// What is known of the logs without reading them. Locked after the writer.
+    heads: Mutex<Vec<Head>>,
+    end: End,
+    /// Which file it is.
+    file: Option<FileId>,
     queue: Mutex<Queue>,
     turn: Condvar,
     poison: Arc<Poison>,
@@ -51,6 +63,8 @@ struct Statements {
     one: String,
     after: String,
     delete: String,
+    newest: String,
+    sums: String,
 }
 
 /// Who waits while someone else commits.
@@ -66,10 +80,11 @@ fn schema(shards: u16) -> String {
     let mut sql = String::from(
         "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
          CREATE TABLE shards(shard INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, owner TEXT NOT NULL,
-             last INTEGER NOT NULL);
+             last INTEGER NOT NULL, newest INTEGER NOT NULL, entries INTEGER NOT NULL,
+             digest INTEGER NOT NULL, mails INTEGER NOT NULL, plain INTEGER NOT NULL);
          CREATE TABLE inbox(receiver INTEGER NOT NULL, sender INTEGER NOT NULL, number INTEGER NOT NULL,
-             body BLOB NOT NULL, PRIMARY KEY(receiver, sender, number)) WITHOUT ROWID;
-         CREATE TABLE deployments(number INTEGER PRIMARY KEY, at INTEGER NOT NULL);
+             body BLOB NOT NULL, sum INTEGER, PRIMARY KEY(receiver, sender, number)) WITHOUT ROWID;
+         CREATE TABLE deployments(number INTEGER PRIMARY KEY, at INTEGER NOT NULL, sum INTEGER);
          CREATE TABLE resources(deployment INTEGER NOT NULL, position INTEGER NOT NULL,
              name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY(deployment, position));
          CREATE TABLE definitions(key INTEGER PRIMARY KEY, deployment INTEGER NOT NULL,
@@ -83,14 +98,90 @@ fn schema(shards: u16) -> String {
         write!(
             sql,
             "CREATE TABLE log_{shard}(seq INTEGER PRIMARY KEY, instance INTEGER NOT NULL,
-                 previous INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL);
-             INSERT INTO shards VALUES({shard}, 0, '', 0);"
+                 previous INTEGER NOT NULL, at INTEGER NOT NULL, sum INTEGER, body BLOB NOT NULL);
+             INSERT INTO shards VALUES({shard}, 0, '', 0, 0, 0, 0, 0, 0);"
         )
         .expect("a string takes every text");
-        all.push(format!("SELECT {shard} AS shard, * FROM log_{shard}"));
+        all.push(format!(
+            "SELECT {shard} AS shard, seq, instance, previous, at, body FROM log_{shard}"
+        ));
     }
     write!(sql, "CREATE VIEW log AS {};", all.join(" UNION ALL ")).expect("as above");
     sql
+}
+
+/// Brings an older log to the format of today.
+pub(super) fn bring_up(db: &Database, connection: &mut Connection) -> Result<(), Error> {
+    db.upgrade(connection, |it| {
+        upgrade(it, it.query_row("SELECT count(*) FROM shards", [], |row| row.get(0))?)
+    })
+}
+
+/// Brings a log of format 1 to the format of today. Its entries keep having no checksum.
+fn upgrade(connection: &Connection, shards: u16) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "ALTER TABLE shards ADD COLUMN newest INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE shards ADD COLUMN entries INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE shards ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE shards ADD COLUMN mails INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE shards ADD COLUMN plain INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE inbox ADD COLUMN sum INTEGER;
+         ALTER TABLE deployments ADD COLUMN sum INTEGER;",
+    )?;
+    for shard in 0..shards {
+        connection.execute_batch(&format!("ALTER TABLE log_{shard} ADD COLUMN sum INTEGER;"))?;
+        let mut head = take_stock(connection, shard)?;
+        let sql = "SELECT last FROM shards WHERE shard = ?1";
+        head.last = head.last.max(connection.query_row(sql, [shard], |row| row.get(0))?);
+        head.plain = head.last;
+        put_head(connection, shard, &head)?;
+    }
+    Ok(())
+}
+
+/// The head of a shard, as its entries and mails make it.
+pub(super) fn take_stock(connection: &Connection, shard: u16) -> rusqlite::Result<Head> {
+    let mut head = Head::default();
+    let mut sums = connection.prepare(&Statements::new(shard).sums)?;
+    let mut rows = sums.query([i64::MAX])?;
+    while let Some(row) = rows.next()? {
+        head.add(row.get(0)?, row.get(1)?);
+    }
+    let mut mails = connection.prepare("SELECT number, sum FROM inbox WHERE receiver = ?1")?;
+    let mut rows = mails.query([shard])?;
+    while let Some(row) = rows.next()? {
+        head.sent(row.get(0)?, row.get(1)?);
+    }
+    Ok(head)
+}
+
+pub(super) fn head(connection: &Connection, shard: u16) -> rusqlite::Result<Head> {
+    connection
+        .prepare_cached(
+            "SELECT last, newest, entries, digest, mails, plain FROM shards WHERE shard = ?1",
+        )?
+        .query_row([shard], |row| {
+            Ok(Head {
+                last: row.get(0)?,
+                newest: row.get(1)?,
+                entries: row.get(2)?,
+                digest: row.get::<_, i64>(3)?.cast_unsigned(),
+                mails: row.get::<_, i64>(4)?.cast_unsigned(),
+                plain: row.get(5)?,
+            })
+        })
+}
+
+pub(super) fn put_head(connection: &Connection, shard: u16, head: &Head) -> rusqlite::Result<()> {
+    let Head { last, newest, entries, digest, mails, plain } = *head;
+    let (digest, mails) = (digest.cast_signed(), mails.cast_signed());
+    connection
+        .prepare_cached(
+            "UPDATE shards SET last = ?2, newest = ?3, entries = ?4, digest = ?5, mails = ?6, plain = ?7
+             WHERE shard = ?1",
+        )?
+        .execute(params![shard, last, newest, entries, digest, mails, plain])
+        .map(drop)
 }
 
 impl Log {
@@ -104,6 +195,7 @@ impl Log {
         let (mut connection, found) = db.connect("full")?;
         match (found, create) {
             (Found::Ours, _) => {}
+            (Found::Older(_), _) => bring_up(&db, &mut connection)?,
             (Found::Nothing, Some(shards)) => db.make(&connection, &schema(shards))?,
             (Found::Nothing, None) => {
                 let reason = String::from("there is no store; make one first");
@@ -115,32 +207,57 @@ impl Log {
             let pages = i64::try_from(bytes / 4096).unwrap_or(i64::MAX);
             connection.pragma_update(None, "max_page_count", pages).map_err(failed)?;
         }
-        let id = connection
+        let id: Vec<u8> = connection
             .query_row("SELECT value FROM meta WHERE name = 'id'", [], |row| row.get(0))
             .map_err(failed)?;
         let shards: u16 = connection
             .query_row("SELECT count(*) FROM shards", [], |row| row.get(0))
             .map_err(failed)?;
-        let (mut epochs, mut ends) = (Vec::new(), Vec::new());
+        if !(1..=SHARDS_MAX).contains(&shards) {
+            let reason = format!("it says that it has {shards} shards");
+            return Err(Error::Corrupt { place: db.place(), reason });
+        }
+        let (mut epochs, mut heads) = (Vec::new(), Vec::new());
         for shard in 0..shards {
             let sql = "SELECT epoch FROM shards WHERE shard = ?1";
             let epoch = connection.query_row(sql, [shard], |row| row.get(0)).map_err(failed)?;
             epochs.push(RwLock::new(epoch));
-            let sql = format!(
-                "SELECT max(last, (SELECT coalesce(max(seq), 0) FROM log_{shard})) FROM shards WHERE shard = {shard}"
-            );
-            ends.push(connection.query_row(&sql, [], |row| row.get(0)).map_err(failed)?);
+            heads.push(head(&connection, shard).map_err(failed)?);
         }
+        let statements: Vec<Statements> = (0..shards).map(Statements::new).collect();
+        for (shard, (head, statements)) in (0..).map(ShardId).zip(heads.iter().zip(&statements)) {
+            let most = LOOKED_AT / usize::from(shards);
+            look(&connection, statements, most).map_err(failed)?.check(
+                &db,
+                shard,
+                head,
+                head.entries > most as u64,
+            )?;
+        }
+        let dir = db.path.parent().expect("it is in the directory of the store");
+        for (shard, (marked, head)) in
+            end::read(dir, &id, shards).into_iter().flatten().zip(&heads).enumerate()
+        {
+            if marked > head.last {
+                let (last, missing) = (head.last, marked - head.last);
+                return Err(db.lost(format!(
+                    "shard {shard} ends with entry {last}, and {marked} were written ({missing} are missing)"
+                )));
+            }
+        }
+        let end = End::open(dir, &id);
         let (mover, _) = db.connect("full")?;
         let wal = Wal::new(&mut connection, mover, db.place(), Arc::clone(&poison))?;
         Ok(Self {
             wal,
-            writer: Writer::new(connection, db.place(), Arc::clone(&poison)),
-            db,
+            writer: db.writer(connection, Arc::clone(&poison)),
             id,
-            statements: (0..shards).map(Statements::new).collect(),
+            statements,
             epochs,
-            ends: Mutex::new(ends),
+            heads: Mutex::new(heads),
+            end,
+            file: FileId::of(&db.path),
+            db,
             queue: Mutex::default(),
             turn: Condvar::new(),
             poison,
@@ -151,12 +268,12 @@ impl Log {
         u16::try_from(self.statements.len()).expect("it was a u16 when they were made")
     }
 
-    fn ends(&self) -> MutexGuard<'_, Vec<Seq>> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    fn heads(&self) -> MutexGuard<'_, Vec<Head>> {
+        self.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn last(&self, shard: ShardId) -> Seq {
-        self.ends()[usize::from(shard.0)]
+        self.heads()[usize::from(shard.0)].last
     }
 
     fn failed(&self, error: &rusqlite::Error) -> Error {
@@ -258,28 +375,30 @@ impl Log {
     fn commit_together(&self, groups: &[&[Batch]]) -> Result<Vec<Result<(), Error>>, Error> {
         let connection = self.writer.lock();
         self.poison.check()?;
+        self.check_file()?;
         self.wal.finish(&connection).map_err(|error| self.failed(&error))?;
         self.wal.grow();
         crash_point("append.begin");
         let mut results = Vec::with_capacity(groups.len());
-        let mut ends = self.ends().clone();
+        let before = self.heads().clone();
+        let mut heads = before.clone();
         let points = ("append.inserted", "append.committed");
         self.writer.transact(&connection, points, |it| {
             for group in groups {
-                let mut after = ends.clone();
+                let mut after = heads.clone();
                 // First everything that can be refused, so that nothing has to be taken back.
                 let allowed = group.iter().try_for_each(|batch| {
                     self.check(it, &batch.claim)?;
-                    let end = &mut after[usize::from(batch.claim.shard.0)];
+                    let end = &mut after[usize::from(batch.claim.shard.0)].last;
                     *end = batch.follow(*end)?;
                     Ok(())
                 });
                 match allowed {
                     Ok(()) => {
                         for batch in *group {
-                            self.insert(it, batch).map_err(|error| self.failed(&error))?;
+                            self.insert(it, batch, &mut heads)
+                                .map_err(|error| self.failed(&error))?;
                         }
-                        ends = after;
                         results.push(Ok(()));
                     }
                     Err(error @ (Error::Stale { .. } | Error::Misplaced { .. })) => {
@@ -288,33 +407,60 @@ impl Log {
                     Err(error) => return Err(error),
                 }
             }
+            for (shard, (head, _)) in
+                (0..).zip(heads.iter().zip(&before)).filter(|(_, (new, old))| new != old)
+            {
+                put_head(it, shard, head).map_err(|error| self.failed(&error))?;
+            }
             Ok(())
         })?;
-        *self.ends() = ends;
+        self.end.mark(heads.iter().map(|it| it.last));
+        *self.heads() = heads;
         self.wal.committed();
         Ok(results)
     }
 
-    fn insert(&self, connection: &Connection, batch: &Batch) -> rusqlite::Result<()> {
+    /// Whether the file is still the one that was opened. What is written to another one, or to none, is lost.
+    fn check_file(&self) -> Result<(), Error> {
+        if self.file.is_none() || FileId::of(&self.db.path) == self.file {
+            return Ok(());
+        }
+        let place = self.db.place();
+        let reason = format!("{place} was removed or replaced while it was open");
+        Err(self.poison.note(Error::Poisoned { reason }))
+    }
+
+    fn insert(
+        &self,
+        connection: &Connection,
+        batch: &Batch,
+        heads: &mut [Head],
+    ) -> rusqlite::Result<()> {
         let shard = batch.claim.shard;
         let mut insert = connection.prepare_cached(&self.of(shard).insert)?;
         for it in &batch.entries {
-            insert.execute(params![it.seq, it.instance, it.previous, it.at, it.body])?;
+            let sum = sum::entry(shard, it);
+            insert.execute(params![it.seq, it.instance, it.previous, it.at, sum, it.body])?;
+            heads[usize::from(shard.0)].add(it.seq, Some(sum));
         }
         if !batch.sent.is_empty() {
-            let mut send =
-                connection.prepare_cached("INSERT OR REPLACE INTO inbox VALUES(?1, ?2, ?3, ?4)")?;
+            let mut send = connection.prepare_cached(
+                "INSERT INTO inbox(receiver, sender, number, body, sum) VALUES(?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT DO NOTHING",
+            )?;
             for it in &batch.sent {
-                send.execute(params![it.to.0, it.id.from.0, it.id.number, it.body])?;
+                let sum = sum::mail(it);
+                let row = params![it.to.0, it.id.from.0, it.id.number, it.body, sum];
+                if send.execute(row)? == 0 {
+                    // Sent once more, it takes the place of the one before.
+                    take(connection, it.to, it.id, heads)?;
+                    send.execute(row)?;
+                }
+                heads[usize::from(it.to.0)].sent(it.id.number, Some(sum));
             }
         }
-        if !batch.taken.is_empty() {
-            let mut take = connection.prepare_cached(
-                "DELETE FROM inbox WHERE receiver = ?1 AND sender = ?2 AND number = ?3",
-            )?;
-            for it in &batch.taken {
-                take.execute(params![shard.0, it.from.0, it.number])?;
-            }
+        for it in &batch.taken {
+            take(connection, shard, *it, heads)?;
         }
         Ok(())
     }
@@ -331,28 +477,78 @@ impl Log {
     ) -> Result<Vec<Entry>, Error> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let after = i64::try_from(after).unwrap_or(i64::MAX);
-        self.db.read(|it| {
+        let plain = self.heads()[usize::from(shard.0)].plain;
+        let found: Vec<Entry> = self.db.read(|it| {
             it.prepare_cached(&self.of(shard).after)
-                .and_then(|mut it| it.query_map([after, limit], entry)?.collect())
+                .and_then(|mut it| {
+                    it.query_map([after, limit], |row| Ok(entry(shard, plain, row)?.0))?.collect()
+                })
                 .map_err(|error| self.db.unreadable(&error))
-        })
+        })?;
+        // Pages that stand in each other's place give them in another order, and some again and again.
+        let mut before = after.cast_unsigned();
+        for it in &found {
+            if it.seq <= before {
+                let reason = format!("entry {} of shard {shard} comes after {before}", it.seq);
+                return Err(Error::Corrupt { place: self.db.place(), reason });
+            }
+            before = it.seq;
+        }
+        Ok(found)
     }
 
     pub(super) fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
         let failed = |error: rusqlite::Error| self.db.unreadable(&error);
+        let plain = self.heads()[usize::from(shard.0)].plain;
         self.db.read(|it| {
             let mut one = it.prepare_cached(&self.of(shard).one).map_err(failed)?;
             let mut found: Vec<Entry> = Vec::new();
             let mut seq = last;
             while seq > after {
-                let entry = one.query_row([seq], entry).optional().map_err(failed)?;
-                let entry = entry.ok_or(Error::NoSuchEntry { shard, seq })?;
+                let read = one.query_row([seq], |row| entry(shard, plain, row));
+                let (entry, _) =
+                    read.optional().map_err(failed)?.ok_or(Error::NoSuchEntry { shard, seq })?;
                 seq = entry.follows(found.last(), shard)?;
                 found.push(entry);
             }
             found.reverse();
             Ok(found)
         })
+    }
+
+    /// Whether the entries and mails of a shard are those that were written.
+    pub(super) fn check_whole(&self, shard: ShardId) -> Result<(), Error> {
+        let failed = |error: rusqlite::Error| self.db.unreadable(&error);
+        self.db.read(|it| {
+            let head = head(it, shard.0).map_err(failed)?;
+            let found = look(it, self.of(shard), usize::MAX).map_err(failed)?;
+            found.check(&self.db, shard, &head, false)?;
+            self.check_mails(it, shard, &head)
+        })
+    }
+
+    /// Whether the mails to a shard are those that were sent.
+    fn check_mails(
+        &self,
+        connection: &Connection,
+        shard: ShardId,
+        head: &Head,
+    ) -> Result<(), Error> {
+        let mut found = Head::default();
+        let mut read = || {
+            let mut mails =
+                connection.prepare_cached("SELECT number, sum FROM inbox WHERE receiver = ?1")?;
+            let mut rows = mails.query([shard.0])?;
+            while let Some(row) = rows.next()? {
+                found.sent(row.get(0)?, row.get(1)?);
+            }
+            Ok(())
+        };
+        read().map_err(|error: rusqlite::Error| self.db.unreadable(&error))?;
+        if found.mails == head.mails {
+            return Ok(());
+        }
+        Err(self.db.lost(format!("mails to shard {shard} are not those that were sent")))
     }
 
     pub(super) fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
@@ -370,7 +566,8 @@ impl Log {
             self.fold_in(it, claim.shard, folds)
         });
         sync("full")?;
-        done
+        self.heads()[usize::from(claim.shard.0)] = done?;
+        Ok(())
     }
 
     fn fold_in(
@@ -378,33 +575,43 @@ impl Log {
         connection: &Connection,
         shard: ShardId,
         folds: &[Fold],
-    ) -> Result<(), Error> {
+    ) -> Result<Head, Error> {
         let failed = |error: rusqlite::Error| self.failed(&error);
         let statements = self.of(shard);
+        let mut head = self.heads()[usize::from(shard.0)];
         let mut delete = connection.prepare_cached(&statements.delete).map_err(failed)?;
         let mut insert = connection.prepare_cached(&statements.insert).map_err(failed)?;
         for fold in folds {
+            let mut sums = BTreeMap::new();
             let chain = fold.chain(shard, |seq| {
                 let mut one = connection.prepare_cached(&statements.one).map_err(failed)?;
-                let found = one.query_row([seq], entry).optional();
-                found.map_err(|error| self.db.unreadable(&error))
+                let found = one.query_row([seq], |row| entry(shard, head.plain, row)).optional();
+                let found = found.map_err(|error| self.db.unreadable(&error))?;
+                Ok(found.map(|(entry, sum)| {
+                    sums.insert(seq, sum);
+                    entry
+                }))
             })?;
             fold.check(shard, &chain)?;
             for it in &chain {
                 delete.execute([it.seq]).map_err(failed)?;
+                head.remove(it.seq, sums.get(&it.seq).copied().flatten());
             }
             if let Some(it) = &fold.entry {
+                let sum = sum::entry(shard, it);
                 insert
-                    .execute(params![it.seq, it.instance, it.previous, it.at, it.body])
+                    .execute(params![it.seq, it.instance, it.previous, it.at, sum, it.body])
                     .map_err(failed)?;
+                head.add(it.seq, Some(sum));
             }
         }
         // The end of the log may have been among them.
-        connection
-            .prepare_cached("UPDATE shards SET last = ?2 WHERE shard = ?1 AND last <> ?2")
-            .and_then(|mut it| it.execute(params![shard.0, self.last(shard)]))
+        head.newest = connection
+            .prepare_cached(&statements.newest)
+            .and_then(|mut it| it.query_row([], |row| row.get(0)))
             .map_err(failed)?;
-        Ok(())
+        put_head(connection, shard.0, &head).map_err(failed)?;
+        Ok(head)
     }
 
     pub(super) fn compact(&self) -> Result<(), Error> {
@@ -416,11 +623,17 @@ impl Log {
     pub(super) fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
         let mail = |row: &rusqlite::Row<'_>| {
             let id = MailId { from: ShardId(row.get(0)?), number: row.get(1)? };
-            Ok(Mail { id, to: shard, body: row.get(2)? })
+            let mut mail = Mail { id, to: shard, body: row.get(2)? };
+            if row.get::<_, Option<u32>>(3)?.is_some_and(|it| it != sum::mail(&mail)) {
+                mail.body = codec::damaged();
+            }
+            Ok(mail)
         };
         self.db.read(|it| {
+            let head = head(it, shard.0).map_err(|error| self.db.unreadable(&error))?;
+            self.check_mails(it, shard, &head)?;
             it.prepare_cached(
-                "SELECT sender, number, body FROM inbox WHERE receiver = ?1 ORDER BY sender, number",
+                "SELECT sender, number, body, sum FROM inbox WHERE receiver = ?1 ORDER BY sender, number",
             )
             .and_then(|mut it| it.query_map([shard.0], mail)?.collect())
             .map_err(|error| self.db.unreadable(&error))
@@ -436,7 +649,16 @@ impl Log {
     }
 
     pub(super) fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error> {
-        self.db.read(|it| deployments(it, after, true).map_err(|error| self.db.unreadable(&error)))
+        let (found, damaged) = self.db.read(|it| {
+            let found = deployments(it, after, true).map_err(|error| self.db.unreadable(&error))?;
+            let damaged = damaged_deployment(it, &found).map_err(|it| self.db.unreadable(&it))?;
+            Ok((found, damaged))
+        })?;
+        if let Some(number) = damaged {
+            let reason = format!("the checksum of deployment {number} is wrong");
+            return Err(Error::Corrupt { place: self.db.place(), reason });
+        }
+        Ok(found)
     }
 
     pub(super) fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
@@ -463,31 +685,128 @@ impl Log {
 
 impl Statements {
     fn new(shard: u16) -> Self {
-        let columns = "seq, instance, previous, at, body";
+        let columns = "seq, instance, previous, at, sum, body";
         Self {
-            insert: format!("INSERT INTO log_{shard} VALUES(?1, ?2, ?3, ?4, ?5)"),
+            insert: format!("INSERT INTO log_{shard}({columns}) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"),
             one: format!("SELECT {columns} FROM log_{shard} WHERE seq = ?1"),
             after: format!(
                 "SELECT {columns} FROM log_{shard} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
             ),
             delete: format!("DELETE FROM log_{shard} WHERE seq = ?1"),
+            newest: format!("SELECT coalesce(max(seq), 0) FROM log_{shard}"),
+            sums: format!("SELECT seq, sum FROM log_{shard} ORDER BY seq DESC LIMIT ?1"),
         }
     }
 }
 
-fn entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry {
+/// What was found of a log, from its end.
+struct Looked {
+    head: Head,
+    /// An entry that comes after a later one, and that one.
+    misplaced: Option<(Seq, Seq)>,
+}
+
+/// Looks at the places and checksums of the last entries of a shard, at so many at most.
+fn look(connection: &Connection, statements: &Statements, most: usize) -> rusqlite::Result<Looked> {
+    let mut found = Looked { head: Head::default(), misplaced: None };
+    let mut statement = connection.prepare_cached(&statements.sums)?;
+    let mut rows = statement.query([i64::try_from(most).unwrap_or(i64::MAX)])?;
+    let mut later = Seq::MAX;
+    while let Some(row) = rows.next()? {
+        let seq: Seq = row.get(0)?;
+        if seq >= later {
+            found.misplaced = Some((later, seq));
+            break;
+        }
+        later = seq;
+        found.head.add(seq, row.get(1)?);
+    }
+    Ok(found)
+}
+
+impl Looked {
+    /// Whether this is what was written. Only the end is compared where not all was looked at.
+    fn check(&self, db: &Database, shard: ShardId, head: &Head, partly: bool) -> Result<(), Error> {
+        if let Some((one, other)) = self.misplaced {
+            let reason = format!("entry {one} of shard {shard} comes after {other}");
+            return Err(Error::Corrupt { place: db.place(), reason });
+        }
+        let differs = if partly {
+            head.differs(&Head { newest: self.head.newest, ..*head })
+        } else {
+            head.differs(&self.head)
+        };
+        match differs {
+            Some(how) => Err(db.lost(format!("of shard {shard} {how}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An entry, with its checksum. Of one whose checksum is wrong nobody gets to see the body.
+fn entry(
+    shard: ShardId,
+    plain: Seq,
+    row: &rusqlite::Row<'_>,
+) -> rusqlite::Result<(Entry, Option<u32>)> {
+    let mut entry = Entry {
         seq: row.get(0)?,
         instance: row.get(1)?,
         previous: row.get(2)?,
         at: row.get(3)?,
-        body: row.get(4)?,
-    })
+        body: row.get(5)?,
+    };
+    let sum: Option<u32> = row.get(4)?;
+    let sound = match sum {
+        Some(sum) => sum == sum::entry(shard, &entry),
+        None => entry.seq <= plain,
+    };
+    if !sound {
+        entry.body = codec::damaged();
+    }
+    Ok((entry, sum))
+}
+
+/// Takes a mail out of the inbox of a shard, where it is there.
+fn take(
+    connection: &Connection,
+    receiver: ShardId,
+    id: MailId,
+    heads: &mut [Head],
+) -> rusqlite::Result<()> {
+    let sum: Option<Option<u32>> = connection
+        .prepare_cached(
+            "DELETE FROM inbox WHERE receiver = ?1 AND sender = ?2 AND number = ?3 RETURNING sum",
+        )?
+        .query_row(params![receiver.0, id.from.0, id.number], |row| row.get(0))
+        .optional()?;
+    if let Some(sum) = sum {
+        heads[usize::from(receiver.0)].taken(id.number, sum);
+    }
+    Ok(())
+}
+
+/// The number of the first deployment that is not what was stored, where there is one.
+fn damaged_deployment(
+    connection: &Connection,
+    found: &[Deployment],
+) -> rusqlite::Result<Option<u64>> {
+    let mut sum = connection.prepare_cached("SELECT sum FROM deployments WHERE number = ?1")?;
+    for it in found {
+        let sum: Option<u32> = sum.query_row([it.number], |row| row.get(0))?;
+        if sum.is_some_and(|sum| sum != sum::deployment(it)) {
+            return Ok(Some(it.number));
+        }
+    }
+    Ok(None)
 }
 
 fn insert_deployment(connection: &Connection, deployment: &Deployment) -> rusqlite::Result<()> {
     let number = deployment.number;
-    connection.execute("INSERT INTO deployments VALUES(?1, ?2)", params![number, deployment.at])?;
+    connection.execute(
+        "INSERT INTO deployments(number, at, sum) VALUES(?1, ?2, ?3)",
+        params![number, deployment.at, sum::deployment(deployment)],
+    )?;
     let mut insert = connection.prepare_cached("INSERT INTO resources VALUES(?1, ?2, ?3, ?4)")?;
     for (position, it) in deployment.resources.iter().enumerate() {
         insert.execute(params![number, position, it.name, it.body])?;

@@ -4,23 +4,27 @@
 //! rows derived from it, as tables that people can read, and stands behind at checkpoints. `lock` says
 //! which process has the store open.
 
+mod accept;
 mod backup;
+mod end;
 mod fault;
+mod file;
 mod lock;
 mod log;
 mod open;
 mod query;
 mod rows;
+mod sum;
 mod views;
 mod wal;
 mod write;
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+pub use accept::accept_loss;
 pub use backup::backup;
 
 use self::{lock::Lock, log::Log, open::Database, views::Views, write::Poison};
@@ -64,6 +68,9 @@ impl SqliteStore {
             store: dir.display().to_string(),
             reason: reason.to_owned(),
         };
+        if dir.exists() && !dir.is_dir() {
+            return Err(foreign("it is a file, and a store is a directory"));
+        }
         let there = dir.join("log.db").exists();
         if options.create {
             if !(1..=log::SHARDS_MAX).contains(&options.shards) {
@@ -78,20 +85,12 @@ impl SqliteStore {
             return Err(foreign("there is no store"));
         }
         let lock = Lock::take(&dir)?;
+        file::narrow(&dir);
         let poison = Arc::new(Poison::default());
         let create = options.create.then_some(options.shards);
-        let log = Log::open(
-            Database::new(&dir, "log.db", open::LOG_FORMAT),
-            create,
-            options.log_bytes_max,
-            Arc::clone(&poison),
-        )?;
-        let views = Views::open(
-            Database::new(&dir, "views.db", open::VIEWS_FORMAT),
-            &log.id,
-            |it| log.last(it),
-            poison,
-        )?;
+        let db = Database::log(&dir);
+        let log = Log::open(db, create, options.log_bytes_max, Arc::clone(&poison))?;
+        let views = Views::open(Database::views(&dir), &log.id, |it| log.last(it), !there, poison)?;
         backup::sync(&dir)?;
         Ok(Self { dir, views, log, _lock: lock })
     }
@@ -99,7 +98,7 @@ impl SqliteStore {
 
 /// Makes the directory, and its name durable.
 fn make_directory(dir: &Path) -> Result<(), Error> {
-    fs::create_dir_all(dir).map_err(|error| fault::system(dir, &error))?;
+    file::make_directory(dir)?;
     let whole = dir.canonicalize().map_err(|error| fault::system(dir, &error))?;
     whole.parent().map_or(Ok(()), backup::sync)
 }
@@ -127,6 +126,35 @@ impl Store for SqliteStore {
 
     fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
         self.log.chain(shard, last, after)
+    }
+
+    fn check_log(&self, shard: ShardId) -> Result<(), Error> {
+        self.log.check_whole(shard)
+    }
+
+    fn check(&self) -> Result<Vec<String>, Error> {
+        let damaged = |reason| Error::Corrupt { place: self.log.db.place(), reason }.to_string();
+        let mut found: Vec<String> = match self.log.db.flaws() {
+            Err(error @ Error::Corrupt { .. }) => vec![error.to_string()],
+            flaws => flaws?.map(damaged).into_iter().collect(),
+        };
+        for shard in (0..self.shards()).map(ShardId) {
+            match self.log.check_whole(shard) {
+                Err(error @ (Error::Lost { .. } | Error::Corrupt { .. })) => {
+                    found.push(error.to_string());
+                }
+                checked => checked?,
+            }
+        }
+        Ok(found)
+    }
+
+    fn check_views(&self) -> Result<(), Error> {
+        self.views.check()
+    }
+
+    fn rebuilt(&self) -> Option<String> {
+        self.views.rebuilt()
     }
 
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {

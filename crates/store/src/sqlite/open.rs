@@ -2,27 +2,40 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{fault, write::Writer};
+use super::{
+    fault,
+    write::{Poison, Writer},
+};
 use crate::Error;
 
 /// `TRVN`, by which `file` and we know our databases.
 const APPLICATION: i32 = 0x5452_564e;
-/// The format of the log.
-pub(super) const LOG_FORMAT: i32 = 1;
+/// The format of the log. Older ones are brought to it.
+pub(super) const LOG_FORMAT: i32 = 2;
 /// The format of the views. Those of another one are made again.
-pub(super) const VIEWS_FORMAT: i32 = 2;
+pub(super) const VIEWS_FORMAT: i32 = 3;
 
 /// A database of a store.
 #[derive(Debug)]
 pub(super) struct Database {
     pub(super) path: PathBuf,
     format: i32,
+    kind: Kind,
     readers: Mutex<Vec<Connection>>,
+}
+
+/// What is lost with a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The truth.
+    Log,
+    /// What can be made again from the log.
+    Views,
 }
 
 /// What is where a database should be.
@@ -30,11 +43,75 @@ pub(super) struct Database {
 pub(super) enum Found {
     Nothing,
     Ours,
+    /// Ours, in this older format.
+    Older(i32),
+}
+
+impl Kind {
+    /// Damage, as damage to what can be made again where it is.
+    pub(super) fn told(self, told: Error, error: &rusqlite::Error) -> Error {
+        let code = error.sqlite_error_code();
+        // The file may be gone, or lie on a part of the disk that cannot be read.
+        let unreachable = matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure));
+        // A table is not there, or not as it should be: no statement of ours is wrong otherwise.
+        let strange = code == Some(ErrorCode::Unknown);
+        match (self, told) {
+            (Self::Views, Error::Corrupt { place, reason }) => {
+                Error::DamagedViews { place, reason }
+            }
+            (Self::Views, Error::Failed { reason }) if unreachable || strange => {
+                Error::DamagedViews { place: String::from("a file of the views"), reason }
+            }
+            (Self::Views, Error::Poisoned { reason }) if strange => {
+                Error::DamagedViews { place: String::from("a file of the views"), reason }
+            }
+            (_, told) => told,
+        }
+    }
 }
 
 impl Database {
-    pub(super) fn new(dir: &Path, name: &str, format: i32) -> Self {
-        Self { path: dir.join(name), format, readers: Mutex::default() }
+    pub(super) fn log(dir: &Path) -> Self {
+        Self::new(dir, "log.db", LOG_FORMAT, Kind::Log)
+    }
+
+    pub(super) fn views(dir: &Path) -> Self {
+        Self::new(dir, "views.db", VIEWS_FORMAT, Kind::Views)
+    }
+
+    fn new(dir: &Path, name: &str, format: i32, kind: Kind) -> Self {
+        Self { path: dir.join(name), format, kind, readers: Mutex::default() }
+    }
+
+    /// Who writes it by this connection.
+    pub(super) fn writer(&self, connection: Connection, poison: Arc<Poison>) -> Writer {
+        Writer::new(connection, self.place(), self.kind, poison)
+    }
+
+    /// Takes the database away, with all that belongs to it. Nobody may be reading or writing it.
+    pub(super) fn remove(&self) -> Result<(), Error> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        for extension in ["db", "db-wal", "db-shm"] {
+            let path = self.path.with_extension(extension);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(fault::system(&path, &error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What SQLite finds wrong with it, a little of it; nothing where it is sound.
+    pub(super) fn flaws(&self) -> Result<Option<String>, Error> {
+        let found: Vec<String> = self.read(|it| {
+            it.prepare("PRAGMA integrity_check(3)")
+                .and_then(|mut it| it.query_map([], |row| row.get(0))?.collect())
+                .map_err(|error| self.unreadable(&error))
+        })?;
+        let flaws: Vec<String> = found.into_iter().filter(|it| it != "ok").collect();
+        Ok(Some(flaws.join("; ").replace('\n', ": ")).filter(|it| !it.is_empty()))
     }
 
     /// How errors name it.
@@ -43,7 +120,7 @@ impl Database {
     }
 
     pub(super) fn unreadable(&self, error: &rusqlite::Error) -> Error {
-        fault::read(&self.place(), error)
+        self.kind.told(fault::read(&self.place(), error), error)
     }
 
     /// A connection for writing, and whether there was anything before.
@@ -58,6 +135,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        super::file::make(&self.path)?;
         let connection = Connection::open_with_flags(&self.path, flags).map_err(wrong)?;
         let found = self.look(&connection, wrong)?;
         let set = || {
@@ -90,6 +168,9 @@ impl Database {
         if application == APPLICATION && format == known {
             return Ok(Found::Ours);
         }
+        if application == APPLICATION && (1..known).contains(&format) {
+            return Ok(Found::Older(format));
+        }
         if application == APPLICATION {
             let reason = format!(
                 "it is in format {format}, and this version knows format {known}; use a version that knows it"
@@ -105,6 +186,11 @@ impl Database {
         Err(self.foreign("it is a database of something else"))
     }
 
+    /// The log has not everything that was written.
+    pub(super) fn lost(&self, reason: String) -> Error {
+        Error::Lost { place: self.place(), reason }
+    }
+
     fn foreign(&self, reason: &str) -> Error {
         Error::Foreign { store: self.place(), reason: reason.to_owned() }
     }
@@ -116,6 +202,21 @@ impl Database {
             self.format
         );
         connection.execute_batch(&all).map_err(|error| fault::write(&self.place(), &error))
+    }
+
+    /// Brings an older format to this one, all or nothing.
+    pub(super) fn upgrade(
+        &self,
+        connection: &mut Connection,
+        upgrade: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+    ) -> Result<(), Error> {
+        let all = || {
+            let transaction = connection.transaction()?;
+            upgrade(&transaction)?;
+            transaction.pragma_update(None, "user_version", self.format)?;
+            transaction.commit()
+        };
+        all().map_err(|error| fault::write(&self.place(), &error))
     }
 
     /// Reads in one transaction, beside whoever writes.

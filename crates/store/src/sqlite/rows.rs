@@ -23,7 +23,7 @@ pub(super) const SHORT_MAX: usize = 200;
 pub(super) fn schema() -> String {
     format!(
         "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-         CREATE TABLE checkpoints(shard INTEGER PRIMARY KEY, upto INTEGER NOT NULL, state BLOB NOT NULL);
+         CREATE TABLE checkpoints(shard INTEGER PRIMARY KEY, upto INTEGER NOT NULL, state BLOB NOT NULL, sum INTEGER NOT NULL);
          CREATE TABLE snapshots(instance INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
          CREATE TABLE instances(id INTEGER PRIMARY KEY, business_id TEXT,
              definition_key INTEGER NOT NULL, definition TEXT NOT NULL, version INTEGER NOT NULL,

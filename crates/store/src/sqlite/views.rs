@@ -1,12 +1,15 @@
 //! The views, in `views.db`: they stand behind the log and can be made again from it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
 
 use rusqlite::{Connection, OptionalExtension as _, Params, params, params_from_iter};
 
 use super::{
     open::{Database, Found},
-    query, rows,
+    query, rows, sum,
     write::{Poison, Writer},
 };
 use crate::{
@@ -19,7 +22,12 @@ use crate::{
 pub(super) struct Views {
     writer: Writer,
     pub(super) db: Database,
+    /// Held while the files are read or written, and by who puts others in their place.
+    files: RwLock<()>,
+    log: Vec<u8>,
     put: Vec<Put>,
+    /// Why they were made again, where they were.
+    rebuilt: Mutex<Option<String>>,
 }
 
 /// How rows of a table are put.
@@ -39,31 +47,19 @@ impl Views {
         db: Database,
         log: &[u8],
         ends: impl Fn(ShardId) -> Seq,
+        is_new: bool,
         poison: Arc<Poison>,
     ) -> Result<Self, Error> {
-        if let Some(connection) = usable(&db, log, ends) {
-            return Ok(Self::new(connection, db, poison));
-        }
-        // They are derived: those of another log, of another version or damaged ones are made again.
-        for extension in ["db", "db-wal", "db-shm"] {
-            let path = db.path.with_extension(extension);
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(super::fault::system(&path, &error));
-                }
-                _ => {}
+        let (connection, rebuilt) = match inspect(&db, log, ends) {
+            Standing::Usable(connection) => (connection, None),
+            // Someone must know that, and decide.
+            Standing::Ahead(reason) => {
+                let place = db.path.with_file_name("log.db").display().to_string();
+                return Err(Error::Lost { place, reason });
             }
-        }
-        // In this order after a crash: some checkpoint, and what was before it.
-        let (connection, _) = db.connect("normal")?;
-        db.make(&connection, &rows::schema())?;
-        connection
-            .execute("INSERT INTO meta VALUES('log', ?1)", [log])
-            .map_err(|error| super::fault::write(&db.place(), &error))?;
-        Ok(Self::new(connection, db, poison))
-    }
-
-    fn new(connection: Connection, db: Database, poison: Arc<Poison>) -> Self {
+            // They are derived: those of another log, of another version or damaged ones are made again.
+            Standing::Useless(why) => (make(&db, log)?, Some(why).filter(|_| !is_new)),
+        };
         let put = Table::ALL
             .into_iter()
             .map(|table| {
@@ -74,7 +70,44 @@ impl Views {
                 Put { table, one: format!("{head}{row}"), many }
             })
             .collect();
-        Self { writer: Writer::new(connection, db.place(), poison), db, put }
+        Ok(Self {
+            writer: db.writer(connection, poison),
+            db,
+            files: RwLock::default(),
+            log: log.to_owned(),
+            put,
+            rebuilt: Mutex::new(rebuilt),
+        })
+    }
+
+    /// Why they were made again, where they were.
+    pub(super) fn rebuilt(&self) -> Option<String> {
+        self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads in one transaction, beside whoever writes.
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        let _files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        self.db.read(read)
+    }
+
+    /// Whether the files are sound.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let _files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        match self.db.flaws()? {
+            Some(reason) => Err(Error::DamagedViews { place: self.db.place(), reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts empty ones in their place. What was there may be damaged, so it is not touched but taken away.
+    pub(super) fn forget(&self) -> Result<(), Error> {
+        let mut writer = self.writer.lock();
+        let _files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        // Closed first: closing takes away a journal of this name.
+        *writer = Connection::open_in_memory().map_err(|error| self.failed(&error))?;
+        *writer = make(&self.db, &self.log)?;
+        Ok(())
     }
 
     fn failed(&self, error: &rusqlite::Error) -> Error {
@@ -103,8 +136,9 @@ impl Views {
                     apply(it, change)?;
                 }
                 self.put_all(it, &pending.rows)?;
-                it.prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES(?1, ?2, ?3)")?
-                    .execute(params![shard.0, upto, state])
+                let sum = sum::checkpoint(shard, upto, state);
+                it.prepare_cached("INSERT OR REPLACE INTO checkpoints VALUES(?1, ?2, ?3, ?4)")?
+                    .execute(params![shard.0, upto, state, sum])
             };
             all().map(drop).map_err(|error| self.failed(&error))
         })
@@ -139,19 +173,16 @@ impl Views {
 
     pub(super) fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
         let found = self.one(
-            "SELECT upto, state FROM checkpoints WHERE shard = ?1",
+            "SELECT upto, state, sum FROM checkpoints WHERE shard = ?1",
             [u64::from(shard.0)],
-            |row| Ok((row.get(0)?, row.get(1)?)),
+            |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, u32>(2)?)),
         )?;
-        Ok(found.unwrap_or_default())
-    }
-
-    pub(super) fn forget(&self) -> Result<(), Error> {
-        self.writer.write(("checkpoint.changed", "checkpoint.committed"), |it| {
-            let all = Table::ALL.map(|table| format!("DELETE FROM {table};")).concat();
-            let sql = format!("DELETE FROM checkpoints; DELETE FROM snapshots; {all}");
-            it.execute_batch(&sql).map_err(|error| self.failed(&error))
-        })
+        let Some((upto, state, sum)) = found else { return Ok((0, Vec::new())) };
+        if sum != sum::checkpoint(shard, upto, &state) {
+            let reason = format!("the checksum of the checkpoint of shard {shard} is wrong");
+            return Err(Error::DamagedViews { place: self.db.place(), reason });
+        }
+        Ok((upto, state))
     }
 
     pub(super) fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
@@ -181,7 +212,7 @@ impl Views {
     ) -> Result<Option<T>, Error> {
         // What is greater than any number was never written.
         let numbers = numbers.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
-        self.db.read(|it| {
+        self.read(|it| {
             it.prepare_cached(sql)
                 .and_then(|mut it| it.query_row(params_from_iter(numbers), read).optional())
                 .map_err(|error| self.db.unreadable(&error))
@@ -196,7 +227,7 @@ impl Views {
     ) -> Result<Vec<u64>, Error> {
         let sql =
             "SELECT id FROM instances WHERE business_id = ?1 AND id % ?2 = ?3 ORDER BY id DESC";
-        self.db.read(|it| {
+        self.read(|it| {
             it.prepare_cached(sql)
                 .and_then(|mut it| {
                     it.query_map(params![business_id, shards, shard.0], |row| row.get(0))?.collect()
@@ -222,7 +253,7 @@ impl Views {
         params: impl Params,
         each: &mut dyn FnMut(Row) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.db.read(|it| {
+        self.read(|it| {
             let failed = |error: rusqlite::Error| self.db.unreadable(&error);
             let mut statement = it.prepare_cached(sql).map_err(failed)?;
             let mut found = statement.query(params).map_err(failed)?;
@@ -236,7 +267,9 @@ impl Views {
     /// A row that cannot be read, by its key where that can be.
     fn damaged(&self, table: Table, row: &rusqlite::Row<'_>, error: &rusqlite::Error) -> Error {
         match (self.db.unreadable(error), rows::key(table, row)) {
-            (Error::Corrupt { reason, .. }, Ok(key)) => Error::DamagedRow { table, key, reason },
+            (Error::DamagedViews { reason, .. }, Ok(key)) => {
+                Error::DamagedRow { table, key, reason }
+            }
             (error, _) => error,
         }
     }
@@ -272,24 +305,123 @@ impl Views {
     }
 }
 
-/// A connection to the views that are there, where they belong to this log and do not go beyond it.
-fn usable(db: &Database, log: &[u8], ends: impl Fn(ShardId) -> Seq) -> Option<Connection> {
-    let (connection, found) = db.connect("normal").ok()?;
-    if found != Found::Ours {
-        return None;
+/// How it stands with views that are there.
+enum Standing {
+    Usable(Connection),
+    /// They know more than the log.
+    Ahead(String),
+    Useless(String),
+}
+
+fn inspect(db: &Database, log: &[u8], ends: impl Fn(ShardId) -> Seq) -> Standing {
+    if !db.path.exists() {
+        return Standing::Useless(String::from("there were none"));
     }
-    let of: Vec<u8> = connection
-        .query_row("SELECT value FROM meta WHERE name = 'log'", [], |row| row.get(0))
-        .ok()?;
-    let upto: Vec<(u16, Seq)> = connection
-        .prepare("SELECT shard, upto FROM checkpoints")
-        .ok()?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .ok()?
-        .collect::<rusqlite::Result<_>>()
-        .ok()?;
-    let behind = upto.iter().all(|(shard, upto)| *upto <= ends(ShardId(*shard)));
-    (of == log && behind).then_some(connection)
+    let connection = match db.connect("normal") {
+        Ok((connection, Found::Ours)) => connection,
+        Ok((_, Found::Nothing)) => return Standing::Useless(String::from("they were empty")),
+        Ok((_, Found::Older(format))) => {
+            return Standing::Useless(format!("they were in the older format {format}"));
+        }
+        Err(error) => return Standing::Useless(error.to_string()),
+    };
+    match compare(&connection, db, log, ends) {
+        Ok(Compared::Behind) => Standing::Usable(connection),
+        Ok(Compared::Ahead(reason)) => Standing::Ahead(reason),
+        Ok(Compared::Strange(reason)) => Standing::Useless(reason.to_owned()),
+        Err(error) => Standing::Useless(db.unreadable(&error).to_string()),
+    }
+}
+
+enum Compared {
+    Behind,
+    Ahead(String),
+    Strange(&'static str),
+}
+
+fn compare(
+    connection: &Connection,
+    db: &Database,
+    log: &[u8],
+    ends: impl Fn(ShardId) -> Seq,
+) -> rusqlite::Result<Compared> {
+    let of: Vec<u8> =
+        connection.query_row("SELECT value FROM meta WHERE name = 'log'", [], |row| row.get(0))?;
+    if of != log {
+        return Ok(Compared::Strange("they were those of another log"));
+    }
+    let mut statement = connection.prepare("SELECT shard, upto, state, sum FROM checkpoints")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (shard, upto, state) = (ShardId(row.get(0)?), row.get(1)?, row.get::<_, Vec<u8>>(2)?);
+        if row.get::<_, u32>(3)? != sum::checkpoint(shard, upto, &state) {
+            return Ok(Compared::Strange("the checksum of a checkpoint was wrong"));
+        }
+        let end = ends(shard);
+        if upto > end {
+            let missing = upto - end;
+            let about = missing_instances(connection, end)?;
+            let views = db.path.display();
+            return Ok(Compared::Ahead(format!(
+                "shard {shard} ends with entry {end}, and {views} has seen {upto} ({missing} are missing{about})"
+            )));
+        }
+    }
+    Ok(Compared::Behind)
+}
+
+/// How far the views of this log have seen each shard, where they can be read.
+pub(super) fn seen(db: &Database, log: &[u8]) -> BTreeMap<ShardId, Seq> {
+    let read = || {
+        if !db.path.exists() {
+            return None;
+        }
+        let (connection, found) = db.connect("normal").ok()?;
+        let of = "SELECT value FROM meta WHERE name = 'log'";
+        let of: Vec<u8> = connection.query_row(of, [], |row| row.get(0)).ok()?;
+        if found != Found::Ours || of != log {
+            return None;
+        }
+        let mut statement =
+            connection.prepare("SELECT shard, upto, state, sum FROM checkpoints").ok()?;
+        let row = |row: &rusqlite::Row<'_>| {
+            let (shard, upto) = (ShardId(row.get(0)?), row.get(1)?);
+            let sum = sum::checkpoint(shard, upto, &row.get::<_, Vec<u8>>(2)?);
+            Ok((row.get::<_, u32>(3)? == sum).then_some((shard, upto)))
+        };
+        let found = statement.query_map([], row).ok()?;
+        Some(found.filter_map(|it| it.ok().flatten()).collect())
+    };
+    read().unwrap_or_default()
+}
+
+/// Which instances have entries after the end of the log, a few of them.
+fn missing_instances(connection: &Connection, end: Seq) -> rusqlite::Result<String> {
+    const FEW: usize = 5;
+    let mut found: Vec<u64> = connection
+        .prepare("SELECT id FROM instances WHERE last > ?1 ORDER BY id LIMIT ?2")?
+        .query_map(params![end, FEW + 1], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let more = if found.len() > FEW { " and others" } else { "" };
+    found.truncate(FEW);
+    let few: Vec<String> = found.iter().map(u64::to_string).collect();
+    Ok(match &few[..] {
+        [] => String::new(),
+        [one] => format!(", of instance {one}"),
+        several => format!(", of instances {}{more}", several.join(", ")),
+    })
+}
+
+/// Makes empty views, in place of what is there.
+fn make(db: &Database, log: &[u8]) -> Result<Connection, Error> {
+    db.remove()?;
+    // In this order after a crash: some checkpoint, and what was before it.
+    let (connection, _) = db.connect("normal")?;
+    db.make(&connection, &rows::schema())?;
+    connection
+        .execute("INSERT INTO meta VALUES('log', ?1)", [log])
+        .map_err(|error| super::fault::write(&db.place(), &error))?;
+    Ok(connection)
 }
 
 fn clear(connection: &Connection, instance: u64) -> rusqlite::Result<()> {

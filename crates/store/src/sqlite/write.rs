@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rusqlite::Connection;
 
-use super::fault;
+use super::{fault, open::Kind};
 use crate::{Error, crash_point};
 
 /// Why nothing more may be written, once that is so.
@@ -35,6 +35,7 @@ impl Poison {
 pub(super) struct Writer {
     connection: Mutex<Connection>,
     place: String,
+    kind: Kind,
     poison: Arc<Poison>,
 }
 
@@ -42,8 +43,13 @@ pub(super) struct Writer {
 pub(super) type Points = (&'static str, &'static str);
 
 impl Writer {
-    pub(super) fn new(connection: Connection, place: String, poison: Arc<Poison>) -> Self {
-        Self { connection: Mutex::new(connection), place, poison }
+    pub(super) fn new(
+        connection: Connection,
+        place: String,
+        kind: Kind,
+        poison: Arc<Poison>,
+    ) -> Self {
+        Self { connection: Mutex::new(connection), place, kind, poison }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -51,7 +57,7 @@ impl Writer {
     }
 
     pub(super) fn fault(&self, error: &rusqlite::Error) -> Error {
-        self.poison.note(fault::write(&self.place, error))
+        self.poison.note(self.kind.told(fault::write(&self.place, error), error))
     }
 
     /// All that `work` does, or nothing.

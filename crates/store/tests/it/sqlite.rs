@@ -14,9 +14,9 @@ use travertine_store::{
     sqlite::Options,
 };
 
-const VERSIONS: [&str; 1] = ["v1"];
+const VERSIONS: [&str; 2] = ["v1", "v2"];
 /// The tables of the newest views, which are made again where they are older.
-const VIEWS: &str = "views-v2";
+const VIEWS: &str = "views-v3";
 
 fn golden(version: &str) -> PathBuf {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stores");

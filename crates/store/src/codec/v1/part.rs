@@ -15,7 +15,10 @@ use super::{
     value::Assignments,
     wait::{Catches, Repeat},
 };
-use crate::codec::error::{DecodeError, Flaw};
+use crate::codec::{
+    DAMAGED,
+    error::{DecodeError, Flaw},
+};
 
 pub(in crate::codec) fn decode_part<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let flawed = |place: &[u8], flaw| {
@@ -25,6 +28,7 @@ pub(in crate::codec) fn decode_part<T: DeserializeOwned>(bytes: &[u8]) -> Result
     let rest = match bytes.split_first() {
         None => return Err(flawed(bytes, Flaw::CutShort)),
         Some((&VERSION, rest)) => rest,
+        Some((&DAMAGED, [])) => return Err(flawed(bytes, Flaw::Checksum)),
         Some((&version, _)) => return Err(flawed(bytes, Flaw::UnknownVersion(version))),
     };
     let (it, after) = read(rest).map_err(|Fault { place, flaw }| flawed(place, flaw))?;

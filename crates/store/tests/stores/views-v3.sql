@@ -1,9 +1,9 @@
 PRAGMA page_size = 4096;
 PRAGMA auto_vacuum = 2;
 PRAGMA application_id = 1414682190;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE checkpoints(shard INTEGER PRIMARY KEY, upto INTEGER NOT NULL, state BLOB NOT NULL);
+CREATE TABLE checkpoints(shard INTEGER PRIMARY KEY, upto INTEGER NOT NULL, state BLOB NOT NULL, sum INTEGER NOT NULL);
 CREATE TABLE snapshots(instance INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE instances(id INTEGER PRIMARY KEY, business_id TEXT, definition_key INTEGER NOT NULL, definition TEXT NOT NULL, version INTEGER NOT NULL, state TEXT NOT NULL, started INTEGER NOT NULL, ended INTEGER, parent INTEGER, parent_wait INTEGER, root INTEGER NOT NULL, incidents INTEGER NOT NULL, last INTEGER NOT NULL, reason TEXT, result TEXT);
 CREATE INDEX instances_open ON instances(id) WHERE ended IS NULL;

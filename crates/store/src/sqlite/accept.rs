@@ -1,0 +1,72 @@
+//! Going on with a log that has lost something, because someone says so.
+
+use std::path::Path;
+
+use super::{
+    end, fault, file,
+    lock::Lock,
+    log::{self, Head},
+    open::{Database, Found},
+    views,
+};
+use crate::{Error, ShardId};
+
+/// Takes the log of a store as it is, where entries that were acknowledged are missing, and says what was
+/// lost: nothing where it is whole. Instances of which something is missing are halted when the store is opened. Views are
+/// made again from what is there.
+pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
+    if !dir.join("log.db").exists() {
+        let reason = String::from("there is no store");
+        return Err(Error::Foreign { store: dir.display().to_string(), reason });
+    }
+    let _lock = Lock::take(dir)?;
+    file::narrow(dir);
+    let db = Database::log(dir);
+    let (mut connection, found) = db.connect("full")?;
+    if let Found::Older(_) = found {
+        log::bring_up(&db, &mut connection)?;
+    }
+    let mut all = || {
+        let transaction = connection.transaction()?;
+        let id: Vec<u8> =
+            transaction
+                .query_row("SELECT value FROM meta WHERE name = 'id'", [], |row| row.get(0))?;
+        let shards: u16 =
+            transaction.query_row("SELECT count(*) FROM shards", [], |row| row.get(0))?;
+        let marks = end::read(dir, &id, shards).unwrap_or_default();
+        let seen = views::seen(&Database::views(dir), &id);
+        let mut lost = Vec::new();
+        for shard in 0..shards {
+            let written = log::head(&transaction, shard)?;
+            let there = log::take_stock(&transaction, shard)?;
+            let mark = marks.get(usize::from(shard)).copied().unwrap_or(0);
+            let known = mark.max(seen.get(&ShardId(shard)).copied().unwrap_or(0));
+            if let Some(how) = written.differs(&there) {
+                lost.push(format!("of shard {shard} {how}"));
+            }
+            if written.mails != there.mails {
+                lost.push(format!("mails to shard {shard} are not those that were sent"));
+            }
+            if known > written.last {
+                let (last, missing) = (written.last, known - written.last);
+                lost.push(format!(
+                    "shard {shard} ends with entry {last}, and {known} were written ({missing} are missing)"
+                ));
+            }
+            // Places of what is lost are not used again.
+            let last = written.last.max(there.last).max(known);
+            log::put_head(&transaction, shard, &Head { last, plain: written.plain, ..there })?;
+        }
+        if !lost.is_empty() {
+            transaction.execute("UPDATE meta SET value = randomblob(16) WHERE name = 'id'", [])?;
+            transaction.commit()?;
+        }
+        Ok(lost)
+    };
+    let lost: Vec<String> =
+        all().map_err(|error: rusqlite::Error| fault::write(&db.place(), &error))?;
+    if !lost.is_empty() {
+        Database::views(dir).remove()?;
+    }
+    Ok(lost)
+}
