@@ -100,6 +100,7 @@ impl<'a> Desk<'a> {
     ) -> Result<Status> {
         let desk = Self { engine, data: &place.data, json, out, err };
         let done = act(&desk);
+        note_rebuilt(&desk.engine, err);
         let closed = desk.engine.clone().shutdown();
         let status = done?;
         desk.ok(closed)?;
@@ -200,6 +201,13 @@ impl<'a> Desk<'a> {
         } else {
             text(self.out);
         }
+    }
+}
+
+/// Says why the views were made again, where they were.
+pub(crate) fn note_rebuilt(engine: &Engine, err: &Screen) {
+    if let Some(why) = engine.opened().rebuilt.clone().or_else(|| engine.store().rebuilt()) {
+        err.line(format!("note: the views were made again from the log: {why}"));
     }
 }
 

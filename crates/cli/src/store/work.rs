@@ -42,6 +42,7 @@ fn greet(engine: &Engine, args: &args::Work, err: &Screen) {
     let data = args.place.data.display();
     let (jobs, timers) = (grid::count(jobs, "job"), grid::count(timers, "timer"));
     err.line(err.paint.dim(format!("working on {data}: {jobs}, {timers}{end}")));
+    desk::note_rebuilt(engine, err);
     care::tell_damage(engine.opened(), err);
 }
 

@@ -9,6 +9,7 @@ mod deploy;
 #[cfg(test)]
 mod ended;
 mod function;
+mod heal;
 mod history;
 mod metrics;
 mod operate;
@@ -62,6 +63,7 @@ pub use worker::{Job, Outcome, Worker, Workers};
 
 use crate::{Definitions, Error, InstanceId, Limit, Recovered, Seen, Settings, Shard, wakes};
 use activity::Performers;
+use heal::Healing;
 use metrics::add;
 use queue::{Queue, Refused};
 use recovery::{Read, Recovery};
@@ -242,7 +244,7 @@ pub struct Opened {
     pub shards: Vec<Recovered>,
     /// Which deployed definitions cannot be read, and why. Their instances are halted.
     pub unreadable: Vec<String>,
-    /// Why the views were made again from the log, where they were.
+    /// Why the views were made again from the log when it was opened, where they were.
     pub rebuilt: Option<String>,
     /// How long it took.
     pub took: Duration,
@@ -415,6 +417,8 @@ impl Engine {
         crate::limit::check(&options.limits, &options.functions)?;
         // Schedules are functions that every program has.
         let functions = Arc::new(options.functions.clone().workflow(crate::schedule::DEFINITION));
+        let store: &Arc<dyn Store> =
+            &(Arc::new(Healing::new(store, &functions, &options.settings)) as Arc<dyn Store>);
         let given: Vec<_> =
             functions.workflows().filter(|it| it.name != crate::schedule::SCHEDULE).collect();
         deploy::deploy_functions(&**store, &given, options.clock.now())?;
@@ -445,6 +449,7 @@ impl Engine {
                 return Err(Error::Refused { diagnostics: problems });
             }
         }
+        let rebuilt = rebuilt.or_else(|| store.rebuilt());
         let recovered = Opened { shards: found, unreadable, rebuilt, took: began.elapsed() };
         let threads = start_threads(&common, shards)?;
         let (dependencies, at_once) = (&options.dependencies, options.activities_at_once.max(1));

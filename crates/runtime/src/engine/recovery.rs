@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use travertine_func::Functions;
-use travertine_store::{ShardId, Store};
+use travertine_store::{Error as StoreError, ShardId, Store};
 
 use super::{Observer, Options};
 use crate::{Board, Definitions, Error, Opening, Recovered, Shard};
@@ -32,7 +32,12 @@ impl Recovery<'_> {
     /// Claims and reads all shards. Views that cannot be read are thrown away: the log says the same.
     pub(super) fn read(&self, options: &Options) -> Result<Read, Error> {
         match self.read_shards(options) {
-            Err(error @ Error::DamagedViews { .. }) => {
+            Err(
+                error @ (Error::DamagedViews { .. }
+                | Error::Store(
+                    StoreError::DamagedViews { .. } | StoreError::DamagedRow { .. },
+                )),
+            ) => {
                 tracing::error!(%error, "the views are made again from the log");
                 self.check_log()?;
                 self.store.forget_views()?;
@@ -78,6 +83,7 @@ impl Recovery<'_> {
     /// Reads all logs, so that views are not thrown away for a log that cannot be read.
     fn check_log(&self) -> Result<(), Error> {
         for id in self.ids() {
+            self.store.check_log(id)?;
             let mut after = 0;
             while let Some(last) = self.store.entries(id, after, PAGE)?.last() {
                 after = last.seq;

@@ -138,7 +138,11 @@ impl Shard {
         // A snapshot alone does not tell that the instance is still kept.
         let after = live.last;
         let chain = match self.store.chain(self.id(), row.last, after.min(row.last - 1)) {
-            Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last => return Err(missing),
+            Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last => {
+                // It was forgotten, and a crash has brought its row back; unless the log has lost it.
+                self.store.check_log(self.id()).map_err(|it| broken(id, it))?;
+                return Err(missing);
+            }
             chain => chain.map_err(|it| broken(id, it))?,
         };
         for entry in chain.into_iter().filter(|it| it.seq > after) {
@@ -225,7 +229,7 @@ impl Shard {
     /// The instance as its snapshot says. Where that cannot be read, the log says the same.
     fn load_snapshot(&self, id: u64) -> Result<Option<Live>, Error> {
         let (seq, body) = match self.store.snapshot(id) {
-            Err(error @ StoreError::Corrupt { .. }) => {
+            Err(error @ (StoreError::Corrupt { .. } | StoreError::DamagedViews { .. })) => {
                 tracing::warn!(instance = id, %error, "a snapshot is passed over");
                 return Ok(None);
             }
@@ -435,7 +439,9 @@ pub(super) fn damaged(id: u64, error: &dyn std::fmt::Display) -> Error {
 /// The entries about an instance cannot be had.
 pub(super) fn broken(id: u64, error: StoreError) -> Error {
     match error {
-        StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. } => damaged(id, &error),
+        StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. } | StoreError::Lost { .. } => {
+            damaged(id, &error)
+        }
         other => other.into(),
     }
 }

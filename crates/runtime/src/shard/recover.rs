@@ -8,7 +8,7 @@ use std::{
 use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{Effect, Instance, WaitId, effects};
 use travertine_store::{
-    Entry, Error as StoreError, Seq, ShardId, Store,
+    Claim, Entry, Error as StoreError, Seq, ShardId, Store,
     codec::record::{
         Created, Letter, Record, ShardState, decode_held, decode_records, decode_shard,
         decode_subscription,
@@ -28,6 +28,9 @@ use crate::{
     board::{Board, Offer},
     message::{Held, Waiting},
 };
+
+/// How many instances may have changed before their rows are stored, while a log is read.
+const CHANGED_MAX: usize = 16_384;
 
 /// What a shard is opened with.
 #[derive(Clone, Debug)]
@@ -83,8 +86,81 @@ impl Shard {
         opening: Opening<'_>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(Self, Recovered), Error> {
-        let Opening { store, owner, definitions, functions, board, settings, now } = opening;
-        let claim = store.claim(id, owner)?;
+        let claim = opening.store.claim(id, opening.owner)?;
+        let definitions = Arc::clone(&opening.definitions);
+        // Other shards have put up theirs.
+        let others = jobs_of(&opening.board);
+        let mut shard = Self::at_checkpoint(claim, opening)?;
+        let last = shard.store.last(id)?;
+        if shard.seq == 0 {
+            // All is made from the log alone, so it must be whole.
+            shard.store.check_log(id)?;
+        }
+        let mut found = shard.read_tail(last, progress)?;
+        std::mem::take(&mut shard.pending.releases).let_out(&shard.board);
+        debug_assert!(shard.pending.entries.is_empty(), "reading the log decides nothing");
+        if shard.board.has_limits() {
+            shard.count_leased();
+        }
+        let damaged: Vec<u64> =
+            shard.in_memory().iter().filter(|it| it.damage.is_some()).map(|it| it.id.0).collect();
+        for id in damaged {
+            shard.halt_damaged(id);
+        }
+        shard.forget_finished();
+        shard.left = shard.unfinished.len();
+        found.jobs = (jobs_of(&shard.board) - others) as u64;
+        found.timers = shard.alarms.len() as u64;
+        found.subscriptions = shard.waiting.len() as u64;
+        found.messages = shard.held.iter().count() as u64;
+        let mut mails = shard.store.inbox(id)?;
+        // What it had left to do comes before what others have asked since then.
+        mails.sort_by_key(|it| it.id.from != id);
+        // All of it is in its place before anything is done, so that what follows from one does not
+        // overtake another.
+        for mail in &mails {
+            shard.open_mail(mail);
+        }
+        found.mails = shard.letters.len() as u64;
+        found.damaged.clone_from(&shard.damaged);
+        shard.adopt(&definitions);
+        if shard.drive == Drive::Rests {
+            shard.alarms.mute_due(shard.now);
+        }
+        Ok((shard, found))
+    }
+
+    /// Makes the views of a shard from its log alone, up to an entry. Its owner may go on meanwhile.
+    pub(crate) fn make_views(claim: Claim, opening: Opening<'_>, upto: Seq) -> Result<(), Error> {
+        let mut shard = Self::at_checkpoint(claim, opening)?;
+        shard.read_tail(upto, &mut |_, _| {})?;
+        shard.forget_finished();
+        shard.rows_wanted();
+        shard.store_rows()
+    }
+
+    /// Keeps of the instances that had something to do those that still have, once each.
+    fn forget_finished(&mut self) {
+        let (mut seen, lives) = (BTreeSet::new(), &self.lives);
+        // Others may have gone on since then.
+        let has_work = |it: &Live| it.state.has_work() && !it.has_ended();
+        self.unfinished
+            .retain(|it| seen.insert(*it) && lives.get(it).is_none_or(|live| has_work(live)));
+    }
+
+    /// Stores the rows of what has been read, so that it need not stay in memory.
+    fn store_rows(&mut self) -> Result<(), Error> {
+        if let Some(checkpoint) = self.checkpoint() {
+            checkpoint.store(&*self.store)?;
+            self.stored(checkpoint.upto);
+        }
+        Ok(())
+    }
+
+    /// A shard as its last checkpoint has it.
+    fn at_checkpoint(claim: Claim, opening: Opening<'_>) -> Result<Self, Error> {
+        let Opening { store, owner: _, definitions, functions, board, settings, now } = opening;
+        let id = claim.shard;
         let (upto, state) = store.checkpointed(id)?;
         let state = if state.is_empty() {
             ShardState::default()
@@ -92,12 +168,11 @@ impl Shard {
             decode_shard(&state).map_err(|error| damaged_views(id, "what it knows", &error))?
         };
         let shards = store.shards();
-        let last = store.last(id)?;
         let mut shard = Self {
             claim,
             shards,
             store,
-            definitions: Arc::clone(&definitions),
+            definitions,
             functions,
             coming: None,
             board,
@@ -161,47 +236,8 @@ impl Shard {
             shard.set_start_timer(timer);
         }
         shard.changed_timers.clear();
-        // Other shards have put up theirs.
-        let others = jobs_of(&shard.board);
         shard.load_rows()?;
-        let mut found = shard.read_tail(upto, last, progress)?;
-        shard.seq = last;
-        std::mem::take(&mut shard.pending.releases).let_out(&shard.board);
-        debug_assert!(shard.pending.entries.is_empty(), "reading the log decides nothing");
-        if shard.board.has_limits() {
-            shard.count_leased();
-        }
-        let damaged: Vec<u64> =
-            shard.in_memory().iter().filter(|it| it.damage.is_some()).map(|it| it.id.0).collect();
-        for id in damaged {
-            shard.halt_damaged(id);
-        }
-        let (mut seen, lives) = (BTreeSet::new(), &shard.lives);
-        // Others may have gone on since then.
-        let has_work = |it: &Live| it.state.has_work() && !it.has_ended();
-        shard
-            .unfinished
-            .retain(|it| seen.insert(*it) && lives.get(it).is_none_or(|live| has_work(live)));
-        shard.left = shard.unfinished.len();
-        found.jobs = (jobs_of(&shard.board) - others) as u64;
-        found.timers = shard.alarms.len() as u64;
-        found.subscriptions = shard.waiting.len() as u64;
-        found.messages = shard.held.iter().count() as u64;
-        let mut mails = shard.store.inbox(id)?;
-        // What it had left to do comes before what others have asked since then.
-        mails.sort_by_key(|it| it.id.from != id);
-        // All of it is in its place before anything is done, so that what follows from one does not
-        // overtake another.
-        for mail in &mails {
-            shard.open_mail(mail);
-        }
-        found.mails = shard.letters.len() as u64;
-        found.damaged.clone_from(&shard.damaged);
-        shard.adopt(&definitions);
-        if shard.drive == Drive::Rests {
-            shard.alarms.mute_due(shard.now);
-        }
-        Ok((shard, found))
+        Ok(shard)
     }
 
     /// What the rows say of jobs, timers, messages and who waits for them.
@@ -210,7 +246,8 @@ impl Shard {
         let id = self.id();
         let scan = |table, each: &mut dyn FnMut(Row) -> Result<(), StoreError>| {
             store.scan(id, table, each).map_err(|error| match error {
-                StoreError::Corrupt { place, reason } => damaged_views(id, &place, &reason),
+                StoreError::Corrupt { place, reason }
+                | StoreError::DamagedViews { place, reason } => damaged_views(id, &place, &reason),
                 error @ StoreError::DamagedRow { .. } => {
                     Error::DamagedViews { shard: id, reason: error.to_string() }
                 }
@@ -271,26 +308,34 @@ impl Shard {
         Ok(())
     }
 
+    /// Reads the log from the checkpoint on, up to an entry. Memory is bounded: as soon as many instances
+    /// have changed, their rows are stored.
     fn read_tail(
         &mut self,
-        upto: Seq,
         last: Seq,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Recovered, Error> {
         let mut found = Recovered::default();
-        let mut after = upto;
-        let total = last - upto.min(last);
+        let changed_max = self.settings.instances_max.clamp(1, CHANGED_MAX);
+        let mut after = self.seq;
+        let total = last - after.min(last);
         while after < last {
             let entries = self.store.entries(self.id(), after, PAGE)?;
             let Some(end) = entries.last().map(|it| it.seq) else { break };
-            for entry in &entries {
+            for entry in entries.iter().take_while(|it| it.seq <= last) {
                 self.read(entry)?;
                 found.entries += 1;
+                if self.dirty.len() >= changed_max {
+                    found.instances += self.dirty.len() as u64;
+                    self.forget_finished();
+                    self.store_rows()?;
+                }
             }
             after = end;
             progress(found.entries, total);
         }
-        found.instances = self.dirty.len() as u64;
+        found.instances += self.dirty.len() as u64;
+        self.seq = last;
         Ok(found)
     }
 

@@ -64,7 +64,10 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "instance {}: {}", self.instance, self.what)
+        match self.instance {
+            InstanceId(0) => f.write_str(&self.what),
+            instance => write!(f, "instance {instance}: {}", self.what),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "there are helpers of tests among them")]
 
+mod damage;
 mod laws;
 #[cfg(unix)]
 mod process;

@@ -1,0 +1,274 @@
+//! A store whose views are made again as soon as anyone finds that they are damaged.
+//!
+//! The log says all that the views say, so nobody has to hear of the damage but who looks after the machine.
+//! Rows of a shard are made again up to the checkpoint that it last stored, exactly: what it stores next
+//! goes on from there.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use travertine_func::Functions;
+use travertine_store::{
+    Batch, Claim, Deployment, Entry, Error as StoreError, Fold, Mail, Seq, ShardId, Store,
+    view::{Change, InstanceRow, Page, Query, Row, Table},
+};
+
+use super::deploy;
+use crate::{Board, Error, Opening, Settings, Shard, Timestamp};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A store whose views are made again where they are damaged.
+#[derive(Debug)]
+pub(super) struct Healing {
+    store: Arc<dyn Store>,
+    functions: Arc<Functions>,
+    settings: Settings,
+    /// Held by who reads or writes views, and alone by who makes them again.
+    views: RwLock<()>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    shards: Vec<Standing>,
+    /// How often views were made again.
+    healed: u64,
+    why: Option<String>,
+}
+
+/// How far the views of a shard are, once its owner has asked.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    claim: Option<Claim>,
+    upto: Option<Seq>,
+}
+
+impl Healing {
+    pub(super) fn new(
+        store: &Arc<dyn Store>,
+        functions: &Arc<Functions>,
+        settings: &Settings,
+    ) -> Self {
+        let shards = vec![Standing::default(); usize::from(store.shards())];
+        Self {
+            store: Arc::clone(store),
+            functions: Arc::clone(functions),
+            settings: settings.clone(),
+            views: RwLock::default(),
+            known: Mutex::new(Known { shards, healed: 0, why: None }),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn standing(&self, shard: ShardId, change: impl FnOnce(&mut Standing)) {
+        change(&mut self.known().shards[usize::from(shard.0)]);
+    }
+
+    /// Asks for something of the views, again where they had to be made again for it.
+    fn of_views<T>(&self, ask: impl Fn(&dyn Store) -> Result<T>) -> Result<T> {
+        let healed = self.known().healed;
+        let asked = || {
+            let _views = self.views.read().unwrap_or_else(PoisonError::into_inner);
+            ask(&*self.store)
+        };
+        match asked() {
+            Err(error) if is_damage(&error) => {
+                self.heal(healed, &error)?;
+                asked()
+            }
+            answer => answer,
+        }
+    }
+
+    /// Makes the views again, unless someone else has meanwhile.
+    fn heal(&self, healed: u64, damage: &StoreError) -> Result<()> {
+        let _alone = self.views.write().unwrap_or_else(PoisonError::into_inner);
+        let standings = {
+            let known = self.known();
+            if known.healed != healed {
+                return Ok(());
+            }
+            known.shards.clone()
+        };
+        tracing::warn!(error = %damage, "the views are made again from the log");
+        // They are not thrown away for a log that cannot be read.
+        for shard in (0..self.store.shards()).map(ShardId) {
+            self.store.check_log(shard)?;
+        }
+        self.store.forget_views()?;
+        let board = Arc::new(Board::new(std::collections::BTreeMap::new()));
+        let in_words = |error: Error| match error {
+            Error::Store(error) => error,
+            other => StoreError::Failed { reason: other.to_string() },
+        };
+        let (definitions, _) = deploy::load(&*self.store, &self.functions).map_err(in_words)?;
+        let definitions = Arc::new(definitions);
+        for Standing { claim, upto } in standings {
+            let (Some(claim), Some(upto)) = (claim, upto) else { continue };
+            let opening = Opening {
+                store: Arc::clone(&self.store),
+                owner: "",
+                definitions: Arc::clone(&definitions),
+                functions: Arc::clone(&self.functions),
+                board: Arc::clone(&board),
+                settings: self.settings.clone(),
+                now: Timestamp::from_millis(0),
+            };
+            Shard::make_views(claim, opening, upto).map_err(in_words)?;
+        }
+        let mut known = self.known();
+        known.healed += 1;
+        known.why = Some(damage.to_string());
+        Ok(())
+    }
+}
+
+/// Whether all views must be made again. The row of an instance is made again by itself.
+fn is_damage(error: &StoreError) -> bool {
+    match error {
+        StoreError::DamagedViews { .. } => true,
+        StoreError::DamagedRow { table, .. } => *table != Table::Instances,
+        _ => false,
+    }
+}
+
+impl Store for Healing {
+    fn shards(&self) -> u16 {
+        self.store.shards()
+    }
+
+    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim> {
+        let claim = self.store.claim(shard, owner)?;
+        self.standing(shard, |it| *it = Standing { claim: Some(claim), upto: None });
+        Ok(claim)
+    }
+
+    fn append(&self, batches: &[Batch]) -> Result<()> {
+        self.store.append(batches)
+    }
+
+    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>> {
+        self.store.entries(shard, after, limit)
+    }
+
+    fn last(&self, shard: ShardId) -> Result<Seq> {
+        self.store.last(shard)
+    }
+
+    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>> {
+        self.store.chain(shard, last, after)
+    }
+
+    fn check_log(&self, shard: ShardId) -> Result<()> {
+        self.store.check_log(shard)
+    }
+
+    fn check(&self) -> Result<Vec<String>> {
+        let mut found = self.store.check()?;
+        let healed = self.known().healed;
+        let checked = {
+            let _views = self.views.read().unwrap_or_else(PoisonError::into_inner);
+            self.store.check_views()
+        };
+        match checked {
+            Err(damage) if is_damage(&damage) => {
+                found.push(format!("{damage}; the views were made again"));
+                self.heal(healed, &damage)?;
+            }
+            checked => checked?,
+        }
+        Ok(found)
+    }
+
+    fn rebuilt(&self) -> Option<String> {
+        self.known().why.clone().or_else(|| self.store.rebuilt())
+    }
+
+    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<()> {
+        self.store.fold(claim, folds)
+    }
+
+    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>> {
+        self.store.inbox(shard)
+    }
+
+    fn deploy(&self, deployment: &Deployment) -> Result<()> {
+        self.store.deploy(deployment)
+    }
+
+    fn deployments(&self, after: u64) -> Result<Vec<Deployment>> {
+        self.store.deployments(after)
+    }
+
+    fn undeploy(&self, keys: &[u64]) -> Result<()> {
+        self.store.undeploy(keys)
+    }
+
+    fn checkpoint(&self, claim: &Claim, upto: Seq, state: &[u8], changes: &[Change]) -> Result<()> {
+        self.of_views(|it| it.checkpoint(claim, upto, state, changes))?;
+        self.standing(claim.shard, |it| it.upto = Some(upto));
+        Ok(())
+    }
+
+    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>)> {
+        let (upto, state) = self.of_views(|it| it.checkpointed(shard))?;
+        self.standing(shard, |it| it.upto = Some(upto));
+        Ok((upto, state))
+    }
+
+    fn forget_views(&self) -> Result<()> {
+        let _alone = self.views.write().unwrap_or_else(PoisonError::into_inner);
+        self.store.forget_views()?;
+        self.known().shards.iter_mut().for_each(|it| it.upto = None);
+        Ok(())
+    }
+
+    fn instance(&self, id: u64) -> Result<Option<InstanceRow>> {
+        self.of_views(|it| it.instance(id))
+    }
+
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>> {
+        self.of_views(|it| it.named(shard, business_id))
+    }
+
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>> {
+        self.of_views(|it| it.called(caller, wait))
+    }
+
+    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>> {
+        self.of_views(|it| it.snapshot(instance))
+    }
+
+    /// Who has seen some rows cannot see them again: views that are damaged here are made again by whoever
+    /// opens the shards.
+    fn scan(
+        &self,
+        shard: ShardId,
+        table: Table,
+        each: &mut dyn FnMut(Row) -> Result<()>,
+    ) -> Result<()> {
+        self.store.scan(shard, table, each)
+    }
+
+    fn query(&self, query: &Query) -> Result<Page> {
+        self.of_views(|it| it.query(query))
+    }
+
+    fn size(&self) -> Result<(u64, u64)> {
+        self.of_views(|it| it.size())
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.of_views(|it| it.compact())
+    }
+
+    fn backup(&self, to: &Path) -> Result<()> {
+        self.store.backup(to)
+    }
+}
