@@ -906,17 +906,46 @@ pub(crate) struct Migrate {
     pub(crate) shared: Shared,
 }
 
-/// Keep the engine running: timers ring, instances go on
+/// Keep the engine running: timers fire, instances go on, jobs are done
 ///
 /// In the foreground, with a line for each thing that happens, until Ctrl-C. The other commands run the
-/// engine only as long as they take, so that timers ring late. Nobody else can open the store meanwhile,
-/// except for `travertine backup`.
+/// engine only as long as they take, so that timers fire late. One process at a time has a store: nobody
+/// else can open it meanwhile, except for `travertine backup`.
+///
+/// With --worker, jobs are done by commands of yours, in any language. Each job is a call of the command: it
+/// reads the job as JSON on standard input, with its variables, and prints the variables that it brings as a
+/// JSON object.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+What a command says of its job:
+  exit status 0     done; standard output is empty, or a JSON object of variables
+  exit status 100   a BPMN error for the model to catch; standard output is
+                    {\"code\": \"no-stock\", \"message\": \"…\", \"variables\": {…}}
+  any other         failed, with what it wrote to standard error; one retry less is left
+TRAVERTINE_JOB has the key of the job, which stays the same for each retry.
+
 Examples:
   travertine work
-  travertine work --until-idle                 only what is due now")]
+  travertine work --until-idle                 only what is due now
+  travertine work --worker charge=./charge.sh --worker 'mail=python3 mail.py'
+  travertine work --worker 'greet=jq \"{greeting: (.variables.name + \\\"!\\\")}\"'")]
 pub(crate) struct Work {
+    /// Have jobs of a type done by a command, which a shell runs; may be given again
+    #[arg(long = "worker", value_name = "TYPE=COMMAND", value_parser = words::worker)]
+    pub(crate) workers: Vec<(String, String)>,
+
+    /// How many jobs of each type are done at once
+    #[arg(long, value_name = "COUNT", default_value = "4", value_parser = clap::value_parser!(u16).range(1..), requires = "workers")]
+    pub(crate) at_once: u16,
+
+    /// How long a job may take, such as 30s or PT5M; then its command is ended, and it has failed
+    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = words::span, requires = "workers")]
+    pub(crate) job_timeout: std::time::Duration,
+
+    /// How long to wait before the next try of a job that has failed
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::span, requires = "workers")]
+    pub(crate) backoff: std::time::Duration,
+
     /// End when nothing can go on by itself any more
     #[arg(long)]
     pub(crate) until_idle: bool,

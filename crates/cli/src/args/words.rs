@@ -113,6 +113,16 @@ pub(crate) fn both(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// `TYPE=COMMAND`.
+pub(crate) fn worker(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((of, by)) if !of.is_empty() && !by.trim().is_empty() => Ok((of.into(), by.into())),
+        Some(_) | None => {
+            Err(format!("`{text}` does not say which jobs a command does; write TYPE=COMMAND"))
+        }
+    }
+}
+
 /// `OLD=NEW`.
 pub(crate) fn mapping(text: &str) -> Result<(Name, Name), String> {
     match text.split_once('=') {

@@ -192,6 +192,7 @@ impl Teller {
                 );
                 self.ended(&folded.ending, moment, &definition.plan);
             }
+            Record::Ended(_) => self.note(moment, "cancelled while it was halted"),
             // The rest is about the engine, not about the process.
             _ => {}
         }

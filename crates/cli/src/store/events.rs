@@ -190,6 +190,7 @@ pub(crate) fn of_record(record: &Record) -> (&'static str, Fields) {
         Record::BeganAs { definition } => {
             ("began_as", vec![("definition", Name::clone(definition).into())])
         }
+        Record::Ended(folded) => ("ended", of_ending(&folded.ending)),
         // The rest is about shards.
         _ => ("other", Vec::new()),
     }

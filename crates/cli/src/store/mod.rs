@@ -19,6 +19,7 @@ mod schedule;
 mod show;
 mod start;
 mod work;
+mod worker;
 
 use anyhow::Result;
 

@@ -9,11 +9,19 @@ use anyhow::{Context as _, Result, anyhow};
 use travertine_kernel::{Ending, Event};
 use travertine_runtime::{Engine, Seen, engine::Observer, trace};
 
-use super::{Full, Store, care, desk, grid, open};
+use travertine_store::view::{Filter, JobState, Query, Row, Table};
+
+use super::{Full, Store, care, desk, grid, open, worker::Commands};
 use crate::{args::store as args, screen::Screen, status::Status};
 
 /// How often to see whether the engine still works.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// How often to see whether commands still have something to do.
+const BRIEFLY: Duration = Duration::from_millis(10);
+
+/// How many jobs are looked at for one that is due.
+const JOBS_MAX: u32 = 1_000;
 
 pub(crate) fn work(args: &args::Work, out: &Screen, err: &Screen) -> Result<Status> {
     let (stop, stopped) = mpsc::channel();
@@ -27,7 +35,9 @@ pub(crate) fn work(args: &args::Work, out: &Screen, err: &Screen) -> Result<Stat
     let data = &args.place.data;
     let engine = open(data, Store::Known, Full::Waits, observer)?;
     greet(&engine, args, err);
-    let done = drive(&engine, args.until_idle, &stopped, out, err);
+    let commands = Commands::start(&engine, args)?;
+    let done = drive(&engine, args, &stopped, out, err);
+    commands.stop();
     let closed = engine.clone().shutdown();
     done.and(closed).map_err(|error| anyhow!(desk::explain(&error, data, Some(&engine))))?;
     Ok(Status::Done)
@@ -42,6 +52,9 @@ fn greet(engine: &Engine, args: &args::Work, err: &Screen) {
     let data = args.place.data.display();
     let (jobs, timers) = (grid::count(jobs, "job"), grid::count(timers, "timer"));
     err.line(err.paint.dim(format!("working on {data}: {jobs}, {timers}{end}")));
+    for (job_type, command) in &args.workers {
+        err.line(err.paint.dim(format!("jobs of type {job_type} are done by: {command}")));
+    }
     desk::note_rebuilt(engine, err);
     care::tell_damage(engine.opened(), err);
 }
@@ -49,17 +62,17 @@ fn greet(engine: &Engine, args: &args::Work, err: &Screen) {
 /// Lets the engine do its work until someone stops it, or nothing is left to do.
 fn drive(
     engine: &Engine,
-    until_idle: bool,
+    args: &args::Work,
     stopped: &mpsc::Receiver<()>,
     out: &Screen,
     err: &Screen,
 ) -> Result<(), travertine_runtime::Error> {
     let mut stalls = 0;
     loop {
-        if until_idle && engine.settle(LOOK)? {
+        if args.until_idle && engine.settle(LOOK)? && !has_jobs(engine, args)? {
             return Ok(());
         }
-        let pause = if until_idle { Duration::ZERO } else { LOOK };
+        let pause = if args.until_idle { BRIEFLY } else { LOOK };
         match stopped.recv_timeout(pause) {
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
@@ -76,6 +89,22 @@ fn drive(
         }
         stalls = waited;
     }
+}
+
+/// Whether the commands have something to do now.
+fn has_jobs(engine: &Engine, args: &args::Work) -> Result<bool, travertine_runtime::Error> {
+    let now = engine.now().as_millis();
+    for (job_type, _) in &args.workers {
+        let filters =
+            vec![Filter::JobType(job_type.as_str().into()), Filter::JobState(JobState::Available)];
+        let query =
+            Query { table: Table::Jobs, filters, descending: false, after: None, limit: JOBS_MAX };
+        let is_due = |it: &Row| matches!(it, Row::Job(it) if it.until.is_none_or(|it| it <= now));
+        if engine.query_now(&query)?.rows.iter().any(is_due) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A line for what has happened to an instance at once.

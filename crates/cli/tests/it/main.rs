@@ -16,6 +16,7 @@ mod new;
 mod run;
 mod schedules;
 mod store;
+mod workers;
 
 use std::{
     fs,
