@@ -20,7 +20,11 @@ impl Dialect {
     /// The dialect a file names by what it uses; `other` where it names none.
     pub(crate) fn of(document: &Document, other: Option<Self>, sink: &Sink) -> Self {
         let root = document.root();
-        let platform = root.ext(&Ns::Modeler, "executionPlatform").unwrap_or_default();
+        match root.ext(&Ns::Modeler, "executionPlatform").unwrap_or_default() {
+            "Camunda Cloud" => return Self::Camunda8,
+            "Camunda Platform" => return Self::Camunda7,
+            _ => {}
+        }
         let camunda = first(document, &Ns::Camunda);
         let zeebe = first(document, &Ns::Zeebe);
         if let (Some(camunda), Some(zeebe)) = (camunda, zeebe) {
@@ -32,10 +36,10 @@ impl Dialect {
             );
             sink.error("TV0701", zeebe, message, "keep the extensions of one of them");
         }
-        match (camunda, zeebe, platform) {
-            (_, Some(_), _) | (None, None, "Camunda Cloud") => Self::Camunda8,
-            (Some(_), None, _) | (None, None, "Camunda Platform") => Self::Camunda7,
-            (None, None, _) => {
+        match (camunda, zeebe) {
+            (_, Some(_)) => Self::Camunda8,
+            (Some(_), None) => Self::Camunda7,
+            (None, None) => {
                 other.or_else(|| declares(root).then_some(Self::Camunda7)).unwrap_or(Self::Native)
             }
         }

@@ -182,6 +182,11 @@ pub(crate) const CAMUNDA8: &[Executed] = &[
         "a job on `creating`, `completing`, and `assigning` where the model assigns the task",
     ),
     ("zeebe:formDefinition", "user tasks", "the form to show"),
+    (
+        "zeebe:adHoc",
+        "ad-hoc sub-processes",
+        "which activities begin when it is entered; nothing else begins by itself",
+    ),
 ];
 
 /// Of both: known to say nothing about what happens, with the reason.
@@ -236,7 +241,6 @@ pub(crate) const IGNORED: &[(&str, &str)] = &[
     ("caseRef", "cases are not executed; call a process"),
     ("errorEventDefinition", "let the worker raise the error"),
     ("publishMessage", "refer to the message by messageRef"),
-    ("adHoc", "the activities of an ad-hoc sub-process are chosen from outside"),
     ("linkedResources", "workers find their resources themselves"),
 ];
 
@@ -254,6 +258,7 @@ pub(crate) fn help(ns: &Ns, name: &str) -> &'static str {
     match (ns, ignored) {
         (Ns::Camunda | Ns::Zeebe, Some((_, help))) => help,
         (Ns::Travertine, _) => "docs/extensions.md says which extension stands where",
-        _ => "remove it if you do not need it",
+        (Ns::Camunda | Ns::Zeebe, None) => "remove it if you do not need it",
+        _ => "",
     }
 }

@@ -181,9 +181,12 @@ impl From<&kernel::Failure> for Failure {
             Kind::Depth => "depth",
             Kind::Code => "code",
             // Faults of a process that was called.
-            Kind::NoFlow | Kind::Restriction | Kind::Operator | Kind::Repeat | Kind::FanIn => {
-                "process"
-            }
+            Kind::NoFlow
+            | Kind::Restriction
+            | Kind::Operator
+            | Kind::Repeat
+            | Kind::FanIn
+            | Kind::AdHoc => "process",
         });
         Self { origin: Origin::Operation, ..Self::terminal(code, it.message.clone()) }
     }

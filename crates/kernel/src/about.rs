@@ -36,7 +36,8 @@ impl Event {
             | Self::StatusForgotten { scope: token }
             | Self::CompensationQueued { scope: token, .. }
             | Self::CompensationsMoved { to: token, .. }
-            | Self::RunEnded { scope: token, .. } => Some(*token),
+            | Self::RunEnded { scope: token, .. }
+            | Self::RunTerminated { scope: token, .. } => Some(*token),
             Self::Started { .. }
             | Self::RoundChanged { .. }
             | Self::RetriesSet { .. }

@@ -256,6 +256,12 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                 each.outputs[*index as usize] = output.clone();
             }
         }
+        Event::RunTerminated { scope, .. } => {
+            let ScopeKind::Each(each) = &mut instance.scope_mut(*scope).kind else {
+                panic!("only multi-instance activities have runs that are terminated")
+            };
+            each.terminated += 1;
+        }
         Event::BranchArrived { token } => {
             instance.uncue(*token);
             let it = instance.token_mut(*token);

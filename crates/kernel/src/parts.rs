@@ -611,8 +611,9 @@ impl Instance {
         match &scope.kind {
             ScopeKind::Each(each) => {
                 let open: Vec<u32> = open.collect();
+                let ended = each.completed.saturating_add(each.terminated) as usize;
                 let counts = each.begun <= each.total
-                    && (each.completed as usize).saturating_add(open.len()) <= each.begun as usize
+                    && ended.saturating_add(open.len()) <= each.begun as usize
                     && open.iter().all(|it| *it < each.begun)
                     && each.batch_size != Some(0);
                 must(counts, "runs that are open have begun", id.0)?;

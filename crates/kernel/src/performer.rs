@@ -1,11 +1,15 @@
 //! Ad-hoc sub-processes: one activity at a time where they are sequential, and when they are
 //! complete.
 
+use std::collections::BTreeMap;
+
+use travertine_expr::Value;
+
 use crate::{
-    plan::{Element, Node},
+    plan::{Activation, AdHoc, Element, Node, NodeId, Plan},
     run::Run,
     state::{Cue, ScopeKind, State},
-    vocabulary::{Event, Failure, TokenId},
+    vocabulary::{Event, Failure, FailureKind, TokenId},
 };
 
 impl Run<'_> {
@@ -80,6 +84,70 @@ impl Run<'_> {
         self.node_of(host).performs
     }
 
+    /// What an ad-hoc sub-process begins with, where that is not everything.
+    pub(crate) fn begins_with(
+        &self,
+        token: TokenId,
+        node: NodeId,
+    ) -> Result<Option<Vec<NodeId>>, Failure> {
+        let at = self.plan.node(node);
+        let Element::AdHoc(AdHoc { container, activation, .. }) = &at.element else {
+            return Ok(None);
+        };
+        let program = match activation {
+            Activation::All => return Ok(None),
+            Activation::Chosen(None) => return Ok(Some(Vec::new())),
+            Activation::Chosen(Some(program)) => program,
+        };
+        let known: BTreeMap<&str, NodeId> =
+            container.starts.iter().map(|it| (&*self.plan.node(*it).name, *it)).collect();
+        let bad = |what: String| {
+            let known: Vec<&str> = known.keys().copied().collect();
+            let message = format!(
+                "{}: the list of activities to begin with, `{}`, {what}; it can name {}",
+                at.name,
+                program.source(),
+                known.join(", ")
+            );
+            Err(Failure::new(FailureKind::AdHoc, message))
+        };
+        let value = self.eval(token, program)?;
+        let Value::List(items) = &value else {
+            return bad(format!("is {}, not a list of ids", value.kind()));
+        };
+        let mut chosen = Vec::with_capacity(items.len());
+        for item in &**items {
+            let Some(id) = item.as_str() else {
+                return bad(format!("has {item} in it, which is no id"));
+            };
+            match known.get(id) {
+                Some(start) => chosen.push(*start),
+                None if self.plan.is_inside(node, id) => {
+                    return bad(format!("names {id}, which nothing can begin with"));
+                }
+                None => return bad(format!("names {id}, which is not in it")),
+            }
+        }
+        Ok(Some(chosen))
+    }
+
+    /// Whether a scope without tokens goes on waiting: that of an ad-hoc sub-process in which activities
+    /// are chosen, until its completion condition holds.
+    pub(crate) fn stays_open(&self, scope: TokenId) -> bool {
+        let it = self.instance.scope(scope);
+        let Element::AdHoc(ad_hoc) = &self.plan.node(it.node).element else { return false };
+        if it.kind != ScopeKind::AdHoc || !ad_hoc.stays_open() {
+            return false;
+        }
+        // What has interrupted all of it ends it too.
+        let interrupted = ad_hoc.container.events.iter().any(|event| {
+            matches!(&self.plan.node(*event).element, Element::EventSubProcess(event)
+                if event.interrupting && !it.starts.contains_key(&event.start))
+        });
+        let undoes = it.failing.is_some() || !it.queue.is_empty() || self.is_retired(scope);
+        !interrupted && !undoes
+    }
+
     /// Whether the end of this activity makes its ad-hoc sub-process complete.
     pub(crate) fn ad_hoc_is_complete(&self, token: TokenId, node: &Node) -> Result<bool, Failure> {
         let Some(scope) = self.instance.token(token).scope else { return Ok(false) };
@@ -116,6 +184,19 @@ impl Run<'_> {
                 self.withdraw(token, State::Withdrawn);
             }
         }
-        self.settle(scope);
+        self.settle_now(scope);
+    }
+}
+
+impl AdHoc {
+    fn stays_open(&self) -> bool {
+        matches!(self.activation, Activation::Chosen(_)) && self.completion.is_some()
+    }
+}
+
+impl Plan {
+    /// Whether a node of that name lies directly in a container.
+    fn is_inside(&self, container: NodeId, name: &str) -> bool {
+        self.nodes.iter().any(|it| it.parent == Some(container) && &*it.name == name)
     }
 }

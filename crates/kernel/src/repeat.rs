@@ -5,17 +5,17 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Program, Value};
+use travertine_expr::{Name, Program, Value};
 
 use crate::{
     element::whole,
     plan::{
         Count, Each as EachPlan, Element, Loop as LoopPlan, Node, OnEmpty, OutputItem, Repeat,
-        Throw, When,
+        Tally, Throw, When,
     },
     run::Run,
     state::{Cue, Each, Role, ScopeKind, State},
-    vocabulary::{Event, Failure, FailureKind, Reads, TokenId},
+    vocabulary::{Assignments, Event, Failure, FailureKind, Reads, TokenId},
 };
 
 /// What a multi-instance activity runs over, where that is known.
@@ -62,6 +62,7 @@ impl<'a> Run<'a> {
             batch_size: batch.map(|(size, _)| size),
             begun: 0,
             completed: 0,
+            terminated: 0,
             outputs,
         };
         self.open_runs(token, ScopeKind::Each(each));
@@ -180,24 +181,13 @@ impl<'a> Run<'a> {
             }
             Some((_, OutputItem::Expression(program))) => Some(self.eval(run, program)?),
         };
+        // Conditions see the run as complete, though a failure here leaves it open.
+        let counts = self.counts_after(host);
         let enough = match &plan.completion {
             None => false,
-            Some(condition) => {
-                let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
-                    unreachable!("the caller has seen the kind")
-                };
-                // The condition sees the run as ended, though a failure here leaves it open.
-                let extra = vec![
-                    ("nrOfCompletedInstances".into(), i64::from(each.completed + 1).into()),
-                    (
-                        "nrOfActiveInstances".into(),
-                        i64::from(each.begun - each.completed - 1).into(),
-                    ),
-                ];
-                self.holds_with(run, condition, &extra)?
-            }
+            Some(condition) => self.holds_with(run, condition, &counts)?,
         };
-        let throws = self.behavior(run, host, plan)?;
+        let throws = self.behavior(run, host, plan, &counts)?;
         self.emit(Event::RunEnded { scope: host, index, output });
         self.end_run(run);
         for throw in throws {
@@ -213,7 +203,7 @@ impl<'a> Run<'a> {
         let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
             unreachable!("the caller has seen the kind")
         };
-        if enough || each.completed == each.total {
+        if enough || each.ended() == each.total {
             self.drain(host);
             self.finish_runs(host);
             return Ok(());
@@ -227,16 +217,33 @@ impl<'a> Run<'a> {
         let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
             unreachable!("the caller has seen the kind")
         };
-        if each.begun < each.total && each.begun - each.completed < each.window {
+        if each.begun < each.total && each.begun - each.ended() < each.window {
             let next = each.begun;
             self.spawn_run(host, next);
         }
     }
 
-    /// One run is taken away: it counts as ended, without a result.
+    /// What conditions see of the counts once one more run is complete.
+    fn counts_after(&self, host: TokenId) -> Assignments {
+        let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
+            unreachable!("the caller has seen the kind")
+        };
+        let count = |(name, tally): (&str, Tally)| {
+            let now = i64::from(each.tally(tally));
+            let then = match tally {
+                Tally::Total | Tally::Created | Tally::Terminated => now,
+                Tally::Active => now - 1,
+                Tally::Completed => now + 1,
+            };
+            (Name::from(name), then.into())
+        };
+        self.plan.policy.counting.tallies().map(count).collect()
+    }
+
+    /// One run is taken away, and has no result.
     pub(crate) fn skip_run(&mut self, run: TokenId, index: u32, state: State) {
         let host = self.instance_scope(run);
-        self.emit(Event::RunEnded { scope: host, index, output: None });
+        self.emit(Event::RunTerminated { scope: host, index });
         self.withdraw(run, state);
         self.spawn_next(host);
     }
@@ -247,6 +254,7 @@ impl<'a> Run<'a> {
         run: TokenId,
         host: TokenId,
         plan: &'a EachPlan,
+        counts: &Assignments,
     ) -> Result<Vec<&'a Throw>, Failure> {
         let ScopeKind::Each(each) = &self.instance.scope(host).kind else {
             unreachable!("the caller has seen the kind")
@@ -256,7 +264,7 @@ impl<'a> Run<'a> {
             let now = match when {
                 When::Each => true,
                 When::First => each.completed == 0,
-                When::If(condition) => self.holds(run, condition)?,
+                When::If(condition) => self.holds_with(run, condition, counts)?,
             };
             if now {
                 throws.push(throw);
@@ -322,12 +330,19 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let flows = self.choose(host, node)?;
+        let enough = self.ad_hoc_is_complete(host, node)?;
         if node.compensation.is_some() && !self.instance.scope(host).compensations.is_empty() {
             let to = self.instance_scope(host);
             self.emit(Event::CompensationsMoved { from: host, to });
         }
+        self.hand_back(host);
+        self.release_performer(host);
         self.withdraw_guards(host);
-        self.leave(host, node, &flows);
+        let scope = self.instance_scope(host);
+        self.leave(host, node, if enough { &[] } else { &flows });
+        if enough {
+            self.complete_ad_hoc(scope);
+        }
         Ok(())
     }
 

@@ -41,6 +41,7 @@ impl Run<'_> {
         let container = self.plan.container(node).expect("only containers have an inside");
         let own = self.own_layer(token);
         let bound = self.instance.bound.get(&token).cloned().unwrap_or_default();
+        let chosen = if bound.is_empty() { self.begins_with(token, node)? } else { None };
         let census = container.inclusive_joins;
         self.emit(Event::ScopeOpened { scope: token, node, kind: Box::new(kind), census });
         self.emit(Event::TokenState { token, state: State::Busy });
@@ -52,11 +53,13 @@ impl Run<'_> {
         } else if let Element::EventSubProcess(it) = &self.plan.node(node).element {
             self.begin_at(token, it.start);
         } else {
-            for start in &container.starts {
+            for start in chosen.as_ref().unwrap_or(&container.starts) {
                 self.begin_at(token, *start);
             }
         }
-        self.settle(token);
+        if chosen.is_none_or(|it| !it.is_empty()) {
+            self.settle(token);
+        }
         Ok(Step::Settled)
     }
 
@@ -69,6 +72,13 @@ impl Run<'_> {
 
     /// Looks whether the scope still waits for anyone.
     pub(crate) fn settle(&mut self, scope: TokenId) {
+        if !self.stays_open(scope) {
+            self.settle_now(scope);
+        }
+    }
+
+    /// The same for a scope that nobody keeps open.
+    pub(crate) fn settle_now(&mut self, scope: TokenId) {
         let it = self.instance.scope(scope);
         let settled = it.is_settled();
         // Once only event sub-processes are running, no other may begin.
@@ -219,7 +229,7 @@ impl Run<'_> {
         let scope = self.instance.container_scope(token);
         self.emit(Event::TokenGone { token, state: State::Done });
         self.drain(scope);
-        self.settle(scope);
+        self.settle_now(scope);
     }
 }
 

@@ -276,6 +276,8 @@ pub struct Each {
     pub begun: u32,
     /// How many are complete.
     pub completed: u32,
+    /// How many were taken away before they were.
+    pub terminated: u32,
     /// What they gave, by index.
     pub outputs: Vec<Value>,
 }

@@ -89,7 +89,7 @@ fn branch(plan: &Plan, instance: &Instance, id: TokenId) -> Branch {
 pub(crate) fn progress(scope: &Scope) -> Option<String> {
     match &scope.kind {
         ScopeKind::Each(each) => {
-            let open = each.begun - each.completed;
+            let open = each.begun - each.ended();
             Some(format!("{} of {} done, {open} open", each.completed, each.total))
         }
         ScopeKind::Loop { runs } => Some(format!("run {runs}")),

@@ -10,7 +10,7 @@ use crate::{
     element::Step,
     plan::{Boundary, Changes, Element, Moment, Node, NodeId, Start, Throw, Trigger},
     run::Run,
-    state::{Cue, Role, State, Wait},
+    state::{Cue, Role, ScopeKind, State, Wait},
     vocabulary::{Assignments, Event, Failure, FailureKind, Reads, Slot, TokenId, WaitFor, WaitId},
 };
 
@@ -312,7 +312,11 @@ impl<'a> Run<'a> {
         next: Option<&time::Due>,
     ) {
         let (scope, around) = self.instance.scope_of(start);
-        if around.is_empty() {
+        let host = self.instance.token(scope);
+        let open = around.kind == ScopeKind::AdHoc
+            && host.cue.is_none()
+            && !self.instance.incidents.contains_key(&scope);
+        if around.is_empty() && !open {
             // The scope is about to complete: it is too late.
             self.withdraw(start, State::Withdrawn);
             return;

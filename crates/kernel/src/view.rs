@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use travertine_expr::{Name, Value, Variables, time::Timestamp};
 
 use crate::{
-    plan::{Plan, Repeat},
+    plan::{LOOP_COUNTER, Plan, Repeat, Tally},
     state::{Each, Instance, Role, ScopeKind, Token},
     vocabulary::{Assignments, LayerId, TokenId},
 };
@@ -57,18 +57,14 @@ impl<'a> View<'a> {
         let run = self.instance.tokens.get(&owner)?;
         let Role::Run(index) = run.role else { return None };
         let scope = self.instance.scopes.get(&run.scope?)?;
-        match (name, &scope.kind) {
-            ("loopCounter", _) => return Some(i64::from(index).into()),
-            ("nrOfInstances", ScopeKind::Each(each)) => return Some(each.total.into()),
-            ("nrOfCompletedInstances", ScopeKind::Each(each)) => {
-                return Some(each.completed.into());
-            }
-            ("nrOfActiveInstances", ScopeKind::Each(each)) => {
-                return Some((each.begun - each.completed).into());
-            }
-            _ => {}
+        let counting = self.plan.policy.counting;
+        if name == LOOP_COUNTER {
+            return Some((i64::from(index) + i64::from(counting.first())).into());
         }
         let ScopeKind::Each(each) = &scope.kind else { return None };
+        if let Some((_, tally)) = counting.tallies().find(|(it, _)| *it == name) {
+            return Some(each.tally(tally).into());
+        }
         let Some(Repeat::Each(plan)) = self.plan.node(run.node).repeat.as_deref() else {
             return None;
         };
@@ -80,11 +76,9 @@ impl<'a> View<'a> {
 
     fn run_names(&self, owner: TokenId, names: &mut BTreeSet<Name>) {
         let Some(run) = self.instance.tokens.get(&owner) else { return };
-        names.insert("loopCounter".into());
+        names.insert(LOOP_COUNTER.into());
         let Some(Repeat::Each(each)) = self.plan.node(run.node).repeat.as_deref() else { return };
-        for name in ["nrOfInstances", "nrOfCompletedInstances", "nrOfActiveInstances"] {
-            names.insert(name.into());
-        }
+        names.extend(self.plan.policy.counting.tallies().map(|(name, _)| Name::from(name)));
         names.extend(each.index.clone());
         names.extend(each.item.clone());
     }
@@ -140,6 +134,22 @@ impl Variables for View<'_> {
 }
 
 impl Each {
+    /// One of the numbers that its runs see.
+    pub(crate) fn tally(&self, tally: Tally) -> u32 {
+        match tally {
+            Tally::Total => self.total,
+            Tally::Created => self.begun,
+            Tally::Active => self.begun - self.ended(),
+            Tally::Completed => self.completed,
+            Tally::Terminated => self.terminated,
+        }
+    }
+
+    /// How many runs are over, one way or the other.
+    pub(crate) fn ended(&self) -> u32 {
+        self.completed + self.terminated
+    }
+
     /// What the run of that index works on: an item, or a slice of them in a batch. Where only the
     /// number of runs is known, it is the index.
     pub(crate) fn item(&self, index: u32) -> Option<Value> {

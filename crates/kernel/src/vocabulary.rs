@@ -420,6 +420,13 @@ pub enum Event {
         /// What it adds to the list of results.
         output: Option<Value>,
     },
+    /// One run of a multi-instance activity was taken away before it was complete.
+    RunTerminated {
+        /// The scope of the activity.
+        scope: TokenId,
+        /// Which run.
+        index: u32,
+    },
     /// A branch has come to its fan-in.
     BranchArrived {
         /// The token.
@@ -820,6 +827,8 @@ pub enum FailureKind {
     Depth,
     /// The code of a function cannot go on.
     Code,
+    /// What an ad-hoc sub-process is to begin with is not known in it.
+    AdHoc,
 }
 
 /// How an instance ended.

@@ -512,6 +512,9 @@ impl fmt::Display for Why {
                 write!(f, "waits for its turn, after token {}", busy.0)
             }
             Self::Performer { busy: None } => f.write_str("waits for its turn"),
+            Self::Inside { tokens: 0, .. } => {
+                f.write_str("is open, and waits for one of its activities to be activated")
+            }
             Self::Inside { tokens, progress, .. } => {
                 let plural = if *tokens == 1 { "" } else { "s" };
                 write!(f, "waits for {tokens} token{plural} inside")?;

@@ -175,6 +175,9 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
             let output = output.as_ref().map_or_else(String::new, |it| format!(": {it}"));
             format!("scope {} run {index} ended{output}", scope.0)
         }
+        Event::RunTerminated { scope, index } => {
+            format!("scope {} run {index} terminated", scope.0)
+        }
         Event::BranchArrived { token } => format!("token {} is at the fan-in", token.0),
         Event::PerformerTaken { scope, token } => {
             format!("performer {} takes token {}", scope.0, token.0)

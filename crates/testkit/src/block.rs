@@ -8,9 +8,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use travertine_expr::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
 use travertine_kernel::plan::{
-    AdHoc, Boundary, Call, Catch, Changes, Container, Count, Data, Each, Element, EventSubProcess,
-    Extras, Flow, FlowId, Gates, Listener, Listeners, Loop, Merge, Message, Node, NodeId, OnEmpty,
-    Payload, Plan, Repeat, Start, Throw, TimerKind, Trigger, Work, WorkKind,
+    Activation, AdHoc, Boundary, Call, Catch, Changes, Container, Count, Data, Each, Element,
+    EventSubProcess, Extras, Flow, FlowId, Gates, Listener, Listeners, Loop, Merge, Message, Node,
+    NodeId, OnEmpty, Payload, Plan, Repeat, Start, Throw, TimerKind, Trigger, Work, WorkKind,
 };
 
 /// A piece of a process with one way in and one way out.
@@ -370,6 +370,7 @@ impl Layout {
             Block::AdHoc { sequential, bodies } => {
                 let ad_hoc = Element::AdHoc(AdHoc {
                     container: Container::default(),
+                    activation: Activation::All,
                     sequential: *sequential,
                     completion: None,
                     cancel_remaining: true,

@@ -51,6 +51,41 @@ impl<'a> Lowering<'a> {
         self.zeebe_task(node)
     }
 
+    /// The list of activities that an ad-hoc sub-process begins with.
+    pub(super) fn active_elements(&self, node: Node<'a>) -> Option<Program> {
+        if let Some(definition) = node.extensions(NS, "taskDefinition").next() {
+            let message = format!(
+                "a worker is to choose what begins in {}, which none can here",
+                node.title()
+            );
+            let help = "name it by activeElementsCollection of zeebe:adHoc, and have a task before it \
+                        work out the list";
+            self.error("TV0722", definition, message, help);
+        }
+        for output in ["outputCollection", "outputElement"] {
+            if let Some(text) = zeebe(node, "adHoc", output) {
+                let message = format!("{output} of {} is not collected here", node.title());
+                self.error("TV0723", text.at, message, "let each activity write its own variable");
+            }
+        }
+        let Some(text) = zeebe(node, "adHoc", "activeElementsCollection") else {
+            let message = format!("nothing begins in {} by itself", node.title());
+            let help = "name what begins by activeElementsCollection of zeebe:adHoc, or activate it by \
+                        `travertine modify --add`";
+            self.warn("TV0724", node, message, help);
+            return None;
+        };
+        if !text.source.starts_with('=') {
+            let message = format!(
+                "activeElementsCollection of {} is '{}', which is no expression",
+                node.title(),
+                text.source
+            );
+            self.error("TV0725", text.at, message, "write a list of ids, such as =[\"a\", \"b\"]");
+        }
+        Some(self.feel_or_text(text))
+    }
+
     /// Assignee, due date and so on of a user task.
     pub(super) fn assignment(&self, node: Node<'a>) -> Vec<(Name, Program)> {
         let places = [

@@ -1,9 +1,9 @@
 //! Sub-processes of all kinds.
 
-use travertine_kernel::plan::{AdHoc, Container, Element, EventSubProcess, NodeId};
+use travertine_kernel::plan::{Activation, AdHoc, Container, Element, EventSubProcess, NodeId};
 
 use super::{Lowering, is_true};
-use crate::{expression::Text, xml::Node};
+use crate::{dialect::Dialect, expression::Text, xml::Node};
 
 impl<'a> Lowering<'a> {
     pub(super) fn sub_process(&self, node: Node<'a>) -> Element {
@@ -15,6 +15,7 @@ impl<'a> Lowering<'a> {
             "transaction" => Element::Transaction(container),
             "adHocSubProcess" => Element::AdHoc(AdHoc {
                 container,
+                activation: self.activation(node),
                 sequential: node.attr("ordering") == Some("Sequential"),
                 completion: node
                     .child("completionCondition")
@@ -23,6 +24,15 @@ impl<'a> Lowering<'a> {
                 performer: self.performer(node),
             }),
             _ => Element::SubProcess(container),
+        }
+    }
+
+    /// What an ad-hoc sub-process begins with. In Camunda 8 that is what a list names, and nothing begins
+    /// by itself.
+    fn activation(&self, node: Node<'a>) -> Activation {
+        match self.dialect {
+            Dialect::Native | Dialect::Camunda7 => Activation::All,
+            Dialect::Camunda8 => Activation::Chosen(self.active_elements(node)),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{
     dialect::Dialect,
     expression::{Text, literal},
     schema,
-    xml::{Node, Ns},
+    xml::{Node, Ns, Severity},
 };
 
 impl<'a> Lowering<'a> {
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a> {
     fn trigger(&self, event: Node<'a>, definition: Node<'a>) -> Option<Trigger> {
         match definition.name() {
             "messageEventDefinition" => {
-                let message = definition.attr("messageRef").unwrap_or_default();
+                let message = self.message_ref(event, definition);
                 Some(Trigger::Message(self.awaited(message, definition, event)))
             }
             "signalEventDefinition" => {
@@ -185,6 +185,25 @@ impl<'a> Lowering<'a> {
             }
             _ => literal(target.id().unwrap_or_default()),
         }
+    }
+
+    /// The message that an event means, as it is called in the model.
+    pub(super) fn message_ref(&self, event: Node<'a>, definition: Node<'a>) -> &'a str {
+        definition.attr("messageRef").unwrap_or_else(|| {
+            let message = format!("{} does not say which message it means", event.title());
+            let severity = match self.dialect {
+                Dialect::Camunda7 => Severity::Warning,
+                Dialect::Native | Dialect::Camunda8 => Severity::Error,
+            };
+            let help = if schema::is_a(event.name(), "throwEvent") {
+                "refer to a message of the model, or say which workers send it"
+            } else {
+                "refer to a message of the model"
+            };
+            let place = definition.place();
+            self.cx.sink.add(severity, "TV0442", definition, place, message, help);
+            ""
+        })
     }
 
     /// A message that is waited for.

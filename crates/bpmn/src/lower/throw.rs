@@ -30,7 +30,7 @@ impl<'a> Lowering<'a> {
         };
         match definition.name() {
             "messageEventDefinition" => {
-                let reference = definition.attr("messageRef").unwrap_or_default();
+                let reference = self.message_ref(event, definition);
                 let messages = vec![self.sent(reference, definition, event)];
                 Some(Throw::Message(Send { messages, payload: payload() }))
             }

@@ -45,10 +45,6 @@ impl<'a> Rules<'a> {
                 let message = format!("{} does not say which signal it means", event.title());
                 self.error("TV0442", definition, message, "refer to a signal of the model");
             }
-            "messageEventDefinition" if definition.attr("messageRef").is_none() => {
-                let message = format!("{} does not say which message it means", event.title());
-                self.strict("TV0442", definition, message, "refer to a message of the model");
-            }
             "errorEventDefinition" if schema::is_a(event.name(), "throwEvent") => {
                 self.check_code(event, definition, "errorRef", "errorCode");
             }

@@ -202,6 +202,8 @@ const CAMUNDA8: &str = "
     </extensionElements></userTask>
   <callActivity id='e'><extensionElements><zeebe:calledElement processId='q'
     propagateAllChildVariables='false'/></extensionElements></callActivity>
+  <adHocSubProcess id='j'><extensionElements><zeebe:adHoc activeElementsCollection='=active'/>
+    </extensionElements><task id='k'/></adHocSubProcess>
   <receiveTask id='f' messageRef='m'/>
   <intermediateCatchEvent id='g'><conditionalEventDefinition><extensionElements>
     <zeebe:conditionalFilter variableNames='x' variableEvents='create, update'/>

@@ -348,6 +348,9 @@ fn way_out(failure: &Failure) -> &'static str {
         FailureKind::Work => "retry, which offers the work again",
         FailureKind::Steps => "retry grants as many steps again; tv:stepLimit sets how many",
         FailureKind::Depth => "correct the call or sub-process that contains itself",
+        FailureKind::AdHoc => {
+            "set the variables that name its activities and retry, or correct the model"
+        }
         FailureKind::Code => "mend the function's code, then retry",
     }
 }

@@ -103,6 +103,8 @@ pub struct EventSubProcess {
 pub struct AdHoc {
     /// Its inside.
     pub container: Container,
+    /// What begins when it is entered.
+    pub activation: Activation,
     /// Whether one activity runs at a time.
     pub sequential: bool,
     /// When it is done, asked each time an activity has ended.
@@ -111,6 +113,16 @@ pub struct AdHoc {
     pub cancel_remaining: bool,
     /// The ancestor that performs its activities, where it is not the ad-hoc sub-process itself.
     pub performer: Option<NodeId>,
+}
+
+/// What begins when an ad-hoc sub-process is entered.
+#[derive(Clone, Debug)]
+pub enum Activation {
+    /// Everything that no flow leads to.
+    All,
+    /// What a list of ids names; nothing where there is none. Where that is nothing it stays open, and
+    /// where it has a completion condition, until that holds: someone may activate more.
+    Chosen(Option<Program>),
 }
 
 /// A start event.

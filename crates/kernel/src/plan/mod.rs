@@ -12,9 +12,9 @@ use std::sync::Arc;
 use travertine_expr::{Limits, Name, Program};
 
 pub use element::{
-    AdHoc, Boundary, Call, Catch, Changes, Container, Count, Each, Element, EventSubProcess, Loop,
-    Merge, Message, OnEmpty, OutputItem, Payload, Repeat, Send, Start, TO, Throw, TimerKind,
-    Trigger, When, Work, WorkKind,
+    Activation, AdHoc, Boundary, Call, Catch, Changes, Container, Count, Each, Element,
+    EventSubProcess, Loop, Merge, Message, OnEmpty, OutputItem, Payload, Repeat, Send, Start, TO,
+    Throw, TimerKind, Trigger, When, Work, WorkKind,
 };
 
 /// A position in [`Plan::nodes`].
@@ -264,6 +264,8 @@ pub struct Policy {
     pub compensate_on_error: CompensateOnError,
     /// How many compensations run at a time.
     pub compensation: Compensation,
+    /// How runs are counted.
+    pub counting: Counting,
 }
 
 impl Policy {
@@ -274,17 +276,87 @@ impl Policy {
         unhandled_error: UnhandledError::Incident,
         compensate_on_error: CompensateOnError::Transaction,
         compensation: Compensation::InTurn,
+        counting: Counting::Native,
     };
 
     /// The choices of models made for Camunda 7.
     pub const CAMUNDA7: Self = Self {
         write: Write::Propagate { mapped: true },
         compensation: Compensation::Together,
+        counting: Counting::Camunda7,
         ..Self::NATIVE
     };
 
     /// The choices of models made for Camunda 8.
-    pub const CAMUNDA8: Self = Self { write: Write::Propagate { mapped: false }, ..Self::CAMUNDA7 };
+    pub const CAMUNDA8: Self = Self {
+        write: Write::Propagate { mapped: false },
+        counting: Counting::Camunda8,
+        ..Self::CAMUNDA7
+    };
+}
+
+/// How the runs of loops and multi-instance activities are counted, for the expressions in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// `loopCounter` from 0; the counts under the standard's names and under Camunda 7's.
+    Native,
+    /// `loopCounter` from 0, `nrOfInstances` and so on.
+    Camunda7,
+    /// `loopCounter` from 1, `numberOfInstances` and so on: the standard's names.
+    Camunda8,
+}
+
+/// The variable that has the number of a run.
+pub(crate) const LOOP_COUNTER: &str = "loopCounter";
+
+/// A number that the runs of a multi-instance activity see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tally {
+    /// How many runs there will be.
+    Total,
+    /// How many have begun. In all: those that are active, completed and terminated.
+    Created,
+    /// How many are under way.
+    Active,
+    /// How many are complete.
+    Completed,
+    /// How many were taken away.
+    Terminated,
+}
+
+/// The standard's names (BPMN 2.0, table 10.30).
+const STANDARD: [(&str, Tally); 4] = [
+    ("numberOfInstances", Tally::Created),
+    ("numberOfActiveInstances", Tally::Active),
+    ("numberOfCompletedInstances", Tally::Completed),
+    ("numberOfTerminatedInstances", Tally::Terminated),
+];
+
+/// Camunda 7's.
+const CAMUNDA7: [(&str, Tally); 3] = [
+    ("nrOfInstances", Tally::Total),
+    ("nrOfActiveInstances", Tally::Active),
+    ("nrOfCompletedInstances", Tally::Completed),
+];
+
+impl Counting {
+    /// The number of the first run.
+    pub(crate) fn first(self) -> u32 {
+        match self {
+            Self::Native | Self::Camunda7 => 0,
+            Self::Camunda8 => 1,
+        }
+    }
+
+    /// The names of all that runs of a multi-instance activity can ask for.
+    pub(crate) fn tallies(self) -> impl Iterator<Item = (&'static str, Tally)> {
+        let (standard, camunda7): (&[_], &[_]) = match self {
+            Self::Native => (&STANDARD, &CAMUNDA7),
+            Self::Camunda7 => (&[], &CAMUNDA7),
+            Self::Camunda8 => (&STANDARD, &[]),
+        };
+        standard.iter().chain(camunda7).copied()
+    }
 }
 
 /// Where a write goes.

@@ -82,6 +82,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("updates", updates()),
         ("refused-update", vec![Event::UpdateRefused { message: "it panicked".to_owned() }]),
         ("failures", failures()),
+        ("terminated", terminated()),
     ]
 }
 
@@ -148,6 +149,32 @@ fn updates() -> Vec<Event> {
     let entry = Arc::new(JournalEntry::Updated { at, name, input, id });
     let answered = Event::UpdateAnswered { id: "add-1".into(), said: json(r#"{"ok": 7}"#) };
     vec![Event::Journaled { entry }, answered]
+}
+
+/// Runs that were taken away, and what cannot begin.
+fn terminated() -> Vec<Event> {
+    let scope = TokenId(2);
+    let each = Each {
+        total: 3,
+        window: 3,
+        items: None,
+        batch_size: None,
+        begun: 3,
+        completed: 0,
+        terminated: 2,
+        outputs: Vec::new(),
+    };
+    let kind = Box::new(ScopeKind::Each(each));
+    let incident = Incident {
+        failure: failure(FailureKind::AdHoc),
+        redo: Cue::Enter,
+        since: Timestamp::from_millis(0),
+    };
+    vec![
+        Event::ScopeOpened { scope, node: NodeId(3), kind, census: false },
+        Event::RunTerminated { scope, index: 300 },
+        Event::IncidentRaised { token: scope, incident: Box::new(incident) },
+    ]
 }
 
 /// Work that has failed and is tried again.
@@ -332,6 +359,7 @@ fn scopes() -> Vec<Event> {
         batch_size: Some(2),
         begun: 1,
         completed: 0,
+        terminated: 0,
         outputs: vec![Value::Null, json("0.5")],
     };
     let counted = Each {
@@ -341,6 +369,7 @@ fn scopes() -> Vec<Event> {
         batch_size: None,
         begun: 0,
         completed: 0,
+        terminated: 0,
         outputs: Vec::new(),
     };
     let fan_out = FanOut {

@@ -191,14 +191,16 @@ fn content_event() -> BoxedStrategy<Event> {
 fn scope_kind() -> impl Strategy<Value = ScopeKind> {
     let each =
         (
-            any::<(u32, u32, u32, u32)>(),
+            any::<(u32, u32, u32, u32, u32)>(),
             option::of(vec(value(), 0..3).prop_map(Arc::new)),
             any::<Option<u32>>(),
             vec(value(), 0..3),
         )
-            .prop_map(|((total, window, begun, completed), items, batch_size, outputs)| {
-                Each { total, window, items, batch_size, begun, completed, outputs }
-            });
+            .prop_map(
+                |((total, window, begun, completed, terminated), items, batch_size, outputs)| {
+                    Each { total, window, items, batch_size, begun, completed, terminated, outputs }
+                },
+            );
     let fan_out = (any::<u32>(), vec(layer(), 0..4), option::of(node()), vec(token(), 0..4))
         .prop_map(|(count, branches, fan_in, arrived)| FanOut { count, branches, fan_in, arrived });
     prop_oneof![
@@ -238,6 +240,7 @@ fn scope_event() -> BoxedStrategy<Event> {
         }),
         (token(), any::<u32>(), option::of(value()))
             .prop_map(|(scope, index, output)| Event::RunEnded { scope, index, output }),
+        (token(), any::<u32>()).prop_map(|(scope, index)| Event::RunTerminated { scope, index }),
         (token(), token()).prop_map(|(scope, token)| Event::PerformerTaken { scope, token }),
         (token(), token()).prop_map(|(scope, token)| Event::PerformerAwaited { scope, token }),
         (token(), token()).prop_map(|(scope, token)| Event::PerformerLeft { scope, token }),

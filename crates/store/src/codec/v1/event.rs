@@ -199,6 +199,10 @@ pub(super) enum Event<'a> {
         retries: u32,
         message: &'a str,
     },
+    RunTerminated {
+        scope: u64,
+        index: u32,
+    },
 }
 
 puts!(enum kernel::Event {
@@ -246,6 +250,7 @@ puts!(enum kernel::Event {
     UpdateAnswered { id, said },
     UpdateRefused { message },
     WorkFailed { wait, retries, message },
+    RunTerminated { scope, index },
 });
 
 impl<'a> Event<'a> {
@@ -379,6 +384,9 @@ impl<'a> Event<'a> {
             Self::UpdateRefused { message } => Plain::UpdateRefused { message: message.to_owned() },
             Self::WorkFailed { wait, retries, message } => {
                 Plain::WorkFailed { wait: WaitId(wait), retries, message: message.into() }
+            }
+            Self::RunTerminated { scope, index } => {
+                Plain::RunTerminated { scope: TokenId(scope), index }
             }
             Self::Finished { ending } => Plain::Finished { ending: ending.lift() },
         })

@@ -60,6 +60,7 @@ enum FailureKind {
     Steps,
     Depth,
     Code,
+    AdHoc,
 }
 
 puts!(enum kernel::FailureKind {
@@ -75,6 +76,7 @@ puts!(enum kernel::FailureKind {
     Steps,
     Depth,
     Code,
+    AdHoc,
 });
 
 impl FailureKind {
@@ -92,6 +94,7 @@ impl FailureKind {
             Self::Steps => kernel::FailureKind::Steps,
             Self::Depth => kernel::FailureKind::Depth,
             Self::Code => kernel::FailureKind::Code,
+            Self::AdHoc => kernel::FailureKind::AdHoc,
         }
     }
 }

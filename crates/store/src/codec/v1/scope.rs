@@ -21,24 +21,33 @@ pub(super) enum ScopeKind<'a> {
     Transaction,
     AdHoc,
     Each(Each<'a>),
-    Loop { runs: u32 },
+    Loop {
+        runs: u32,
+    },
     FanOut(FanOut),
     Gosub,
     Compensation,
+    /// One that has lost runs, and how many.
+    EachLost(Each<'a>, u32),
 }
 
-puts!(enum kernel::ScopeKind {
-    Process,
-    SubProcess,
-    EventSubProcess,
-    Transaction,
-    AdHoc,
-    Each(each),
-    Loop { runs },
-    FanOut(fan_out),
-    Gosub,
-    Compensation,
-});
+impl Put for kernel::ScopeKind {
+    fn put(&self, out: &mut Out) {
+        match self {
+            Self::Process => out.variant(0, ()),
+            Self::SubProcess => out.variant(1, ()),
+            Self::EventSubProcess => out.variant(2, ()),
+            Self::Transaction => out.variant(3, ()),
+            Self::AdHoc => out.variant(4, ()),
+            Self::Each(each) if each.terminated == 0 => out.variant(5, each),
+            Self::Each(each) => out.variant(10, (each, each.terminated)),
+            Self::Loop { runs } => out.variant(6, runs),
+            Self::FanOut(fan_out) => out.variant(7, fan_out),
+            Self::Gosub => out.variant(8, ()),
+            Self::Compensation => out.variant(9, ()),
+        }
+    }
+}
 
 impl<'a> ScopeKind<'a> {
     pub(super) fn lift(self) -> Result<kernel::ScopeKind, Fault<'a>> {
@@ -48,7 +57,8 @@ impl<'a> ScopeKind<'a> {
             Self::EventSubProcess => kernel::ScopeKind::EventSubProcess,
             Self::Transaction => kernel::ScopeKind::Transaction,
             Self::AdHoc => kernel::ScopeKind::AdHoc,
-            Self::Each(each) => kernel::ScopeKind::Each(each.lift()?),
+            Self::Each(each) => kernel::ScopeKind::Each(each.lift(0)?),
+            Self::EachLost(each, terminated) => kernel::ScopeKind::Each(each.lift(terminated)?),
             Self::Loop { runs } => kernel::ScopeKind::Loop { runs },
             Self::FanOut(fan_out) => kernel::ScopeKind::FanOut(fan_out.lift()),
             Self::Gosub => kernel::ScopeKind::Gosub,
@@ -71,14 +81,16 @@ pub(super) struct Each<'a> {
 
 impl Put for kernel::Each {
     fn put(&self, out: &mut Out) {
-        let Self { total, window, items, batch_size, begun, completed, outputs } = self;
+        // Those that were terminated stand beside it.
+        let Self { total, window, items, batch_size, begun, completed, terminated: _, outputs } =
+            self;
         (total, window, items.as_deref().map(|it| List(it))).put(out);
         (batch_size, begun, completed, List(outputs)).put(out);
     }
 }
 
 impl<'a> Each<'a> {
-    fn lift(self) -> Result<kernel::Each, Fault<'a>> {
+    fn lift(self, terminated: u32) -> Result<kernel::Each, Fault<'a>> {
         Ok(kernel::Each {
             total: self.total,
             window: self.window,
@@ -86,6 +98,7 @@ impl<'a> Each<'a> {
             batch_size: self.batch_size,
             begun: self.begun,
             completed: self.completed,
+            terminated,
             outputs: self.outputs.lift_list()?,
         })
     }
