@@ -26,8 +26,9 @@ use travertine_xml as xml;
 
 pub use dialect::Dialect;
 pub use lower::CORRELATION_KEY;
+pub use read::NOT_EXECUTABLE;
 pub use read::read;
-pub use report::{Answer, Process, Report, Verdict};
+pub use report::{Answer, Drawing, Process, Report, Verdict};
 pub use support::{executed_extensions, support_page};
 pub use travertine_xml::{Diagnostic, Severity};
 
@@ -47,6 +48,8 @@ pub struct Options {
     /// Local names of plain tasks, such as `task` and `manualTask`, that wait to be completed
     /// instead of passing through.
     pub wait_tasks: Vec<String>,
+    /// Whether rules of the standard that change nothing about what is executed must be kept, too.
+    pub strict: bool,
     /// The time that dates in models are compared with.
     pub now: Timestamp,
 }
@@ -66,6 +69,7 @@ impl Options {
             expression_language: None,
             policy: None,
             wait_tasks: Vec::new(),
+            strict: false,
             now: now(),
         }
     }

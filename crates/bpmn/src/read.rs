@@ -7,13 +7,16 @@ use crate::{
     dialect::Dialect,
     files::Files,
     lower::{self, Lowered},
-    report::{Process, Report, Sink},
+    report::{Drawing, Process, Report, Sink},
     schema, validate,
     xml::{self, Node, Ns, Severity},
 };
 
 /// All plans of a deployment together have no more nodes than this.
 const PLAN_NODES_MAX: usize = 200_000;
+
+/// The code of the diagnostic that names processes which are not executable.
+pub const NOT_EXECUTABLE: &str = "TV0434";
 
 /// Reads files that are deployed together. All problems of all files are reported; there are
 /// processes only where none of them is an error.
@@ -36,7 +39,7 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     for document in &documents {
         schema::check(document, &known, &sink);
     }
-    validate::validate(&known, &sink);
+    validate::validate(&known, options.strict, &sink);
     let routes = lower::Routes::new(&known, &sink);
     let cx = lower::Context { files: &known, options, sink: &sink, routes: &routes };
     let lowered = lower_all(cx, &known);
@@ -47,23 +50,63 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
         analysis::analyse(&lowered, &known, options, &sink);
     }
     let fit = lowered.into_iter().filter(|(it, _)| !sink.has_errors() && !sink.is_broken(*it));
-    let processes = fit.map(|(node, lowered)| process(node, lowered)).collect();
+    let processes = fit.map(|(node, lowered)| process(node, lowered, &known)).collect();
+    let drawings = drawings(&known, &sink);
     let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
-    Report { diagnostics: sink.into_diagnostics(&names), elements, processes }
+    Report { diagnostics: sink.into_diagnostics(&names), elements, processes, drawings }
 }
 
 /// A process is meant to be run if it says so, if it is called, or if it is the only one and does
 /// not say otherwise. Others may be drawings for people, which are not held to the rules.
 fn spare_drawings(files: &Files<'_>, sink: &Sink) {
     let called = files.called();
-    let only = files.processes().nth(1).is_none();
     for process in files.processes() {
-        let silent = process.attr("isExecutable").is_none();
-        let runs = lower::is_true(process, "isExecutable", silent && only);
-        if !runs && !called.contains(&process.key()) {
+        if !is_executable(process, files) && !called.contains(&process.key()) {
             sink.spare(process);
         }
     }
+}
+
+/// The standard says that a process is not executable unless it says so. One that says nothing and is
+/// the only one is meant all the same: why else would anyone read it?
+fn is_executable(process: Node<'_>, files: &Files<'_>) -> bool {
+    let other = process.attr("isExecutable").is_none() && files.processes().nth(1).is_none();
+    lower::is_true(process, "isExecutable", other)
+}
+
+/// The processes that are not executable, named once for each file.
+fn drawings(files: &Files<'_>, sink: &Sink) -> Vec<Drawing> {
+    let some_run = files.processes().any(|it| is_executable(it, files));
+    let severity = if some_run { Severity::Note } else { Severity::Warning };
+    let mut all = Vec::new();
+    for (document, _) in &files.documents {
+        let idle: Vec<_> =
+            document.root().all("process").filter(|it| !is_executable(*it, files)).collect();
+        let Some(first) = idle.first() else { continue };
+        let silent = idle.iter().filter(|it| it.attr("isExecutable").is_none()).count();
+        let why = match silent {
+            0 => "isExecutable is false",
+            _ if silent == idle.len() => "isExecutable is not set",
+            _ => "isExecutable is false or not set",
+        };
+        let names: Vec<_> =
+            idle.iter().map(|it| format!("'{}'", it.id().unwrap_or_default())).collect();
+        let message = match names.split_last() {
+            Some((last, [])) => format!("process {last} is not executable: {why}"),
+            Some((last, others)) => {
+                format!("processes {} and {last} are not executable: {why}", others.join(", "))
+            }
+            None => unreachable!("there is a first"),
+        };
+        let help = "set isExecutable to true to run it";
+        sink.add(severity, NOT_EXECUTABLE, *first, first.place(), message, help);
+        all.extend(idle.iter().map(|it| Drawing {
+            id: it.id().unwrap_or_default().to_owned(),
+            file: document.file.clone(),
+            explicit: it.attr("isExecutable").is_some(),
+        }));
+    }
+    all
 }
 
 /// Lowers every process, until all plans together have become absurdly large: each has in it what it
@@ -88,11 +131,11 @@ fn lower_all<'a>(cx: lower::Context<'a>, files: &'a Files<'a>) -> Vec<(Node<'a>,
     all
 }
 
-fn process(node: Node<'_>, lowered: Lowered<'_>) -> Process {
+fn process(node: Node<'_>, lowered: Lowered<'_>, files: &Files<'_>) -> Process {
     Process {
         id: node.id().unwrap_or_default().to_owned(),
         name: node.attr("name").map(str::to_owned),
-        executable: lower::is_true(node, "isExecutable", false),
+        executable: is_executable(node, files),
         plan: Arc::new(lowered.plan),
         file: node.document().file.clone(),
     }

@@ -14,20 +14,40 @@ use crate::xml::{Attribute, Diagnostic, Fault, Node, Place, Severity};
 /// What came of reading files that are deployed together.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Everything worth knowing, in document order.
+    /// Everything worth knowing: file by file, errors before warnings before notes, each in the order of
+    /// their places.
     pub diagnostics: Vec<Diagnostic>,
     /// What becomes of every element, and of attributes and extensions worth a word.
     pub elements: Vec<Answer>,
     /// The processes, ready to run; none where any diagnostic is an error. A process that is not
     /// meant to be run is missing where it cannot be.
     pub processes: Vec<Process>,
+    /// The processes that are not executable, whether they could be run or not.
+    pub drawings: Vec<Drawing>,
 }
 
 impl Report {
+    /// Whether there is something to run, or there are only decisions.
+    pub fn can_run(&self) -> bool {
+        let idle = !self.drawings.is_empty() && !self.processes.iter().any(|it| it.executable);
+        !self.is_rejected() && !idle
+    }
+
     /// Whether the files cannot be deployed.
     pub fn is_rejected(&self) -> bool {
         self.diagnostics.iter().any(|it| it.severity == Severity::Error)
     }
+}
+
+/// A process that is drawn, but not executable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawing {
+    /// Its id in the model.
+    pub id: String,
+    /// The file it came from.
+    pub file: String,
+    /// Whether the model says so, as opposed to saying nothing.
+    pub explicit: bool,
 }
 
 /// A process that can be run.
@@ -37,7 +57,7 @@ pub struct Process {
     pub id: String,
     /// Its name for people.
     pub name: Option<String>,
-    /// Whether the model says that it is meant to be run.
+    /// Whether it is meant to be run: the model says so, or says nothing and has no other process.
     pub executable: bool,
     /// What the kernel runs.
     pub plan: Arc<Plan>,
@@ -185,13 +205,13 @@ impl Sink {
         errors.filter_map(|(it, position)| Some((it.file.clone(), (*position)?))).collect()
     }
 
-    /// Everything once, in the order of the files and of the places in them.
+    /// Everything once, in the order of the files, of how bad it is, and of the places.
     pub(crate) fn into_diagnostics(self, files: &[&str]) -> Vec<Diagnostic> {
         let mut found: Vec<_> = self.found.into_inner().into_iter().map(|(it, _)| it).collect();
         found.sort_by(|a, b| {
             let key = |it: &Diagnostic| {
                 let file = files.iter().position(|file| *file == it.file);
-                (file, it.line, it.column, it.severity, it.code)
+                (file, it.severity, it.line, it.column, it.code)
             };
             key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
         });

@@ -14,7 +14,12 @@ pub(crate) fn text(diagnostic: &Diagnostic, models: &Models, paint: Paint) -> St
     let title = match severity {
         Severity::Error => paint.red(format!("error {code}")),
         Severity::Warning => paint.yellow(format!("warning {code}")),
+        Severity::Note => paint.cyan(format!("note {code}")),
     };
+    if *severity == Severity::Note {
+        let place = paint.dim(format!("{file}:{line}:{column}"));
+        return format!("{title}: {message}  {place}");
+    }
     let number = line.to_string();
     let margin = " ".repeat(number.len());
     let bar = |text: &str| paint.dim(text);

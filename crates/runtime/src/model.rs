@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use travertine_dmn::Decisions;
+use travertine_dmn::{Decisions, Severity};
 
 use crate::Timestamp;
 
@@ -27,7 +27,11 @@ pub fn read_models(
         return travertine_bpmn::read(&processes, &options);
     }
     let decisions: Vec<(&str, &[u8])> = decisions.into_iter().collect();
-    let decided = travertine_dmn::read(&decisions);
+    let mut decided = travertine_dmn::read(&decisions);
+    // What there is to say of a file that was known before was said then.
+    decided.diagnostics.retain(|it| {
+        it.severity == Severity::Error || files.iter().any(|(name, _)| *name == it.file)
+    });
     let rejected = decided.is_rejected();
     let models = decided.definitions.into_iter().map(Arc::new).collect();
     options.languages = options.languages.with(Arc::new(Decisions::new(models)));

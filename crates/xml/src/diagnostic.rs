@@ -11,6 +11,8 @@ pub enum Severity {
     Error,
     /// They can, but something may not be what its author meant.
     Warning,
+    /// Worth knowing, and most likely as it should be.
+    Note,
 }
 
 impl fmt::Display for Severity {
@@ -18,6 +20,7 @@ impl fmt::Display for Severity {
         f.write_str(match self {
             Self::Error => "error",
             Self::Warning => "warning",
+            Self::Note => "note",
         })
     }
 }

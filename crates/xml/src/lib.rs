@@ -252,6 +252,20 @@ impl<'a> Node<'a> {
         })
     }
 
+    /// The prefix, with its colon, that the file has for a namespace here.
+    pub fn prefix_of(self, ns: &Ns) -> String {
+        let Ns::Other(uri) = ns else { return ns.prefix().to_owned() };
+        let prefix = std::iter::once(self).chain(self.ancestors()).find_map(|it| {
+            let declared = it.data().declared.iter().find(|(_, declared)| declared == uri);
+            declared.map(|(prefix, _)| prefix)
+        });
+        match prefix {
+            Some(prefix) if prefix.is_empty() => String::new(),
+            Some(prefix) => format!("{prefix}:"),
+            None => ns.prefix().to_owned(),
+        }
+    }
+
     /// The namespace declarations it carries: prefix and URI.
     pub fn declared(self) -> &'a [(String, String)] {
         &self.data().declared

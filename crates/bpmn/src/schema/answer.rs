@@ -1,6 +1,6 @@
 //! A verdict on every element of a file, and on the extensions it uses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Content, find};
 use crate::{
@@ -8,13 +8,15 @@ use crate::{
     extension,
     report::{Answer, Sink, Verdict},
     schema,
-    xml::{Attribute, Document, Node, Ns, Severity},
+    xml::{Attribute, Document, Node, Ns, Place, Severity},
 };
 
 /// Answers for every element of a file. Extensions that nobody honoured are warned about here,
 /// because only now, after lowering, is that known.
 pub(crate) fn answers(document: &Document, dialect: Dialect, sink: &Sink) -> Vec<Answer> {
-    warn(document.root(), sink);
+    let mut ignored = Ignored::default();
+    ignored.look(document.root());
+    ignored.report(sink);
     let rejected = sink.rejected();
     let mut answers = Vec::new();
     collect(document.root(), dialect, &rejected, &mut answers);
@@ -49,7 +51,7 @@ fn collect(
     answers.push(Answer {
         file: node.document().file.clone(),
         id: node.id().map(str::to_owned),
-        kind: format!("{}{}", prefix(node.ns()), node.name()),
+        kind: format!("{}{}", prefix(node), node.name()),
         line: node.place().line,
         column: node.place().column,
         verdict,
@@ -62,7 +64,7 @@ fn collect(
         answers.push(Answer {
             file: node.document().file.clone(),
             id: node.id().map(str::to_owned),
-            kind: format!("@{}{}", attribute.ns.prefix(), attribute.name),
+            kind: format!("@{}{}", node.prefix_of(&attribute.ns), attribute.name),
             line: attribute.place.line,
             column: attribute.place.column,
             verdict,
@@ -112,8 +114,8 @@ fn is_opaque(node: Node<'_>) -> bool {
         && !schema::is_a(node.name(), "expression")
 }
 
-fn prefix(ns: &Ns) -> &'static str {
-    if *ns == Ns::Bpmn { "" } else { ns.prefix() }
+fn prefix(node: Node<'_>) -> String {
+    if *node.ns() == Ns::Bpmn { String::new() } else { node.prefix_of(node.ns()) }
 }
 
 fn is_extension(ns: &Ns) -> bool {
@@ -123,50 +125,110 @@ fn is_extension(ns: &Ns) -> bool {
     }
 }
 
-fn warn(node: Node<'_>, sink: &Sink) {
-    let stray = is_stray(node);
-    if *node.ns() != Ns::Bpmn || stray {
-        if is_extension(node.ns()) || *node.ns() == Ns::None || stray {
-            warn_element(node, sink);
-        }
-        if !node.is_seen() {
+/// Extensions of one kind that have no effect.
+struct Idle<'a> {
+    severity: Severity,
+    /// The first of them.
+    at: Node<'a>,
+    place: Place,
+    message: String,
+    help: &'static str,
+    count: usize,
+}
+
+/// What has no effect, one for each kind, in the order in which they come first.
+#[derive(Default)]
+struct Ignored<'a> {
+    all: Vec<Idle<'a>>,
+    /// Where they are in the list, by what they are called.
+    places: HashMap<(&'a Ns, &'a str, bool), usize>,
+}
+
+impl<'a> Ignored<'a> {
+    fn add(&mut self, key: (&'a Ns, &'a str, bool), idle: impl FnOnce() -> Idle<'a>) {
+        // One of ours is a mistake, and each must be found.
+        let known = self.places.get(&key).filter(|_| *key.0 != Ns::Travertine);
+        if let Some(known) = known {
+            self.all[*known].count += 1;
             return;
         }
+        self.places.insert(key, self.all.len());
+        self.all.push(idle());
     }
-    // The attributes of an extension that is honoured belong to it.
-    let own = *node.ns() != Ns::Bpmn;
-    let counts = |it: &Attribute| is_extension(&it.ns) || own && it.ns == Ns::None;
-    let ignored = node.attributes().iter().filter(|it| counts(it) && !it.is_seen());
-    for attribute in ignored {
-        warn_attribute(node, attribute, sink);
-    }
-    if !is_opaque(node) {
-        for child in node.children() {
-            warn(child, sink);
+
+    fn report(self, sink: &Sink) {
+        for Idle { severity, at, place, message, help, count } in self.all {
+            let message = match count {
+                1 => message,
+                _ => {
+                    format!("{message}; there are {count} of this kind, of which this is the first")
+                }
+            };
+            sink.add(severity, "TV0702", at, place, message, help);
         }
     }
-}
 
-fn warn_element(node: Node<'_>, sink: &Sink) {
-    if node.is_seen() || extension::note(node.ns(), node.name()).is_some() {
-        return;
+    fn look(&mut self, node: Node<'a>) {
+        let stray = is_stray(node);
+        if *node.ns() != Ns::Bpmn || stray {
+            if is_extension(node.ns()) || *node.ns() == Ns::None || stray {
+                self.element(node);
+            }
+            if !node.is_seen() {
+                return;
+            }
+        }
+        // The attributes of an extension that is honoured belong to it.
+        let own = *node.ns() != Ns::Bpmn;
+        let counts = |it: &Attribute| is_extension(&it.ns) || own && it.ns == Ns::None;
+        for attribute in node.attributes().iter().filter(|it| counts(it) && !it.is_seen()) {
+            self.attribute(node, attribute);
+        }
+        if !is_opaque(node) {
+            for child in node.children() {
+                self.look(child);
+            }
+        }
     }
-    let message = format!("{}{} has no effect here", node.ns().prefix(), node.name());
-    let help = extension::help(node.ns(), node.name());
-    sink.add(severity(node.ns()), "TV0702", node, node.place(), message, help);
-}
 
-fn warn_attribute(node: Node<'_>, attribute: &Attribute, sink: &Sink) {
-    let Attribute { ns, name, .. } = attribute;
-    if extension::note(ns, name).is_some() {
-        return;
+    fn element(&mut self, node: Node<'a>) {
+        if node.is_seen() || extension::note(node.ns(), node.name()).is_some() {
+            return;
+        }
+        self.add((node.ns(), node.name(), false), || Idle {
+            severity: severity(node.ns()),
+            at: node,
+            place: node.place(),
+            message: format!("{}{} has no effect here", node.prefix_of(node.ns()), node.name()),
+            help: extension::help(node.ns(), node.name()),
+            count: 1,
+        });
     }
-    let message = format!("{}{name} has no effect on {}", ns.prefix(), node.title());
-    let help = extension::help(ns, name);
-    sink.add(severity(ns), "TV0702", node, attribute.place, message, help);
+
+    fn attribute(&mut self, node: Node<'a>, attribute: &'a Attribute) {
+        let Attribute { ns, name, .. } = attribute;
+        if extension::note(ns, name).is_some() {
+            return;
+        }
+        self.add((ns, name, true), || Idle {
+            severity: severity(ns),
+            at: node,
+            place: attribute.place,
+            message: format!("{}{name} has no effect on {}", node.prefix_of(ns), node.title()),
+            help: extension::help(ns, name),
+            count: 1,
+        });
+    }
 }
 
-/// A misspelt extension of ours would silently do something else than it says.
+/// A misspelt extension of ours would silently do something else than it says. What is written for
+/// tools that no engine knows of means nothing to engines.
 fn severity(ns: &Ns) -> Severity {
-    if *ns == Ns::Travertine { Severity::Error } else { Severity::Warning }
+    match ns {
+        Ns::Travertine => Severity::Error,
+        Ns::Camunda | Ns::Zeebe => Severity::Warning,
+        Ns::None | Ns::Bpmn | Ns::Dmn | Ns::Modeler | Ns::Xsi | Ns::Tool | Ns::Other(_) => {
+            Severity::Note
+        }
+    }
 }

@@ -46,7 +46,8 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Where a node lists its flows, it must list them all; the other end of a flow, too.
+    /// Where a node lists its flows, it should list them all; the other end of a flow, too. What leads
+    /// where is said by the flows alone.
     fn check_listed(&self, flow: Node<'a>, from: Option<Node<'a>>, to: Option<Node<'a>>) {
         let (Some(from), Some(to), Some(id)) = (from, to, flow.id()) else { return };
         let lists_any = |it: Node<'a>| {
@@ -57,7 +58,8 @@ impl<'a> Rules<'a> {
         for (node, list) in [(from, "outgoing"), (to, "incoming")] {
             if !self.graph.lists(node, id) && (any || lists_any(node)) {
                 let message = format!("{} does not list {} as {list}", node.title(), flow.title());
-                self.strict("TV0405", node, message, "add it, or leave all such lists out");
+                let help = "the flow counts; add it to the list, or leave all such lists out";
+                self.harmless("TV0405", node, message, help);
             }
         }
     }

@@ -25,7 +25,7 @@ use crate::{
 use graph::Graph;
 
 /// Checks all files.
-pub(crate) fn validate(files: &Files<'_>, sink: &Sink) {
+pub(crate) fn validate(files: &Files<'_>, strict: bool, sink: &Sink) {
     for (document, dialect) in &files.documents {
         let root = document.root();
         collaboration::check(root, files, sink);
@@ -33,7 +33,7 @@ pub(crate) fn validate(files: &Files<'_>, sink: &Sink) {
         ignored::check(root, files, sink);
         for process in root.all("process") {
             let graph = Graph::new(process, files);
-            let rules = Rules { files, sink, graph: &graph, dialect: *dialect };
+            let rules = Rules { files, sink, graph: &graph, dialect: *dialect, strict };
             rules.container(process);
         }
     }
@@ -53,6 +53,8 @@ struct Rules<'a> {
     sink: &'a Sink,
     graph: &'a Graph<'a>,
     dialect: Dialect,
+    /// Whether models must conform where that changes nothing.
+    strict: bool,
 }
 
 impl<'a> Rules<'a> {
@@ -86,6 +88,15 @@ impl<'a> Rules<'a> {
     }
 
     /// A rule of the standard that Camunda 7 does not enforce, and its models do not keep.
+    /// Where nothing that is executed depends on the rule.
+    fn harmless(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+        if self.strict {
+            self.strict(code, at, message, help);
+        } else {
+            self.sink.warn(code, at, message, help);
+        }
+    }
+
     fn strict(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
         let severity = match self.dialect {
             Dialect::Camunda7 => Severity::Warning,

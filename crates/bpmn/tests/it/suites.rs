@@ -55,6 +55,7 @@ fn report(files: &[PathBuf], dialect: Option<Dialect>, language: Option<&str>) -
     let files: Vec<_> =
         names.iter().zip(&contents).map(|(name, it)| (name.as_str(), it.as_slice())).collect();
     let mut options = lenient();
+    options.strict = true;
     options.dialect = dialect;
     options.expression_language = language.map(str::to_owned);
     read(&files, &options)

@@ -8,7 +8,7 @@ use crate::{diagnostic, files::Models, json};
 /// The whole report.
 pub(crate) fn report(report: &Report, models: &Models) -> Value {
     json::object([
-        ("can_run", (!report.is_rejected()).into()),
+        ("can_run", report.can_run().into()),
         ("files", models.names().map(|it| file(report, it)).collect()),
         ("processes", report.processes.iter().map(process).collect()),
         ("diagnostics", report.diagnostics.iter().map(diagnostic::data).collect()),
@@ -28,6 +28,7 @@ fn file(report: &Report, name: &str) -> Value {
         ("rejected", count(Verdict::Rejected).into()),
         ("errors", found(Severity::Error).into()),
         ("warnings", found(Severity::Warning).into()),
+        ("notes", found(Severity::Note).into()),
     ])
 }
 

@@ -16,5 +16,5 @@ pub(crate) fn check(args: &args::Check, out: &Screen) -> Result<Status> {
     } else {
         text::report(&report, &models, args.all, out);
     }
-    Ok(if report.is_rejected() { Status::Rejected } else { Status::Done })
+    Ok(if report.can_run() { Status::Done } else { Status::Rejected })
 }

@@ -13,20 +13,23 @@ pub(crate) fn report(report: &Report, models: &Models, all: bool, out: &Screen) 
         out.gap();
         file(report, models, name, all, out);
     }
-    let errors = report.diagnostics.iter().filter(|it| it.severity == Severity::Error).count();
-    let warnings = report.diagnostics.len() - errors;
+    let found = |severity| report.diagnostics.iter().filter(|it| it.severity == severity).count();
+    let (errors, warnings) = (found(Severity::Error), found(Severity::Warning));
     out.gap();
-    out.line(verdict(models.names().count(), errors, warnings, out.paint));
+    out.line(verdict(report, models.names().count(), errors, warnings, out.paint));
 }
 
-fn verdict(files: usize, errors: usize, warnings: usize, paint: Paint) -> String {
+fn verdict(report: &Report, files: usize, errors: usize, warnings: usize, paint: Paint) -> String {
     let what = if files == 1 { "the model".to_owned() } else { format!("the {files} models") };
     let warned = match warnings {
         0 => String::new(),
         n => format!(", with {}", count(n, "warning")),
     };
-    if errors == 0 {
+    if report.can_run() {
         format!("{} {what} can run{warned}", paint.green("ok:"))
+    } else if errors == 0 {
+        let why = "no process is executable";
+        format!("{} {what} cannot run: {why}{warned}", paint.red("rejected:"))
     } else {
         format!("{} {what} cannot run: {}{warned}", paint.red("rejected:"), count(errors, "error"))
     }
@@ -51,15 +54,20 @@ fn file(report: &Report, models: &Models, name: &str, all: bool, out: &Screen) {
         }
     }
     let found: Vec<&Diagnostic> = report.diagnostics.iter().filter(|it| it.file == name).collect();
+    let mut before = None;
     for it in found {
-        out.gap();
+        // Notes take a line each.
+        if it.severity != Severity::Note || before != Some(Severity::Note) {
+            out.gap();
+        }
+        before = Some(it.severity);
         out.lines(diagnostic::text(it, models, paint));
     }
 }
 
 fn title(process: &Process) -> String {
     let name = process.name.as_ref().map_or_else(String::new, |it| format!(" \"{it}\""));
-    let note = if process.executable { "" } else { "  (not marked as executable)" };
+    let note = if process.executable { "" } else { "  (not executable)" };
     format!("process {}{name}{note}", process.id)
 }
 

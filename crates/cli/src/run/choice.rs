@@ -13,13 +13,24 @@ pub(crate) fn process<'a>(report: &'a Report, named: Option<&str>) -> Result<&'a
             None => bail!("no such process: {id}; there {}", list(all.iter())),
         };
     }
-    let mut candidates: Vec<&Process> = all.iter().filter(|it| it.executable).collect();
-    if candidates.is_empty() {
-        candidates = all.iter().collect();
-    }
+    let candidates: Vec<&Process> = all.iter().filter(|it| it.executable).collect();
     match candidates[..] {
         [process] => Ok(process),
-        [] => bail!("there is no process in these files"),
+        [] if report.drawings.is_empty() => bail!("there is no process in these files"),
+        [] => {
+            let ids: Vec<&str> = report.drawings.iter().map(|it| it.id.as_str()).collect();
+            let ids = ids.join(", ");
+            match &all[..] {
+                [] => bail!(
+                    "no process in these files is executable: {ids}; set isExecutable to true"
+                ),
+                [first, ..] => bail!(
+                    "no process in these files is executable: {ids}; set isExecutable to true, or try \
+                     one all the same with --process {}",
+                    first.id
+                ),
+            }
+        }
         _ => bail!(
             "there {}; say which one to start with --process ID",
             list(candidates.into_iter())

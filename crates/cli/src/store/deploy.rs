@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Severity};
 use travertine_expr::{Name, Value};
 use travertine_runtime::{Definition, Error, engine::Deployment};
 use travertine_store::view::{Filter, Query, Table};
@@ -55,7 +56,13 @@ fn deployed(deployment: &Deployment, desk: &Desk<'_>) {
             if deployment.definitions.is_empty() {
                 out.line(format!("{word}: decisions only"));
             }
-            let warnings = deployment.diagnostics.len();
+            let idle = deployment.diagnostics.iter().filter(|it| it.code == NOT_EXECUTABLE);
+            for it in idle {
+                let note = desk.err.paint.cyan("note:");
+                desk.err.line(format!("{note} {}; nothing of that is deployed", it.message));
+            }
+            let counts = |it: &&Diagnostic| it.severity == Severity::Warning;
+            let warnings = deployment.diagnostics.iter().filter(counts).count();
             if warnings > 0 {
                 let warning = desk.err.paint.yellow("warning:");
                 let what =
@@ -82,7 +89,8 @@ fn rejected(diagnostics: &[String], models: &Models, desk: &Desk<'_>) {
             for it in diagnostics {
                 desk.err.line(it);
             }
-            desk.err.line(format!("{} the model cannot run", desk.err.paint.red("rejected:")));
+            let word = desk.err.paint.red("rejected:");
+            desk.err.line(format!("{word} the model cannot run; nothing was deployed"));
         },
     );
 }

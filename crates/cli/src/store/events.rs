@@ -94,6 +94,9 @@ pub(crate) fn of_event(plan: &Plan, event: &Event) -> (&'static str, Fields) {
                 ("output", output.clone().into()),
             ],
         ),
+        Event::RunTerminated { scope, index } => {
+            ("run_terminated", vec![("scope", id(*scope)), ("round", (*index).into())])
+        }
         Event::BranchArrived { token } => ("branch_arrived", vec![("token", id(*token))]),
         Event::PerformerTaken { scope, token } => {
             ("performer_taken", vec![("token", id(*token)), ("scope", id(*scope))])

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use travertine_expr::Value;
 
-use super::{file, process, travertine};
+use super::{file, model, process, store::Store, travertine};
 
 const EXAMPLES: [&str; 4] = ["hello", "order", "reviews", "batch"];
 
@@ -94,7 +94,7 @@ fn the_whole_report_is_there_as_data() {
     let first = |name: &str| report.field(name).unwrap().as_list().unwrap()[0].clone();
     assert_eq!(
         names(&first("files")),
-        ["file", "executed", "no_effect", "rejected", "errors", "warnings"]
+        ["file", "executed", "no_effect", "rejected", "errors", "warnings", "notes"]
     );
     assert_eq!(names(&first("processes")), ["id", "name", "executable", "file"]);
     assert_eq!(
@@ -122,4 +122,80 @@ fn colours_are_for_terminals_unless_asked_for() {
 
 fn names(value: &Value) -> Vec<&str> {
     value.as_map().unwrap().keys().map(|it| &**it).collect()
+}
+
+#[test]
+fn a_model_that_is_not_executable_is_said_to_be_wherever_it_is_given() {
+    let body = "<process id=\"idle\" isExecutable=\"false\"><task id=\"t\"/></process>";
+    let path = file("check-idle.bpmn", &model(body));
+    let checked = travertine(&["check", &path]);
+    assert_eq!(checked.status, 1, "{}", checked.out);
+    let says = "process 'idle' is not executable: isExecutable is false";
+    assert!(checked.out.contains(says), "{}", checked.out);
+    let last = checked.out.lines().last().unwrap();
+    assert!(last.starts_with("rejected: the model cannot run: no process is executable"), "{last}");
+    let report = travertine(&["check", "--json", &path]).json();
+    assert_eq!(report.field("can_run"), Some(&false.into()));
+
+    let run = travertine(&["run", &path]);
+    assert_ne!(run.status, 0);
+    assert!(run.err.contains("no process in these files is executable: idle"), "{}", run.err);
+    let named = travertine(&["run", &path, "--process", "idle"]);
+    assert_eq!(named.status, 0, "{}", named.err);
+
+    let store = Store::empty();
+    let deployed = store.call(&["deploy", &path]);
+    assert_eq!(deployed.status, 1, "{}", deployed.out);
+    assert!(deployed.err.contains(says), "{}", deployed.err);
+    assert!(deployed.err.contains("nothing was deployed"), "{}", deployed.err);
+}
+
+#[test]
+fn processes_beside_an_executable_one_are_named_in_one_line() {
+    let body = "<process id=\"a\" isExecutable=\"true\"><task id=\"t\"/></process>\
+                <process id=\"b\" isExecutable=\"false\"><task id=\"u\"/></process>\
+                <process id=\"c\"><task id=\"v\"/></process>";
+    let path = file("check-some-idle.bpmn", &model(body));
+    let checked = travertine(&["check", &path]);
+    assert_eq!(checked.status, 0, "{}", checked.out);
+    let says = "processes 'b' and 'c' are not executable: isExecutable is false or not set";
+    let lines: Vec<_> = checked.out.lines().filter(|it| it.contains(says)).collect();
+    assert_eq!(lines.len(), 1, "{}", checked.out);
+    assert!(checked.out.ends_with("ok: the model can run\n"), "{}", checked.out);
+    let store = Store::empty();
+    let deployed = store.call(&["deploy", &path]);
+    assert_eq!((deployed.status, &*deployed.out), (0, "deployed a version 1\n"));
+    assert!(deployed.err.contains(says), "{}", deployed.err);
+}
+
+#[test]
+fn a_process_that_is_alone_and_says_nothing_is_executable() {
+    let path = file("check-silent.bpmn", &model("<process id=\"p\"><task id=\"t\"/></process>"));
+    assert_eq!(travertine(&["check", &path]).status, 0);
+    assert_eq!(travertine(&["run", &path]).status, 0);
+    let store = Store::empty();
+    let deployed = store.call(&["deploy", &path]);
+    assert_eq!(
+        (deployed.status, &*deployed.out),
+        (0, "deployed p version 1\n"),
+        "{}",
+        deployed.err
+    );
+}
+
+#[test]
+fn deploying_says_nothing_of_files_that_were_deployed_before() {
+    let dmn = "<definitions xmlns=\"https://www.omg.org/spec/DMN/20191111/MODEL/\" id=\"d\" name=\"d\" \
+               namespace=\"t\"><decision id=\"x\" name=\"x\"><decisionTable id=\"i\"><input id=\"j\">\
+               <inputExpression id=\"k\"><text>a</text></inputExpression></input>\
+               <output id=\"o\"/><rule id=\"r\"><inputEntry id=\"e\"><text>1</text></inputEntry>\
+               <outputEntry id=\"f\"><text>1 + &quot;a&quot;</text></outputEntry></rule></decisionTable></decision></definitions>";
+    let dmn = file("check-before.dmn", dmn);
+    let plain = file("check-after.bpmn", &process("<task id=\"it\"/>"));
+    let store = Store::empty();
+    let first = store.call(&["deploy", &dmn, "--json"]);
+    assert_eq!(first.status, 0, "{} {}", first.out, first.err);
+    let second = store.call(&["deploy", &plain, "--json"]);
+    let said = second.json().field("diagnostics").unwrap().as_list().unwrap().len();
+    assert_eq!(said, 0, "{}", second.out);
 }

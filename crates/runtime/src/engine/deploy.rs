@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use travertine_bpmn::{Diagnostic, Severity};
+use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Severity};
 use travertine_expr::Name;
 use travertine_func::{Functions, WorkflowDefinition};
 use travertine_kernel::Plan;
@@ -109,6 +109,11 @@ impl Engine {
         if report.is_rejected() {
             let errors = report.diagnostics.iter().filter(|it| it.severity == Severity::Error);
             return Err(Error::Refused { diagnostics: errors.map(ToString::to_string).collect() });
+        }
+        if !report.can_run() {
+            let said = report.diagnostics.iter().filter(|it| it.code == NOT_EXECUTABLE);
+            let said = said.map(ToString::to_string);
+            return Err(Error::Refused { diagnostics: said.collect() });
         }
         let definitions = self.definitions();
         let mut unchanged = Vec::new();

@@ -165,11 +165,7 @@ impl Stage {
             }
             ["check"] => {
                 for it in &self.report.diagnostics {
-                    let severity = match it.severity {
-                        Severity::Error => "error",
-                        Severity::Warning => "warning",
-                    };
-                    self.say(&format!("  {severity} {}: {}", it.code, it.message));
+                    self.say(&format!("  {} {}: {}", it.severity, it.code, it.message));
                 }
                 Ok(())
             }
