@@ -152,6 +152,33 @@ fn an_error_goes_to_the_nearest_boundary_and_takes_the_scope_with_it() {
 }
 
 #[test]
+fn an_error_is_caught_by_a_boundary_event_that_has_no_token_yet_while_others_have() {
+    let mut build = Build::new();
+    let start = build.start(PROCESS, "start");
+    let job = build.job(PROCESS, "job");
+    build.chain(&[start, job]);
+    let timer = |when: &str| Trigger::Timer {
+        kind: travertine_expr::time::Timer::Duration,
+        when: Program::constant(when.into()),
+    };
+    let error = Trigger::Error { code: None, code_variable: None, message_variable: None };
+    for (name, trigger) in [("good", timer("PT1H")), ("bad", timer("soon")), ("caught", error)] {
+        let boundary = Element::Boundary(Boundary {
+            attached_to: job,
+            triggers: vec![trigger],
+            all: false,
+            interrupting: true,
+            handler: None,
+        });
+        let boundary = build.add(PROCESS, name, boundary);
+        let after = build.job(PROCESS, &format!("after-{name}"));
+        build.chain(&[boundary, after]);
+    }
+    let bench = Bench::started(build.plan());
+    assert_eq!(bench.waiting(), ["after-caught"]);
+}
+
+#[test]
 fn an_error_nobody_catches_stays_as_an_incident_and_can_be_retried() {
     let mut build = Build::new();
     let start = build.start(PROCESS, "start");
