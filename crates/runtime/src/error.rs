@@ -84,6 +84,20 @@ pub enum Error {
         /// Who does it.
         by: Name,
     },
+    /// The message is to one instance, and several wait for it that could be meant. Nobody has it.
+    SeveralReceivers {
+        /// The name of the message.
+        message: Name,
+        /// The instances.
+        instances: Vec<InstanceId>,
+    },
+    /// The message is to one instance, which does not wait for it, and it is not to be held. Nobody has it.
+    NoReceiver {
+        /// The name of the message.
+        message: Name,
+        /// Who does not wait for it, in words.
+        reason: String,
+    },
     /// It cannot be done now; later it may.
     Busy {
         /// Why.
@@ -244,6 +258,18 @@ impl fmt::Display for Error {
             }
             Self::NotLeased(job) => write!(f, "no worker has job {job}"),
             Self::Claimed { task, by } => write!(f, "{by} does task {task}"),
+            Self::SeveralReceivers { message, instances } => {
+                let all: Vec<String> = instances.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "message {message} is to one instance, and several that could be meant wait for it: {}; \
+                     nobody has received it",
+                    all.join(", ")
+                )
+            }
+            Self::NoReceiver { message, reason } => {
+                write!(f, "nobody has received message {message}: {reason}")
+            }
             Self::Busy { reason } | Self::InUse { reason } => f.write_str(reason),
             Self::Failed { reason } => write!(f, "the engine failed: {reason}"),
             Self::Closed { reason } => write!(f, "the engine is closed: {reason}"),

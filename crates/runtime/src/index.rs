@@ -25,7 +25,7 @@ struct Shape {
     by_value: BTreeMap<(Name, Key), BTreeSet<Place>>,
 }
 
-/// A value, as far as it is told from others. Equal values have equal keys.
+/// A value, as far as it is told from others. Values that correlate have equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Bool(bool),
@@ -35,6 +35,46 @@ enum Key {
     Other,
 }
 
+impl Key {
+    /// `None` for null, which correlates with everything.
+    fn of(value: &Value) -> Option<Self> {
+        Some(match value {
+            Value::Null => return None,
+            Value::Bool(it) => Self::Bool(*it),
+            Value::Number(it) => Self::Number(*it),
+            Value::String(it) => Self::of_text(it),
+            Value::List(_) | Value::Map(_) => Self::Other,
+        })
+    }
+
+    /// A text that spells another scalar as it is printed counts as that one.
+    fn of_text(text: &Name) -> Self {
+        let first = text.as_bytes().first();
+        let as_number = || {
+            let number: Number = text.parse().ok()?;
+            (number.to_string() == **text).then_some(Self::Number(number))
+        };
+        match &**text {
+            "true" => Self::Bool(true),
+            "false" => Self::Bool(false),
+            _ if first.is_some_and(|it| it.is_ascii_digit() || *it == b'-') => {
+                as_number().unwrap_or_else(|| Self::String(Name::clone(text)))
+            }
+            _ => Self::String(Name::clone(text)),
+        }
+    }
+}
+
+/// Whether two values correlate: scalars by their text, so that the number 7 is the text `7`, and
+/// everything else by its value. A key comes as text from a command line or another system, and as a
+/// number from the variables of a process.
+pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
+    match (Key::of(one), Key::of(other)) {
+        (Some(Key::Other) | None, Some(Key::Other) | None) => one == other,
+        (one, other) => one == other,
+    }
+}
+
 impl Index {
     pub(crate) fn insert(&mut self, correlation: &Assignments, place: Place) {
         let shape = self.shapes.entry(names(correlation)).or_default();
@@ -42,6 +82,11 @@ impl Index {
         for (name, key) in defined(correlation) {
             shape.by_value.entry((Name::clone(name), key)).or_default().insert(place);
         }
+    }
+
+    /// Whether any of them defines a property.
+    pub(crate) fn defines(&self, name: &str) -> bool {
+        self.shapes.keys().any(|it| it.iter().any(|it| &**it == name))
     }
 
     /// Takes out what was put in with the same properties.
@@ -64,14 +109,15 @@ impl Index {
     }
 
     /// Everything from a place on that may agree with these properties, in order. Whether it does, the
-    /// caller must look.
-    pub(crate) fn candidates(
-        &self,
+    /// caller must look. Only those are looked at whose names of properties are `wanted`.
+    pub(crate) fn candidates<'a, F: Fn(&[Name]) -> bool>(
+        &'a self,
         correlation: &Assignments,
         from: Place,
-    ) -> impl Iterator<Item = Place> {
-        let narrowest =
-            self.shapes.iter().filter_map(|(names, it)| it.narrowest(names, correlation));
+        wanted: F,
+    ) -> impl Iterator<Item = Place> + use<'a, F> {
+        let shapes = self.shapes.iter().filter(|(names, _)| wanted(names));
+        let narrowest = shapes.filter_map(|(names, it)| it.narrowest(names, correlation));
         let ranges = narrowest.map(|it| it.range(from..));
         let mut queues: BTreeMap<Place, _> =
             ranges.filter_map(|mut it| Some((*it.next()?, it))).collect();
@@ -108,16 +154,8 @@ fn names(correlation: &Assignments) -> Vec<Name> {
 /// The properties that must be equal where others define them, too. Where a message flow leads is not
 /// one of them.
 fn defined(correlation: &Assignments) -> impl Iterator<Item = (&Name, Key)> {
-    correlation.iter().filter(|(name, _)| &**name != TO).filter_map(|(name, value)| {
-        let key = match value {
-            Value::Null => return None,
-            Value::Bool(it) => Key::Bool(*it),
-            Value::Number(it) => Key::Number(*it),
-            Value::String(it) => Key::String(Name::clone(it)),
-            Value::List(_) | Value::Map(_) => Key::Other,
-        };
-        Some((name, key))
-    })
+    let properties = correlation.iter().filter(|(name, _)| &**name != TO);
+    properties.filter_map(|(name, value)| Some((name, Key::of(value)?)))
 }
 
 #[cfg(test)]
@@ -141,13 +179,33 @@ mod tests {
         }
         index.insert(&properties(&[]), (0, 100_000));
         let looks = |wanted: &[(&str, Value)]| -> Vec<Place> {
-            index.candidates(&properties(wanted), (0, 0)).collect()
+            index.candidates(&properties(wanted), (0, 0), |_| true).collect()
         };
         assert_eq!(looks(&[("$to", "i70000".into())]), [(0, 70_000), (0, 100_000)]);
         assert_eq!(looks(&[("key", 5.into())]), [(0, 5), (0, 100_000)]);
         assert_eq!(looks(&[("$to", "nobody".into())]), [(0, 100_000)]);
         // Whoever says nothing means everyone, and the first of them is found at once.
-        assert_eq!(index.candidates(&properties(&[]), (0, 0)).next(), Some((0, 0)));
+        assert_eq!(index.candidates(&properties(&[]), (0, 0), |_| true).next(), Some((0, 0)));
+    }
+
+    #[test]
+    fn scalars_correlate_by_their_text() {
+        let same = |one: Value, other: Value| is_same(&one, &other) && is_same(&other, &one);
+        let decimal = |text: &str| Value::parse_json(text).unwrap();
+        assert!(same(7.into(), "7".into()));
+        assert!(same(decimal("7.0"), "7".into()));
+        assert!(same(decimal("-0.50"), "-0.5".into()));
+        assert!(same(decimal("12345678901234567890"), "12345678901234567890".into()));
+        assert!(same(true.into(), "true".into()));
+        for other in ["7.0", "07", "+7", "7 ", "7e0", "seven", ""] {
+            assert!(!same(7.into(), other.into()), "{other}");
+        }
+        // A text is itself, and no other text.
+        assert!(same("07".into(), "07".into()));
+        assert!(!same("07".into(), "7".into()));
+        assert!(!same(1.into(), true.into()));
+        assert!(!same(vec![Value::from(7)].into(), "[7]".into()));
+        assert!(!same(vec![Value::from(7)].into(), vec![Value::from("7")].into()));
     }
 
     fn value() -> impl Strategy<Value = Value> {
@@ -156,6 +214,8 @@ mod tests {
             Just(Value::from(true)),
             Just(Value::from(1)),
             Just(Value::from("1")),
+            Just(Value::from("1.0")),
+            Just(Value::from("true")),
             Just(Value::from(vec![Value::from(1)])),
             Just(Value::from(vec![Value::from(2)])),
         ]
@@ -188,7 +248,7 @@ mod tests {
                 correlates(&there[at].0, &wanted)
             };
             let found: Vec<u64> = index
-                .candidates(&wanted, (0, from))
+                .candidates(&wanted, (0, from), |_| true)
                 .map(|(_, nth)| nth)
                 .filter(agrees)
                 .collect();

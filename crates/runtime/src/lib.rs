@@ -30,7 +30,10 @@ pub use engine::Engine;
 pub use error::{BadId, Error};
 pub use id::{Address, InstanceId};
 pub use limit::Limit;
-pub use message::{Consume, DeadLetter, Delivery, INSTANCE, Message, Receipt, correlates, is_for};
+pub use message::{
+    Consume, DeadLetter, Delivery, INSTANCE, Message, Receipt, SignalReceipt, WHERE, correlates,
+    is_for,
+};
 pub use model::{is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};

@@ -1,21 +1,31 @@
 //! Messages and signals: who waits for which, and what is held for those who do not wait yet.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
-use travertine_expr::{Name, Value};
+use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, plan::TO};
 use travertine_store::codec::record::{Held as HeldMessage, Subscription, SubscriptionKind};
 
 use crate::{
     Address, InstanceId,
-    index::{Index, Place},
+    index::{Index, Place, is_same},
 };
 
 pub use travertine_store::codec::record::{Consume, Delivery, Message};
 
-/// The property of a message that is for one instance only: its id. Nobody else takes it, so it has one
-/// receiver whatever else it says.
+/// The property of a message that is for one instance only: its business key, or its number with
+/// [`NUMBER`](crate::engine::NUMBER) before it. Nobody else takes it, so it has one receiver whatever
+/// else it says.
 pub const INSTANCE: &str = "$to";
+
+/// The property of a message that is only for one whose variables are so: an object of names and values.
+pub const WHERE: &str = "$where";
+
+/// The property of a receiver whose model names none: those of a message are about its variables.
+pub(crate) const BY_VARIABLES: &str = "$variables";
 
 /// What became of a message.
 ///
@@ -45,8 +55,65 @@ pub enum Receipt {
     /// Nobody waits for it, and it is not to be held; or what it was to start cannot begin with it, and
     /// it is a dead letter.
     Dropped,
-    /// The same message has come before.
+    /// A message of the same name and id for the same receiver has come before.
     Known,
+}
+
+/// Who has heard a signal.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, SignalReceipt};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let SignalReceipt { received, started } = engine.signal("shop closes", vec![]).await?;
+/// println!("{received} had waited for it, and it has started {started}");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalReceipt {
+    /// How many waits for it there were.
+    pub received: u64,
+    /// How many instances it has started.
+    pub started: u64,
+}
+
+/// What a message is recognised by when it is sent again: its name, for whom it is, and what its sender
+/// calls it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MessageKey {
+    pub(crate) name: Name,
+    /// All properties as text; empty for everybody, as older stores have it.
+    pub(crate) receiver: Name,
+    pub(crate) id: Name,
+}
+
+impl MessageKey {
+    /// The key of a message that its sender gave an id.
+    pub(crate) fn of(message: &Message) -> Option<Self> {
+        let id = Name::clone(message.id.as_ref()?);
+        let mut properties: Vec<(&Name, Cow<'_, Value>)> = Vec::new();
+        for (name, value) in message.correlation.iter().filter(|(_, it)| !it.is_null()) {
+            properties.push((name, scalar_as_text(value)));
+        }
+        properties.sort_by_key(|(name, _)| *name);
+        let properties =
+            properties.into_iter().map(|(name, it)| (Name::clone(name), it.into_owned()));
+        let receiver = Value::from(properties.collect::<Map>()).to_json().into();
+        Some(Self { name: Name::clone(&message.name), receiver, id })
+    }
+
+    /// The same for everybody.
+    pub(crate) fn for_everybody(&self) -> Self {
+        Self { receiver: "".into(), ..self.clone() }
+    }
+}
+
+/// Values that correlate have the same text.
+fn scalar_as_text(value: &Value) -> Cow<'_, Value> {
+    match value {
+        Value::Bool(it) => Cow::Owned(it.to_string().into()),
+        Value::Number(it) => Cow::Owned(it.to_string().into()),
+        Value::Null | Value::String(_) | Value::List(_) | Value::Map(_) => Cow::Borrowed(value),
+    }
 }
 
 /// A message that nobody has received before it expired, or that its receiver cannot take.
@@ -73,14 +140,84 @@ pub struct DeadLetter {
     pub reason: Name,
 }
 
-/// Whether a receiver and a message mean the same thing: every property that both define is equal,
-/// and where message flows say who gets it, they lead to this receiver.
+/// Whether a receiver and a message mean the same thing: every property that both define is equal, the
+/// message is to nobody else, and where message flows say who gets it, they lead to this receiver.
 pub fn correlates(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
-    let agrees = receiver.iter().filter(|(name, _)| &**name != TO).all(|(name, value)| {
+    agrees(receiver, message) && is_to(receiver, message)
+}
+
+/// Whether a message is for a wait, as far as that can be told without its variables.
+fn hears(wait: &Subscription, message: &Message) -> bool {
+    let is_to =
+        numbered(message) == Some(wait.instance) || is_to(&wait.correlation, &message.correlation);
+    is_to && agrees(&wait.correlation, &message.correlation)
+}
+
+fn agrees(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
+    let mut properties = receiver.iter().filter(|(name, _)| is_plain(name));
+    let agrees = properties.all(|(name, value)| {
         let theirs = property(message, name);
-        value.is_null() || theirs.is_none_or(|it| it.is_null() || it == value)
+        value.is_null() || theirs.is_none_or(|it| it.is_null() || is_same(it, value))
     });
     agrees && leads_to(receiver, message)
+}
+
+/// Whether a property is one that both sides must agree on, and not one that says who is meant.
+fn is_plain(name: &str) -> bool {
+    ![TO, INSTANCE, WHERE, BY_VARIABLES].contains(&name)
+}
+
+/// Whether a message to one instance is to this receiver.
+fn is_to(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
+    let Some(to) = property(message, INSTANCE).filter(|it| !it.is_null()) else { return true };
+    property(receiver, INSTANCE).is_some_and(|it| is_same(it, to))
+}
+
+/// The instance that a message is to, where it names it by its number.
+fn numbered(message: &Message) -> Option<u64> {
+    let to = property(&message.correlation, INSTANCE)?;
+    InstanceId::numbered(to.as_str()?).map(|it| it.0)
+}
+
+/// Whether a message is to one receiver that it names, and starts nothing.
+pub(crate) fn is_addressed(message: &Message) -> bool {
+    let names = |name| property(&message.correlation, name).is_some_and(|it| !it.is_null());
+    names(INSTANCE) || names(WHERE)
+}
+
+/// A message that has found its receiver by its variables, to that instance alone.
+pub(crate) fn address(mut message: Message, instance: u64) -> Message {
+    if property(&message.correlation, WHERE).is_some() {
+        message.correlation.retain(|(name, _)| &**name != WHERE && &**name != INSTANCE);
+        let to = InstanceId(instance).unnamed();
+        message.correlation.push((INSTANCE.into(), to.into()));
+    }
+    message
+}
+
+/// The variables that the receiver of a message must have: those that the message names, and, where the
+/// receiver's model names no properties, all of the message's.
+pub(crate) fn variables_wanted(
+    receiver: &[(Name, Value)],
+    message: &[(Name, Value)],
+) -> Assignments {
+    let named = property(message, WHERE).and_then(Value::as_map).into_iter().flatten();
+    let mut wanted: Assignments = named.map(|(name, it)| (Name::clone(name), it.clone())).collect();
+    if property(receiver, BY_VARIABLES).is_some() {
+        let plain = |(name, value): &&(Name, Value)| {
+            is_plain(name) && !value.is_null() && property(receiver, name).is_none()
+        };
+        wanted.extend(message.iter().filter(plain).cloned());
+    }
+    wanted
+}
+
+/// Whether these are among the variables that someone has.
+pub(crate) fn has_all(variables: &[(Name, Value)], wanted: &[(Name, Value)]) -> bool {
+    wanted.iter().all(|(name, value)| {
+        let theirs = property(variables, name).unwrap_or(&Value::Null);
+        is_same(theirs, value)
+    })
 }
 
 /// Whether a message goes to a receiver, by the flows that it is sent along.
@@ -108,7 +245,8 @@ pub fn is_for(wait: &Subscription, delivery: Delivery, published: i64) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     by_name: BTreeMap<(SubscriptionKind, Name), Queue>,
-    places: HashMap<(u64, u64), (SubscriptionKind, Name, u64)>,
+    /// By instance and wait.
+    places: BTreeMap<(u64, u64), (SubscriptionKind, Name, u64)>,
     begun: u64,
 }
 
@@ -154,13 +292,31 @@ impl Waiting {
     ) -> impl Iterator<Item = &'a Subscription> {
         let queue = self.by_name.get(&(SubscriptionKind::Message, Name::clone(&message.name)));
         let all = queue.into_iter().flat_map(|queue| {
-            let places = queue.index.candidates(&message.correlation, (0, 0));
-            places.map(|(_, place)| &queue.by_place[&place])
+            let places = self.places_of(queue, message);
+            places.map(|place| &queue.by_place[&place])
         });
         all.filter(move |it| {
-            correlates(&it.correlation, &message.correlation)
-                && published.is_none_or(|at| is_for(it, message.delivery, at))
+            hears(it, message) && published.is_none_or(|at| is_for(it, message.delivery, at))
         })
+    }
+
+    /// The places of those who may be meant by a message, in order.
+    fn places_of<'a>(
+        &'a self,
+        queue: &'a Queue,
+        message: &'a Message,
+    ) -> Box<dyn Iterator<Item = u64> + 'a> {
+        if let Some(instance) = numbered(message) {
+            let waits = self.places.range((instance, 0)..=(instance, u64::MAX));
+            let meant = waits.filter(|(_, (kind, name, _))| {
+                *kind == SubscriptionKind::Message && *name == message.name
+            });
+            let places: BTreeSet<u64> = meant.map(|(_, (_, _, place))| *place).collect();
+            return Box::new(places.into_iter());
+        }
+        let to_one = property(&message.correlation, INSTANCE).is_some_and(|it| !it.is_null());
+        let wanted = move |names: &[Name]| !to_one || names.iter().any(|it| &**it == INSTANCE);
+        Box::new(queue.index.candidates(&message.correlation, (0, 0), wanted).map(|(_, it)| it))
     }
 
     /// All who wait for signals of this name.
@@ -177,8 +333,8 @@ impl Waiting {
 
     /// The waits of one instance.
     pub(crate) fn of(&self, instance: u64) -> Vec<(u64, u64)> {
-        let waits = self.iter().filter(|it| it.instance == instance);
-        waits.map(|it| (it.instance, it.wait)).collect()
+        let waits = self.places.range((instance, 0)..=(instance, u64::MAX));
+        waits.map(|(address, _)| *address).collect()
     }
 
     /// All of them, by name in the order in which they began to wait.
@@ -199,8 +355,10 @@ pub(crate) struct Held {
     /// Those that nobody receives any more.
     dead: BTreeMap<u64, HeldMessage>,
     by_name: BTreeMap<Name, Kept>,
-    /// What senders call them: the name, the id, the number.
-    ids: BTreeSet<(Name, Name, u64)>,
+    /// What they are recognised by, and their numbers.
+    ids: BTreeSet<(MessageKey, u64)>,
+    /// The same of dead letters.
+    dead_ids: BTreeSet<(MessageKey, u64)>,
 }
 
 /// The messages of a name.
@@ -229,6 +387,7 @@ impl Held {
     pub(crate) fn hold(&mut self, held: HeldMessage) {
         self.take(held.number);
         if held.dead.is_some() {
+            self.dead_ids.extend(MessageKey::of(&held.message).map(|key| (key, held.number)));
             self.dead.insert(held.number, held);
             return;
         }
@@ -239,23 +398,79 @@ impl Held {
         if held.message.consume == Consume::All {
             kept.numbers.insert(held.number);
         }
-        self.ids.extend(id_of(&held));
+        self.ids.extend(MessageKey::of(&held.message).map(|key| (key, held.number)));
         self.messages.insert(held.number, held);
     }
 
-    /// The oldest message for a wait.
-    pub(crate) fn find(&self, wait: &Subscription, now: i64) -> Option<&HeldMessage> {
-        let kept = self.by_name.get(&wait.name)?;
+    /// The oldest message for a wait, of which these variables are known.
+    pub(crate) fn find<'a>(
+        &'a self,
+        wait: &'a Subscription,
+        variables: &Assignments,
+        now: i64,
+    ) -> Option<&'a HeldMessage> {
         let is_it = |held: &&HeldMessage| {
-            fits(held, &wait.correlation, now)
+            let wanted = variables_wanted(&wait.correlation, &held.message.correlation);
+            has_all(variables, &wanted)
+        };
+        let mut correlation = Cow::Borrowed(&wait.correlation);
+        if property(&wait.correlation, BY_VARIABLES).is_some() && !variables.is_empty() {
+            correlation.to_mut().extend(variables.iter().cloned());
+        }
+        let [once, numbered, shared] = self.for_wait(wait, &correlation, now)?;
+        let oldest = [once, numbered, shared].into_iter().filter_map(|mut it| it.find(is_it));
+        oldest.min_by_key(|it| (it.published, it.number))
+    }
+
+    /// Which variables of a wait would have to be known to find all messages for it.
+    pub(crate) fn variables_asked(&self, wait: &Subscription, now: i64) -> BTreeSet<Name> {
+        let by_variables = property(&wait.correlation, BY_VARIABLES).is_some();
+        let kept = self.by_name.get(&wait.name);
+        if !by_variables && !kept.is_some_and(|it| it.once.defines(WHERE)) {
+            return BTreeSet::new();
+        }
+        let all = self.for_wait(wait, &wait.correlation, now).into_iter().flatten().flatten();
+        let wanted =
+            all.flat_map(|it| variables_wanted(&wait.correlation, &it.message.correlation));
+        wanted.map(|(name, _)| name).collect()
+    }
+
+    /// The messages for a wait, as far as that can be told without its variables: those for one receiver,
+    /// those of them to the instance by its number, and those for all that it has not had.
+    fn for_wait<'a>(
+        &'a self,
+        wait: &'a Subscription,
+        correlation: &Assignments,
+        now: i64,
+    ) -> Option<[Box<dyn Iterator<Item = &'a HeldMessage> + 'a>; 3]> {
+        let kept = self.by_name.get(&wait.name)?;
+        let is_it = move |held: &&HeldMessage| {
+            held.expires.is_none_or(|until| now < until)
+                && hears(wait, &held.message)
                 && is_for(wait, held.message.delivery, held.published)
         };
-        let once = kept.once.candidates(&wait.correlation, (i64::MIN, 0));
-        let shared = kept.shared.candidates(&wait.correlation, (0, wait.after.saturating_add(1)));
+        let has_id = property(correlation, INSTANCE).is_some();
+        let wanted = move |names: &[Name]| has_id || !names.iter().any(|it| &**it == INSTANCE);
+        let once = kept.once.candidates(correlation, (i64::MIN, 0), wanted);
+        let shared = (0, wait.after.saturating_add(1));
+        let shared = kept.shared.candidates(correlation, shared, |_| true);
         let unheard = shared.filter(|(_, number)| wait.had.binary_search(number).is_err());
-        let once = once.map(|(_, number)| &self.messages[&number]).find(is_it);
-        let shared = unheard.map(|(_, number)| &self.messages[&number]).find(is_it);
-        once.into_iter().chain(shared).min_by_key(|it| (it.published, it.number))
+        let held = |(_, number): Place| &self.messages[&number];
+        let numbered: Box<dyn Iterator<Item = &HeldMessage>> = if kept.once.defines(INSTANCE) {
+            let mut correlation = correlation.clone();
+            correlation.retain(|(name, _)| &**name != INSTANCE);
+            correlation.push((INSTANCE.into(), InstanceId(wait.instance).unnamed().into()));
+            let to_one = |names: &[Name]| names.iter().any(|it| &**it == INSTANCE);
+            let found = kept.once.candidates(&correlation, (i64::MIN, 0), to_one);
+            Box::new(found.map(held).filter(is_it))
+        } else {
+            Box::new(std::iter::empty())
+        };
+        Some([
+            Box::new(once.map(held).filter(is_it)),
+            numbered,
+            Box::new(unheard.map(held).filter(is_it)),
+        ])
     }
 
     /// The oldest message that starts what was not there when it was published.
@@ -266,9 +481,14 @@ impl Held {
         now: i64,
     ) -> Option<&HeldMessage> {
         let kept = self.by_name.get(name)?;
-        let places = kept.once.candidates(correlation, (i64::MIN, 0));
+        let places = kept.once.candidates(correlation, (i64::MIN, 0), |_| true);
         let mut held = places.map(|(_, number)| &self.messages[&number]);
-        held.find(|it| it.message.delivery == Delivery::All && fits(it, correlation, now))
+        held.find(|it| {
+            it.message.delivery == Delivery::All
+                && !is_addressed(&it.message)
+                && it.expires.is_none_or(|until| now < until)
+                && correlates(correlation, &it.message.correlation)
+        })
     }
 
     /// Up to which number whoever waits so has had all messages for all, once it has `number` as well.
@@ -281,6 +501,9 @@ impl Held {
 
     pub(crate) fn take(&mut self, number: u64) -> Option<HeldMessage> {
         if let Some(dead) = self.dead.remove(&number) {
+            if let Some(key) = MessageKey::of(&dead.message) {
+                self.dead_ids.remove(&(key, number));
+            }
             return Some(dead);
         }
         let held = self.messages.remove(&number)?;
@@ -293,16 +516,20 @@ impl Held {
         if kept.count == 0 {
             self.by_name.remove(name);
         }
-        if let Some(id) = id_of(&held) {
-            self.ids.remove(&id);
+        if let Some(key) = MessageKey::of(&held.message) {
+            self.ids.remove(&(key, number));
         }
         Some(held)
     }
 
-    /// Whether a message of that name is held that its sender calls so.
-    pub(crate) fn has(&self, name: &Name, id: &Name) -> bool {
-        let key = |number| (Name::clone(name), Name::clone(id), number);
-        self.ids.range(key(0)..=key(u64::MAX)).next().is_some()
+    /// Whether such a message is held.
+    pub(crate) fn has(&self, key: &MessageKey) -> bool {
+        numbers(&self.ids, key).next().is_some()
+    }
+
+    /// The dead letters that are such a message.
+    pub(crate) fn dead_with(&self, key: &MessageKey) -> Vec<u64> {
+        numbers(&self.dead_ids, key).collect()
     }
 
     /// How many of that name are held.
@@ -330,12 +557,6 @@ impl Held {
     }
 }
 
-fn id_of(held: &HeldMessage) -> Option<(Name, Name, u64)> {
-    let id = held.message.id.as_ref()?;
-    Some((Name::clone(&held.message.name), Name::clone(id), held.number))
-}
-
-fn fits(held: &HeldMessage, correlation: &Assignments, now: i64) -> bool {
-    held.expires.is_none_or(|until| now < until)
-        && correlates(correlation, &held.message.correlation)
+fn numbers(ids: &BTreeSet<(MessageKey, u64)>, key: &MessageKey) -> impl Iterator<Item = u64> {
+    ids.range((key.clone(), 0)..=(key.clone(), u64::MAX)).map(|(_, number)| *number)
 }

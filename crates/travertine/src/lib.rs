@@ -61,12 +61,13 @@ pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
     Activated, Address, BadId, DeadLetter, Definition, Definitions, Edit, Ended, Engine, Error,
     FunctionSettings, InstanceId, Limit, Message, Overlap, Receipt, Recovered, RunStatus, Schedule,
-    Settings, TaskChange, Timestamp, When,
+    Settings, SignalReceipt, TaskChange, Timestamp, When,
     engine::{
-        Clock, Deployment, Difference, File, History, Job, Look, Making, ManualClock, Metrics,
-        Opened, Options, Outcome, Pace, Pending, Preflight, Progress, RecoveryReport, Retention,
-        Run, RunError, Scheduled, Scheduling, Sending, Startable, Starting, StartingFunction, Step,
-        Swept, SystemClock, Target, Updating, Verified, Worker, Workers,
+        Clock, Deployment, Difference, File, History, Job, Look, Making, ManualClock,
+        MessageRequest, Metrics, Opened, Options, Outcome, Pace, Pending, Preflight, Progress,
+        RecoveryReport, Retention, Run, RunError, Scheduled, Scheduling, Sending, Startable,
+        Starting, StartingFunction, Step, Swept, SystemClock, Target, Updating, Verified, Worker,
+        Workers,
     },
 };
 

@@ -500,10 +500,13 @@ pub(crate) struct Retries {
 /// Send a message to one receiver, or to all
 ///
 /// To whoever has waited longest, else to a start event, else it is held for whoever comes to wait for
-/// it.
+/// it. With --instance, --business-key or --where it is for one instance alone: it starts nothing, and is
+/// refused where that instance does not wait for it, or several could be meant.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  travertine message paid --instance ORD-7
+  travertine message paid --where orderId=7
   travertine message paid --key ORD-7 --var amount=250
   travertine message paid --correlate order=7 --id pay-99 --ttl 1h")]
 pub(crate) struct Message {
@@ -515,15 +518,27 @@ pub(crate) struct Message {
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
 
-    /// A property that must agree with the receiver
+    /// A property that must agree with the receiver; a variable, for models made for Camunda 7
     #[arg(long, value_name = "NAME=VALUE", value_parser = pairs::pair)]
     pub(crate) correlate: Vec<(Name, Value)>,
 
-    /// What its sender calls it: the same is not delivered twice
+    /// Only to this instance: what people call it, or its number; `number:N` is always its number
+    #[arg(long, value_name = "INSTANCE", conflicts_with = "all")]
+    pub(crate) instance: Option<Whose>,
+
+    /// Only to the instance with this business key, the id that it was started with
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["all", "instance"])]
+    pub(crate) business_key: Option<String>,
+
+    /// Only to the instance in which what waits for it sees this variable with this value
+    #[arg(long = "where", value_name = "NAME=VALUE", value_parser = pairs::pair, conflicts_with = "all")]
+    pub(crate) variable: Vec<(Name, Value)>,
+
+    /// What its sender calls it: the same for the same receiver is not delivered twice
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
 
-    /// How long it is held where nobody waits for it: for good, or such as 1h; 0s for not at all
+    /// How long it is held where nobody waits for it, such as 1h; 0s for not at all. Without it: not at all, where it is to one instance, otherwise for good
     #[arg(long, value_name = "TIME", value_parser = words::span)]
     pub(crate) ttl: Option<std::time::Duration>,
 

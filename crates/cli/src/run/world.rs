@@ -270,8 +270,10 @@ impl Stage {
 
     pub(crate) fn signal(&mut self, name: &str, variables: &Assignments) -> Result<(), Error> {
         match self {
-            Self::Memory(it) => it.signal(name, variables),
-            Self::Store(it) => it.act(|engine| engine.signal(name, variables.clone()).wait()),
+            Self::Memory(it) => it.signal(name, variables).map(drop),
+            Self::Store(it) => {
+                it.act(|engine| engine.signal(name, variables.clone()).wait().map(drop))
+            }
         }
     }
 

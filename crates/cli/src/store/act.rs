@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Name, Value};
 use travertine_kernel::TokenId;
-use travertine_runtime::{
-    Address, Consume, Delivery, Error, InstanceId, Message, Receipt, engine::Pending,
-};
+use travertine_runtime::{Address, Delivery, Error, InstanceId, Receipt, engine::Pending};
 use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
 
 use super::{Desk, grid, rows, show};
@@ -159,33 +156,41 @@ pub(crate) fn conditions(args: &args::Conditions, desk: &Desk<'_>) -> Result<Sta
 }
 
 pub(crate) fn message(args: &args::Message, desk: &Desk<'_>) -> Result<Status> {
-    let mut message = Message::new(&args.name);
-    message.correlation.clone_from(&args.correlate);
+    let mut message = desk.engine.message(&args.name).variables(args.variables.given()?);
+    for (name, value) in &args.correlate {
+        message = message.correlate(name, value.clone());
+    }
     if let Some(key) = &args.key {
-        message.correlation.push((CORRELATION_KEY.into(), key.as_str().into()));
+        message = message.key(key.as_str());
     }
-    message.variables = args.variables.given()?;
-    message.id = args.id.as_deref().map(Name::from);
-    message.ttl = args.ttl.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+    if let Some(instance) = &args.instance {
+        message = message.to_instance(desk.instance(instance)?);
+    }
+    if let Some(key) = &args.business_key {
+        message = message.business_key(key);
+    }
+    for (name, value) in &args.variable {
+        message = message.where_variable(name, value.clone());
+    }
+    if let Some(id) = &args.id {
+        message = message.id(id);
+    }
+    if let Some(ttl) = args.ttl {
+        message = message.ttl(ttl);
+    }
     if args.all {
-        message.consume = Consume::All;
+        message = message.for_all();
     }
-    message.delivery = match args.delivery {
+    let message = message.delivery(match args.delivery {
         args::Delivery::AfterWait => Delivery::AfterWait,
         args::Delivery::AfterCreate => Delivery::AfterCreate,
         args::Delivery::All => Delivery::All,
-    };
-    let receipt = desk.ok(desk.engine.publish(message).wait())?;
+    });
+    let receipt = desk.ok(message.wait())?;
     desk.settle()?;
-    let told = Told::of(receipt);
+    let told = Told::of(receipt, desk)?;
     desk.tell(
-        || {
-            json::object([
-                ("message", args.name.as_str().into()),
-                ("outcome", told.outcome.into()),
-                ("instance", told.instance.clone().into()),
-            ])
-        },
+        || told.json(args.name.as_str().into()),
         |out| out.line(format!("message {} {}", out.paint.bold(&args.name), told.text)),
     );
     Ok(Status::Done)
@@ -195,23 +200,26 @@ pub(crate) fn message(args: &args::Message, desk: &Desk<'_>) -> Result<Status> {
 struct Told {
     outcome: &'static str,
     text: String,
-    instance: Option<Value>,
+    instance: Option<InstanceId>,
+    wait: Option<Address>,
+    business_key: Option<Name>,
+    count: Option<u64>,
 }
 
 impl Told {
-    fn of(receipt: Receipt) -> Self {
-        let (outcome, text, instance) = match receipt {
+    fn of(receipt: Receipt, desk: &Desk<'_>) -> Result<Self> {
+        let (mut wait, mut count) = (None, None);
+        let (outcome, mut text, instance) = match receipt {
             Receipt::Received(at) => {
-                ("received", format!("received by {at}"), Some(json::key(at.instance.0)))
+                wait = Some(at);
+                ("received", format!("received by {at}"), Some(at.instance))
             }
-            Receipt::Shared(count) => (
-                "shared",
-                format!("received by {count}, and kept for others until it expires"),
-                None,
-            ),
-            Receipt::Started(id) => {
-                ("started", format!("started instance {id}"), Some(json::key(id.0)))
+            Receipt::Shared(all) => {
+                count = Some(all);
+                let text = format!("received by {all}, and kept for others until it expires");
+                ("shared", text, None)
             }
+            Receipt::Started(id) => ("started", format!("started instance {id}"), Some(id)),
             Receipt::Noted => {
                 ("noted", "noted; its start event needs others as well".to_owned(), None)
             }
@@ -224,7 +232,26 @@ impl Told {
                 ("known", "known: it has come before, and counts once".to_owned(), None)
             }
         };
-        Self { outcome, text, instance }
+        let business_key = match instance {
+            Some(instance) => desk.look(instance)?.row.business_id,
+            None => None,
+        };
+        if let Some(key) = &business_key {
+            text = format!("{text} ({key})");
+        }
+        Ok(Self { outcome, text, instance, wait, business_key, count })
+    }
+
+    /// What became of a message, and who has it.
+    fn json(&self, message: Value) -> Value {
+        json::object([
+            ("message", message),
+            ("outcome", self.outcome.into()),
+            ("instance", self.instance.map(|it| json::key(it.0)).into()),
+            ("wait", self.wait.map(|it| it.to_string()).into()),
+            ("business_key", self.business_key.clone().into()),
+            ("count", self.count.into()),
+        ])
     }
 }
 
@@ -232,18 +259,14 @@ pub(crate) fn replay(args: &args::SeveralLetters, desk: &Desk<'_>) -> Result<Sta
     let mut all = Vec::new();
     for letter in &args.letters {
         let receipt = desk.ok(desk.engine.replay(*letter).wait())?;
-        all.push((*letter, Told::of(receipt)));
+        all.push((*letter, receipt));
     }
     desk.settle()?;
+    let all = all.into_iter().map(|(letter, it)| Ok((letter, Told::of(it, desk)?)));
+    let all: Vec<(u64, Told)> = all.collect::<Result<_>>()?;
     desk.tell(
         || {
-            let replayed = all.iter().map(|(letter, told)| {
-                json::object([
-                    ("message", json::key(*letter)),
-                    ("outcome", told.outcome.into()),
-                    ("instance", told.instance.clone().into()),
-                ])
-            });
+            let replayed = all.iter().map(|(letter, told)| told.json(json::key(*letter)));
             json::object([("replayed", replayed.collect())])
         },
         |out| {
@@ -276,11 +299,29 @@ pub(crate) fn discard(args: &args::SeveralLetters, desk: &Desk<'_>) -> Result<St
 
 pub(crate) fn signal(args: &args::Signal, desk: &Desk<'_>) -> Result<Status> {
     let variables = args.variables.given()?;
-    desk.ok(desk.engine.signal(&args.name, variables).wait())?;
+    let heard = desk.ok(desk.engine.signal(&args.name, variables).wait())?;
     desk.settle()?;
     desk.tell(
-        || json::object([("signal", args.name.as_str().into()), ("outcome", "sent".into())]),
-        |out| out.line(format!("signal {} sent", out.paint.bold(&args.name))),
+        || {
+            json::object([
+                ("signal", args.name.as_str().into()),
+                ("outcome", "sent".into()),
+                ("received", heard.received.into()),
+                ("started", heard.started.into()),
+            ])
+        },
+        |out| {
+            let mut told = Vec::new();
+            if heard.received > 0 {
+                told.push(format!("received by {}", heard.received));
+            }
+            if heard.started > 0 {
+                told.push(format!("started {}", grid::count(heard.started, "instance")));
+            }
+            let told =
+                if told.is_empty() { "nobody waits for it".to_owned() } else { told.join(", ") };
+            out.line(format!("signal {} sent: {told}", out.paint.bold(&args.name)));
+        },
     );
     Ok(Status::Done)
 }

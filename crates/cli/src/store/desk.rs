@@ -325,6 +325,11 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
             }
         }
         Error::NoSuchInstance(_) => format!("{error}; {} lists them", run(&["instances"])),
+        Error::NoReceiver { .. } => format!(
+            "{error}; {} says what is waited for, --ttl 1h holds it for an hour",
+            run(&["subscriptions"])
+        ),
+        Error::SeveralReceivers { .. } => format!("{error}; --instance says which one"),
         Error::NoSuchSchedule(_) => format!("{error}; {} lists them", run(&["schedules"])),
         Error::Rejected(Rejection::NoSuchWait(_)) => {
             format!("{error}; {} lists what waits", run(&["show", "INSTANCE"]))

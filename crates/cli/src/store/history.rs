@@ -176,6 +176,7 @@ fn tell(
         Record::Held(_)
         | Record::Gone { .. }
         | Record::Known { .. }
+        | Record::Recognised { .. }
         | Record::Subscribed(_)
         | Record::Unsubscribed { .. }
         | Record::Noted { .. }

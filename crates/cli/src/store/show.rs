@@ -6,7 +6,7 @@ use anyhow::Result;
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Branch, Ending, Phase, Reason, WaitId, Why, plan::WorkKind};
-use travertine_runtime::{Definition, InstanceId, engine::Look, trace};
+use travertine_runtime::{Definition, INSTANCE, InstanceId, engine::Look, trace};
 use travertine_store::view::{Filter, Query, Row, Table};
 
 use super::{Desk, rows};
@@ -211,7 +211,9 @@ fn help(instance: InstanceId, it: &Reason, store: &Path) -> Option<String> {
         Why::Timer { wait, .. } => vec!["timers".to_owned(), "fire".to_owned(), at(wait)],
         Why::Message { name, correlation, .. } => {
             let mut words = vec!["message".to_owned(), name.to_string()];
-            words.extend(correlation.iter().flat_map(correlate));
+            words.extend(["--instance".to_owned(), number()]);
+            let keys = correlation.iter().filter(|(name, _)| &**name != INSTANCE);
+            words.extend(keys.flat_map(correlate));
             words
         }
         Why::Signal { name, .. } => vec!["signal".to_owned(), name.to_string()],

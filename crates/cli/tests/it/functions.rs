@@ -219,7 +219,7 @@ fn a_function_says_what_it_was_begun_with_and_what_it_waits_for() {
     assert!(
         payment.ends_with(
             "  2-3 event order.paid waits for message order.paid to order-1 with key = \"o-7\"\n    \
-             travertine message order.paid --correlate '$to=order-1' --correlate key=o-7\n  \
+             travertine message order.paid --instance 2 --correlate key=o-7\n  \
              2-4 sleep waits until 2026-01-05T09:00:00Z\n    travertine timers fire 2-4\n"
         ),
         "{payment}"

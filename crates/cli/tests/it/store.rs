@@ -445,6 +445,91 @@ fn messages_and_signals_find_who_waits() {
     assert_eq!(shown.field("variables").unwrap().to_json(), r#"{"a":1,"b":2}"#);
 }
 
+/// Waits for `paid` and names no correlation, as models made for Camunda 7 do.
+const CAMUNDA7: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+    xmlns:camunda="http://camunda.org/schema/1.0/bpmn" targetNamespace="t">
+    <message id="m" name="paid"/><process id="recv" isExecutable="true">
+    <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="r"/>
+    <receiveTask id="r" messageRef="m"/><sequenceFlow id="f2" sourceRef="r" targetRef="e"/>
+    <endEvent id="e"/></process></definitions>"#;
+
+#[test]
+fn a_message_goes_to_the_instance_that_is_named() {
+    let store = Store::with(&[&file("store-address.bpmn", CAMUNDA7)]);
+    for (id, order) in
+        [("A", "orderId=1"), ("B", "orderId=2"), ("C", "orderId=3"), ("D", "orderId=3")]
+    {
+        store.text(&["start", "recv", "--id", id, "--var", order]);
+    }
+    let nobody = store.call(&["message", "paid", "--where", "orderId=9"]);
+    assert_eq!((nobody.status, &*nobody.out), (2, ""));
+    assert!(nobody.err.contains("no instance with orderId = 9 waits for it"), "{}", nobody.err);
+    let several = store.call(&["message", "paid", "--where", "orderId=3"]);
+    assert_eq!(several.status, 2);
+    assert!(several.err.contains("could be meant wait for it: 3, 4;"), "{}", several.err);
+    assert!(several.err.contains("--instance says which one"), "{}", several.err);
+    // What is shown to help an instance helps that one.
+    let shown = store.text(&["show", "B"]);
+    assert!(shown.contains("\n    travertine message paid --instance 2\n"), "{shown}");
+    let received = store.json(&["message", "paid", "--instance", "2"]);
+    assert_eq!(
+        received.to_json(),
+        r#"{"message":"paid","outcome":"received","instance":"2","wait":"2-3","business_key":"B","count":null}"#
+    );
+    assert_eq!((&*store.state("A"), &*store.state("B")), ("running", "completed"));
+    assert_eq!(
+        store.text(&["message", "paid", "--correlate", "orderId=1"]),
+        "message paid received by 1-3 (A)\n"
+    );
+    assert_eq!(
+        store.text(&["message", "paid", "--correlate", "$to=D"]),
+        "message paid received by 4-3 (D)\n"
+    );
+    assert_eq!(
+        store.text(&["message", "paid", "--business-key", "C"]),
+        "message paid received by 3-3 (C)\n"
+    );
+    let ended = store.call(&["message", "paid", "--instance", "C"]);
+    assert!(ended.err.contains("instance 3 has ended"), "{}", ended.err);
+    let held = store.text(&["message", "paid", "--business-key", "E", "--ttl", "1h"]);
+    assert_eq!(held, "message paid held: nobody waits for it yet\n");
+    store.text(&["start", "recv", "--id", "E"]);
+    assert_eq!(store.state("E"), "completed");
+}
+
+#[test]
+fn the_key_that_is_shown_finds_who_waits_with_a_number() {
+    let model = CAMUNDA7
+        .replace(
+            r#"xmlns:camunda="http://camunda.org/schema/1.0/bpmn""#,
+            r#"xmlns:zeebe="http://camunda.org/schema/zeebe/1.0""#,
+        )
+        .replace(
+            r#"name="paid"/>"#,
+            r#"name="paid"><extensionElements>
+            <zeebe:subscription correlationKey="=id"/></extensionElements></message>"#,
+        );
+    let store = Store::with(&[&file("store-key.bpmn", &model)]);
+    store.text(&["start", "recv", "--var", "id=7"]);
+    let shown = store.text(&["show", "1"]);
+    assert!(shown.contains("travertine message paid --instance 1 --key 7\n"), "{shown}");
+    assert_eq!(store.text(&["message", "paid", "--key", "7"]), "message paid received by 1-3\n");
+}
+
+#[test]
+fn a_signal_tells_how_many_have_heard_it() {
+    let waits = process(
+        r#"<intermediateCatchEvent id="it"><signalEventDefinition signalRef="g"/></intermediateCatchEvent>"#,
+    );
+    let waits = waits.replacen("<process", r#"<signal id="g" name="go"/><process"#, 1);
+    let store = Store::with(&[&file("store-signal.bpmn", &waits)]);
+    assert_eq!(store.text(&["signal", "go"]), "signal go sent: nobody waits for it\n");
+    store.text(&["start", "p"]);
+    store.text(&["start", "p"]);
+    let sent = store.json(&["signal", "go"]);
+    assert_eq!(sent.to_json(), r#"{"signal":"go","outcome":"sent","received":2,"started":0}"#);
+}
+
 #[test]
 fn incidents_are_resolved_alone_and_together() {
     let divides = process(

@@ -266,6 +266,8 @@ pub struct Policy {
     pub compensation: Compensation,
     /// How runs are counted.
     pub counting: Counting,
+    /// What the properties of a message are about, where who receives it names none.
+    pub correlation: Correlation,
 }
 
 impl Policy {
@@ -277,6 +279,7 @@ impl Policy {
         compensate_on_error: CompensateOnError::Transaction,
         compensation: Compensation::InTurn,
         counting: Counting::Native,
+        correlation: Correlation::Properties,
     };
 
     /// The choices of models made for Camunda 7.
@@ -284,6 +287,7 @@ impl Policy {
         write: Write::Propagate { mapped: true },
         compensation: Compensation::Together,
         counting: Counting::Camunda7,
+        correlation: Correlation::Variables,
         ..Self::NATIVE
     };
 
@@ -291,6 +295,7 @@ impl Policy {
     pub const CAMUNDA8: Self = Self {
         write: Write::Propagate { mapped: false },
         counting: Counting::Camunda8,
+        correlation: Correlation::Properties,
         ..Self::CAMUNDA7
     };
 }
@@ -397,6 +402,15 @@ pub enum Compensation {
     InTurn,
     /// All that were asked for.
     Together,
+}
+
+/// What the properties of a message are about, where who receives it names none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correlation {
+    /// Nothing: the receiver has it whatever they are.
+    Properties,
+    /// Variables that the receiver must see, with the same values.
+    Variables,
 }
 
 /// Which failing scopes compensate what they had completed.

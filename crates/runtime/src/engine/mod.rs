@@ -11,6 +11,7 @@ mod ended;
 mod function;
 mod heal;
 mod history;
+mod message;
 mod metrics;
 mod operate;
 mod query;
@@ -51,6 +52,7 @@ pub use function::{
     Preflight, RecoveryReport, Run, RunError, Sending, Startable, StartingFunction, Updating,
 };
 pub use history::{History, Step};
+pub use message::MessageRequest;
 pub use metrics::Metrics;
 pub use operate::{Starting, Target};
 pub use query::Look;

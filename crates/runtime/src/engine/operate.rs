@@ -1,4 +1,4 @@
-//! What can be asked of instances, jobs, tasks, timers and messages.
+//! What can be asked of instances, jobs, tasks and timers.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -7,17 +7,10 @@ use travertine_expr::{Limits, Name, Value};
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, check_variables,
 };
-use travertine_store::{
-    ShardId,
-    codec::record::decode_held,
-    view::{Cursor, Filter, Key, Query, Row, Table},
-};
+use travertine_store::ShardId;
 
 use super::{Engine, Pending, Startable, State};
-use crate::{
-    Activated, Address, At, Begin, DeadLetter, Edit, Ended, Error, InstanceId, Lease, Message,
-    Receipt, TaskChange, id,
-};
+use crate::{Activated, Address, At, Begin, Edit, Ended, Error, InstanceId, Lease, TaskChange};
 
 /// Which version of a definition is meant.
 ///
@@ -626,122 +619,6 @@ impl Engine {
             return self.ask(shard, move |shard| shard.fire_start_timer(timer.wait));
         }
         self.ask(self.shard_of(timer.instance), move |shard| shard.fire_timer(timer))
-    }
-
-    /// Sends a message to one receiver: who has waited longest, else a start event, else whoever comes to
-    /// wait for it before it expires. One for all goes to all who wait and to the start events, and is kept
-    /// for others until it expires. One that would have to be held while too many of its name are is
-    /// refused.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error, Message};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// let variables = vec![("cents".into(), 1_200.into())];
-    /// let receipt = engine.publish(Message { variables, ..Message::new("order.paid") }).await?;
-    /// # Ok(()) }
-    /// ```
-    pub fn publish(&self, message: Message) -> Pending<Receipt> {
-        let all = message.variables.iter().chain(&message.correlation);
-        if let Err(error) = check_variables(all, &Limits::default()) {
-            return Pending(State::Refused(Some(error.into())));
-        }
-        if let Some(Err(error)) = message.id.as_ref().map(id::check) {
-            return Pending(State::Refused(Some(error)));
-        }
-        let keeper = self.keeper(&message.name);
-        self.ask(keeper, move |shard| shard.publish(message))
-    }
-
-    /// Dead letters, the oldest first: messages for one receiver that nobody has taken before they expired.
-    /// Those of a name, where one is given; `after` the number of the last one seen; at most so many.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for it in engine.dead_letters(Some("order.paid"), None, 100)? {
-    ///     println!("{}: {}", it.number, it.reason);
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn dead_letters(
-        &self,
-        name: Option<&str>,
-        after: Option<u64>,
-        most: u32,
-    ) -> Result<Vec<DeadLetter>, Error> {
-        let mut filters = vec![Filter::Dead(true)];
-        filters.extend(name.map(|it| Filter::Named(it.into())));
-        let after = after.map(|it| Cursor(Key::of_instance(it)));
-        let table = Table::Messages;
-        let query = Query { table, filters, descending: false, after, limit: most };
-        let rows = self.query_now(&query)?.rows.into_iter();
-        let letter = |row| {
-            let Row::Message(row) = row else { return None };
-            let held = match decode_held(&row.body) {
-                Ok(held) => held,
-                Err(error) => {
-                    return Some(Err(Error::damaged(format!("message {}", row.id), &error)));
-                }
-            };
-            let dead = held.dead?;
-            Some(Ok(DeadLetter {
-                number: held.number,
-                message: held.message,
-                published: held.published,
-                died: dead.at,
-                reason: dead.reason,
-            }))
-        };
-        rows.filter_map(letter).collect()
-    }
-
-    /// Publishes a dead letter again, with a new time to live.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for it in engine.dead_letters(None, None, 100)? {
-    ///     engine.replay(it.number).await?;
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn replay(&self, dead_letter: u64) -> Pending<Receipt> {
-        let shard = ShardId::of(dead_letter, self.shards());
-        self.ask(shard, move |shard| shard.replay_message(dead_letter))
-    }
-
-    /// Drops a dead letter.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// for it in engine.dead_letters(None, None, 100)? {
-    ///     engine.discard(it.number).await?;
-    /// }
-    /// # Ok(()) }
-    /// ```
-    pub fn discard(&self, dead_letter: u64) -> Pending<()> {
-        let shard = ShardId::of(dead_letter, self.shards());
-        self.ask(shard, move |shard| shard.discard(dead_letter))
-    }
-
-    /// Sends a signal to all that wait for it now, and to the start events it triggers.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// engine.signal("shop closes", vec![]).await?;
-    /// # Ok(()) }
-    /// ```
-    pub fn signal(&self, name: &str, variables: Assignments) -> Pending<()> {
-        if let Err(error) = check_variables(&variables, &Limits::default()) {
-            return Pending(State::Refused(Some(error.into())));
-        }
-        let name = Name::from(name);
-        self.ask(self.keeper(&name), move |shard| {
-            shard.signal(&name, &variables);
-            Ok(())
-        })
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.

@@ -466,9 +466,13 @@ fn commit(common: &Common, sealed: Vec<Sealed>) -> bool {
         count(&common.counters, &batches, began.elapsed());
     }
     for (batch, releases) in batches.into_iter().zip(releases) {
-        for mail in (Sealed { batch, releases }).release(&common.board) {
+        let mut sealed = Sealed { batch, releases };
+        // Whoever hears that an instance waits may send it something at once, and the shard that finds
+        // receivers must have heard of it before.
+        for mail in sealed.take_mails() {
             common.queue(mail.to).tell(Input::Mail(mail));
         }
+        sealed.release(&common.board);
     }
     true
 }

@@ -15,7 +15,7 @@ use travertine_store::{MemoryStore, ShardId, Store, view::Table};
 
 use crate::{
     Address, At, Begin, Board, Definition, Definitions, Error, InstanceId, Live, Message, Opening,
-    Receipt, Seen, Settings, Shard, Timestamp,
+    Receipt, Seen, Settings, Shard, SignalReceipt, Timestamp,
 };
 
 /// How many events one request may cause, where nobody says otherwise.
@@ -191,11 +191,8 @@ impl Sandbox {
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.
-    pub fn signal(&mut self, name: &str, variables: &Assignments) -> Result<(), Error> {
-        self.ask(|shard| {
-            shard.signal(&name.into(), variables);
-            Ok(())
-        })
+    pub fn signal(&mut self, name: &str, variables: &Assignments) -> Result<SignalReceipt, Error> {
+        self.ask(|shard| Ok(shard.signal(&name.into(), variables)))
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.

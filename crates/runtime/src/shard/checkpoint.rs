@@ -19,6 +19,7 @@ use travertine_store::{
 };
 
 use super::{Shard, job::TaskFields, live::Live, start::name_of};
+use crate::message::MessageKey;
 
 /// What brings the rows of a shard up to date.
 #[derive(Debug)]
@@ -90,12 +91,12 @@ impl Shard {
             changes.push(Change::Put(Row::Message(message_row(held))));
         }
         for number in std::mem::take(&mut self.fresh_known) {
-            let ((name, id), until) = &self.known_until[&number];
+            let (MessageKey { name, receiver, id }, until) = &self.known_until[&number];
             changes.push(Change::Put(Row::Message(MessageRow {
                 id: number,
                 name: Name::clone(name),
                 message_id: Some(Name::clone(id)),
-                correlation: "{}".into(),
+                correlation: Name::clone(receiver),
                 body: Vec::new(),
                 published: self.now.as_millis(),
                 expires: Some(*until),

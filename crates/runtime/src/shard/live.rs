@@ -611,6 +611,7 @@ impl Live {
             | Record::Held(_)
             | Record::Gone { .. }
             | Record::Known { .. }
+            | Record::Recognised { .. }
             | Record::Subscribed(_)
             | Record::Unsubscribed { .. }
             | Record::Noted { .. }

@@ -1,9 +1,9 @@
 //! Messages and signals find those who wait for them.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use travertine_expr::{Name, Value};
-use travertine_kernel::{Assignments, Command, WaitFor, WaitId};
+use travertine_expr::{Name, Variables as _};
+use travertine_kernel::{Assignments, Command, View, WaitFor, WaitId, plan::Correlation};
 use travertine_store::{
     codec::record::{
         Consume, Dead, Delivery, Held, Letter, Message, Record, Shared, Subscription,
@@ -12,46 +12,189 @@ use travertine_store::{
     view::{Change, Key, Table},
 };
 
-use super::{Shard, alarm::Alarm, apart::Apart, turn::Heard};
-use crate::{Address, Error, Receipt, StartOn, Timestamp, message::INSTANCE};
+use super::{Live, Shard, alarm::Alarm, apart::Apart, turn::Heard};
+use crate::{
+    Address, Error, InstanceId, Receipt, SignalReceipt, StartOn, Timestamp,
+    message::{
+        BY_VARIABLES, INSTANCE, MessageKey, address, has_all, is_addressed, variables_wanted,
+    },
+};
 
 /// How long a message for those who wait already is held, in milliseconds: as long as another shard may
 /// need to say who does.
 const HEARD_OF_BY: i64 = 60_000;
 
+/// Whose variables were looked at for a message, and who of them has those that it wants. Others whose
+/// variables count are asked, and have it when they have answered.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    pub(crate) at: BTreeSet<(u64, u64)>,
+    pub(crate) agreeing: BTreeSet<(u64, u64)>,
+}
+
+/// How far a message has come.
+#[derive(Debug)]
+pub(crate) enum Publishing {
+    /// This has become of it.
+    Done(Receipt),
+    /// Whether it is for them depends on variables that other shards have.
+    Look(Message, Vec<Candidate>),
+}
+
+/// Who may receive a message: a wait, and the variables that it must see for that.
+pub(crate) type Candidate = ((u64, u64), Assignments);
+
 impl Shard {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
     /// comes to wait for it before it expires. One for all goes to all who wait and to the start events,
-    /// and is kept for others until it expires. Only the shard that keeps its name may be asked.
-    pub fn publish(&mut self, mut message: Message) -> Result<Receipt, Error> {
+    /// and is kept for others until it expires. Only the shard that keeps its name may be asked. Where it
+    /// depends on variables of other shards, it is held until they have answered.
+    pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
+        match self.begin_publishing(message)? {
+            Publishing::Done(receipt) => Ok(receipt),
+            Publishing::Look(message, _) => self.publish_new(message, &Looked::default()),
+        }
+    }
+
+    /// The same, unless variables of other shards must be looked at first.
+    pub(crate) fn begin_publishing(&mut self, mut message: Message) -> Result<Publishing, Error> {
+        // Who waits may have said so in what is left to do.
+        self.settle();
         self.definitions.correlate(&mut message);
-        let now = self.now.as_millis();
-        if let Some(id) = &message.id {
-            let key = (Name::clone(&message.name), Name::clone(id));
-            let known = self.known.get(&key).map(|number| self.known_until[number].1);
-            if known.is_some_and(|until| now < until) || self.held.has(&key.0, &key.1) {
-                return Ok(Receipt::Known);
+        if self.is_known(&message) {
+            return Ok(Publishing::Done(Receipt::Known));
+        }
+        let candidates = self.candidates(&message);
+        match self.look_here(&candidates) {
+            Some(looked) => self.publish_new(message, &looked).map(Publishing::Done),
+            None => Ok(Publishing::Look(message, candidates)),
+        }
+    }
+
+    /// The same, once variables were looked at.
+    pub(crate) fn finish_publishing(
+        &mut self,
+        message: Message,
+        looked: &Looked,
+    ) -> Result<Receipt, Error> {
+        if self.is_known(&message) {
+            return Ok(Receipt::Known);
+        }
+        self.publish_new(message, looked)
+    }
+
+    /// Those who have a message if they have the right variables.
+    fn candidates(&self, message: &Message) -> Vec<Candidate> {
+        let all = self.waiting.hear(message, None).map(|it| {
+            ((it.instance, it.wait), variables_wanted(&it.correlation, &message.correlation))
+        });
+        match consume(message) {
+            // Whoever comes after one whose variables do not count does not get it.
+            Consume::One => all.take_while(|(_, it)| !it.is_empty()).collect(),
+            Consume::All => all.filter(|(_, it)| !it.is_empty()).collect(),
+        }
+    }
+
+    /// Looks at the variables of all candidates, if they are all here.
+    fn look_here(&mut self, candidates: &[Candidate]) -> Option<Looked> {
+        let mut at = candidates.iter().map(|(of, _)| *of);
+        if !at.clone().all(|(instance, _)| self.shard_of(instance) == self.id()) {
+            return None;
+        }
+        let at = at.by_ref().collect();
+        Some(Looked { at, agreeing: self.agreeing(candidates).into_iter().collect() })
+    }
+
+    /// Those of this shard who see the variables that a message wants.
+    pub(crate) fn agreeing(&mut self, candidates: &[Candidate]) -> Vec<(u64, u64)> {
+        let mut agreeing = Vec::new();
+        for (of, wanted) in candidates {
+            let names = wanted.iter().map(|(name, _)| name);
+            if self.seen_by(*of, names).is_some_and(|(_, seen)| has_all(&seen, wanted)) {
+                agreeing.push(*of);
             }
         }
-        self.check_room(&message)?;
-        if let Some(id) = &message.id {
-            let key = (Name::clone(&message.name), Name::clone(id));
+        // Looking has brought them into memory.
+        self.evict();
+        agreeing
+    }
+
+    /// Which of these variables a wait for messages sees, and for what it waits.
+    fn seen_by<'a>(
+        &mut self,
+        (instance, wait): (u64, u64),
+        names: impl Iterator<Item = &'a Name>,
+    ) -> Option<(Name, Assignments)> {
+        let live = self.live(instance).ok()?;
+        let open = live.state.waits.get(&WaitId(wait))?;
+        let WaitFor::Message { name, .. } = &*open.on else { return None };
+        let view = View::new(&live.definition.plan, &live.state, open.token);
+        let seen = names.filter_map(|it| Some((Name::clone(it), view.get(it)?)));
+        Some((Name::clone(name), seen.collect()))
+    }
+
+    /// Whether the same message has come before.
+    fn is_known(&self, message: &Message) -> bool {
+        let Some(key) = MessageKey::of(message) else { return false };
+        let now = self.now.as_millis();
+        let lasts = |key: &MessageKey| {
+            self.known.get(key).is_some_and(|number| now < self.known_until[number].1)
+        };
+        lasts(&key) || lasts(&key.for_everybody()) || self.held.has(&key)
+    }
+
+    /// Publishes a message that has not come before.
+    fn publish_new(&mut self, message: Message, looked: &Looked) -> Result<Receipt, Error> {
+        self.check_one(&message, looked)?;
+        self.check_room(&message, looked)?;
+        let key = MessageKey::of(&message);
+        let dead = key.as_ref().map_or_else(Vec::new, |it| self.held.dead_with(it));
+        let until = self.settings.known_for.max(message.ttl.unwrap_or(0));
+        let numbered = self.counts.messages;
+        let receipt = self.route(message, looked);
+        let Some(key) = key else { return Ok(receipt) };
+        if receipt != Receipt::Dropped {
             let number = self.next_message();
-            let until = now.saturating_add(self.settings.known_for.max(message.ttl.unwrap_or(0)));
-            let (name, id) = (Name::clone(&key.0), Name::clone(&key.1));
-            self.write(&[Record::Known { number, name, id, until }]);
+            let until = self.now.as_millis().saturating_add(until);
+            let MessageKey { name, receiver, id } = key.clone();
+            self.write(&[Record::Recognised { number, name, receiver, id, until }]);
             self.recognise(number, key, until);
+        } else if self.counts.messages == numbered {
+            // Nothing is left of it, so whoever sends it again sends it for the first time.
+            return Ok(receipt);
         }
-        Ok(self.route(message))
+        // This one stands for those that nobody has received.
+        for number in dead {
+            self.discard(number)?;
+        }
+        Ok(receipt)
+    }
+
+    /// Refuses a message to one instance that several could receive.
+    fn check_one(&self, message: &Message, looked: &Looked) -> Result<(), Error> {
+        if !is_addressed(message) {
+            return Ok(());
+        }
+        let all = self.waiting.hear(message, None);
+        let instances: BTreeSet<InstanceId> = all
+            .filter(|it| has_variables(it, message, looked))
+            .map(|it| InstanceId(it.instance))
+            .collect();
+        if instances.len() < 2 {
+            return Ok(());
+        }
+        let (message, instances) = (Name::clone(&message.name), instances.into_iter().collect());
+        Err(Error::SeveralReceivers { message, instances })
     }
 
     /// Refuses a message that would have to be held while too many are.
-    fn check_room(&self, message: &Message) -> Result<(), Error> {
+    fn check_room(&self, message: &Message, looked: &Looked) -> Result<(), Error> {
         let (count, most) = (self.held.count(&message.name), self.settings.pending_max);
         let stays = match consume(message) {
             Consume::All => true,
             Consume::One => {
-                self.waiting.hear(message, None).next().is_none()
+                let mut all = self.waiting.hear(message, None);
+                !all.any(|it| has_variables(it, message, looked))
                     && self.start_for(message).is_none()
             }
         };
@@ -73,8 +216,8 @@ impl Shard {
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers. Only the
     /// shard that keeps its name may be asked.
-    pub fn signal(&mut self, name: &Name, variables: &Assignments) {
-        self.broadcast(name, variables, None);
+    pub fn signal(&mut self, name: &Name, variables: &Assignments) -> SignalReceipt {
+        self.broadcast(name, variables, None)
     }
 
     /// Those who wait for messages and signals whose names it keeps.
@@ -102,12 +245,12 @@ impl Shard {
     }
 
     /// Finds those who receive a new message.
-    pub(super) fn route(&mut self, mut message: Message) -> Receipt {
+    pub(super) fn route(&mut self, mut message: Message, looked: &Looked) -> Receipt {
         message.consume = consume(&message);
         let expires = self.expiry(&message);
         match message.consume {
-            Consume::All => self.share(message, expires),
-            Consume::One => self.give(message, self.now.as_millis(), expires, false),
+            Consume::All => self.share(message, expires, looked),
+            Consume::One => self.give(message, self.now.as_millis(), expires, false, looked),
         }
     }
 
@@ -118,9 +261,14 @@ impl Shard {
         published: i64,
         expires: Option<i64>,
         again: bool,
+        looked: &Looked,
     ) -> Receipt {
-        let found = self.waiting.hear(&message, again.then_some(published)).next();
-        if let Some(to) = found.map(|it| (it.instance, it.wait)) {
+        let found = {
+            let mut all = self.waiting.hear(&message, again.then_some(published));
+            all.find(|it| has_variables(it, &message, looked)).map(|it| (it.instance, it.wait))
+        };
+        if let Some(to) = found {
+            let message = address(message, to.0);
             self.forget(to);
             let letter = Letter::Deliver { to, message, published, expires, shared: None };
             self.send(self.shard_of(to.0), letter);
@@ -143,20 +291,28 @@ impl Shard {
             self.bury_new(message, published, expires, reason);
             return Receipt::Dropped;
         }
+        let mut asked = self.candidates(&message);
+        asked.retain(|(of, _)| !looked.at.contains(of));
         let number = self.next_message();
         let held = Held { number, message, published, expires, dead: None };
         self.write(&[Record::Held(held.clone())]);
         self.hold(held);
+        for (of, wanted) in asked {
+            let names = wanted.into_iter().map(|(name, _)| name).collect();
+            self.send(self.shard_of(of.0), Letter::AskVariables { of, names });
+        }
         Receipt::Held
     }
 
     /// Gives a new message to all who wait for it and to the start events that hear it, and keeps it for
     /// others.
-    fn share(&mut self, message: Message, expires: Option<i64>) -> Receipt {
+    fn share(&mut self, message: Message, expires: Option<i64>, looked: &Looked) -> Receipt {
         let published = self.now.as_millis();
         let kept = expires.is_none_or(|it| published < it);
         let number = self.next_message();
-        let receivers: Vec<Subscription> = self.waiting.hear(&message, None).cloned().collect();
+        let all = self.waiting.hear(&message, None);
+        let receivers: Vec<Subscription> =
+            all.filter(|it| has_variables(it, &message, looked)).cloned().collect();
         for it in &receivers {
             let to = (it.instance, it.wait);
             // One that is not kept cannot come again.
@@ -203,7 +359,7 @@ impl Shard {
     }
 
     /// A message will be recognised until then.
-    pub(super) fn recognise(&mut self, number: u64, key: (Name, Name), until: i64) {
+    pub(super) fn recognise(&mut self, number: u64, key: MessageKey, until: i64) {
         self.alarms.set(Timestamp::from_millis(until), Alarm::Message(number));
         self.fresh_known.insert(number);
         self.known.insert(key.clone(), number);
@@ -221,16 +377,23 @@ impl Shard {
         Some(held)
     }
 
+    /// A message is not recognised any more. Says whether it was.
+    pub(super) fn unrecognise(&mut self, number: u64) -> bool {
+        let Some((key, _)) = self.known_until.remove(&number) else { return false };
+        self.alarms.unset(Alarm::Message(number));
+        if self.known.get(&key) == Some(&number) {
+            self.known.remove(&key);
+        }
+        if !self.fresh_known.remove(&number) {
+            let key = Key { instance: number, number: 0, name: "".into() };
+            self.rows.push(Change::Delete(Table::Messages, key));
+        }
+        true
+    }
+
     pub(super) fn expire(&mut self, number: u64) {
-        if let Some((key, _)) = self.known_until.remove(&number) {
+        if self.unrecognise(number) {
             // After a crash its time is over again, so nobody need know.
-            if self.known.get(&key) == Some(&number) {
-                self.known.remove(&key);
-            }
-            if !self.fresh_known.remove(&number) {
-                let key = Key { instance: number, number: 0, name: "".into() };
-                self.rows.push(Change::Delete(Table::Messages, key));
-            }
         } else if let Some(held) = self.let_go(number) {
             match (&held.dead, held.message.consume) {
                 (None, Consume::One) => self.bury(held, "nobody has taken it before it expired"),
@@ -255,6 +418,12 @@ impl Shard {
 
     /// Makes a dead letter of a message, where any are kept.
     pub(super) fn bury(&mut self, mut held: Held, reason: &str) {
+        // Nobody has received it, so it may be sent again.
+        let known = MessageKey::of(&held.message).and_then(|it| self.known.get(&it).copied());
+        if let Some(number) = known {
+            self.unrecognise(number);
+            self.write(&[Record::Gone { message: number }]);
+        }
         if self.settings.dead_for <= 0 && Apart::of(&held.message).is_none() {
             self.write(&[Record::Gone { message: held.number }]);
             return;
@@ -273,9 +442,15 @@ impl Shard {
             self.discard(number)?;
             return Ok(Receipt::Started(started));
         }
-        self.check_room(&message)?;
-        self.discard(number)?;
-        Ok(self.route(message))
+        let candidates = self.candidates(&message);
+        let looked = self.look_here(&candidates).unwrap_or_default();
+        let numbered = self.counts.messages;
+        let receipt = self.publish_new(message, &looked)?;
+        let is_kept = receipt != Receipt::Dropped || self.counts.messages > numbered;
+        if is_kept && self.held.dead(number).is_some() {
+            self.discard(number)?;
+        }
+        Ok(receipt)
     }
 
     /// Drops a dead letter.
@@ -350,16 +525,24 @@ impl Shard {
     }
 
     /// Tells all that wait for a signal at this moment, except who sent it.
-    pub(super) fn broadcast(&mut self, name: &Name, variables: &Assignments, from: Option<u64>) {
+    pub(super) fn broadcast(
+        &mut self,
+        name: &Name,
+        variables: &Assignments,
+        from: Option<u64>,
+    ) -> SignalReceipt {
+        let mut received = 0;
         for to in self.waiting.signal(name) {
             if Some(to.0) == from {
                 continue;
             }
+            received += 1;
             self.forget(to);
             self.send(self.shard_of(to.0), Letter::Signal { to, variables: variables.clone() });
         }
         let wanted = |on: &StartOn| matches!(on, StartOn::Signal(it) if it == name);
-        self.trigger_starts(|_, on| wanted(on), variables);
+        let started = self.trigger_starts(|_, on| wanted(on), variables).len() as u64;
+        SignalReceipt { received, started }
     }
 
     /// A wait for messages or signals begins.
@@ -387,7 +570,7 @@ impl Shard {
         let live = &self.lives[&id];
         let (kind, name, correlation) = match on {
             WaitFor::Message { name, correlation } => {
-                (SubscriptionKind::Message, name, correlation.clone())
+                (SubscriptionKind::Message, name, live.as_receiver(correlation))
             }
             WaitFor::Signal { name } => (SubscriptionKind::Signal, name, Vec::new()),
             WaitFor::Work(_)
@@ -419,15 +602,42 @@ impl Shard {
 
     /// Someone waits, unless what is waited for is here already.
     fn wait_or_take(&mut self, it: Subscription) {
-        let now = self.now.as_millis();
-        let found = match it.kind {
-            SubscriptionKind::Message => self.held.find(&it, now).cloned(),
-            SubscriptionKind::Signal => None,
-        };
-        let Some(Held { number, message, published, expires, .. }) = found else {
+        if it.kind == SubscriptionKind::Signal {
             self.remember(it);
             return;
-        };
+        }
+        if self.take(&it, &Vec::new()) {
+            return;
+        }
+        let names = self.held.variables_asked(&it, self.now.as_millis());
+        let of = (it.instance, it.wait);
+        self.remember(it);
+        if !names.is_empty() {
+            let names = names.into_iter().collect();
+            self.send(self.shard_of(of.0), Letter::AskVariables { of, names });
+        }
+    }
+
+    /// The shard that finds receivers wants to know what a wait sees.
+    pub(super) fn tell_variables(&mut self, of: (u64, u64), names: &[Name]) {
+        let Some((name, values)) = self.seen_by(of, names.iter()) else { return };
+        self.send(self.keeper(&name), Letter::Variables { of, values });
+    }
+
+    /// Some variables of a wait are known now, and so perhaps which message is for it.
+    pub(super) fn variables_told(&mut self, of: (u64, u64), values: &Assignments) {
+        let Some(it) = self.waiting.get(of).cloned() else { return };
+        if self.take(&it, values) {
+            self.forget_silently(of);
+        }
+    }
+
+    /// Takes the oldest message that is held for a wait, some of whose variables are known. Says whether
+    /// there is one.
+    fn take(&mut self, it: &Subscription, variables: &Assignments) -> bool {
+        let now = self.now.as_millis();
+        let Some(held) = self.held.find(it, variables, now).cloned() else { return false };
+        let Held { number, message, published, expires, .. } = held;
         let to = (it.instance, it.wait);
         let mut records = Vec::new();
         let shared = match message.consume {
@@ -436,7 +646,7 @@ impl Shard {
                 records.push(Record::Gone { message: number });
                 None
             }
-            Consume::All => Some(Shared { number, upto: self.held.had_upto(&it, number) }),
+            Consume::All => Some(Shared { number, upto: self.held.had_upto(it, number) }),
         };
         if self.shard_of(to.0) != self.id() {
             records.push(Record::Unsubscribed { instance: to.0, wait: to.1 });
@@ -444,8 +654,10 @@ impl Shard {
         if !records.is_empty() {
             self.write(&records);
         }
+        let message = address(message, to.0);
         let letter = Letter::Deliver { to, message, published, expires, shared };
         self.send(self.shard_of(to.0), letter);
+        true
     }
 
     /// Someone waits.
@@ -497,6 +709,28 @@ impl Shard {
 
 /// Who receives a message. One to an instance has one receiver.
 fn consume(message: &Message) -> Consume {
-    let is_to = |(name, value): &(Name, Value)| &**name == INSTANCE && !value.is_null();
-    if message.correlation.iter().any(is_to) { Consume::One } else { message.consume }
+    if is_addressed(message) { Consume::One } else { message.consume }
+}
+
+/// Whether someone has the variables that a message wants, as far as they were looked at.
+fn has_variables(it: &Subscription, message: &Message, looked: &Looked) -> bool {
+    looked.agreeing.contains(&(it.instance, it.wait))
+        || variables_wanted(&it.correlation, &message.correlation).is_empty()
+}
+
+impl Live {
+    /// The properties of a wait for messages: those of its model, and what the instance is called.
+    fn as_receiver(&self, correlation: &Assignments) -> Assignments {
+        let mut all = correlation.clone();
+        let policy = self.definition.plan.policy.correlation;
+        if policy == Correlation::Variables && all.is_empty() {
+            all.push((BY_VARIABLES.into(), true.into()));
+        }
+        if let Some(id) = &self.created.business_id
+            && !all.iter().any(|(name, _)| &**name == INSTANCE)
+        {
+            all.push((INSTANCE.into(), Name::clone(id).into()));
+        }
+        all
+    }
 }

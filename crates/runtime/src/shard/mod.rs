@@ -51,6 +51,7 @@ pub(crate) use function::{Wanted, configure, wanted};
 pub use job::{Activated, Lease};
 pub(crate) use live::unfolded;
 pub use live::{Live, Trouble};
+pub(crate) use message::{Candidate, Looked, Publishing};
 pub use recover::{Opening, Recovered};
 pub use start::{At, Begin};
 pub use travertine_store::codec::record::{Edit, TaskChange};
@@ -60,7 +61,7 @@ pub use verify::{Difference, Verified};
 use crate::{
     Definitions, Error,
     board::{Board, Handing, Offer},
-    message::{Held, Waiting},
+    message::{Held, MessageKey, Waiting},
     wakes,
 };
 use alarm::Alarms;
@@ -175,10 +176,10 @@ pub struct Shard {
     alarms: Alarms,
     waiting: Waiting,
     held: Held,
-    /// Messages that are recognised when they come again, by name and id.
-    known: BTreeMap<(Name, Name), u64>,
+    /// Messages that are recognised when they come again.
+    known: BTreeMap<MessageKey, u64>,
     /// The same by number, with until when.
-    known_until: BTreeMap<u64, ((Name, Name), i64)>,
+    known_until: BTreeMap<u64, (MessageKey, i64)>,
     /// Those of them that have no row yet.
     fresh_known: BTreeSet<u64>,
     /// Triggers of start events that wait for others: what each brought, oldest first.
@@ -341,10 +342,16 @@ pub struct Sealed {
 
 impl Sealed {
     /// Lets out what waited for the batch, and gives the mails it has sent to other shards.
-    pub fn release(self, board: &Board) -> Vec<Mail> {
+    pub fn release(mut self, board: &Board) -> Vec<Mail> {
+        let mails = self.take_mails();
         self.releases.let_out(board);
-        let Batch { claim, mut sent, .. } = self.batch;
-        sent.retain(|it| it.to != claim.shard);
+        mails
+    }
+
+    /// The mails that it has sent to other shards, once.
+    pub(crate) fn take_mails(&mut self) -> Vec<Mail> {
+        let mut sent = std::mem::take(&mut self.batch.sent);
+        sent.retain(|it| it.to != self.batch.claim.shard);
         sent
     }
 }
@@ -651,13 +658,15 @@ impl Shard {
             Letter::Subscribe(subscription) => self.subscribe_remote(subscription),
             Letter::Unsubscribe { instance, wait } => self.unsubscribe_remote((instance, wait)),
             Letter::Publish { message, again: true, published, expires } => {
-                self.give(message, published, expires, true);
+                self.give(message, published, expires, true, &Looked::default());
             }
             Letter::Publish { message, again: false, .. } => {
-                self.route(message);
+                self.route(message, &Looked::default());
             }
             letter @ Letter::Deliver { .. } => self.deliver(letter),
-            Letter::Broadcast { name, variables, from } => self.broadcast(&name, &variables, from),
+            Letter::Broadcast { name, variables, from } => {
+                self.broadcast(&name, &variables, from);
+            }
             Letter::Signal { to, variables } => self.signalled(to, variables),
             Letter::Ring { to } => self.rung(to),
             Letter::Cancel { instance } => self.cancelled(instance),
@@ -670,6 +679,8 @@ impl Shard {
             Letter::Bury { message, published, expires, reason } => {
                 self.bury_new(message, published, expires, &reason);
             }
+            Letter::AskVariables { of, names } => self.tell_variables(of, &names),
+            Letter::Variables { of, values } => self.variables_told(of, &values),
         }
     }
 }

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     Address, Definitions, Error,
     board::{Board, Offer},
-    message::{Held, Waiting},
+    message::{Held, MessageKey, Waiting},
 };
 
 /// How many instances may have changed before their rows are stored, while a log is read.
@@ -294,7 +294,8 @@ impl Shard {
         scan(Table::Messages, &mut |row| {
             let Row::Message(row) = row else { return Ok(()) };
             if row.body.is_empty() {
-                let key = (row.name, row.message_id.unwrap_or_else(|| "".into()));
+                let id = row.message_id.unwrap_or_else(|| "".into());
+                let key = MessageKey { name: row.name, receiver: row.correlation, id };
                 self.recognise(row.id, key, row.expires.unwrap_or(0));
                 return Ok(());
             }
@@ -547,10 +548,16 @@ impl Shard {
             }
             Record::Gone { message } => {
                 self.let_go(message);
+                self.unrecognise(message);
             }
+            // What older stores have recognised counts for every receiver.
             Record::Known { number, name, id, until } => {
                 self.message_numbered(number);
-                self.recognise(number, (name, id), until);
+                self.recognise(number, MessageKey { name, receiver: "".into(), id }, until);
+            }
+            Record::Recognised { number, name, receiver, id, until } => {
+                self.message_numbered(number);
+                self.recognise(number, MessageKey { name, receiver, id }, until);
             }
             Record::Subscribed(subscription) => self.remember(subscription),
             Record::Unsubscribed { instance, wait } => {

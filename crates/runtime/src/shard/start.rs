@@ -15,7 +15,7 @@ use travertine_store::{
 use super::{Shard, alarm::Alarm, apart::Apart, keeper, live::Live, turn::panic_text};
 use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
-    correlates, id, schedule::SCHEDULE,
+    correlates, id, message::is_addressed, schedule::SCHEDULE,
 };
 
 /// What to start, and how.
@@ -282,7 +282,8 @@ impl Shard {
     }
 
     fn hears(&self, message: &Message) -> impl Iterator<Item = StartKey> {
-        self.definitions.startable().filter_map(|it| {
+        let all = self.definitions.startable().filter(|_| !is_addressed(message));
+        all.filter_map(|it| {
             let hears = |trigger: &&StartTrigger| {
                 matches!(&trigger.on, StartOn::Message(name) if *name == message.name)
                     && correlates(&it.wanted(trigger), &message.correlation)

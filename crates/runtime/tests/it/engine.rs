@@ -6,7 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use travertine_expr::Value;
 use travertine_kernel::{Ending, Mapping, WaitId};
 use travertine_runtime::{
-    Address, Error, InstanceId, Message, Receipt, Settings,
+    Address, Consume, Error, InstanceId, Message, Receipt, Settings,
     engine::{Options, Outcome, Target, Workers},
 };
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
@@ -350,15 +350,15 @@ fn a_message_is_recognised_for_an_hour_and_as_long_as_it_is_held() {
     let mut world = World::new(1);
     let message = |id: &str| Message { id: Some(id.into()), ..Message::new("paid") };
     assert_eq!(world.engine().publish(message("1")).wait(), Ok(Receipt::Held));
-    let dropped = Message { ttl: Some(0), ..message("2") };
-    assert_eq!(world.engine().publish(dropped.clone()).wait(), Ok(Receipt::Dropped));
+    let shared = Message { ttl: Some(0), consume: Consume::All, ..message("2") };
+    assert_eq!(world.engine().publish(shared.clone()).wait(), Ok(Receipt::Shared(0)));
     world.restart();
-    assert_eq!(world.engine().publish(dropped.clone()).wait(), Ok(Receipt::Known));
+    assert_eq!(world.engine().publish(shared.clone()).wait(), Ok(Receipt::Known));
     world.flush();
     assert_eq!(world.rows(Table::Messages, Vec::new()).len(), 1);
     world.advance(3_600_000);
     world.restart();
-    assert_eq!(world.engine().publish(dropped).wait(), Ok(Receipt::Dropped));
+    assert_eq!(world.engine().publish(shared).wait(), Ok(Receipt::Shared(0)));
     assert_eq!(world.engine().publish(message("1")).wait(), Ok(Receipt::Known));
 }
 

@@ -284,8 +284,11 @@ fn a_message_to_one_instance_has_one_receiver() {
         if restarts {
             world.restart();
         }
-        let id = start(world, "reader");
+        let other = start(world, "reader");
+        let id = world.engine().start("reader").id("reader-1").variable("all", "").wait();
+        let id = id.expect("it starts");
         assert_eq!(heard(world, id), "a");
+        assert_eq!(heard(world, other), "");
         assert_eq!(world.rows(Table::Messages, Vec::new()), []);
     });
 }

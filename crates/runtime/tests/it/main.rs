@@ -1,6 +1,7 @@
 //! The engine on a real store.
 
 mod activation;
+mod address;
 mod apart;
 mod child;
 mod code;

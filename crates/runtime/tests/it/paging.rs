@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use travertine_runtime::{InstanceId, Message};
+use travertine_runtime::{Consume, InstanceId, Message};
 use travertine_store::view::{Key, Query, Row, Table};
 
 use crate::world::World;
@@ -30,11 +30,11 @@ fn world() -> (World, Vec<InstanceId>) {
         let id = Some(format!("m{number}").as_str().into());
         engine.publish(Message { id, ..Message::new("early") }).wait().expect("is held");
     }
-    let late = Message { ttl: Some(0), ..Message::new("late") };
+    let late = Message { ttl: Some(0), consume: Consume::All, ..Message::new("late") };
     for number in 0..9 {
         // Of these only the ids are kept.
         let id = Some(format!("l{number}").as_str().into());
-        engine.publish(Message { id, ..late.clone() }).wait().expect("is dropped");
+        engine.publish(Message { id, ..late.clone() }).wait().expect("is sent");
     }
     world.rest();
     (world, vec![all[0], all[3], all[7]])

@@ -79,7 +79,8 @@ pub enum Record {
         /// The message.
         message: u64,
     },
-    /// A message of this name was accepted; the same again is recognised until then.
+    /// A message of this name was accepted, whoever it is for; the same again is recognised until then.
+    /// Only read: `Recognised` says for whom.
     Known {
         /// A number for that.
         number: u64,
@@ -130,6 +131,19 @@ pub enum Record {
     },
     /// Someone has ended it while it was halted. What was true of it before counts no more.
     Ended(Box<Folded>),
+    /// A message of this name for this receiver was accepted; the same again is recognised until then.
+    Recognised {
+        /// A number for that.
+        number: u64,
+        /// The name of the message.
+        name: Name,
+        /// For whom it is: its properties, as text.
+        receiver: Name,
+        /// What its sender calls it.
+        id: Name,
+        /// Until when.
+        until: i64,
+    },
 }
 
 /// How an instance came to be.
@@ -508,6 +522,21 @@ pub enum Letter {
         /// Why it cannot be taken.
         reason: Name,
     },
+    /// Say which of these variables a wait sees.
+    AskVariables {
+        /// The wait, of an instance.
+        of: (u64, u64),
+        /// The names of the variables.
+        names: Vec<Name>,
+    },
+    /// A wait sees these variables.
+    Variables {
+        /// The wait, of an instance.
+        of: (u64, u64),
+        /// The variables.
+        #[serde(deserialize_with = "v1::values")]
+        values: Assignments,
+    },
 }
 
 /// What a receiver of a message that many receive remembers of it, so that it gets it once.
@@ -645,6 +674,7 @@ puts!(enum Record {
     Heard { name, after, had },
     BeganAs { definition },
     Ended(folded),
+    Recognised { number, name, receiver, id, until },
 });
 puts!(struct Created { definition, business_id, caller, root, depth });
 puts!(struct TaskChange { assignee, candidate_users, candidate_groups, due, follow_up, priority });
@@ -691,6 +721,8 @@ puts!(enum Letter {
     Start { definition, id, variables },
     Trigger { start, variables },
     Bury { message, published, expires, reason },
+    AskVariables { of, names },
+    Variables { of, values },
 });
 puts!(struct Shared { number, upto });
 puts!(struct Call { from, definition, variables, catches, root, depth });

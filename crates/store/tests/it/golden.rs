@@ -156,6 +156,8 @@ fn what_is_said_of_messages_is_what_it_was() {
         expires: None,
         reason: "too much".into(),
     });
+    letters.push(Letter::AskVariables { of: (4, 9), names: vec!["orderId".into()] });
+    letters.push(Letter::Variables { of: (4, 9), values: sample::values() });
     records.push(Record::Subscribed(sample::subscription()));
     records.push(Record::Heard { name: "news".into(), after: 5, had: vec![7, 9] });
     let mut bytes = Vec::new();

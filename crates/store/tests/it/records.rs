@@ -156,6 +156,22 @@ fn letters() -> Vec<Letter> {
     ]
 }
 
+/// What messages to one instance have added.
+fn addressed() -> Vec<Record> {
+    let (name, receiver, id) = ("news".into(), r#"{"key":"7"}"#.into(), "id-1".into());
+    let recognised = Record::Recognised { number: 8, name, receiver, id, until: 63 };
+    let mails = addressed_letters().into_iter().map(Record::Deferred);
+    [recognised].into_iter().chain(mails).collect()
+}
+
+fn addressed_letters() -> Vec<Letter> {
+    let of = (4, 9);
+    vec![
+        Letter::AskVariables { of, names: vec!["orderId".into(), "town".into()] },
+        Letter::Variables { of, values: sample::values() },
+    ]
+}
+
 fn snapshot() -> Snapshot {
     Snapshot {
         created: created(),
@@ -193,6 +209,7 @@ fn check<T: PartialEq + std::fmt::Debug>(
 #[test]
 fn whatever_is_stored_is_what_it_was() {
     check("records", records(), |it, bytes| encode_records(it, bytes), decode_records);
+    check("addressed", addressed(), |it, bytes| encode_records(it, bytes), decode_records);
     check("held", held(), encode_held, decode_held);
     check("shard", shard(), encode_shard, decode_shard);
     check("snapshot", snapshot(), encode_snapshot, decode_snapshot);
@@ -213,7 +230,14 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
         encode_records(std::slice::from_ref(record), &mut bytes).unwrap();
         bytes[2]
     };
-    assert_eq!(records().iter().map(kind_of).collect::<BTreeSet<_>>(), all);
+    let ended = Record::Ended(Box::new(Folded {
+        created: created(),
+        started: 1_000,
+        ending: Ending::Cancelled,
+        variables: Vec::new(),
+    }));
+    let some = records().into_iter().chain(addressed()).chain([ended]);
+    assert_eq!(some.map(|it| kind_of(&it)).collect::<BTreeSet<_>>(), all);
     let all: BTreeSet<u8> =
         kinds(&|kind| decode_letter(&[VERSION, kind, 0x80]).err().map(|it| it.flaw));
     let kind_of = |letter: &Letter| {
@@ -222,5 +246,6 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
         assert_eq!(decode_letter(&bytes).as_ref(), Ok(letter));
         bytes[1]
     };
-    assert_eq!(letters().iter().map(kind_of).collect::<BTreeSet<_>>(), all);
+    let some = letters().into_iter().chain(addressed_letters());
+    assert_eq!(some.map(|it| kind_of(&it)).collect::<BTreeSet<_>>(), all);
 }

@@ -48,7 +48,7 @@ impl World<'_> {
             }
             Action::Message(message) => self.send(message, instance),
             Action::Signal { name, variables } => {
-                self.sandbox.signal(name, &assignments(variables)).map_err(text)
+                self.sandbox.signal(name, &assignments(variables)).map(drop).map_err(text)
             }
             Action::Advance(duration) => {
                 let to = clock::after(self.sandbox.now(), duration)?;

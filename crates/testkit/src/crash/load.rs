@@ -291,7 +291,7 @@ impl Client {
         self.ask(
             |_| Act::Signal,
             |engine, number| engine.signal("go", mark(number)).wait(),
-            |()| String::new(),
+            |_| String::new(),
         );
     }
 

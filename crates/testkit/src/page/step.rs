@@ -129,7 +129,7 @@ impl Stage {
                     Receipt::Received(_) | Receipt::Shared(_) | Receipt::Started(_) => {}
                 })
             }
-            ["signal", name] => self.sandbox.signal(name, &variables),
+            ["signal", name] => self.sandbox.signal(name, &variables).map(drop),
             ["advance", duration] => {
                 let to = clock::after(self.sandbox.now(), duration)?;
                 self.sandbox.advance(to)

@@ -151,7 +151,12 @@ impl Clients {
             }
             (Asked::Publish(number), Answer::Receipt(receipt)) => {
                 let sent = &mut self.messages[*number];
-                if let (Some(_), false) = (sent.receipt, *receipt == Receipt::Known) {
+                // What nobody has received may be sent again.
+                let may_be_lost = sent.receipt == Some(Receipt::Dropped)
+                    || sent.message.delivery == Delivery::AfterWait;
+                if let (Some(_), false, false) =
+                    (sent.receipt, *receipt == Receipt::Known, may_be_lost)
+                {
                     return Err("it was acknowledged before and is not recognised".to_owned());
                 }
                 sent.receipt.get_or_insert(*receipt);

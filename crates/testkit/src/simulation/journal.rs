@@ -72,6 +72,7 @@ impl Journal {
                 | Record::Held(_)
                 | Record::Gone { .. }
                 | Record::Known { .. }
+                | Record::Recognised { .. }
                 | Record::Subscribed(_)
                 | Record::Unsubscribed { .. }
                 | Record::Noted { .. }

@@ -1,0 +1,508 @@
+//! Messages and signals from outside: for anyone who waits, or for one instance that is named.
+
+use std::{
+    collections::BTreeMap,
+    future::{Future, IntoFuture},
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+use travertine_bpmn::CORRELATION_KEY;
+use travertine_expr::{Limits, Map, Name, Value};
+use travertine_kernel::{Assignments, check_variables};
+use travertine_store::{
+    ShardId,
+    codec::record::decode_held,
+    view::{Cursor, Filter, Key, Query, Row, Table},
+};
+
+use super::{Common, Engine, Input, Pending, State, block_on, tell_common};
+use crate::{
+    Consume, DeadLetter, Delivery, Error, INSTANCE, InstanceId, Message, Receipt, SignalReceipt,
+    WHERE, id,
+    shard::{Candidate, Looked, Publishing},
+};
+
+/// How many instances a shard is asked about at a time, so that others have their turn in between.
+const CHUNK: usize = 256;
+
+/// A message that is about to be sent. Awaiting it, or [`MessageRequest::wait`], sends it.
+///
+/// It goes to whoever has waited longest and agrees with it, unless it is to one instance:
+/// [`to_instance`](Self::to_instance), [`business_key`](Self::business_key) and
+/// [`where_variable`](Self::where_variable) say to which, and may be combined. Such a message starts
+/// nothing. Where several instances could be meant, or none waits for it and it has no
+/// [`ttl`](Self::ttl), it is refused and nobody has it.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, Receipt};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let receipt = engine.message("paid").business_key("order-7").variable("cents", 1_200).await?;
+/// if let Receipt::Received(wait) = receipt {
+///     println!("instance {} has it", wait.instance);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is sent before it is awaited"]
+pub struct MessageRequest<'a> {
+    engine: &'a Engine,
+    message: Message,
+    instance: Option<InstanceId>,
+    business_key: Option<Name>,
+    variables: Map,
+}
+
+impl MessageRequest<'_> {
+    /// Only to the instance of this number.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").to_instance(InstanceId(12)).await?;
+    /// # Ok(()) }
+    /// ```
+    #[expect(clippy::wrong_self_convention, reason = "it says where to, and converts nothing")]
+    pub fn to_instance(mut self, instance: InstanceId) -> Self {
+        self.instance = Some(instance);
+        self
+    }
+
+    /// Only to the instance that people call so: the id that it was started with.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.start("delivery").id("order-7").await?;
+    /// engine.message("paid").business_key("order-7").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn business_key(mut self, key: &str) -> Self {
+        self.business_key = Some(key.into());
+        self
+    }
+
+    /// Only to the instance whose waiting element sees a variable with this value; may be said again for
+    /// several. What this costs grows with how many wait for messages of this name.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").where_variable("orderId", 2).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn where_variable(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// A property that must agree with the receiver, where both define it. Where a model made for Camunda 7
+    /// receives it, that is a variable which must have this value.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").correlate("order", 7).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn correlate(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.message.correlation.push((name.into(), value.into()));
+        self
+    }
+
+    /// The correlation key, for models made for Camunda 8.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").key("order-7").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn key(self, key: impl Into<Value>) -> Self {
+        self.correlate(CORRELATION_KEY, key)
+    }
+
+    /// A variable that it brings.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").variable("cents", 1_200).variable("currency", "EUR").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn variable(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.message.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Variables that it brings.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").variables(vec![("cents".into(), 1_200.into())]).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn variables(mut self, variables: Assignments) -> Self {
+        self.message.variables.extend(variables);
+        self
+    }
+
+    /// What the sender calls it. The same again, of this name and for the same receiver, is recognised
+    /// and delivered once.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, Receipt};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").key("order-7").id("payment-99").await?;
+    /// let again = engine.message("paid").key("order-7").id("payment-99").await?;
+    /// assert_eq!(again, Receipt::Known);
+    /// # Ok(()) }
+    /// ```
+    pub fn id(mut self, id: &str) -> Self {
+        self.message.id = Some(id.into());
+        self
+    }
+
+    /// How long it is held where nobody waits for it yet. Where nothing is said, one that is to one instance
+    /// is not held, and any other for good.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use std::time::Duration;
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").business_key("order-7").ttl(Duration::from_secs(3_600)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.message.ttl = Some(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+        self
+    }
+
+    /// To all who wait for it, and to those who come to wait for it before it expires; to one alone where it
+    /// says to which.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("shop closes").for_all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn for_all(mut self) -> Self {
+        self.message.consume = Consume::All;
+        self
+    }
+
+    /// Which waits it is for.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Delivery, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").delivery(Delivery::AfterCreate).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.message.delivery = delivery;
+        self
+    }
+
+    /// Sends it, on a thread that may be blocked.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId, Receipt};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let receipt: Receipt = engine.message("paid").to_instance(InstanceId(12)).wait()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn wait(self) -> Result<Receipt, Error> {
+        block_on(&mut self.into_future())
+    }
+
+    async fn send(self) -> Result<Receipt, Error> {
+        let Self { engine, mut message, instance, business_key, variables } = self;
+        let whom = whom(instance, business_key.as_deref(), &variables);
+        // One that has a number is looked for by it, and its key is looked at.
+        let to = instance.map(InstanceId::unnamed).or_else(|| business_key.clone());
+        message.correlation.extend(to.map(|it| (INSTANCE.into(), it.into())));
+        if !variables.is_empty() {
+            message.correlation.push((WHERE.into(), variables.into()));
+        }
+        let Some(whom) = whom else { return engine.publish(message).await };
+        if let (Some(instance), Some(key)) = (instance, &business_key)
+            && engine.called(instance).await?.as_ref() != Some(key)
+        {
+            let reason = format!("instance {instance} does not have the business key {key}");
+            return Err(Error::NoReceiver { message: message.name, reason });
+        }
+        let ttl = message.ttl.unwrap_or(0);
+        message.ttl = Some(ttl);
+        if let (Some(instance), true) = (instance, ttl > 0) {
+            // Nobody else will ever have that number, so it must be there to be waited for.
+            let now = Message { ttl: Some(0), ..message.clone() };
+            match engine.publish(now).await? {
+                Receipt::Dropped => engine.check_open(instance, &message.name).await?,
+                receipt => return Ok(receipt),
+            }
+        }
+        let name = Name::clone(&message.name);
+        match engine.publish(message).await? {
+            Receipt::Dropped => {
+                if let Some(instance) = instance {
+                    engine.check_open(instance, &name).await?;
+                }
+                Err(Error::NoReceiver { message: name, reason: format!("{whom} waits for it") })
+            }
+            receipt => Ok(receipt),
+        }
+    }
+}
+
+/// That none waits of those whom a message is to; nothing where it is to anyone.
+fn whom(instance: Option<InstanceId>, key: Option<&str>, variables: &Map) -> Option<String> {
+    let variables: Vec<String> =
+        variables.iter().map(|(name, value)| format!("{name} = {}", value.to_json())).collect();
+    let variables = variables.join(" and ");
+    let with =
+        |what: String| if variables.is_empty() { what } else { format!("{what} with {variables}") };
+    match (instance, key) {
+        (Some(instance), _) => {
+            Some(format!("no element of {}", with(format!("instance {instance}"))))
+        }
+        (None, Some(key)) => Some(with(format!("no instance called {key}"))),
+        (None, None) if variables.is_empty() => None,
+        (None, None) => Some(with("no instance".to_owned())),
+    }
+}
+
+impl<'a> IntoFuture for MessageRequest<'a> {
+    type Output = Result<Receipt, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+/// A message that depends on variables which other shards have.
+struct Lookup {
+    keeper: ShardId,
+    message: Message,
+    sender: oneshot::Sender<Result<Receipt, Error>>,
+    looked: Looked,
+}
+
+impl Lookup {
+    /// Has each shard look at its own, and then the message sent.
+    fn begin(mut self, common: &Arc<Common>, candidates: Vec<Candidate>) {
+        self.looked.at = candidates.iter().map(|(of, _)| *of).collect();
+        let mut by_shard: BTreeMap<ShardId, Vec<Candidate>> = BTreeMap::new();
+        for it in candidates {
+            let shard = ShardId::of(it.0.0, common.store.shards());
+            by_shard.entry(shard).or_default().push(it);
+        }
+        let chunks: Vec<(ShardId, Vec<Candidate>)> = by_shard
+            .into_iter()
+            .flat_map(|(shard, all)| {
+                let chunks: Vec<_> = all.chunks(CHUNK).map(|it| (shard, it.to_vec())).collect();
+                chunks
+            })
+            .collect();
+        let left = Arc::new(Mutex::new((chunks.len(), Some(self))));
+        for (shard, some) in chunks {
+            let (left, common_later) = (Arc::clone(&left), Arc::downgrade(common));
+            tell_common(common, shard, move |shard| {
+                let found = shard.agreeing(&some);
+                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+                left.0 -= 1;
+                if let Some(lookup) = &mut left.1 {
+                    lookup.looked.agreeing.extend(found);
+                }
+                let done = if left.0 == 0 { left.1.take() } else { None };
+                drop(left);
+                // Where the engine has ended, whoever waits for the answer is told that.
+                if let (Some(lookup), Some(common)) = (done, common_later.upgrade()) {
+                    lookup.finish(&common);
+                }
+            });
+        }
+    }
+
+    fn finish(self, common: &Common) {
+        let Self { keeper, message, sender, looked } = self;
+        let finish = Input::Ask(Box::new(move |shard| {
+            shard.ask(
+                move |shard| shard.finish_publishing(message, &looked),
+                move |receipt| answer(sender, receipt),
+            );
+        }));
+        common.queues[usize::from(keeper.0)].tell(finish);
+    }
+}
+
+fn answer(sender: oneshot::Sender<Result<Receipt, Error>>, receipt: Result<Receipt, Error>) {
+    // Whoever asked may not wait any more.
+    let _: Result<(), Result<Receipt, Error>> = sender.send(receipt);
+}
+
+impl Engine {
+    /// Sends a message: awaiting what this answers with sends it.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").business_key("order-7").variable("cents", 1_200).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn message(&self, name: &str) -> MessageRequest<'_> {
+        let (message, variables) = (Message::new(name), Map::new());
+        MessageRequest { engine: self, message, instance: None, business_key: None, variables }
+    }
+
+    /// What people call an instance.
+    async fn called(&self, instance: InstanceId) -> Result<Option<Name>, Error> {
+        let shard = self.shard_of(instance);
+        self.ask(shard, move |it| Ok(it.look(instance)?.created.business_id.clone())).await
+    }
+
+    /// Refuses a message to an instance that is not there, or has ended.
+    async fn check_open(&self, instance: InstanceId, message: &Name) -> Result<(), Error> {
+        let shard = self.shard_of(instance);
+        if self.ask(shard, move |it| Ok(it.look(instance)?.has_ended())).await? {
+            let (message, reason) =
+                (Name::clone(message), format!("instance {instance} has ended"));
+            return Err(Error::NoReceiver { message, reason });
+        }
+        Ok(())
+    }
+
+    /// Sends a message to one receiver: who has waited longest, else a start event, else whoever comes to
+    /// wait for it before it expires. One for all goes to all who wait and to the start events, and is kept
+    /// for others until it expires. One that would have to be held while too many of its name are is
+    /// refused.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, Message};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let variables = vec![("cents".into(), 1_200.into())];
+    /// let receipt = engine.publish(Message { variables, ..Message::new("order.paid") }).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn publish(&self, message: Message) -> Pending<Receipt> {
+        let all = message.variables.iter().chain(&message.correlation);
+        if let Err(error) = check_variables(all, &Limits::default()) {
+            return Pending(State::Refused(Some(error.into())));
+        }
+        if let Some(Err(error)) = message.id.as_ref().map(id::check) {
+            return Pending(State::Refused(Some(error)));
+        }
+        let keeper = self.keeper(&message.name);
+        let common = Arc::downgrade(&self.inner.common);
+        self.ask_later(keeper, false, move |shard, sender| {
+            shard.ask(
+                |shard| shard.begin_publishing(message),
+                move |begun| match (begun, common.upgrade()) {
+                    (Ok(Publishing::Look(message, candidates)), Some(common)) => {
+                        let lookup = Lookup { keeper, message, sender, looked: Looked::default() };
+                        lookup.begin(&common, candidates);
+                    }
+                    (Ok(Publishing::Look(..)), None) => {}
+                    (Ok(Publishing::Done(receipt)), _) => answer(sender, Ok(receipt)),
+                    (Err(error), _) => answer(sender, Err(error)),
+                },
+            );
+        })
+    }
+
+    /// Dead letters, the oldest first: messages for one receiver that nobody has taken before they expired.
+    /// Those of a name, where one is given; `after` the number of the last one seen; at most so many.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.dead_letters(Some("order.paid"), None, 100)? {
+    ///     println!("{}: {}", it.number, it.reason);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn dead_letters(
+        &self,
+        name: Option<&str>,
+        after: Option<u64>,
+        most: u32,
+    ) -> Result<Vec<DeadLetter>, Error> {
+        let mut filters = vec![Filter::Dead(true)];
+        filters.extend(name.map(|it| Filter::Named(it.into())));
+        let after = after.map(|it| Cursor(Key::of_instance(it)));
+        let table = Table::Messages;
+        let query = Query { table, filters, descending: false, after, limit: most };
+        let rows = self.query_now(&query)?.rows.into_iter();
+        let letter = |row| {
+            let Row::Message(row) = row else { return None };
+            let held = match decode_held(&row.body) {
+                Ok(held) => held,
+                Err(error) => {
+                    return Some(Err(Error::damaged(format!("message {}", row.id), &error)));
+                }
+            };
+            let dead = held.dead?;
+            Some(Ok(DeadLetter {
+                number: held.number,
+                message: held.message,
+                published: held.published,
+                died: dead.at,
+                reason: dead.reason,
+            }))
+        };
+        rows.filter_map(letter).collect()
+    }
+
+    /// Publishes a dead letter again, with a new time to live.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.dead_letters(None, None, 100)? {
+    ///     engine.replay(it.number).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn replay(&self, dead_letter: u64) -> Pending<Receipt> {
+        let shard = ShardId::of(dead_letter, self.shards());
+        self.ask(shard, move |shard| shard.replay_message(dead_letter))
+    }
+
+    /// Drops a dead letter.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.dead_letters(None, None, 100)? {
+    ///     engine.discard(it.number).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn discard(&self, dead_letter: u64) -> Pending<()> {
+        let shard = ShardId::of(dead_letter, self.shards());
+        self.ask(shard, move |shard| shard.discard(dead_letter))
+    }
+
+    /// Sends a signal to all that wait for it now, and to the start events it triggers. Answers with how
+    /// many have heard it.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let heard = engine.signal("shop closes", vec![]).await?;
+    /// println!("{} had waited for it", heard.received);
+    /// # Ok(()) }
+    /// ```
+    pub fn signal(&self, name: &str, variables: Assignments) -> Pending<SignalReceipt> {
+        if let Err(error) = check_variables(&variables, &Limits::default()) {
+            return Pending(State::Refused(Some(error.into())));
+        }
+        let name = Name::from(name);
+        self.ask(self.keeper(&name), move |shard| Ok(shard.signal(&name, &variables)))
+    }
+}
