@@ -299,6 +299,7 @@ fn function_operations(size: u32) -> usize {
     let mut events = run(&plan, &mut instance, start(Vec::new()));
     let ask = |number: u32| Decision::Ask {
         key: format!("sleep#{number}").as_str().into(),
+        input: None,
         on: WaitFor::Timer { due: Timestamp::from_millis(1), repeat: None },
     };
     let drops = (0..size / 2).rev().map(|it| Decision::Drop { operation: 2 * it + 1 });

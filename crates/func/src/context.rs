@@ -440,8 +440,8 @@ impl Context {
     /// # Ok(()) }
     /// ```
     pub fn start<T>(&self, workflow: Workflow<T>) -> Start {
-        let definition = Name::from(workflow.name());
-        Start::new(self, definition, workflow.into_arguments())
+        let (definition, may_change) = (Name::from(workflow.name()), workflow.may_change);
+        Start::new(self, definition, workflow.into_arguments(), may_change)
     }
 
     /// Calls a process. See [`ProcessCall`].

@@ -12,7 +12,7 @@ use std::{
 };
 
 use travertine_expr::{Name, Value, time::Timestamp};
-use travertine_kernel::{Assignments, Decision, JournalEntry, Post, WaitFor};
+use travertine_kernel::{Assignments, Decision, Digest, JournalEntry, Post, WaitFor};
 
 use crate::{
     entry::{Brought, Said, Told},
@@ -126,22 +126,23 @@ impl Core {
 
     // What code asks for.
 
-    /// Asks for an operation, unless the code was told to end.
+    /// Asks for an operation, unless the code was told to end. With it comes what must be the same
+    /// when the code runs again.
     pub(crate) fn ask(
         &self,
         scope: &Scope,
         key: &Name,
-        on: impl FnOnce() -> Result<WaitFor, Failure>,
+        on: impl FnOnce() -> Result<(WaitFor, Option<Digest>), Failure>,
     ) -> Asked {
         if let Some(refused) = self.refused(scope, key) {
             return refused;
         }
-        let on = match on() {
-            Ok(on) => on,
+        let (on, input) = match on() {
+            Ok(asked) => asked,
             Err(failure) => return Asked::Refused(failure),
         };
-        let said = Said::Asked(Name::clone(key));
-        self.begin(key, said, false, || Decision::Ask { key: Name::clone(key), on })
+        let said = Said::Asked(Name::clone(key), input);
+        self.begin(key, said, false, || Decision::Ask { key: Name::clone(key), input, on })
     }
 
     /// Sends something that nobody here waits for.
@@ -149,17 +150,17 @@ impl Core {
         &self,
         scope: &Scope,
         key: &Name,
-        what: impl FnOnce() -> Result<Post, Failure>,
+        what: impl FnOnce() -> Result<(Post, Option<Digest>), Failure>,
     ) -> Asked {
         if let Some(refused) = self.refused(scope, key) {
             return refused;
         }
-        let what = match what() {
-            Ok(what) => what,
+        let (what, input) = match what() {
+            Ok(sent) => sent,
             Err(failure) => return Asked::Refused(failure),
         };
-        let said = Said::Recorded(Name::clone(key), Value::Null);
-        self.begin(key, said, true, || Decision::Post { key: Name::clone(key), what })
+        let said = Said::Sent(Name::clone(key), input);
+        self.begin(key, said, true, || Decision::Post { key: Name::clone(key), input, what })
     }
 
     /// Answers a wish for an operation at once, where the code was told to end.
@@ -580,6 +581,12 @@ impl Core {
 /// The way out of most disagreements.
 pub(crate) const WAY_OUT: &str = "go back to the code that wrote the journal, or put the change behind `cx.patched(…)`, then retry";
 
+/// The way out where only arguments differ.
+const ARGUMENTS_WAY_OUT: &str = "what a function hands over must be the same when it runs again, so it \
+    cannot come from a clock, from chance or from the order of a `HashMap`. Go back to the code that \
+    wrote the journal, put the change behind `cx.patched(…)`, or say of the call that its \
+    `arguments_may_change()`";
+
 fn too_many(max: usize, key: &str) -> String {
     format!(
         "the code asked for more than {max} operations without waiting, `{key}` at last: a loop in \
@@ -625,6 +632,15 @@ impl State {
         }
         if let Some(front) = self.expected.front() {
             if front.is_same(&said) {
+                if front.has_other_input(&said) {
+                    let text = format!(
+                        "the code asks for {} with other arguments than the journal has; \
+                         {ARGUMENTS_WAY_OUT}",
+                        self.describe(&said)
+                    );
+                    self.block(text);
+                    return None;
+                }
                 self.expected.pop_front();
                 return Some(());
             }
@@ -750,7 +766,9 @@ impl State {
 
     fn describe(&self, said: &Said) -> String {
         match said {
-            Said::Asked(key) | Said::Recorded(key, _) => format!("`{key}`"),
+            Said::Asked(key, _) | Said::Recorded(key, _) | Said::Sent(key, _) => {
+                format!("`{key}`")
+            }
             Said::Dropped(number) => format!("the drop of {}", self.describe_operation(*number)),
         }
     }

@@ -143,6 +143,7 @@ pub struct Workflow<O> {
     version: u32,
     pinned: bool,
     arguments: Result<Assignments, Failure>,
+    pub(crate) may_change: bool,
     output: PhantomData<fn() -> O>,
 }
 
@@ -157,7 +158,8 @@ impl<O> Workflow<O> {
     /// ```
     pub fn new(name: impl Into<Name>, version: u32) -> Self {
         let (name, arguments) = (name.into(), Ok(Vec::new()));
-        Self { name, version, pinned: false, arguments, output: PhantomData }
+        let (pinned, may_change) = (false, false);
+        Self { name, version, pinned, arguments, may_change, output: PhantomData }
     }
 
     /// With this argument. An argument that cannot be kept is told when the call is made.
@@ -169,6 +171,18 @@ impl<O> Workflow<O> {
     /// ```
     pub fn argument<T: Serialize + ?Sized>(mut self, parameter: &'static str, value: &T) -> Self {
         add(&mut self.arguments, &self.name, parameter, value);
+        self
+    }
+
+    /// Its arguments are not compared when the function that calls it runs again from its journal. See
+    /// [`Activity::arguments_may_change`].
+    ///
+    /// ```
+    /// # use travertine_func::Workflow;
+    /// let login = Workflow::<()>::new("login", 1).argument("token", "t-17").arguments_may_change();
+    /// ```
+    pub fn arguments_may_change(mut self) -> Self {
+        self.may_change = true;
         self
     }
 
@@ -236,6 +250,7 @@ impl<O> Clone for Workflow<O> {
             version: self.version,
             pinned: self.pinned,
             arguments: self.arguments.clone(),
+            may_change: self.may_change,
             output: PhantomData,
         }
     }
@@ -264,6 +279,7 @@ pub struct Activity<O> {
     pub(crate) name: Name,
     pub(crate) options: ActivityOptions,
     pub(crate) arguments: Result<Assignments, Failure>,
+    pub(crate) may_change: bool,
     output: PhantomData<fn() -> O>,
 }
 
@@ -277,7 +293,8 @@ impl<O> Activity<O> {
     /// assert_eq!(print.name(), "print");
     /// ```
     pub fn new(name: impl Into<Name>, options: ActivityOptions) -> Self {
-        Self { name: name.into(), options, arguments: Ok(Vec::new()), output: PhantomData }
+        let (name, arguments) = (name.into(), Ok(Vec::new()));
+        Self { name, options, arguments, may_change: false, output: PhantomData }
     }
 
     /// With this argument. An argument that cannot be kept is told when the call is made.
@@ -289,6 +306,26 @@ impl<O> Activity<O> {
     /// ```
     pub fn argument<T: Serialize + ?Sized>(mut self, parameter: &'static str, value: &T) -> Self {
         add(&mut self.arguments, &self.name, parameter, value);
+        self
+    }
+
+    /// Its arguments are not compared when the function that calls it runs again from its journal.
+    ///
+    /// A function that hands over other arguments than before is stopped with an incident, for it would
+    /// get the answers of other questions. That is not meant for arguments which may rightly differ and
+    /// do not matter to the answer: a token that is fetched anew, the address of a host. The call that
+    /// was made counts.
+    ///
+    /// ```
+    /// # use travertine_func::{Activity, ActivityOptions, Context, Flow};
+    /// # fn fetch(page: u32, token: &str) -> Activity<String> { Activity::new("fetch", ActivityOptions::DEFAULT).argument("page", &page).argument("token", token) }
+    /// # fn token() -> String { String::new() }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// let page = cx.call(fetch(1, &token()).arguments_may_change()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn arguments_may_change(mut self) -> Self {
+        self.may_change = true;
         self
     }
 
@@ -332,6 +369,7 @@ impl<O> Clone for Activity<O> {
             name: Name::clone(&self.name),
             options: self.options,
             arguments: self.arguments.clone(),
+            may_change: self.may_change,
             output: PhantomData,
         }
     }

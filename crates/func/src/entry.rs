@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use travertine_expr::{Name, Value};
-use travertine_kernel::{Assignments, JournalEntry};
+use travertine_kernel::{Assignments, Digest, JournalEntry};
 
 /// An entry that the code has decided.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Said {
-    Asked(Name),
+    Asked(Name, Option<Digest>),
     Recorded(Name, Value),
+    Sent(Name, Option<Digest>),
     Dropped(u32),
 }
 
@@ -21,10 +22,11 @@ impl Said {
     /// What an entry says, where the code has decided it.
     pub(crate) fn of(entry: &JournalEntry) -> Option<Self> {
         match entry {
-            JournalEntry::Asked { key } => Some(Self::Asked(Name::clone(key))),
+            JournalEntry::Asked { key, input } => Some(Self::Asked(Name::clone(key), *input)),
             JournalEntry::Recorded { key, value } => {
                 Some(Self::Recorded(Name::clone(key), value.clone()))
             }
+            JournalEntry::Sent { key, input } => Some(Self::Sent(Name::clone(key), *input)),
             JournalEntry::Dropped { operation } => Some(Self::Dropped(*operation)),
             JournalEntry::Began { .. }
             | JournalEntry::Done { .. }
@@ -36,22 +38,36 @@ impl Said {
     /// Whether this is what an entry says.
     pub(crate) fn is_written(&self, entry: &JournalEntry) -> bool {
         match (self, entry) {
-            (Self::Asked(key), JournalEntry::Asked { key: written }) => key == written,
+            (Self::Asked(key, input), JournalEntry::Asked { key: written, input: was })
+            | (Self::Sent(key, input), JournalEntry::Sent { key: written, input: was }) => {
+                key == written && input == was
+            }
             (Self::Recorded(key, value), JournalEntry::Recorded { key: written, value: kept }) => {
                 key == written && value == kept
             }
             (Self::Dropped(number), JournalEntry::Dropped { operation }) => number == operation,
-            (Self::Asked(_) | Self::Recorded(..) | Self::Dropped(_), _) => false,
+            (Self::Asked(..) | Self::Recorded(..) | Self::Sent(..) | Self::Dropped(_), _) => false,
         }
     }
 
-    /// Whether the code does what the journal has. What is sent or kept may differ: the journal's counts.
+    /// Whether the code does what the journal has. What is kept may differ: the journal's counts.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Asked(one), Self::Asked(other))
-            | (Self::Recorded(one, _), Self::Recorded(other, _)) => one == other,
+            // Journals from before there were digests say of what was sent only that it was.
+            (Self::Asked(one, _), Self::Asked(other, _))
+            | (Self::Recorded(one, _), Self::Recorded(other, _) | Self::Sent(other, _))
+            | (Self::Sent(one, _), Self::Sent(other, _)) => one == other,
             (Self::Dropped(one), Self::Dropped(other)) => one == other,
-            (Self::Asked(_) | Self::Recorded(..) | Self::Dropped(_), _) => false,
+            (Self::Asked(..) | Self::Recorded(..) | Self::Sent(..) | Self::Dropped(_), _) => false,
+        }
+    }
+
+    /// Whether it is the same but for what it was asked with, where both know that.
+    pub(crate) fn has_other_input(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Asked(_, Some(one)), Self::Asked(_, Some(other)))
+            | (Self::Sent(_, Some(one)), Self::Sent(_, Some(other))) => one != other,
+            (Self::Asked(..) | Self::Recorded(..) | Self::Sent(..) | Self::Dropped(_), _) => false,
         }
     }
 
@@ -84,6 +100,7 @@ impl Told {
             JournalEntry::Updated { name, .. } => Some(Self::Updated(Name::clone(name))),
             JournalEntry::Asked { .. }
             | JournalEntry::Recorded { .. }
+            | JournalEntry::Sent { .. }
             | JournalEntry::Dropped { .. } => None,
         }
     }

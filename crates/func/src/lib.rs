@@ -24,6 +24,7 @@ mod combine;
 mod context;
 mod core;
 mod definition;
+mod digest;
 mod entry;
 mod error;
 mod event;

@@ -13,12 +13,13 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 use travertine_expr::{Map, Name, Value, time::Timestamp, typed};
-use travertine_kernel::{Assignments, Catches, Job, Post, WaitFor, plan::WorkKind};
+use travertine_kernel::{Assignments, Catches, Digest, Job, Post, WaitFor, plan::WorkKind};
 
 use crate::{
     context::Context,
     core::Asked,
     definition::{Activity, ActivityOptions, Workflow},
+    digest,
     error::Failure,
     event::{Event, millis},
     retry::Retry,
@@ -56,7 +57,7 @@ impl<T> Operation<T> {
         cx: Context,
         key: Name,
         decode: Decode<T>,
-        on: impl FnOnce(&Context, &Name) -> Result<WaitFor, Failure>,
+        on: impl FnOnce(&Context, &Name) -> Result<(WaitFor, Option<Digest>), Failure>,
     ) -> Self {
         let asked = cx.core.ask(&cx.scope, &key, || on(&cx, &key));
         Self { cx, key, asked, decode, is_child: false, is_detached: false }
@@ -285,8 +286,10 @@ impl<T: DeserializeOwned> Call<T> {
         let Self { cx, activity, priority, limit } = self;
         let key = cx.key(&["activity ", activity.name()]);
         Operation::ask(cx, key, decode_result, |cx, key| {
-            let Activity { name, options, arguments, .. } = activity;
-            job(cx, key, name, arguments?, &options, (priority, limit))
+            let Activity { name, options, arguments, may_change, .. } = activity;
+            let arguments = arguments?;
+            let input = digest::unless(may_change, || digest::of_arguments(&arguments));
+            Ok((job(cx, key, name, arguments, &options, (priority, limit))?, input))
         })
     }
 }
@@ -310,6 +313,7 @@ pub struct JobCall<T> {
     options: ActivityOptions,
     priority: Option<i64>,
     limit: Option<Name>,
+    may_change: bool,
     output: PhantomData<fn() -> T>,
 }
 
@@ -322,6 +326,7 @@ impl<T: DeserializeOwned> JobCall<T> {
             options: ActivityOptions::DEFAULT,
             priority: None,
             limit: None,
+            may_change: false,
             output: PhantomData,
         }
     }
@@ -336,6 +341,20 @@ impl<T: DeserializeOwned> JobCall<T> {
     /// ```
     pub fn variable<V: Serialize + ?Sized>(mut self, name: &str, value: &V) -> Self {
         add_variable(&mut self.input, &self.job_type, name, value);
+        self
+    }
+
+    /// Its variables are not compared when the function runs again. See
+    /// [`Activity::arguments_may_change`].
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context, token: String) -> Flow<()> {
+    /// let colour: String = cx.job("paint").variable("token", &token).arguments_may_change().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn arguments_may_change(mut self) -> Self {
+        self.may_change = true;
         self
     }
 
@@ -392,15 +411,17 @@ impl<T: DeserializeOwned> JobCall<T> {
     /// # Ok(()) }
     /// ```
     pub fn start(self) -> Operation<T> {
-        let Self { cx, job_type, input, options, priority, limit, output: _ } = self;
+        let Self { cx, job_type, input, options, priority, limit, may_change, output: _ } = self;
         let key = cx.key(&["job ", &job_type]);
         Operation::ask(cx, key, decode_variables, |cx, key| {
-            let mut work = job(cx, key, job_type, input?, &options, (priority, limit))?;
+            let input = input?;
+            let digest = digest::unless(may_change, || digest::of_arguments(&input));
+            let mut work = job(cx, key, job_type, input, &options, (priority, limit))?;
             if let WaitFor::Work(job) = &mut work {
                 // Whoever does it may be an activity, which answers functions otherwise.
                 job.fields.push(("answer".into(), "variables".into()));
             }
-            Ok(work)
+            Ok((work, digest))
         })
     }
 }
@@ -498,7 +519,9 @@ impl Sleep {
         let Self { cx, due } = self;
         let key = cx.key(&["sleep"]);
         let timer = WaitFor::Timer { due, repeat: None };
-        Operation::ask(cx, key, |_, _| Ok(()), |_, _| Ok(timer))
+        // How long is not compared: a sleep brings nothing, so its answer is right at any place, and
+        // the pauses of code that lives long may be changed.
+        Operation::ask(cx, key, |_, _| Ok(()), |_, _| Ok((timer, None)))
     }
 }
 
@@ -551,7 +574,10 @@ impl<T: DeserializeOwned> Child<T> {
         let operation = Operation::ask(cx, key, decode_result, |_, _| {
             let definition = Name::from(workflow.name());
             let binding = workflow.binding().map(|it| it.to_string().into());
-            Ok(child(definition, binding, workflow.into_arguments()?))
+            let may_change = workflow.may_change;
+            let arguments = workflow.into_arguments()?;
+            let input = digest::unless(may_change, || digest::of_arguments(&arguments));
+            Ok((child(definition, binding, arguments), input))
         });
         operation.of_child()
     }
@@ -682,6 +708,7 @@ pub struct Start {
     cx: Context,
     definition: Name,
     variables: Result<Assignments, Failure>,
+    may_change: bool,
     id: Option<Name>,
 }
 
@@ -690,8 +717,9 @@ impl Start {
         cx: &Context,
         definition: Name,
         variables: Result<Assignments, Failure>,
+        may_change: bool,
     ) -> Self {
-        Self { cx: cx.clone(), definition, variables, id: None }
+        Self { cx: cx.clone(), definition, variables, may_change, id: None }
     }
 
     /// The id of the new instance. Otherwise it is made from that of this one.
@@ -715,11 +743,13 @@ impl IntoFuture for Start {
     type IntoFuture = Posted<String>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { cx, definition, variables, id } = self;
+        let Self { cx, definition, variables, may_change, id } = self;
         let key = cx.key(&["start ", &definition]);
         let id = id.unwrap_or_else(|| cx.unique(&key));
         let asked = cx.core.post(&cx.scope, &key, || {
-            Ok(Post::Start { definition, id: Name::clone(&id), variables: variables? })
+            let (id, variables) = (Name::clone(&id), variables?);
+            let input = digest::unless(may_change, || digest::of_start(&id, &variables));
+            Ok((Post::Start { definition, id, variables }, input))
         });
         Posted::new(&cx, asked, id.to_string())
     }
@@ -784,13 +814,14 @@ pub struct ProcessCall<T> {
     cx: Context,
     process: Name,
     variables: Result<Assignments, Failure>,
+    may_change: bool,
     output: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned> ProcessCall<T> {
     pub(crate) fn new(cx: &Context, process: &str) -> Self {
         let (process, variables) = (process.into(), Ok(Vec::new()));
-        Self { cx: cx.clone(), process, variables, output: PhantomData }
+        Self { cx: cx.clone(), process, variables, may_change: false, output: PhantomData }
     }
 
     /// A variable that the process begins with.
@@ -821,6 +852,20 @@ impl<T: DeserializeOwned> ProcessCall<T> {
         self
     }
 
+    /// Its variables are not compared when the function runs again. See
+    /// [`Activity::arguments_may_change`].
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Flow};
+    /// # async fn example(cx: Context, token: String) -> Flow<()> {
+    /// cx.process::<()>("delivery").variable("token", &token).arguments_may_change().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn arguments_may_change(mut self) -> Self {
+        self.may_change = true;
+        self
+    }
+
     /// Begins the process now, to be awaited later. Its variables at its end are the result.
     ///
     /// ```
@@ -833,10 +878,13 @@ impl<T: DeserializeOwned> ProcessCall<T> {
     /// # Ok(()) }
     /// ```
     pub fn start(self) -> Operation<T> {
-        let Self { cx, process, variables, output: _ } = self;
+        let Self { cx, process, variables, may_change, output: _ } = self;
         let key = cx.key(&["process ", &process]);
-        let operation =
-            Operation::ask(cx, key, decode_variables, |_, _| Ok(child(process, None, variables?)));
+        let operation = Operation::ask(cx, key, decode_variables, |_, _| {
+            let variables = variables?;
+            let input = digest::unless(may_change, || digest::of_arguments(&variables));
+            Ok((child(process, None, variables), input))
+        });
         operation.of_child()
     }
 
@@ -849,7 +897,7 @@ impl<T: DeserializeOwned> ProcessCall<T> {
     /// # Ok(()) }
     /// ```
     pub fn detached(self) -> Start {
-        Start::new(&self.cx, self.process, self.variables)
+        Start::new(&self.cx, self.process, self.variables, self.may_change)
     }
 }
 
@@ -925,8 +973,10 @@ impl<T: Event> EventWait<T> {
         let key = cx.key(&["event ", T::NAME]);
         Operation::ask(cx, key, decode_variables, |cx, _| {
             let mut correlation = vec![(Name::from("$to"), Value::from(Name::clone(cx.name())))];
-            correlation.extend(wanted?.map(|key| (Name::from("key"), key)));
-            Ok(WaitFor::Message { name: T::NAME.into(), correlation })
+            let wanted = wanted?;
+            let input = wanted.as_ref().map(digest::of_value);
+            correlation.extend(wanted.map(|key| (Name::from("key"), key)));
+            Ok((WaitFor::Message { name: T::NAME.into(), correlation }, input))
         })
     }
 }
@@ -961,11 +1011,29 @@ pub struct SendEvent<T> {
     event: T,
     to: Option<Name>,
     key: Result<Option<Value>, Failure>,
+    may_change: bool,
 }
 
 impl<T: Event> SendEvent<T> {
     pub(crate) fn new(cx: &Context, event: T) -> Self {
-        Self { cx: cx.clone(), event, to: None, key: Ok(None) }
+        Self { cx: cx.clone(), event, to: None, key: Ok(None), may_change: false }
+    }
+
+    /// What it says and whom it is for is not compared when the function runs again. See
+    /// [`Activity::arguments_may_change`].
+    ///
+    /// ```
+    /// # use travertine_func::{Context, Event, Flow};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct Paid { cents: u64 }
+    /// # impl Event for Paid { const NAME: &'static str = "order.paid"; }
+    /// # async fn example(cx: Context) -> Flow<()> {
+    /// cx.send(Paid { cents: 1_200 }).to("order-1").arguments_may_change().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn arguments_may_change(mut self) -> Self {
+        self.may_change = true;
+        self
     }
 
     /// Only to the instance of this id, as it has it from [`Context::id`]: `12` is who is called so, and
@@ -1007,17 +1075,21 @@ impl<T: Event> IntoFuture for SendEvent<T> {
     type IntoFuture = Posted<()>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { cx, event, to, key } = self;
+        let Self { cx, event, to, key, may_change } = self;
         let name = cx.key(&["send ", T::NAME]);
         let asked = cx.core.post(&cx.scope, &name, || {
-            let mut correlation = T::CONFIG.properties();
-            correlation.extend(to.map(|to| (Name::from("$to"), Value::from(to))));
-            correlation.extend(key?.map(|key| (Name::from("key"), key)));
+            let key = key?;
             let payload = typed::to_assignments(&event).map_err(|error| {
                 let text = format!("event `{}` cannot be kept: {error}", T::NAME);
                 Failure::terminal(Failure::ENCODE, text)
             })?;
-            Ok(Post::Message { name: T::NAME.into(), correlation, payload })
+            let input = digest::unless(may_change, || {
+                digest::of_event(to.as_deref(), key.as_ref(), &payload)
+            });
+            let mut correlation = T::CONFIG.properties();
+            correlation.extend(to.map(|to| (Name::from("$to"), Value::from(to))));
+            correlation.extend(key.map(|key| (Name::from("key"), key)));
+            Ok((Post::Message { name: T::NAME.into(), correlation, payload }, input))
         });
         Posted::new(&cx, asked, ())
     }

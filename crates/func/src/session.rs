@@ -393,6 +393,7 @@ fn told_at(entry: &JournalEntry) -> Timestamp {
         | JournalEntry::Updated { at, .. } => *at,
         JournalEntry::Asked { .. }
         | JournalEntry::Recorded { .. }
+        | JournalEntry::Sent { .. }
         | JournalEntry::Dropped { .. } => Timestamp::default(),
     }
 }
@@ -424,6 +425,7 @@ fn tell(core: &Core, index: usize, entry: &Arc<JournalEntry>) -> Result<Option<A
         JournalEntry::Began { .. }
         | JournalEntry::Asked { .. }
         | JournalEntry::Recorded { .. }
+        | JournalEntry::Sent { .. }
         | JournalEntry::Dropped { .. } => Ok(None),
     }
 }

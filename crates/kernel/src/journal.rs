@@ -50,10 +50,13 @@ pub enum JournalEntry {
         /// When.
         at: Timestamp,
     },
-    /// Its code has asked for an operation. Operations are numbered from 0, with those recorded.
+    /// Its code has asked for an operation. Operations are numbered from 0, with those recorded and
+    /// sent.
     Asked {
         /// What the code calls it.
         key: Name,
+        /// Of what it was asked with, where that must be the same again.
+        input: Option<Digest>,
     },
     /// An operation that is done as it is asked for.
     Recorded {
@@ -61,6 +64,13 @@ pub enum JournalEntry {
         key: Name,
         /// What came of it.
         value: Value,
+    },
+    /// Something was sent, which is done as it is asked for.
+    Sent {
+        /// What the code calls it.
+        key: Name,
+        /// Of what was sent, where that must be the same again.
+        input: Option<Digest>,
     },
     /// An operation is done.
     Done {
@@ -94,6 +104,11 @@ pub enum JournalEntry {
     },
 }
 
+/// What an operation was asked with, in eight bytes: the same again gives the same, whatever the
+/// version of the program and the machine. Whoever runs the code makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(pub u64);
+
 impl JournalEntry {
     /// Whether the code was told something, and has to think about it.
     pub fn is_told(&self) -> bool {
@@ -102,14 +117,19 @@ impl JournalEntry {
             | Self::Done { .. }
             | Self::Cancelled { .. }
             | Self::Updated { .. } => true,
-            Self::Asked { .. } | Self::Recorded { .. } | Self::Dropped { .. } => false,
+            Self::Asked { .. }
+            | Self::Recorded { .. }
+            | Self::Sent { .. }
+            | Self::Dropped { .. } => false,
         }
     }
 
     /// What the code calls the operation that this begins, where it does.
     pub fn key(&self) -> Option<&Name> {
         match self {
-            Self::Asked { key } | Self::Recorded { key, .. } => Some(key),
+            Self::Asked { key, .. } | Self::Recorded { key, .. } | Self::Sent { key, .. } => {
+                Some(key)
+            }
             Self::Began { .. }
             | Self::Done { .. }
             | Self::Dropped { .. }
@@ -256,16 +276,16 @@ impl Run<'_> {
         }
         for decision in decisions {
             match decision {
-                Decision::Ask { key, on } => {
+                Decision::Ask { key, input, on } => {
                     let slot = Slot::Operation(self.operations());
-                    self.note(JournalEntry::Asked { key });
+                    self.note(JournalEntry::Asked { key, input });
                     self.open(token, slot, on);
                 }
                 Decision::Record { key, value } => {
                     self.note(JournalEntry::Recorded { key, value });
                 }
-                Decision::Post { key, what } => {
-                    self.note(JournalEntry::Recorded { key, value: Value::Null });
+                Decision::Post { key, input, what } => {
+                    self.note(JournalEntry::Sent { key, input });
                     self.post(what);
                 }
                 Decision::Drop { operation } => {
@@ -346,6 +366,8 @@ pub enum Decision {
     Ask {
         /// What the code calls it.
         key: Name,
+        /// Of what it is asked with, where that must be the same again.
+        input: Option<Digest>,
         /// For what.
         on: WaitFor,
     },
@@ -360,6 +382,8 @@ pub enum Decision {
     Post {
         /// What the code calls it.
         key: Name,
+        /// Of what is sent, where that must be the same again.
+        input: Option<Digest>,
         /// What is sent.
         what: Post,
     },
@@ -402,7 +426,7 @@ mod tests {
 
     fn ask(key: &str) -> Decision {
         let on = WaitFor::Signal { name: "go".into() };
-        Decision::Ask { key: key.into(), on }
+        Decision::Ask { key: key.into(), input: None, on }
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub use apply::{apply, replay};
 pub use check::{check, check_at_rest};
 pub use effect::{Effect, effects, outstanding};
 pub use handle::{check_variables, handle, handle_in};
-pub use journal::{Decision, Journal, JournalEntry};
+pub use journal::{Decision, Digest, Journal, JournalEntry};
 pub use migrate::{Change, Fate, Mapping, Migration, Problem, dry_run, migrate};
 pub use parts::{Parts, ScopePart, TokenPart, Unsound};
 pub use plan::{FlowId, NodeId, Plan};

@@ -252,8 +252,9 @@ pub fn of_entry(entry: &JournalEntry, keys: &[Name]) -> String {
     };
     match entry {
         JournalEntry::Began { .. } => "began".to_owned(),
-        JournalEntry::Asked { key } => format!("asks for {key}"),
-        JournalEntry::Recorded { key, value: Value::Null } => key.to_string(),
+        JournalEntry::Asked { key, input: _ } => format!("asks for {key}"),
+        JournalEntry::Recorded { key, value: Value::Null }
+        | JournalEntry::Sent { key, input: _ } => key.to_string(),
         JournalEntry::Recorded { key, value } => format!("{key} = {value}"),
         JournalEntry::Done { operation, outcome: Ok(result), .. } => {
             format!("{} done{}", name(*operation), with(result))

@@ -446,7 +446,7 @@ impl Teller {
     fn journaled(&mut self, entry: &JournalEntry, moment: Moment) {
         match entry {
             JournalEntry::Began { .. } => {}
-            JournalEntry::Asked { key } => {
+            JournalEntry::Asked { key, input: _ } => {
                 let number = self.push(Activity {
                     token: None,
                     round: None,
@@ -470,6 +470,10 @@ impl Teller {
                     value => format!(" = {}", pairs::short(value)),
                 };
                 self.note(moment, format!("{key}{value}"));
+            }
+            JournalEntry::Sent { key, input: _ } => {
+                self.operations.push(None);
+                self.note(moment, key.to_string());
             }
             JournalEntry::Done { operation, outcome, .. } => {
                 let Some(number) = self.operation(*operation) else { return };

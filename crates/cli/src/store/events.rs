@@ -291,7 +291,12 @@ fn of_entry(entry: &JournalEntry) -> (&'static str, Fields) {
     let operation = |number: u32| ("operation", Value::from(number));
     match entry {
         JournalEntry::Began { at } => ("journal_began", vec![("at", at.to_string().into())]),
-        JournalEntry::Asked { key } => ("operation_asked", vec![("key", Name::clone(key).into())]),
+        JournalEntry::Asked { key, input: _ } => {
+            ("operation_asked", vec![("key", Name::clone(key).into())])
+        }
+        JournalEntry::Sent { key, input: _ } => {
+            ("operation_sent", vec![("key", Name::clone(key).into())])
+        }
         JournalEntry::Recorded { key, value } => {
             ("operation_recorded", vec![("key", Name::clone(key).into()), ("value", value.clone())])
         }

@@ -6,10 +6,13 @@ use std::{
     task::Poll,
 };
 
+use travertine_expr::{Name, Value};
 use travertine_kernel::JournalEntry;
 
 use super::{HOUR, act, driver::Driver, function};
-use crate::{Arguments, Blocked, Identity, Session, SessionSettings, Stop, WorkflowDefinition};
+use crate::{
+    Arguments, Blocked, Identity, Session, SessionSettings, Stop, Workflow, WorkflowDefinition,
+};
 
 /// What the code is blocked with at its first step.
 fn blocked(definition: &WorkflowDefinition) -> String {
@@ -99,6 +102,110 @@ fn every_disagreement_has_its_words() {
     );
 }
 
+/// A function that asks for one thing with this argument, and for its clone with another.
+macro_rules! asking {
+    (|$cx:ident, $it:ident| $ask:expr) => {
+        ["one", "other"].map(|it| match it {
+            "one" => function!(|$cx| {
+                let $it = "one";
+                $ask.await?;
+                Ok::<_, Stop>($cx.sleep(HOUR).await?)
+            }),
+            _ => function!(|$cx| {
+                let $it = "other";
+                $ask.await?;
+                Ok::<_, Stop>($cx.sleep(HOUR).await?)
+            }),
+        })
+    };
+}
+
+#[test]
+fn whatever_is_asked_with_other_arguments_than_before_is_found() {
+    let all = [
+        asking!(|cx, it| cx.call(act::<()>("charge").argument("card", it))),
+        asking!(|cx, it| cx.job::<()>("charge").variable("card", it)),
+        asking!(|cx, it| cx.child(Workflow::<()>::new("parcel", 1).argument("item", it))),
+        asking!(|cx, it| cx.spawn(Workflow::<()>::new("parcel", 1).argument("item", it))),
+        asking!(|cx, it| cx.start(Workflow::<()>::new("parcel", 1).argument("item", it))),
+        asking!(|cx, it| cx.start(Workflow::<()>::new("parcel", 1)).id(it)),
+        asking!(|cx, it| cx.process::<()>("delivery").variable("town", it)),
+        asking!(|cx, it| cx.process::<()>("delivery").variable("town", it).detached()),
+        asking!(|cx, it| cx.event::<super::Cancel>().key(it)),
+        asking!(|cx, it| cx.send(super::Cancel { reason: it.to_owned() })),
+        asking!(|cx, it| cx.send(super::Cancel { reason: String::new() }).to(it)),
+        asking!(|cx, it| cx.send(super::Cancel { reason: String::new() }).key(it)),
+    ];
+    for [code, other] in all {
+        let driver = Driver::new(code);
+        assert!(driver.replay(&code).is_ok());
+        let blocked = driver.replay(&other).unwrap_err();
+        let expected = "with other arguments than the journal has";
+        assert!(blocked.message.contains(expected), "{blocked}");
+        assert!(blocked.message.contains("arguments_may_change"), "{blocked}");
+    }
+}
+
+#[test]
+fn arguments_that_may_change_are_not_compared() {
+    let all = [
+        asking!(|cx, it| cx.call(act::<()>("charge").argument("card", it).arguments_may_change())),
+        asking!(|cx, it| cx.job::<()>("charge").variable("card", it).arguments_may_change()),
+        asking!(|cx, it| {
+            cx.child(Workflow::<()>::new("parcel", 1).argument("item", it).arguments_may_change())
+        }),
+        asking!(|cx, it| {
+            cx.start(Workflow::<()>::new("parcel", 1).argument("item", it).arguments_may_change())
+        }),
+        asking!(|cx, it| {
+            cx.process::<()>("delivery").variable("town", it).arguments_may_change()
+        }),
+        asking!(|cx, it| cx.send(super::Cancel { reason: it.to_owned() }).arguments_may_change()),
+        // How an activity is done is no argument, nor is how long a sleep takes.
+        asking!(|cx, it| cx.call(act::<()>("charge")).limit("card", it)),
+        asking!(|cx, it| cx.sleep(if it == "one" { HOUR } else { 2 * HOUR })),
+        // What is nothing may be missing.
+        asking!(|cx, it| {
+            let call = act::<()>("charge");
+            cx.call(if it == "one" { call } else { call.argument("gift", &None::<u8>) })
+        }),
+    ];
+    for [code, other] in all {
+        let driver = Driver::new(code);
+        assert!(driver.replay(&other).is_ok(), "{:?}", driver.replay(&other));
+    }
+}
+
+#[test]
+fn code_that_says_so_later_goes_on_with_a_journal_from_before() {
+    let [code, _] = asking!(|cx, it| cx.call(act::<()>("charge").argument("card", it)));
+    let [_, other] =
+        asking!(|cx, it| cx.call(act::<()>("charge").argument("card", it).arguments_may_change()));
+    assert!(Driver::new(code).replay(&other).is_ok());
+}
+
+#[test]
+fn journals_that_do_not_say_what_was_asked_with_are_not_compared() {
+    let [code, other] = asking!(|cx, it| {
+        cx.send(super::Cancel { reason: it.to_owned() }).await?;
+        cx.call(act::<()>("charge").argument("card", it))
+    });
+    let mut driver = Driver::new(code);
+    for entry in &mut driver.journal.entries {
+        let old = match &**entry {
+            JournalEntry::Asked { key, .. } => {
+                JournalEntry::Asked { key: Name::clone(key), input: None }
+            }
+            JournalEntry::Sent { key, .. } => {
+                JournalEntry::Recorded { key: Name::clone(key), value: Value::Null }
+            }
+            same => same.clone(),
+        };
+        *entry = old.into();
+    }
+    assert!(driver.replay(&other).is_ok(), "{:?}", driver.replay(&other));
+}
+
 #[test]
 fn a_session_does_not_go_on_with_the_journal_of_another() {
     let other = |change: fn(&mut Vec<Arc<JournalEntry>>)| {
@@ -108,7 +215,9 @@ fn a_session_does_not_go_on_with_the_journal_of_another() {
         assert!(blocked.message.contains("begin again with a new session"), "{blocked}");
     };
     other(|it| drop(it.pop()));
-    other(|it| *it.last_mut().unwrap() = JournalEntry::Asked { key: "sleep#3".into() }.into());
+    other(|it| {
+        *it.last_mut().unwrap() = JournalEntry::Asked { key: "sleep#3".into(), input: None }.into();
+    });
     other(|it| *it.last_mut().unwrap() = JournalEntry::Dropped { operation: 0 }.into());
 }
 

@@ -54,9 +54,9 @@ impl Driver {
         self.decided.push((self.journal.entries.len(), advance.decisions.clone()));
         for decision in advance.decisions {
             let entry = match decision {
-                Decision::Ask { key, .. } => JournalEntry::Asked { key },
+                Decision::Ask { key, input, .. } => JournalEntry::Asked { key, input },
                 Decision::Record { key, value } => JournalEntry::Recorded { key, value },
-                Decision::Post { key, .. } => JournalEntry::Recorded { key, value: Value::Null },
+                Decision::Post { key, input, .. } => JournalEntry::Sent { key, input },
                 Decision::Drop { operation } => JournalEntry::Dropped { operation },
                 Decision::Complete { .. }
                 | Decision::Fail(_)
@@ -76,12 +76,7 @@ impl Driver {
 
     fn keys(&self) -> Vec<&str> {
         let entries = self.journal.entries.iter();
-        entries
-            .filter_map(|it| match &**it {
-                JournalEntry::Asked { key } | JournalEntry::Recorded { key, .. } => Some(&**key),
-                _ => None,
-            })
-            .collect()
+        entries.filter_map(|it| it.key().map(|key| &**key)).collect()
     }
 
     /// The number of an operation.
@@ -188,7 +183,8 @@ impl Driver {
         for entry in &self.journal.entries {
             let _ = match &**entry {
                 JournalEntry::Began { .. } => writeln!(text, "> began"),
-                JournalEntry::Asked { key } => writeln!(text, "ask {key}"),
+                JournalEntry::Asked { key, .. } => writeln!(text, "ask {key}"),
+                JournalEntry::Sent { key, .. } => writeln!(text, "{key}"),
                 JournalEntry::Recorded { key, value } => writeln!(text, "record {key} = {value}"),
                 JournalEntry::Dropped { operation } => {
                     writeln!(text, "drop {}", keys[*operation as usize])

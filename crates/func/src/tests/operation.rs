@@ -180,9 +180,9 @@ fn what_is_sent_or_started_is_on_its_way_at_once() {
     assert_eq!(variables, &[("n".into(), 1.into())]);
     expect![[r#"
         > began
-        record send cancel = null
-        record start adder = null
-        record start sum = null
+        send cancel
+        start adder
+        start sum
         completed: "i/0/start adder, mine"
     "#]]
     .assert_eq(&driver.trace());

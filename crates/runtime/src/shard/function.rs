@@ -510,7 +510,7 @@ fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {
             checked.map_err(|why| format!("`{key}` brings too much: {why}"))
         };
         match decision {
-            Decision::Ask { key, on } => match on {
+            Decision::Ask { key, on, input: _ } => match on {
                 WaitFor::Work(job) => check(key, &job.fields)?,
                 WaitFor::Child { variables, .. } => check(key, variables)?,
                 WaitFor::Message { correlation, .. } => check(key, correlation)?,
@@ -525,7 +525,7 @@ fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {
             Decision::Record { key, value } => {
                 check(key, &vec![(Name::clone(key), value.clone())])?;
             }
-            Decision::Post { key, what } => match what {
+            Decision::Post { key, what, input: _ } => match what {
                 Post::Message { correlation, payload, .. } => {
                     check(key, correlation)?;
                     check(key, payload)?;

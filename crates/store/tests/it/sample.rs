@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_expr::Value;
 use travertine_kernel::{
-    Assignments, Catches, Cue, Destination, Each, Ending, Event, Failing, Failure, FailureKind,
-    FanOut, FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId, Reads, Role,
-    ScopeKind, Slot, State, TokenId, WaitFor, WaitId,
+    Assignments, Catches, Cue, Destination, Digest, Each, Ending, Event, Failing, Failure,
+    FailureKind, FanOut, FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId,
+    Reads, Role, ScopeKind, Slot, State, TokenId, WaitFor, WaitId,
     plan::{Moment, WorkKind},
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
@@ -61,6 +61,11 @@ pub(crate) const GATES: [Gate; 3] = [Gate::Ready, Gate::Entry, Gate::Exit];
 
 /// All samples, each under the name of its golden file.
 pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
+    [first(), vec![("terminated", terminated()), ("inputs", inputs())]].concat()
+}
+
+/// Those that the golden file of records was written with. Whatever comes later stands beside them.
+pub(crate) fn first() -> Vec<(&'static str, Vec<Event>)> {
     vec![
         ("none", Vec::new()),
         ("ends", ends()),
@@ -82,7 +87,6 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("updates", updates()),
         ("refused-update", vec![Event::UpdateRefused { message: "it panicked".to_owned() }]),
         ("failures", failures()),
-        ("terminated", terminated()),
     ]
 }
 
@@ -177,6 +181,17 @@ fn terminated() -> Vec<Event> {
     ]
 }
 
+/// Operations of a function with what they were asked with.
+fn inputs() -> Vec<Event> {
+    let input = Some(Digest(0xfedc_ba98_7654_3210));
+    let entries = [
+        JournalEntry::Asked { key: "activity charge".into(), input },
+        JournalEntry::Sent { key: "send order.paid".into(), input },
+        JournalEntry::Sent { key: "send order.paid#2".into(), input: None },
+    ];
+    entries.into_iter().map(|it| Event::Journaled { entry: Arc::new(it) }).collect()
+}
+
 /// Work that has failed and is tried again.
 fn failures() -> Vec<Event> {
     let job = Job {
@@ -196,7 +211,7 @@ fn function() -> Vec<Event> {
     let at = Timestamp::from_millis(1_700_000_000_000);
     let entries = [
         JournalEntry::Began { at },
-        JournalEntry::Asked { key: "activity charge".into() },
+        JournalEntry::Asked { key: "activity charge".into(), input: None },
         JournalEntry::Recorded { key: "record rnd".into(), value: json("[1, {}]") },
         JournalEntry::Done { operation: 0, at, outcome: Ok(assignments(&[("result", "7")])) },
         JournalEntry::Done { operation: 300, at, outcome: Err(failure(FailureKind::Code)) },

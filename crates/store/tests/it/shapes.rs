@@ -44,10 +44,12 @@ fn function() -> Vec<Event> {
                 Decision::Record { key: key("record rnd"), value: 7.into() },
                 Decision::Ask {
                     key: key("event order.cancel"),
+                    input: None,
                     on: WaitFor::Message { name: "order.cancel".into(), correlation: Vec::new() },
                 },
                 Decision::Ask {
                     key: key("sleep"),
+                    input: None,
                     on: WaitFor::Timer { due: now.after_millis(1_000), repeat: None },
                 },
                 Decision::Drop { operation: 1 },
@@ -78,6 +80,7 @@ fn answers(ended: bool) -> Vec<Event> {
     let answer = |id: &str, said: i64| vec![(id.into(), said.into())];
     let wait = Decision::Ask {
         key: "event go".into(),
+        input: None,
         on: WaitFor::Message { name: "go".into(), correlation: Vec::new() },
     };
     let end = Decision::Complete { variables: assignments(r#"{"result": 9}"#) };

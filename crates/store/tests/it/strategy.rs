@@ -5,9 +5,9 @@ use std::sync::Arc;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use travertine_expr::{Map, Name, Number, Value};
 use travertine_kernel::{
-    Assignments, Catches, Destination, Each, Ending, Event, Failing, Failure, FanOut, FlowId, Gate,
-    Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId, Reads, Role, ScopeKind, Slot,
-    State, Status, TokenId, WaitFor, WaitId,
+    Assignments, Catches, Destination, Digest, Each, Ending, Event, Failing, Failure, FanOut,
+    FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId, Reads, Role,
+    ScopeKind, Slot, State, Status, TokenId, WaitFor, WaitId,
     plan::WorkKind,
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
@@ -341,10 +341,15 @@ fn wait_event() -> BoxedStrategy<Event> {
     .boxed()
 }
 
+fn digest() -> impl Strategy<Value = Digest> {
+    any::<u64>().prop_map(Digest)
+}
+
 fn entry() -> impl Strategy<Value = JournalEntry> {
     prop_oneof![
         time().prop_map(|at| JournalEntry::Began { at }),
-        name().prop_map(|key| JournalEntry::Asked { key }),
+        (name(), option::of(digest())).prop_map(|(key, input)| JournalEntry::Asked { key, input }),
+        (name(), option::of(digest())).prop_map(|(key, input)| JournalEntry::Sent { key, input }),
         (name(), value()).prop_map(|(key, value)| JournalEntry::Recorded { key, value }),
         (any::<u32>(), time(), assignments()).prop_map(|(operation, at, result)| {
             JournalEntry::Done { operation, at, outcome: Ok(result) }

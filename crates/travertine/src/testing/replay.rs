@@ -152,7 +152,7 @@ impl End {
 /// Whether a decision is what stands at that place of the journal.
 fn agrees(decision: &Decision, at: usize, told: &Told) -> bool {
     match (decision, &*told.journal[at]) {
-        (Decision::Ask { key, on }, JournalEntry::Asked { key: asked }) => {
+        (Decision::Ask { key, on, .. }, JournalEntry::Asked { key: asked, .. }) => {
             let operation = told.journal[..at].iter().filter_map(|it| it.key()).count();
             let waited = u32::try_from(operation).ok().and_then(|it| told.waits.get(&it));
             key == asked && waited.is_none_or(|it| **it == *on)
@@ -160,7 +160,9 @@ fn agrees(decision: &Decision, at: usize, told: &Told) -> bool {
         (Decision::Record { key, value }, JournalEntry::Recorded { key: kept, value: it }) => {
             key == kept && value == it
         }
-        (Decision::Post { key, .. }, JournalEntry::Recorded { key: kept, .. }) => key == kept,
+        (Decision::Post { key, input, .. }, JournalEntry::Sent { key: sent, input: was }) => {
+            key == sent && input == was
+        }
         (Decision::Drop { operation }, JournalEntry::Dropped { operation: it }) => operation == it,
         _ => false,
     }
@@ -168,7 +170,7 @@ fn agrees(decision: &Decision, at: usize, told: &Told) -> bool {
 
 fn in_words(decision: &Decision) -> String {
     match decision {
-        Decision::Ask { key, on } => format!("asks for {key}, {}", ask_in_words(on)),
+        Decision::Ask { key, on, .. } => format!("asks for {key}, {}", ask_in_words(on)),
         Decision::Record { key, value } => format!("{key} = {value}"),
         Decision::Post { key, .. } => key.to_string(),
         Decision::Drop { operation } => format!("operation {operation} called off"),

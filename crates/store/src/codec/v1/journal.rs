@@ -23,13 +23,15 @@ pub(super) enum JournalEntry<'a> {
     Cancelled { at_ms: i64 },
     Updated { at_ms: i64, name: &'a str, input: Value<'a> },
     UpdatedOnce { at_ms: i64, name: &'a str, input: Value<'a>, id: &'a str },
+    AskedWith { key: &'a str, input: [u8; 8] },
+    Sent { key: &'a str, input: Option<[u8; 8]> },
 }
 
 impl Put for kernel::JournalEntry {
     fn put(&self, out: &mut Out) {
         match self {
             Self::Began { at } => out.variant(0, at),
-            Self::Asked { key } => out.variant(1, key),
+            Self::Asked { key, input: None } => out.variant(1, key),
             Self::Recorded { key, value } => out.variant(2, (key, value)),
             Self::Done { operation, at, outcome: Ok(result) } => {
                 out.variant(3, (operation, at, result));
@@ -43,6 +45,8 @@ impl Put for kernel::JournalEntry {
             Self::Updated { at, name, input, id: Some(id) } => {
                 out.variant(8, (at, name, input, id));
             }
+            Self::Asked { key, input: Some(input) } => out.variant(9, (key, input)),
+            Self::Sent { key, input } => out.variant(10, (key, input)),
         }
     }
 }
@@ -53,7 +57,7 @@ impl<'a> JournalEntry<'a> {
         let at = Timestamp::from_millis;
         Ok(match self {
             Self::Began { at_ms } => Plain::Began { at: at(at_ms) },
-            Self::Asked { key } => Plain::Asked { key: key.into() },
+            Self::Asked { key } => Plain::Asked { key: key.into(), input: None },
             Self::Recorded { key, value } => {
                 Plain::Recorded { key: key.into(), value: value.lift()? }
             }
@@ -74,8 +78,23 @@ impl<'a> JournalEntry<'a> {
                 input: input.lift()?,
                 id: Some(id.into()),
             },
+            Self::AskedWith { key, input } => {
+                Plain::Asked { key: key.into(), input: Some(digest(input)) }
+            }
+            Self::Sent { key, input } => Plain::Sent { key: key.into(), input: input.map(digest) },
         })
     }
+}
+
+impl Put for kernel::Digest {
+    // All numbers are as likely, so the form that is short for small ones is of no use.
+    fn put(&self, out: &mut Out) {
+        out.raw(&self.0.to_le_bytes());
+    }
+}
+
+fn digest(bytes: [u8; 8]) -> kernel::Digest {
+    kernel::Digest(u64::from_le_bytes(bytes))
 }
 
 /// All but the entries, which follow as a list.
