@@ -1,7 +1,14 @@
 //! Functions and activities as the engine knows them, calls of them that are described but not made,
 //! and the arguments that go with a call.
 
-use std::{fmt, future::Future, marker::PhantomData, pin::Pin, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    task::{self, Poll},
+    time::Duration,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 use travertine_expr::{Name, Value, typed};
@@ -243,6 +250,32 @@ impl<O> Workflow<O> {
     }
 }
 
+/// A call that is described and not made. It is a type of its own so that the compiler says what the
+/// bound on it says: of a bound on the call itself it says only that this is no future.
+#[doc(hidden)] // It stands in bounds that never hold.
+#[derive(Debug)]
+pub struct Described<T>(PhantomData<T>);
+
+/// Holds of nothing: whoever awaits a workflow is told what to write instead.
+#[doc(hidden)] // It stands in bounds that never hold.
+#[diagnostic::on_unimplemented(
+    message = "a workflow is not awaited itself: write `cx.child(…).await` in a workflow, or \
+               `engine.start(…).await` elsewhere",
+    label = "this only describes the call; hand it to a context or an engine"
+)]
+pub trait AwaitedWorkflow {}
+
+impl<O> Future for Workflow<O>
+where
+    Described<Self>: AwaitedWorkflow,
+{
+    type Output = Result<O, Failure>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<Self::Output> {
+        unreachable!("it cannot be awaited")
+    }
+}
+
 impl<O> Clone for Workflow<O> {
     fn clone(&self) -> Self {
         Self {
@@ -360,6 +393,25 @@ impl<O> Activity<O> {
     /// ```
     pub fn into_arguments(self) -> Result<Assignments, Failure> {
         self.arguments
+    }
+}
+
+/// As [`AwaitedWorkflow`], of an activity.
+#[doc(hidden)] // It stands in bounds that never hold.
+#[diagnostic::on_unimplemented(
+    message = "an activity is not awaited itself: write `cx.call(…).await`",
+    label = "this only describes the call; hand it to the context of a workflow"
+)]
+pub trait AwaitedActivity {}
+
+impl<O> Future for Activity<O>
+where
+    Described<Self>: AwaitedActivity,
+{
+    type Output = Result<O, Failure>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<Self::Output> {
+        unreachable!("it cannot be awaited")
     }
 }
 

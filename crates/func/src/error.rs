@@ -1,6 +1,6 @@
 //! How functions and activities fail, and how a function stops early.
 
-use std::{any::Any, fmt};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use travertine_kernel as kernel;
@@ -12,14 +12,26 @@ use crate::definition::Continuation;
 /// Activities return it, operations answer with it, and functions end with it. The `code` is for
 /// code, the `message` for people.
 ///
+/// `?` makes one of every error: its code is `error`, its message has the error and what caused it, and
+/// the activity is tried again. Where trying again cannot help, say so with [`Failure::terminal`].
+///
+/// It is no [`std::error::Error`] itself; that is what lets `?` take all the others.
+///
 /// ```
 /// # use travertine_func as travertine;
 /// use travertine::Failure;
 ///
-/// let busy = Failure::new("503", "the bank is busy");
-/// assert!(busy.retryable);
-/// let refused = Failure::terminal("card-refused", "no money left");
-/// assert_eq!(refused.to_string(), "card-refused: no money left");
+/// fn cents(text: &str) -> Result<u64, Failure> {
+///     let cents: u64 = text.trim().parse()?; // an error of the standard library
+///     if cents == 0 {
+///         return Err(Failure::terminal("nothing", "nothing to pay"));
+///     }
+///     Ok(cents)
+/// }
+/// let unreadable = cents("x").unwrap_err();
+/// assert!(unreadable.retryable);
+/// assert_eq!(unreadable.to_string(), "error: invalid digit found in string");
+/// assert_eq!(cents("0").unwrap_err().to_string(), "nothing: nothing to pay");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -63,6 +75,8 @@ impl Failure {
     pub const DECODE: &'static str = "decode";
     /// The code of a value that cannot be kept.
     pub const ENCODE: &'static str = "encode";
+    /// The code of an error that says no other.
+    pub const ERROR: &'static str = "error";
 
     /// A failure that may go away when it is tried again.
     ///
@@ -83,6 +97,19 @@ impl Failure {
     /// ```
     pub fn terminal(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { retryable: false, ..Self::new(code, message) }
+    }
+
+    /// An error and what caused it, which may go away when it is tried again: what `?` does, for errors
+    /// in a box and those of `anyhow`, which `?` cannot take.
+    ///
+    /// ```
+    /// # use travertine_func::Failure;
+    /// # fn read() -> Result<String, Box<dyn std::error::Error>> { Err("no such page".into()) }
+    /// let page = read().map_err(|error| Failure::from_error(&*error));
+    /// assert_eq!(page.unwrap_err().to_string(), "error: no such page");
+    /// ```
+    pub fn from_error(error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::new(Self::ERROR, chain(error))
     }
 
     /// What takes longer than it may.
@@ -159,7 +186,35 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl<E: std::error::Error + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::from_error(&error)
+    }
+}
+
+/// A failure where an error is wanted, as `main` does.
+#[derive(Debug)]
+struct Told(Failure);
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Told {}
+
+impl From<Failure> for Box<dyn std::error::Error + Send + Sync> {
+    fn from(failure: Failure) -> Self {
+        Box::new(Told(failure))
+    }
+}
+
+impl From<Failure> for Box<dyn std::error::Error> {
+    fn from(failure: Failure) -> Self {
+        Box::new(Told(failure))
+    }
+}
 
 impl From<Failure> for kernel::Failure {
     fn from(it: Failure) -> Self {
@@ -168,9 +223,10 @@ impl From<Failure> for kernel::Failure {
     }
 }
 
-impl From<&kernel::Failure> for Failure {
-    /// What the engine has given up on is not tried again.
-    fn from(it: &kernel::Failure) -> Self {
+impl Failure {
+    /// What the kernel says in the words of functions. What the engine has given up on is not tried again.
+    #[doc(hidden)] // The kernel's words are not for programs.
+    pub fn of_kernel(it: &kernel::Failure) -> Self {
         use kernel::FailureKind as Kind;
         let code = it.code.as_deref().unwrap_or(match it.kind {
             Kind::Error => "error",
@@ -221,13 +277,15 @@ pub enum Stop {
     ContinueAs(Continuation),
 }
 
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        if failure.is_cancelled() { Self::Cancelled } else { Self::Failed(failure) }
+    }
+}
+
 impl<E: std::error::Error + 'static> From<E> for Stop {
     fn from(error: E) -> Self {
-        match (&error as &dyn Any).downcast_ref::<Failure>() {
-            Some(failure) if failure.is_cancelled() => Self::Cancelled,
-            Some(failure) => Self::Failed(failure.clone()),
-            None => Self::Failed(Failure::terminal("error", chain(&error))),
-        }
+        Self::Failed(Failure::terminal(Failure::ERROR, chain(&error)))
     }
 }
 
@@ -301,9 +359,31 @@ mod tests {
     #[test]
     fn a_failure_of_a_child_keeps_its_code() {
         let child = kernel::Failure::from(Failure::terminal("seven", "no"));
-        let seen = Failure::from(&child).of_child();
+        let seen = Failure::of_kernel(&child).of_child();
         assert_eq!((seen.code.as_str(), seen.is_child()), ("seven", true));
         assert_eq!(seen.to_string(), "child failed: seven: no");
+    }
+
+    #[test]
+    fn any_error_is_a_failure_with_its_causes_that_may_go_away() {
+        #[derive(Debug)]
+        struct Unread(std::num::ParseIntError);
+        impl fmt::Display for Unread {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the price is unreadable")
+            }
+        }
+        impl std::error::Error for Unread {
+            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let price = || -> Result<u64, Failure> { Ok("x".parse().map_err(Unread)?) };
+        let failure = price().unwrap_err();
+        let message = "the price is unreadable: invalid digit found in string";
+        assert_eq!(failure, Failure::new("error", message));
+        let told = || -> Result<(), Box<dyn std::error::Error>> { Err(price().unwrap_err())? };
+        assert_eq!(told().unwrap_err().to_string(), format!("error: {message}"));
     }
 
     #[test]
@@ -318,7 +398,7 @@ mod tests {
         let kind = kernel::FailureKind::Work;
         let failure = kernel::Failure { kind, code: None, message: "too often".into() };
         assert_eq!(
-            Failure::from(&failure),
+            Failure::of_kernel(&failure),
             Failure { origin: Origin::Operation, ..Failure::terminal("work", "too often") }
         );
     }

@@ -66,7 +66,10 @@ pub mod __macros {
     pub use linkme;
 
     pub use crate::{
-        definition::{ActivityDefinition, ActivityOptions, WorkflowDefinition, encode},
+        definition::{
+            ActivityDefinition, ActivityOptions, AwaitedActivity, AwaitedWorkflow, Described,
+            WorkflowDefinition, encode,
+        },
         error::Flow,
         event::{Consume, Delivery, EventConfig},
         registry::{ACTIVITIES, WORKFLOWS},

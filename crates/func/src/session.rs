@@ -405,7 +405,7 @@ fn tell(core: &Core, index: usize, entry: &Arc<JournalEntry>) -> Result<Option<A
         JournalEntry::Done { operation, outcome, .. } => {
             let outcome = match outcome {
                 Ok(_) => Ok(Brought::by(entry)),
-                Err(failure) => Err(Failure::from(failure)),
+                Err(failure) => Err(Failure::of_kernel(failure)),
             };
             core.finish(*operation, outcome).map_err(Blocked::new)?;
             Ok(None)
@@ -483,7 +483,7 @@ pub fn run(
         Some(Decision::Complete { variables }) => {
             Outcome::Completed(variables.into_iter().next().map_or(Value::Null, |(_, it)| it))
         }
-        Some(Decision::Fail(failure)) => Outcome::Failed(Failure::from(&failure)),
+        Some(Decision::Fail(failure)) => Outcome::Failed(Failure::of_kernel(&failure)),
         Some(Decision::Cancel) => Outcome::Cancelled,
         Some(Decision::ContinueAs { definition, variables: arguments }) => {
             Outcome::ContinueAs(Continuation { definition, arguments })

@@ -77,7 +77,7 @@ fn of_decision(decision: &Decision) -> String {
         }
         Decision::Drop { operation } => format!("call off operation {operation}"),
         Decision::Complete { variables } => format!("complete{}", with(variables)),
-        Decision::Fail(failure) => format!("fail: {}", travertine_func::Failure::from(failure)),
+        Decision::Fail(failure) => format!("fail: {}", travertine_func::Failure::of_kernel(failure)),
         Decision::Cancel => "cancel".to_owned(),
         Decision::ContinueAs { definition, variables } => {
             format!("continue as {definition}{}", with(variables))
@@ -230,7 +230,7 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
 pub fn of_failure(plan: &Plan, failure: &Failure) -> String {
     let is_code = |it: &Node| matches!(it.element, Element::Function);
     if plan.nodes.get(1).is_some_and(is_code) {
-        travertine_func::Failure::from(failure).to_string()
+        travertine_func::Failure::of_kernel(failure).to_string()
     } else {
         failure.to_string()
     }

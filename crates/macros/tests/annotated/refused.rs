@@ -27,12 +27,6 @@ async fn wrong_result(_cx: Context) -> Flow<u64> {
     Ok("five") //~ mismatched types
 }
 
-/// Whether trying again helps is for the activity to say.
-#[activity]
-async fn wrong_error() -> Result<u64, Failure> {
-    Ok("five".parse()?) //~ `?` couldn't convert the error to `Failure`
-}
-
 struct Card;
 
 #[workflow]
@@ -88,7 +82,12 @@ async fn durable_call_in_an_activity(cx: travertine::ActivityContext) -> Result<
 
 #[workflow]
 async fn activity_without_a_context(_cx: Context) -> Flow<u64> {
-    Ok(charge(5).await?) //~ `Activity<u64>` is not a future
+    Ok(charge(5).await?) //~ an activity is not awaited itself: write `cx.call(…).await`
+}
+
+#[workflow]
+async fn workflow_without_a_context(_cx: Context) -> Flow<u64> {
+    Ok(order(5).await?) //~ a workflow is not awaited itself: write `cx.child(…).await`
 }
 
 /// Any worker may run an activity.

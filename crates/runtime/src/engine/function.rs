@@ -475,7 +475,7 @@ fn outcome<O: DeserializeOwned>(ended: Ended) -> Result<O, RunError> {
             let found = variables.find(|(name, _)| &**name == "result");
             Ok(decoded(&found.map_or(Value::Null, |(_, value)| value))?)
         }
-        Ending::Failed(failure) => Err(RunError::Failed((&failure).into())),
+        Ending::Failed(failure) => Err(RunError::Failed(Failure::of_kernel(&failure))),
         Ending::Cancelled => Err(RunError::Cancelled),
     }
 }
