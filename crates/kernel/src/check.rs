@@ -2,11 +2,16 @@
 
 use crate::state::{Cue, Instance, Phase, ROOT, Role, ScopeKind, State};
 
+/// The cost of looking at all of a large instance after each event would be its square. One token of a
+/// function may have a hundred thousand waits.
+fn is_large(instance: &Instance) -> bool {
+    instance.tokens.len() + instance.waits.len() + instance.posts.len() > 1_000
+}
+
 /// Panics if the instance breaks a rule that every event must keep. It looks at everything, so it is
 /// for tests.
 pub fn check(instance: &Instance) {
-    // The cost of looking at all of a large instance after each event would be its square.
-    if instance.tokens.len() > 500 {
+    if is_large(instance) {
         return;
     }
     for (id, wait) in &instance.waits {
@@ -106,4 +111,38 @@ pub fn check_at_rest(instance: &Instance) {
 fn instance_is_live(instance: &Instance, id: crate::vocabulary::TokenId) -> bool {
     let token = &instance.tokens[&id];
     token.scope.is_none_or(|scope| instance.scopes[&scope].live.contains(&id))
+}
+
+#[cfg(test)]
+mod tests {
+    use travertine_expr::time::Timestamp;
+
+    use super::*;
+    use crate::{Decision, WaitFor, handle, plan::Plan, vocabulary::Command};
+
+    /// A function that waits for so many things, with one wait that its token does not know of.
+    fn broken(waits: u32) -> Instance {
+        let (plan, now) = (Plan::function("f"), Timestamp::from_millis(0));
+        let mut it = Instance::default();
+        let start = Command::Start { at: Vec::new(), variables: Vec::new(), caller: None };
+        handle(&plan, &mut it, now, start).expect("it begins");
+        let ask = |number: u32| Decision::Ask {
+            key: number.to_string().into(),
+            input: None,
+            on: WaitFor::Signal { name: "go".into() },
+        };
+        let decisions = (0..waits).map(ask).collect();
+        let decide = Command::Decide { decisions, answers: Vec::new() };
+        handle(&plan, &mut it, now, decide).expect("it goes on");
+        let (wait, token) = it.waits.iter().map(|(id, it)| (*id, it.token)).next().expect("one");
+        it.tokens.get_mut(&token).expect("it is there").waits.remove(&wait);
+        it
+    }
+
+    #[test]
+    fn what_is_broken_is_found_in_a_small_instance_and_a_large_one_is_not_looked_at() {
+        let small = std::panic::catch_unwind(|| check(&broken(3)));
+        assert!(small.is_err(), "a token knows its waits");
+        check(&broken(2_000));
+    }
 }
