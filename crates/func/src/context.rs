@@ -281,7 +281,7 @@ impl Context {
         if !(min..=max).contains(&version) {
             self.core.block(format!(
                 "the instance runs with version {version} of `{id}`, the code has {min} to {max}; \
-                 go back to code that has it, then retry"
+                 go back to code that has it, and it goes on by itself"
             ));
         }
         version

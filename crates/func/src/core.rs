@@ -579,7 +579,7 @@ impl Core {
 }
 
 /// The way out of most disagreements.
-pub(crate) const WAY_OUT: &str = "go back to the code that wrote the journal, or put the change behind `cx.patched(…)`, then retry";
+pub(crate) const WAY_OUT: &str = "go back to the code that wrote the journal, or put the change behind `cx.patched(…)`; it then goes on by itself";
 
 /// The way out where only arguments differ.
 const ARGUMENTS_WAY_OUT: &str = "what a function hands over must be the same when it runs again, so it \

@@ -66,6 +66,16 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
+    /// The code of a function cannot go on: it panicked, or does not agree with its journal, or is not
+    /// in this program. The run goes on when a program whose code can is started.
+    Blocked {
+        /// The instance.
+        instance: InstanceId,
+        /// What people call it.
+        id: Name,
+        /// What is wrong.
+        reason: String,
+    },
     /// The instance is not halted.
     NotHalted(InstanceId),
     /// The instance cannot go on by the other version. Nothing has changed.
@@ -252,6 +262,11 @@ impl fmt::Display for Error {
             Self::Halted { instance, reason } => {
                 write!(f, "instance {instance} is halted, resolve that first: {reason}")
             }
+            Self::Blocked { id, reason, instance: _ } => write!(
+                f,
+                "{id} cannot go on: {reason}. It is kept, and goes on when a program whose code can is \
+                 started"
+            ),
             Self::NotHalted(id) => write!(f, "instance {id} is not halted"),
             Self::NotMigrated { instance, problems } => {
                 write!(f, "instance {instance} cannot be migrated: {}", problems.join("; "))

@@ -70,14 +70,16 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
     }
 }
 
-fn of_decision(decision: &Decision) -> String {
+pub(crate) fn of_decision(decision: &Decision) -> String {
     match decision {
         Decision::Ask { key, .. } | Decision::Record { key, .. } | Decision::Post { key, .. } => {
             key.to_string()
         }
         Decision::Drop { operation } => format!("call off operation {operation}"),
         Decision::Complete { variables } => format!("complete{}", with(variables)),
-        Decision::Fail(failure) => format!("fail: {}", travertine_func::Failure::of_kernel(failure)),
+        Decision::Fail(failure) => {
+            format!("fail: {}", travertine_func::Failure::of_kernel(failure))
+        }
         Decision::Cancel => "cancel".to_owned(),
         Decision::ContinueAs { definition, variables } => {
             format!("continue as {definition}{}", with(variables))

@@ -228,7 +228,10 @@ pub(crate) fn open(
 
 /// How a store that is there is opened.
 fn known() -> Options {
-    Options { create: false, waits_for_room: false, ..Options::default() }
+    let mut options = Options { create: false, waits_for_room: false, ..Options::default() };
+    // Commands say themselves what stands still.
+    options.settings.functions.prints_incidents = false;
+    options
 }
 
 /// Opens a store. People at a terminal are told how far that is, where it takes long.

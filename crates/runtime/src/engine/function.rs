@@ -1,7 +1,7 @@
 //! Durable functions: start them, talk to them, see what they do.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     fmt,
     future::{Future, IntoFuture},
     marker::PhantomData,
@@ -22,7 +22,7 @@ use super::{Engine, Pending, State, block_on};
 use crate::{
     At, Begin, Definition, Definitions, Ended, Error, INSTANCE, InstanceId, Live, Message, Receipt,
     Recovered, Shard,
-    shard::{RunStatus, Wanted, configure, wanted},
+    shard::{RunStatus, Unblocked, configure, print},
 };
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -221,6 +221,7 @@ impl<O> fmt::Debug for Run<O> {
 ///     Ok(receipt) => println!("{receipt}"),
 ///     Err(RunError::Failed(failure)) => println!("it failed with {}", failure.code),
 ///     Err(RunError::Cancelled) => println!("someone has ended it"),
+///     Err(RunError::Blocked { reason, .. }) => println!("its code must be mended: {reason}"),
 ///     Err(RunError::Engine(error)) => return Err(error),
 /// }
 /// # Ok(()) }
@@ -231,6 +232,14 @@ pub enum RunError {
     Failed(Failure),
     /// Someone has ended it.
     Cancelled,
+    /// Its code cannot go on: it panicked, or does not agree with its journal, or is not in this program.
+    /// The run stays where it is, and goes on when a program whose code can is started.
+    Blocked {
+        /// What the run is called.
+        id: Name,
+        /// What is wrong.
+        reason: String,
+    },
     /// The engine cannot tell.
     Engine(Error),
 }
@@ -240,6 +249,10 @@ impl fmt::Display for RunError {
         match self {
             Self::Failed(failure) => write!(f, "the function failed: {failure}"),
             Self::Cancelled => f.write_str("the function was cancelled"),
+            Self::Blocked { id, reason } => write!(
+                f,
+                "{id} cannot go on: {reason}. It is kept, and goes on when a program whose code can is started"
+            ),
             Self::Engine(error) => error.fmt(f),
         }
     }
@@ -249,7 +262,10 @@ impl std::error::Error for RunError {}
 
 impl From<Error> for RunError {
     fn from(error: Error) -> Self {
-        Self::Engine(error)
+        match error {
+            Error::Blocked { id, reason, .. } => Self::Blocked { id, reason },
+            other => Self::Engine(other),
+        }
     }
 }
 
@@ -441,7 +457,9 @@ impl<T: DeserializeOwned> IntoFuture for Updating<T> {
 }
 
 impl<O: DeserializeOwned> Run<O> {
-    /// Answers when it has ended.
+    /// Answers when it has ended; or with [`RunError::Blocked`] as soon as it cannot go on, because its
+    /// code panicked or does not agree with its journal. It is not lost then: with code that can go on
+    /// it does, when the program is started again.
     ///
     /// ```no_run
     /// # use travertine_runtime::Error;
@@ -451,10 +469,24 @@ impl<O: DeserializeOwned> Run<O> {
     /// # Ok(()) }
     /// ```
     pub async fn result(&self) -> Result<O, RunError> {
+        outcome(self.engine.result_or_incident(self.instance).await?)
+    }
+
+    /// Answers when it has ended, however long it stands still before. For programs in which someone
+    /// else sees to incidents: an operator who retries it, a migration.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::Error;
+    /// # use travertine_runtime::engine::{Run, RunError};
+    /// # async fn example(run: Run<String>) -> Result<(), Error> {
+    /// let receipt: Result<String, RunError> = run.result_despite_incidents().await;
+    /// # Ok(()) }
+    /// ```
+    pub async fn result_despite_incidents(&self) -> Result<O, RunError> {
         outcome(self.engine.result(self.instance).await?)
     }
 
-    /// The same, on a thread that may be blocked.
+    /// As [`result`](Self::result), on a thread that may be blocked.
     ///
     /// ```no_run
     /// # use travertine_runtime::Error;
@@ -464,7 +496,7 @@ impl<O: DeserializeOwned> Run<O> {
     /// # Ok(()) }
     /// ```
     pub fn wait(&self) -> Result<O, RunError> {
-        outcome(self.engine.result(self.instance).wait()?)
+        outcome(self.engine.result_or_incident(self.instance).wait()?)
     }
 }
 
@@ -656,8 +688,11 @@ pub struct RecoveryReport {
     pub subscriptions: u64,
     /// How many messages and events nobody has taken yet.
     pub messages: u64,
-    /// How many functions go on whose code or definition was missing.
+    /// How many functions go on that stood still because of their code: it was missing, or panicked, or
+    /// did not agree with their journal.
     pub resumed: u64,
+    /// How many still stand still for that.
+    pub blocked: u64,
     /// How many instances have had their rows made again from the log, because some could not be read.
     pub rebuilt: u64,
     /// How many deployed definitions cannot be read. Their instances are halted.
@@ -911,44 +946,34 @@ impl Engine {
         Ok(report)
     }
 
-    /// Lets functions go on that waited for code, or for something to be deployed, that is here now.
-    pub(super) fn welcome_code(&self) -> Result<u64, Error> {
-        let (functions, definitions) = (&self.inner.functions, self.definitions());
-        let mut resumed = 0;
-        if !definitions.all().any(|it| it.is_function()) {
-            return Ok(resumed);
+    /// Lets functions go on that their code had blocked, where the code that is here can go on with
+    /// them: it was corrected, or came back, or what they want to begin is deployed by now.
+    pub(super) fn welcome_code(&self) -> Result<Welcomed, Error> {
+        let mut welcomed = Welcomed::default();
+        let functions = &self.inner.functions;
+        for definition in self.definitions().all().filter(|it| it.is_function()) {
+            if functions.find_workflow(&definition.id, Some(definition.version)).is_none() {
+                continue;
+            }
+            let filters = [
+                Filter::Definition(Name::clone(&definition.id)),
+                Filter::Version(definition.version),
+            ];
+            let mut asked = VecDeque::new();
+            self.each_row(Table::Incidents, &filters, |row| {
+                let id = InstanceId(row.key().instance);
+                asked.push_back(self.ask(self.shard_of(id), move |shard| shard.unblock(id)));
+                // They are durable together.
+                if asked.len() < AT_ONCE { Ok(()) } else { welcomed.take(asked.pop_front()) }
+            })?;
+            asked.into_iter().try_for_each(|it| welcomed.take(Some(it)))?;
         }
-        let is_here = |it: Wanted<'_>| {
-            let number = it.version.and_then(|version| version.parse().ok());
-            if it.is_code {
-                number.is_some() && functions.find_workflow(it.id, number).is_some()
-            } else if it.version.is_some() {
-                definitions.versions(it.id).iter().any(|known| Some(known.version) == number)
-            } else {
-                definitions.find(it.id).is_some()
-            }
-        };
-        self.each_row(Table::Incidents, &[], |row| {
-            let Row::Incident(it) = row else { return Ok(()) };
-            let (id, token) = (InstanceId(it.instance), travertine_kernel::TokenId(it.token));
-            if !wanted(&it.message).is_some_and(is_here) {
-                return Ok(());
-            }
-            match self.retry(id, Some(token)).wait() {
-                // It stands still, or has gone on meanwhile.
-                Err(Error::Suspended(_) | Error::Halted { .. } | Error::Rejected(_)) => Ok(()),
-                other => {
-                    resumed += 1;
-                    other.map(drop)
-                }
-            }
-        })?;
-        Ok(resumed)
+        Ok(welcomed)
     }
 
     /// What was found when the engine was opened, which has then gone on with all of it by itself. Asked
-    /// again it runs nothing twice: it only lets functions go on that wait for code or a definition
-    /// that is here by now.
+    /// again it runs nothing twice: it only lets functions go on that stand still because of their code
+    /// and can go on by now.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};
@@ -960,7 +985,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn recover(&self) -> Result<RecoveryReport, Error> {
-        let resumed = self.welcome_code()?;
+        let Welcomed { resumed, blocked, .. } = self.welcome_code()?;
         let opened = self.opened();
         let sum = |of: fn(&Recovered) -> u64| opened.shards.iter().map(of).sum::<u64>();
         Ok(RecoveryReport {
@@ -971,6 +996,7 @@ impl Engine {
             subscriptions: sum(|it| it.subscriptions),
             messages: sum(|it| it.messages),
             resumed,
+            blocked,
             rebuilt: opened.rebuilt.as_ref().map_or(0, |_| sum(|it| it.instances)),
             unreadable: opened.unreadable.len() as u64,
             damaged: sum(|it| it.damaged.len() as u64),
@@ -986,6 +1012,61 @@ impl Engine {
     ) -> Result<(), Error> {
         self.flush_now()?;
         each_page(table, filters, |query| self.read_views(|it| Ok(it.query(query)?)), &mut each)
+    }
+}
+
+/// How many blocked functions are tried at the same time.
+const AT_ONCE: usize = 256;
+
+/// How many of those that stay blocked are told one by one when an engine is opened.
+const TOLD_MAX: usize = 10;
+
+/// What became of functions that their code had blocked.
+#[derive(Debug, Default)]
+pub(super) struct Welcomed {
+    resumed: u64,
+    blocked: u64,
+    /// The first of them in words.
+    told: Vec<String>,
+}
+
+impl Welcomed {
+    fn take(&mut self, asked: Option<Pending<Unblocked>>) -> Result<(), Error> {
+        match asked.map(Pending::wait) {
+            Some(Ok(Unblocked::Yes)) => self.resumed += 1,
+            Some(Ok(Unblocked::No { id, reason })) => {
+                self.blocked += 1;
+                if self.told.len() < TOLD_MAX {
+                    self.told.push(format!("{id} still cannot go on: {reason}"));
+                }
+            }
+            // It stands still, or has gone on meanwhile.
+            Some(
+                Ok(Unblocked::IsNot)
+                | Err(Error::Suspended(_) | Error::Halted { .. } | Error::Rejected(_)),
+            )
+            | None => {}
+            Some(Err(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Says which functions stand still although their code is here.
+    pub(super) fn tell(&self, prints: bool) {
+        let Self { resumed, blocked, told } = self;
+        if *blocked == 0 {
+            return;
+        }
+        tracing::warn!(blocked, resumed, first = ?told.first(), "functions cannot go on");
+        if prints {
+            for it in told {
+                print(it);
+            }
+            let more = blocked.saturating_sub(told.len() as u64);
+            if more > 0 {
+                print(&format!("{more} more cannot go on; `travertine incidents` lists them"));
+            }
+        }
     }
 }
 

@@ -488,7 +488,7 @@ impl Engine {
         }
         let engine = Self { inner, threads: Some(Arc::new(threads)) };
         if !at_rest {
-            engine.recover()?;
+            engine.welcome_code()?.tell(options.settings.functions.prints_incidents);
         }
         Ok(engine)
     }

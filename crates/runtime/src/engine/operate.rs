@@ -10,7 +10,10 @@ use travertine_kernel::{
 use travertine_store::ShardId;
 
 use super::{Engine, Pending, Startable, State};
-use crate::{Activated, Address, At, Begin, Edit, Ended, Error, InstanceId, Lease, TaskChange};
+use crate::{
+    Activated, Address, At, Begin, Edit, Ended, Error, InstanceId, Lease, TaskChange,
+    shard::Watcher,
+};
 
 /// Which version of a definition is meant.
 ///
@@ -225,7 +228,14 @@ impl Engine {
     /// ```
     pub fn result(&self, instance: InstanceId) -> Pending<Ended> {
         self.ask_later(self.shard_of(instance), false, move |shard, sender| {
-            shard.watch(instance, sender);
+            shard.watch(instance, Watcher { sender, waits_through: true });
+        })
+    }
+
+    /// The same of a function; or why it stands still, as soon as it does.
+    pub(super) fn result_or_incident(&self, instance: InstanceId) -> Pending<Ended> {
+        self.ask_later(self.shard_of(instance), false, move |shard, sender| {
+            shard.watch(instance, Watcher { sender, waits_through: false });
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    io::Write as _,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -12,13 +13,13 @@ use travertine_func::{
     Advance, Answer, Arguments, Blocked, EventConfig, Failure, Functions, Identity, Session,
 };
 use travertine_kernel::{
-    Assignments, Command, Decision, Event, Instance, Journal, JournalEntry, Phase, Post,
-    ROOT_LAYER, Turn, WaitFor, check_variables, handle_in,
+    Assignments, Command, Decision, Event, FailureKind, Incident, Instance, Journal, JournalEntry,
+    Phase, Post, ROOT_LAYER, Turn, WaitFor, check_variables, handle_in,
 };
 use travertine_store::codec::record::{Message, Record};
 
-use super::{Shard, live::Live, turn::panic_text};
-use crate::{Definition, Error, InstanceId};
+use super::{Release, Shard, live::Live, turn::panic_text};
+use crate::{Definition, Error, InstanceId, trace};
 
 /// The code of a function in the middle of its run. It stays on the thread that it was begun on.
 #[derive(Default)]
@@ -45,11 +46,18 @@ pub struct FunctionSettings {
     /// Every how many steps the whole journal is replayed beside the running code, to see that both
     /// decide the same; never where it is 0.
     pub shadow_every: u64,
+    /// Whether a function that cannot go on is told on standard error, where the program listens to no
+    /// `tracing`. Who listens is told that way in any case.
+    pub prints_incidents: bool,
 }
 
 impl Default for FunctionSettings {
     fn default() -> Self {
-        Self { session: travertine_func::SessionSettings::default(), shadow_every: 1_000 }
+        Self {
+            session: travertine_func::SessionSettings::default(),
+            shadow_every: 1_000,
+            prints_incidents: true,
+        }
     }
 }
 
@@ -59,7 +67,7 @@ impl Default for FunctionSettings {
 /// # use travertine_runtime::{Engine, Error, RunStatus};
 /// # async fn example(engine: Engine) -> Result<(), Error> {
 /// let has_ended = match engine.query_status("order-1").await? {
-///     None | Some(RunStatus::Running | RunStatus::Suspended) => false,
+///     None | Some(RunStatus::Running | RunStatus::Suspended | RunStatus::Blocked) => false,
 ///     Some(RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled) => true,
 /// };
 /// # Ok(()) }
@@ -70,6 +78,8 @@ pub enum RunStatus {
     Running,
     /// It waits for a time, an event, or a child.
     Suspended,
+    /// Its code cannot go on, and its incident says why. It does when code that can is there.
+    Blocked,
     /// It has come to its end.
     Succeeded,
     /// It has failed.
@@ -103,6 +113,24 @@ impl Live {
         self.mind = Mind::default();
     }
 
+    /// What keeps the code of a function from going on.
+    fn blocked(&self) -> Option<&Incident> {
+        let journal = self.state.journal.as_ref()?;
+        self.state.incidents.get(&journal.token)
+    }
+
+    /// Why a function that has not ended stands still until people or new code see to it.
+    pub(super) fn stuck(&self) -> Option<Error> {
+        if !self.definition.is_function() || self.has_ended() {
+            return None;
+        }
+        if let Some(reason) = self.halted.clone() {
+            return Some(Error::Halted { instance: self.id, reason });
+        }
+        let reason = self.blocked()?.failure.message.clone();
+        Some(Error::Blocked { instance: self.id, id: self.name(), reason })
+    }
+
     /// What it is doing, where it is a function.
     pub(crate) fn status(&self) -> RunStatus {
         use travertine_kernel::Ending;
@@ -110,6 +138,9 @@ impl Live {
             Phase::Ended(Ending::Completed) => RunStatus::Succeeded,
             Phase::Ended(Ending::Failed(_)) => RunStatus::Failed,
             Phase::Ended(Ending::Cancelled) => RunStatus::Cancelled,
+            Phase::New | Phase::Running if self.blocked().is_some() || self.halted.is_some() => {
+                RunStatus::Blocked
+            }
             Phase::New | Phase::Running => {
                 let works = |wait: &travertine_kernel::Wait| matches!(*wait.on, WaitFor::Work(_));
                 let busy =
@@ -197,8 +228,13 @@ impl Shard {
         }
     }
 
-    /// Takes over the definition that a function goes on as.
-    fn migration(&mut self, id: u64, decisions: &[Decision]) -> Result<Option<Record>, String> {
+    /// What a function goes on as, where that is something else than before. Says what is missing of
+    /// all that it wants to begin.
+    fn next_definition(
+        &self,
+        live: &Live,
+        decisions: &[Decision],
+    ) -> Result<Option<Arc<Definition>>, String> {
         for decision in decisions {
             let (definition, binding) = match decision {
                 Decision::Post { what: Post::Start { definition, .. }, .. } => (definition, None),
@@ -207,8 +243,7 @@ impl Shard {
                 }
                 _ => continue,
             };
-            let by = &self.lives[&id].definition;
-            if self.definitions.bound(definition, binding, by).is_none() {
+            if self.definitions.bound(definition, binding, &live.definition).is_none() {
                 return Err(missing(definition, binding));
             }
         }
@@ -221,13 +256,7 @@ impl Shard {
         if !next.is_function() {
             return Err(format!("{definition} is a process, and a function goes on as a function"));
         }
-        let live = self.thinker(id);
-        if live.definition.key == next.key {
-            return Ok(None);
-        }
-        let record = Record::Migrated { definition: next.key };
-        live.definition = next;
-        Ok(Some(record))
+        Ok((live.definition.key != next.key).then_some(next))
     }
 
     /// What its code decides, and what it has answered to updates that were not answered before, by
@@ -245,7 +274,10 @@ impl Shard {
             update: live.state.journal.as_ref().map(|it| it.entries.len() - 1),
         })?;
         check_sizes(&decisions, limits)?;
-        records.extend(self.migration(id, &decisions)?);
+        if let Some(next) = self.next_definition(live, &decisions)? {
+            records.push(Record::Migrated { definition: next.key });
+            self.thinker(id).definition = next;
+        }
         Ok((decisions, answers))
     }
 
@@ -269,11 +301,7 @@ impl Shard {
             let journal = live.state.journal.as_ref().expect("only functions think");
             let again = self.session(live)?.advance(journal).map_err(|it| it.message)?;
             if again.decisions != decisions {
-                let message = format!(
-                    "its code is not deterministic: it decided {decisions:?}, and from its journal {:?}",
-                    again.decisions
-                );
-                return Err(message.into());
+                return Err(not_deterministic(&decisions, &again.decisions).into());
             }
         }
         Ok((decisions, new))
@@ -295,7 +323,7 @@ impl Shard {
     fn session_as(&self, live: &Live, definition: &Definition) -> Result<Session, String> {
         let Definition { id, version, .. } = definition;
         let Some(function) = self.functions.find_workflow(id, Some(*version)) else {
-            return Err(format!("{NO_CODE} {id} version {version}"));
+            return Err(format!("this program has no function {id} version {version}"));
         };
         let run = live.state.journal.as_ref().map_or(0, |it| it.run);
         let arguments = Arguments::new(Name::clone(id), arguments(live));
@@ -385,9 +413,55 @@ impl Shard {
             loaded = self.load(id.0)?;
             &loaded
         };
-        let Some(journal) = &live.state.journal else { return Ok(Ok(())) };
-        let session = self.session(live);
-        Ok(session.and_then(|mut it| it.advance(journal).map(drop).map_err(|it| it.message)))
+        Ok(self.try_code_of(live))
+    }
+
+    /// Whether the code that is here could go on with this instance, as far as can be seen without
+    /// changing anything.
+    fn try_code_of(&self, live: &Live) -> Result<(), String> {
+        let Some(journal) = &live.state.journal else { return Ok(()) };
+        let advance = self.session(live)?.advance(journal).map_err(|it| it.message)?;
+        check_sizes(&advance.decisions, &live.definition.plan.limits)?;
+        self.next_definition(live, &advance.decisions).map(drop)
+    }
+
+    /// Has a function that its code has blocked go on, where the code that is here can. Where it cannot
+    /// nothing changes, whatever the incident says, and the answer is why.
+    pub(crate) fn unblock(&mut self, id: InstanceId) -> Result<Unblocked, Error> {
+        // Those that stay as they are need not stay in memory.
+        let loaded;
+        let live = if let Some(live) = self.lives.get(&id.0) {
+            live
+        } else {
+            loaded = self.load(id.0)?;
+            &loaded
+        };
+        let is_of_code = |it: &&Incident| it.failure.kind == FailureKind::Code;
+        let stands_still = live.has_ended() || live.suspended || live.halted.is_some();
+        let blocked = live.blocked().filter(|_| !stands_still).filter(is_of_code);
+        let Some(token) = blocked.and(live.state.journal.as_ref()).map(|it| it.token) else {
+            return Ok(Unblocked::IsNot);
+        };
+        if let Err(reason) = self.try_code_of(live) {
+            return Ok(Unblocked::No { id: live.name(), reason });
+        }
+        self.command(id, Command::Retry { token }).map(|()| Unblocked::Yes)
+    }
+
+    /// A function cannot go on. Whoever waits for it is told, and so are people, once that is durable.
+    pub(super) fn tell_blocked(&mut self, id: u64) {
+        let Some(live) = self.lives.get(&id) else { return };
+        let Some(incident) = live.blocked() else { return };
+        let (instance, name, reason) = (live.id, live.name(), incident.failure.message.clone());
+        let (function, prints) =
+            (Name::clone(&live.definition.id), self.settings.functions.prints_incidents);
+        self.release(Release::Reply(Box::new(move || {
+            tracing::error!(%instance, run = %name, %function, %reason, "a function cannot go on");
+            if prints {
+                print(&format!("{name} ({function}) cannot go on: {reason}"));
+            }
+        })));
+        self.tell_stuck(id);
     }
 
     /// Whether an instance could go on as another version of a function: whether the code of that
@@ -461,6 +535,42 @@ impl Shard {
             definition: Name::clone(&live.definition.id),
         })
     }
+}
+
+/// What came of trying to let a function go on that its code has blocked.
+#[derive(Debug)]
+pub(crate) enum Unblocked {
+    Yes,
+    /// The code that is here cannot go on with it either.
+    No {
+        id: Name,
+        reason: String,
+    },
+    /// It is not blocked, or stands still for another reason.
+    IsNot,
+}
+
+/// Tells people something on standard error, where nobody listens to `tracing`.
+pub(crate) fn print(line: &str) {
+    if !tracing::dispatcher::has_been_set() {
+        // Whoever has closed it does not want to know.
+        let _: std::io::Result<()> = writeln!(std::io::stderr(), "travertine: {line}");
+    }
+}
+
+/// The first decision in which two runs of the same code differ, without what is the customer's.
+fn not_deterministic(before: &[Decision], again: &[Decision]) -> String {
+    let at = before.iter().zip(again).take_while(|(one, other)| one == other).count();
+    let words = |it: &[Decision]| match it.get(at) {
+        Some(decision) => format!("`{}`", trace::of_decision(decision)),
+        None => "nothing more".to_owned(),
+    };
+    format!(
+        "its code is not deterministic: it decided {}, and from its journal {}{}",
+        words(before),
+        words(again),
+        if words(before) == words(again) { " with something else in it" } else { "" }
+    )
 }
 
 /// Whether the last thing in a turn is that a function was told of an update.
@@ -542,38 +652,10 @@ fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {
     Ok(())
 }
 
-/// What an incident says where the code of a function is not in this program.
-const NO_CODE: &str = "this program has no function";
-
 /// What an incident says where something that a function wants to begin is not deployed.
 fn missing(definition: &Name, binding: Option<&str>) -> String {
     let version = binding.map(|it| format!(" version {it}")).unwrap_or_default();
-    format!("{NOT_DEPLOYED} {definition}{version}; it goes on when that is deployed")
-}
-
-const NOT_DEPLOYED: &str = "no such definition:";
-
-/// What a function waits for, where an incident says that this is missing: the id, and the version
-/// where it insists on one.
-pub(crate) fn wanted(message: &str) -> Option<Wanted<'_>> {
-    let (is_code, text) = match message.strip_prefix(NO_CODE) {
-        Some(text) => (true, text),
-        None => (false, message.strip_prefix(NOT_DEPLOYED)?.split_once(';')?.0),
-    };
-    let (id, version) = match text.trim().rsplit_once(" version ") {
-        Some((id, version)) => (id, Some(version)),
-        None => (text.trim(), None),
-    };
-    Some(Wanted { is_code, id, version })
-}
-
-/// Something without which a function cannot go on.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Wanted<'a> {
-    /// Whether its own code is missing, as opposed to something that it wants to begin.
-    pub(crate) is_code: bool,
-    pub(crate) id: &'a str,
-    pub(crate) version: Option<&'a str>,
+    format!("no such definition: {definition}{version}; it goes on when that is deployed")
 }
 
 /// What a function was begun with, by the names of its parameters.

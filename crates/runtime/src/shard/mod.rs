@@ -47,7 +47,7 @@ pub use attempt::Given;
 pub(crate) use attempt::Outcome;
 pub use checkpoint::Checkpoint;
 pub use function::{FunctionSettings, RunStatus};
-pub(crate) use function::{Wanted, configure, wanted};
+pub(crate) use function::{Unblocked, configure, print};
 pub use job::{Activated, Lease};
 pub(crate) use live::unfolded;
 pub use live::{Live, Trouble};
@@ -253,7 +253,12 @@ struct Counts {
 }
 
 /// Who waits for an instance to end, and may not wait any more.
-pub(crate) type Watcher = oneshot::Sender<Result<Ended, Error>>;
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    pub(crate) sender: oneshot::Sender<Result<Ended, Error>>,
+    /// Whether it waits on where the instance stands still.
+    pub(crate) waits_through: bool,
+}
 
 /// How an instance ended, and with which variables.
 ///
@@ -584,7 +589,7 @@ impl Shard {
     fn tell_watcher(&mut self, watcher: Watcher, ended: Result<Ended, Error>) {
         self.release(Release::Reply(Box::new(move || {
             // Whoever asked may not wait any more.
-            let _: Result<(), Result<Ended, Error>> = watcher.send(ended);
+            let _: Result<(), Result<Ended, Error>> = watcher.sender.send(ended);
         })));
     }
 

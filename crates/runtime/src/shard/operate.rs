@@ -303,15 +303,29 @@ impl Shard {
         Ok(retried)
     }
 
-    /// Tells `watcher` how the instance ended, when it has.
-    pub fn watch(&mut self, instance: InstanceId, watcher: Watcher) {
-        match self.look(instance).map(ended) {
-            Ok(Some(ended)) => self.tell_watcher(watcher, Ok(ended)),
+    /// Tells `watcher` how the instance ended, when it has; or that it stands still, where it wants to know.
+    pub(crate) fn watch(&mut self, instance: InstanceId, watcher: Watcher) {
+        let stuck = |live: &Live| live.stuck().filter(|_| !watcher.waits_through);
+        match self.look(instance).map(|live| ended(live).map(Ok).or_else(|| stuck(live).map(Err))) {
+            Ok(Some(known)) => self.tell_watcher(watcher, known),
             Err(error) => self.tell_watcher(watcher, Err(error)),
             Ok(None) => {
                 self.forget_watchers();
                 self.watchers.entry(instance.0).or_default().push(watcher);
             }
+        }
+    }
+
+    /// Tells those who wait for a function to end that it stands still, unless they wait through that.
+    pub(super) fn tell_stuck(&mut self, id: u64) {
+        let Some(error) = self.lives.get(&id).and_then(|it| it.stuck()) else { return };
+        let Some(all) = self.watchers.remove(&id) else { return };
+        let (stay, go): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.waits_through);
+        if !stay.is_empty() {
+            self.watchers.insert(id, stay);
+        }
+        for watcher in go {
+            self.tell_watcher(watcher, Err(error.clone()));
         }
     }
 
@@ -322,7 +336,7 @@ impl Shard {
             return;
         }
         self.watchers.retain(|_, it| {
-            it.retain(|watcher| !watcher.is_closed());
+            it.retain(|watcher| !watcher.sender.is_closed());
             !it.is_empty()
         });
         self.watchers_left = self.watched().max(WATCHERS_MIN);

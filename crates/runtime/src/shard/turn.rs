@@ -98,6 +98,8 @@ impl Shard {
         let turns = live.turns;
         let offered = live.reconsidered(&turn.events);
         let repaired = turn.events.iter().any(|it| matches!(it, Event::IncidentResolved { .. }));
+        let blocked = live.definition.is_function()
+            && turn.events.iter().any(|it| matches!(it, Event::IncidentRaised { .. }));
         let ended = live.has_ended();
         let mut events = turn.events;
         if !self.tell_happened(id, created, &mut events, more) {
@@ -112,6 +114,9 @@ impl Shard {
         self.give_room(events);
         for wait in offered {
             self.offer(id, wait);
+        }
+        if blocked {
+            self.tell_blocked(id);
         }
         if ended {
             self.finish(id);
@@ -220,6 +225,7 @@ impl Shard {
             self.release(Release::Withdraw(offer));
         }
         self.tell(id, &[Record::Halted(reason.clone())]);
+        self.tell_stuck(id);
         Error::Halted { instance: name, reason }
     }
 

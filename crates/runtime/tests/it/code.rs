@@ -1,13 +1,17 @@
 //! Programs with more, less and other code on the same store.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use travertine_func::{Event, Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::Ending;
 use travertine_runtime::{
     Error, InstanceId, Receipt, RunStatus,
-    engine::{Engine, Options, Retention},
+    engine::{Engine, Options, Retention, RunError},
 };
 use travertine_store::view::{Row, Table};
 
@@ -281,12 +285,158 @@ fn code_that_disagrees_with_its_journal_is_an_incident_until_other_code_is_there
     assert_eq!(incidents(&world).len(), 1, "the same code says the same");
     go(&world, "a");
     world.restart_with(just(TRIP));
-    assert_eq!(incidents(&world).len(), 1, "someone has to say that it is mended");
-    assert_eq!(world.engine().retry(id, None).wait(), Ok(1));
     world.rest();
-    assert_eq!(incidents(&world), NONE);
+    assert_eq!(incidents(&world), NONE, "nobody has to say that it is mended");
     assert_eq!(result(&world, id), "first way");
     world.check();
+}
+
+/// It panics at the second step.
+const CLUMSY: WorkflowDefinition = WorkflowDefinition {
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.event::<Go>().await?;
+            let parts: Vec<String> = Vec::new();
+            Ok(parts[3].as_str().into())
+        })
+    },
+    ..TRIP
+};
+
+#[test]
+fn a_function_that_panicked_goes_on_when_it_is_opened_with_code_that_can() {
+    let mut world = world(just(CLUMSY));
+    let id = begin(&world, trip(), "a");
+    go(&world, "a");
+    let since = |world: &World| match &world.rows(Table::Incidents, Vec::new())[..] {
+        [Row::Incident(it)] => (it.since, it.message.to_string()),
+        other => panic!("there is one: {other:?}"),
+    };
+    let first = since(&world);
+    assert!(first.1.contains("the code panicked at") && first.1.contains("code.rs"), "{first:?}");
+    let entries = |world: &World| {
+        let history = world.engine().history(id).expect("it is there");
+        history.steps.len()
+    };
+    let before = entries(&world);
+    for functions in [just(CLUMSY), just(changed(TRIP_3)), Functions::new(), just(CLUMSY)] {
+        world.advance(1_000);
+        world.restart_with(functions);
+        world.rest();
+        assert_eq!(since(&world), first, "it is the same incident");
+    }
+    let report = world.engine().recover().expect("it can be asked again");
+    assert_eq!((report.resumed, report.blocked), (0, 1));
+    assert_eq!(entries(&world), before, "nothing is written of a function that stays as it is");
+    world.restart_with(just(TRIP));
+    assert_eq!(incidents(&world), NONE);
+    go(&world, "a");
+    assert_eq!(result(&world, id), "first way");
+    world.check();
+}
+
+#[test]
+fn many_blocked_functions_go_on_together() {
+    let mut options = Options { shards: 2, functions: just(CLUMSY), ..Options::default() };
+    options.settings.functions.prints_incidents = false;
+    let mut world = World::with(options);
+    let names: Vec<String> = (0..600).map(|it| format!("t{it}")).collect();
+    for name in &names {
+        let engine = world.engine();
+        engine.start(trip()).id(name).begin();
+        engine.send_event(Go).to(name).wait().expect("the engine does so");
+    }
+    world.rest();
+    assert_eq!(incidents(&world).len(), names.len());
+    world.restart_with(just(TRIP));
+    assert_eq!(incidents(&world), NONE);
+}
+
+#[test]
+fn who_waits_for_a_function_that_cannot_go_on_is_told() {
+    let mut world = world(just(CLUMSY));
+    let run = world.engine().start(trip()).id("a").wait().expect("it starts");
+    let waits = {
+        let run = run.clone();
+        std::thread::spawn(move || run.wait())
+    };
+    go(&world, "a");
+    let Err(RunError::Blocked { id, reason }) = waits.join().expect("it is told") else {
+        panic!("it cannot have ended")
+    };
+    assert_eq!(&*id, "a");
+    assert!(reason.contains("index out of bounds"), "{reason}");
+    // Who asks later is told at once.
+    let later = run.wait().unwrap_err();
+    let words = later.to_string();
+    assert!(words.starts_with("a cannot go on: the code panicked at "), "{words}");
+    assert!(words.ends_with("goes on when a program whose code can is started"), "{words}");
+    assert_eq!(run.status().wait(), Ok(RunStatus::Blocked));
+    drop(run);
+    world.restart_with(just(TRIP));
+    go(&world, "a");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it is built");
+    let run = runtime.block_on(world.engine().run::<String>("a")).expect("it answers");
+    assert_eq!(run.expect("it is there").wait(), Ok("first way".to_owned()));
+}
+
+static MENDED: AtomicBool = AtomicBool::new(false);
+
+/// It panics until it is mended.
+const FRAGILE: WorkflowDefinition = WorkflowDefinition {
+    name: "fragile",
+    run: |cx, _| {
+        Box::pin(async move {
+            cx.event::<Go>().await?;
+            assert!(MENDED.load(Ordering::SeqCst), "it is not mended");
+            Ok("mended".into())
+        })
+    },
+    ..TRIP
+};
+
+#[test]
+fn who_wants_to_waits_through_incidents() {
+    let world = world(just(FRAGILE));
+    let started = world.engine().start(Workflow::<String>::new("fragile", 1)).id("a").wait();
+    let run = started.expect("it starts");
+    let waits = {
+        let run = run.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it is built");
+        std::thread::spawn(move || runtime.block_on(run.result_despite_incidents()))
+    };
+    go(&world, "a");
+    assert!(matches!(run.wait(), Err(RunError::Blocked { .. })));
+    MENDED.store(true, Ordering::SeqCst);
+    assert_eq!(world.engine().retry(run.instance(), None).wait(), Ok(1));
+    assert_eq!(waits.join().expect("it is told"), Ok("mended".to_owned()));
+}
+
+/// What a program says on standard error that listens to no `tracing`: this test in a process of its own.
+#[test]
+fn a_function_that_cannot_go_on_is_told_on_standard_error() {
+    const INSIDE: &str = "TRAVERTINE_TEST_SILENT";
+    if let Some(how) = std::env::var_os(INSIDE) {
+        let mut options = Options { shards: 1, functions: just(CLUMSY), ..Options::default() };
+        options.settings.functions.prints_incidents = how == "printing";
+        let engine = Engine::in_memory(options).expect("it opens");
+        let run = engine.start(trip()).id("order-7").wait().expect("it starts");
+        engine.send_event(Go).to("order-7").wait().expect("it is sent");
+        assert!(run.wait().is_err());
+        return;
+    }
+    let said = |how: &str| {
+        let name = "code::a_function_that_cannot_go_on_is_told_on_standard_error";
+        let mut program = std::process::Command::new(std::env::current_exe().expect("it runs"));
+        program.args(["--exact", name, "--nocapture"]).env(INSIDE, how);
+        let output = program.output().expect("it can be run again");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let printed = said("printing");
+    let expected = "travertine: order-7 (trip) cannot go on: the code panicked at ";
+    assert_eq!(printed.matches(expected).count(), 1, "{printed}");
+    assert!(!said("silent").contains("cannot go on"));
 }
 
 #[test]

@@ -368,7 +368,7 @@ async fn a_function_that_is_looked_at_while_it_is_blocked_goes_on() {
     let world = World::new(None);
     let run = world.engine.start(job("all")).await.expect("it starts");
     // What cannot be kept blocks it, and nothing else.
-    assert_eq!(run.status().await.expect("it answers"), RunStatus::Suspended);
+    assert_eq!(run.status().await.expect("it answers"), RunStatus::Blocked);
     let instance = run.instance();
     let what: String = run.query("what", &()).await.expect("it answers");
     assert_eq!(what, "all");

@@ -511,7 +511,7 @@ impl TestEngine {
                 Some(RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled) => {
                     return Ok(());
                 }
-                Some(RunStatus::Running | RunStatus::Suspended) => {
+                Some(RunStatus::Running | RunStatus::Suspended | RunStatus::Blocked) => {
                     let log = Log::read(&*self.world.store);
                     log.find(id).is_some_and(|(_, it)| it.state.incidents.iter().next().is_some())
                 }

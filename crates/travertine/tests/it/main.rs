@@ -1,5 +1,6 @@
 //! What programs that add the crate see of it.
 
+mod arguments;
 mod crashes;
 mod testing;
 mod values;
