@@ -44,7 +44,7 @@
 //!     env.start("order-1", order(7)).await?.result().await
 //! })
 //! .await;
-//! report.assert_same();
+//! assert_eq!(report.assert_same()?, "shipped for receipt-7");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
