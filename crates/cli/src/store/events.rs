@@ -176,7 +176,8 @@ pub(crate) fn of_record(record: &Record) -> (&'static str, Fields) {
             vec![wait(at), ("worker", Name::clone(worker).into()), ("until", rows::time(*until))],
         ),
         Record::Paused { wait: at, until } => {
-            ("offered_again", vec![wait(at), ("from", rows::time(*until))])
+            let from = if *until > 0 { rows::time(*until) } else { Value::Null };
+            ("offered_again", vec![wait(at), ("from", from)])
         }
         Record::TaskChanged { wait: at, .. } => ("task_changed", vec![wait(at)]),
         Record::TimerMoved { wait: at, due } => {
