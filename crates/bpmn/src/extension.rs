@@ -15,6 +15,8 @@ pub(crate) const NATIVE: &[Executed] = &[
     ("@tv:unhandledError", "process", "what becomes of an error nobody catches"),
     ("@tv:compensateOnError", "process", "which failing scopes undo what they did"),
     ("@tv:stepLimit", "process", "how many steps an instance may take"),
+    ("@tv:tokenLimit", "process", "how many tokens an instance may have at a time"),
+    ("@tv:dataLimit", "process", "how many bytes its variables may have in all"),
     ("@tv:versionTag", "process", "what the version is called; calls can be bound to it"),
     ("tv:status", "process", "the attributes that every token carries"),
     ("tv:attribute", "tv:status", "one of them, with its first value"),

@@ -236,6 +236,7 @@ impl Failure {
             Kind::Steps => "steps",
             Kind::Depth => "depth",
             Kind::Code => "code",
+            Kind::Budget => "budget",
             // Faults of a process that was called.
             Kind::NoFlow
             | Kind::Restriction

@@ -317,9 +317,11 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         Event::IncidentRaised { token, incident } => {
             instance.uncue(*token);
             instance.incidents.insert(*token, (**incident).clone());
+            instance.over += u32::from(incident.is_over());
         }
         Event::IncidentResolved { token } => {
             let incident = instance.incidents.remove(token).expect("there is an incident");
+            instance.over -= u32::from(incident.is_over());
             if incident.failure.kind == FailureKind::Steps {
                 instance.steps = 0;
             }
@@ -492,7 +494,9 @@ impl Instance {
             }
         }
         let token = self.tokens.remove(&id).expect("it was just there");
-        self.incidents.remove(&id);
+        if let Some(incident) = self.incidents.remove(&id) {
+            self.over -= u32::from(incident.is_over());
+        }
         self.bound.remove(&id);
         let Some(scope) = token.scope else { return };
         if let Role::Guard(of) = role {

@@ -55,7 +55,8 @@ impl<'a> Run<'a> {
         redo: Cue,
     ) {
         // What an operator must look at is no error of the model.
-        let technical = matches!(failure.kind, FailureKind::Steps | FailureKind::Work);
+        let technical =
+            matches!(failure.kind, FailureKind::Steps | FailureKind::Work | FailureKind::Budget);
         let caught = self.is_caught(token, &failure)
             || self.plan.policy.unhandled_error == UnhandledError::Fail
             || self.instance.caller.as_ref().is_some_and(|it| it.catch(&failure));

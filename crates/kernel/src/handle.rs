@@ -6,6 +6,7 @@ use travertine_expr::time::Timestamp;
 use travertine_expr::{Limits, Name, Value};
 
 use crate::{
+    budget::{self, Budgets},
     journal::function_token,
     plan::{Element, Moment, NodeId, Plan, RestrictionScope, Trigger},
     run::{EVENTS, KEPT_DEPTH_MAX, Run, Turn},
@@ -19,9 +20,19 @@ use crate::{
 
 /// Whether values are small enough to be handed to an instance.
 pub fn check_variables<'a>(
-    variables: impl IntoIterator<Item = &'a (Name, Value)>,
+    variables: impl IntoIterator<Item = &'a (Name, Value), IntoIter: Clone>,
     limits: &Limits,
 ) -> Result<(), Rejection> {
+    check_all(variables, limits, &Budgets::DEFAULT)
+}
+
+fn check_all<'a>(
+    variables: impl IntoIterator<Item = &'a (Name, Value), IntoIter: Clone>,
+    limits: &Limits,
+    budgets: &Budgets,
+) -> Result<(), Rejection> {
+    let variables = variables.into_iter();
+    budget::check(variables.clone(), budgets).map_err(Rejection::OverBudget)?;
     for (name, value) in variables {
         // All that comes with an event may become one value.
         let fits = value.fits(KEPT_DEPTH_MAX - 1, limits.value_bytes_max);
@@ -39,18 +50,20 @@ pub fn handle(
     now: Timestamp,
     command: Command,
 ) -> Result<Turn, Rejection> {
-    handle_in(plan, instance, now, command, Vec::with_capacity(EVENTS))
+    let room = Vec::with_capacity(EVENTS);
+    handle_in(plan, instance, now, command, room, &Budgets::DEFAULT)
 }
 
-/// The same, with room for what happens that the caller has had use for before.
+/// The same within budgets, and with room for what happens that the caller has had use for before.
 pub fn handle_in(
     plan: &Plan,
     instance: &mut Instance,
     now: Timestamp,
     command: Command,
     room: Vec<Event>,
+    budgets: &Budgets,
 ) -> Result<Turn, Rejection> {
-    check_variables(command.variables(), &plan.limits)?;
+    check_all(command.variables(), &plan.limits, &budgets.of(plan))?;
     match command {
         Command::Start { at, variables, caller } => {
             if instance.phase != Phase::New {
@@ -62,7 +75,7 @@ pub fn handle_in(
             for it in &at {
                 plan.check_way(*it, NodeId(0))?;
             }
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.start(at, variables, caller);
             Ok(run.finish())
         }
@@ -71,7 +84,7 @@ pub fn handle_in(
             if !instance.posts.contains_key(&post) {
                 return Err(Rejection::NoSuchPost(post));
             }
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.emit(Event::PostDelivered { post });
             Ok(run.finish())
         }
@@ -79,7 +92,7 @@ pub fn handle_in(
         _ if !instance.is_running() => Err(Rejection::Ended),
         Command::Complete { wait, variables } => {
             let it = open_wait(instance, wait)?;
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             if it.slot == Slot::Gate(Gate::Entry)
                 && let Some(with) = run.performer_busy_for(it.token)
             {
@@ -93,7 +106,7 @@ pub fn handle_in(
             if !matches!(*it.on, WaitFor::Work(_) | WaitFor::Child { .. }) {
                 return Err(Rejection::WrongWait { wait, asked: "raise an error" });
             }
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             let failure = Failure { kind: FailureKind::Error, code, message };
             if let Slot::Operation(operation) = it.slot {
                 run.emit(Event::WaitClosed { wait });
@@ -116,7 +129,7 @@ pub fn handle_in(
             {
                 return Err(Rejection::WrongWait { wait, asked: "raise an escalation" });
             }
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             if matches!(*it.on, WaitFor::Child { .. }) {
                 run.hear_from_child(it.token, variables);
                 run.escalate(it.token, code, Vec::new());
@@ -131,7 +144,7 @@ pub fn handle_in(
             if !is_work && !matches!(*it.on, WaitFor::Child { .. }) {
                 return Err(Rejection::WrongWait { wait, asked: "fail" });
             }
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             if let Slot::Operation(operation) = it.slot
                 && (retries == 0 || !is_work)
             {
@@ -159,7 +172,7 @@ pub fn handle_in(
                 return Err(Rejection::NoSuchToken(token));
             };
             let layer = it.layer;
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             for (name, value) in variables {
                 run.set(layer, name, Some(value));
             }
@@ -169,7 +182,7 @@ pub fn handle_in(
             if !instance.incidents.contains_key(&token) {
                 return Err(Rejection::NoIncident(token));
             }
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.emit(Event::IncidentResolved { token });
             Ok(run.finish())
         }
@@ -181,34 +194,34 @@ pub fn handle_in(
             if retries == 0 {
                 return Err(Rejection::NoRetries(wait));
             }
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.emit(Event::RetriesSet { wait, retries });
             Ok(run.finish())
         }
         Command::Modify { steps } => {
             // Tried on a copy: a later step may be refused because of an earlier one.
             let mut copy = instance.clone();
-            let mut run = Run::new(plan, &mut copy, now, room);
+            let mut run = Run::within(plan, &mut copy, now, room, budgets);
             run.modify(steps)?;
             let turn = run.finish();
             *instance = copy;
             Ok(turn)
         }
-        Command::Continue => Ok(Run::new(plan, instance, now, room).finish()),
+        Command::Continue => Ok(Run::within(plan, instance, now, room, budgets).finish()),
         Command::Cancel if hears_of_its_end(instance) => {
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.cancel_function();
             Ok(run.finish())
         }
         Command::Decide { decisions, answers } => {
             let token = function_token(instance)?;
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.decide(token, decisions, answers);
             Ok(run.finish())
         }
         Command::Block { message } => {
             let token = function_token(instance)?;
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.block_function(token, message);
             Ok(run.finish())
         }
@@ -216,7 +229,7 @@ pub fn handle_in(
             function_token(instance)?;
             let excess = input.fits(KEPT_DEPTH_MAX - 1, plan.limits.value_bytes_max);
             excess.map_err(|why| Rejection::TooMuch { name: Arc::clone(&name), why })?;
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.update_function(name, input, id);
             Ok(run.finish())
         }
@@ -225,12 +238,12 @@ pub fn handle_in(
             if !journal.ends_with_update() {
                 return Err(Rejection::NoUpdate);
             }
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.emit(Event::UpdateRefused { message });
             Ok(run.finish())
         }
         Command::Cancel => {
-            let mut run = Run::new(plan, instance, now, room);
+            let mut run = Run::within(plan, instance, now, room, budgets);
             run.end_process(Ending::Cancelled, State::Withdrawn);
             Ok(run.finish())
         }

@@ -20,6 +20,7 @@
 mod about;
 mod answer;
 mod apply;
+mod budget;
 mod check;
 mod compensation;
 mod conversation;
@@ -54,6 +55,7 @@ mod why;
 
 pub use answer::{Answer, Answers};
 pub use apply::{apply, replay};
+pub use budget::{Budgets, Over};
 pub use check::{check, check_at_rest};
 pub use effect::{Effect, effects, outstanding};
 pub use handle::{check_variables, handle, handle_in};

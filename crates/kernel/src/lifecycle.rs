@@ -312,12 +312,21 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The flows by which a token leaves.
+    /// The flows by which a token leaves, where there is room for all that leave.
     pub(crate) fn choose(
         &self,
         token: TokenId,
         node: &'a Node,
     ) -> Result<Cow<'a, [FlowId]>, Failure> {
+        let flows = self.choose_any(token, node)?;
+        let leaving = flows.len().saturating_mul(node.completion_quantity as usize);
+        if leaving > 1 {
+            self.room_for(leaving - 1, &node.name)?;
+        }
+        Ok(flows)
+    }
+
+    fn choose_any(&self, token: TokenId, node: &'a Node) -> Result<Cow<'a, [FlowId]>, Failure> {
         let no_flow = || {
             let message = format!("no flow that leaves {} can be taken", node.name);
             Failure::new(FailureKind::NoFlow, message)

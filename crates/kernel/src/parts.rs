@@ -162,6 +162,7 @@ impl Instance {
             signals: _,
             conditions: _,
             inclusive,
+            over: _,
             names,
             cues,
         } = self;
@@ -542,6 +543,8 @@ impl Instance {
             let stuck = self.tokens.get(id).is_some_and(|it| it.cue.is_none());
             must(stuck, "an incident has a token, which rests", id.0)?;
         }
+        let over = incidents.iter().filter(|(_, it)| it.is_over()).count();
+        self.over = u32::try_from(over).unwrap_or(u32::MAX);
         self.incidents = incidents.into_iter().collect();
         Ok(())
     }

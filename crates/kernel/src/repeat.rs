@@ -54,6 +54,8 @@ impl<'a> Run<'a> {
             None if plan.sequential => 1,
             None => total,
         };
+        let open = if plan.output.is_some() { total } else { window.min(total) };
+        self.room_for(open as usize, &node.name)?;
         let outputs = vec![Value::Null; if plan.output.is_some() { total as usize } else { 0 }];
         let each = Each {
             total,
@@ -142,7 +144,12 @@ impl<'a> Run<'a> {
         };
         let open = each.window.min(each.total);
         let until = open.min(each.begun + SPAWN_MAX);
-        for index in each.begun..until {
+        let begun = each.begun;
+        if let Err(failure) = self.room_for((until - begun) as usize, &self.node_of(host).name) {
+            self.incident(host, failure, Cue::Spawn);
+            return;
+        }
+        for index in begun..until {
             self.spawn_run(host, index);
         }
         if until == open {

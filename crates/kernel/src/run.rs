@@ -10,6 +10,7 @@ use travertine_expr::{EvalError, Excess, Name, Program, VALUE_DEPTH_MAX, Value};
 
 use crate::{
     apply::apply,
+    budget::{Budgets, weight_of_event},
     plan::{Changes, Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
     state::{Cue, Instance, Role, Status},
     view::View,
@@ -26,6 +27,9 @@ pub(crate) const KEPT_DEPTH_MAX: usize = VALUE_DEPTH_MAX - 1;
 /// allocators are quickest.
 pub(crate) const EVENTS: usize = 1024 / size_of::<Event>();
 
+/// After so many bytes of values the variables are weighed: much more than most turns write.
+const WEIGHED_EVERY: usize = 64 << 10;
+
 /// The answer to a command.
 #[derive(Debug, PartialEq)]
 pub struct Turn {
@@ -40,7 +44,14 @@ pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) now: Timestamp,
     pub(crate) instance: &'a mut Instance,
+    pub(crate) budgets: Budgets,
     events: Vec<Event>,
+    /// How many bytes of values have been written.
+    written: usize,
+    /// How many when the variables were last weighed.
+    weighed: usize,
+    /// Whether the variables are to be weighed.
+    pub(crate) weighs: bool,
     /// The variables that have changed since conditions were last looked at.
     pub(crate) changed: Vec<(Name, Changes)>,
     /// Conditions nobody has looked at yet.
@@ -57,12 +68,27 @@ impl<'a> Run<'a> {
         now: Timestamp,
         room: Vec<Event>,
     ) -> Self {
+        Self::within(plan, instance, now, room, &Budgets::DEFAULT)
+    }
+
+    /// The same, within these budgets.
+    pub(crate) fn within(
+        plan: &'a Plan,
+        instance: &'a mut Instance,
+        now: Timestamp,
+        room: Vec<Event>,
+        budgets: &Budgets,
+    ) -> Self {
         debug_assert!(room.is_empty(), "a turn begins without events");
         Self {
             plan,
             now,
+            budgets: budgets.of(plan),
+            weighs: instance.over > 0,
             instance,
             events: room,
+            written: 0,
+            weighed: 0,
             changed: Vec::new(),
             fresh: Vec::new(),
             entered: None,
@@ -81,10 +107,20 @@ impl<'a> Run<'a> {
                 }
                 break;
             };
-            if steps == 0 {
+            let full = self.written >= self.budgets.turn_bytes
+                || self.events.len() >= self.budgets.turn_events;
+            if steps == 0 || full {
                 break;
             }
             steps -= 1;
+            if let Some(failure) = self.exceeded() {
+                // One incident is enough. All others stand where they are, and go on when there is less.
+                if self.instance.over == 0 {
+                    let (_, cue) = self.instance.token(token).cue.expect("it is on the agenda");
+                    self.incident(token, failure, cue);
+                }
+                return Turn { events: self.events, unfinished: false };
+            }
             self.visit(token);
         }
         let unfinished = self.instance.is_unfinished();
@@ -147,6 +183,7 @@ impl<'a> Run<'a> {
         if cfg!(debug_assertions) {
             crate::check::check(self.instance);
         }
+        self.written += weight_of_event(&event);
         self.events.push(event);
     }
 
@@ -256,7 +293,14 @@ impl<'a> Run<'a> {
             }
         }
         match value {
-            Some(value) => self.emit(Event::VariableSet { layer, name, value }),
+            Some(value) => {
+                self.emit(Event::VariableSet { layer, name, value });
+                let many = self.instance.layers[&layer].variables.len() > self.budgets.names;
+                if many || self.written - self.weighed > WEIGHED_EVERY {
+                    self.weighed = self.written;
+                    self.weighs = true;
+                }
+            }
             None if self.instance.layers[&layer].variables.contains_key(&name) => {
                 self.emit(Event::VariableRemoved { layer, name });
             }

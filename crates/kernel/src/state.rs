@@ -66,6 +66,8 @@ pub struct Instance {
     pub(crate) conditions: BTreeSet<WaitId>,
     /// Joins of the inclusive kind that have tokens.
     pub(crate) inclusive: BTreeSet<(TokenId, NodeId)>,
+    /// How many incidents say that it has too much of something.
+    pub(crate) over: u32,
     /// How many names have been given out.
     pub(crate) names: u64,
     /// How many cues have been given.

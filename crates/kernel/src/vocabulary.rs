@@ -197,7 +197,7 @@ pub enum Command {
 
 impl Command {
     /// The variables that it brings.
-    pub(crate) fn variables(&self) -> impl Iterator<Item = &(Name, Value)> {
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &(Name, Value)> + Clone {
         let (plain, steps): (&[_], &[Modification]) = match self {
             Self::Start { variables, .. }
             | Self::Complete { variables, .. }
@@ -771,6 +771,13 @@ pub struct Incident {
     pub since: Timestamp,
 }
 
+impl Incident {
+    /// Whether it says that the instance has too much of something.
+    pub(crate) fn is_over(&self) -> bool {
+        self.failure.kind == FailureKind::Budget
+    }
+}
+
 /// What went wrong with a token.
 ///
 /// ```
@@ -829,6 +836,8 @@ pub enum FailureKind {
     Code,
     /// What an ad-hoc sub-process is to begin with is not known in it.
     AdHoc,
+    /// The instance has, or would have, too much of something.
+    Budget,
 }
 
 /// How an instance ended.

@@ -72,7 +72,7 @@ pub use travertine_runtime::{
 };
 
 /// What the engine says of the inside of an instance: where its tokens are and why they rest, how it has
-/// failed, what it refuses, and what would become of it in another version.
+/// failed, what it refuses, how much it may have, and what would become of it in another version.
 ///
 /// ```no_run
 /// # use travertine::{Engine, Error, InstanceId};
@@ -88,8 +88,8 @@ pub use travertine_runtime::{
 /// ```
 pub mod instance {
     pub use travertine_kernel::{
-        Branch, Change, Failure, FailureKind, Fate, Gate, PostId, Problem, Rejection, Role, State,
-        Why, plan::WorkKind,
+        Branch, Budgets, Change, Failure, FailureKind, Fate, Gate, Over, PostId, Problem,
+        Rejection, Role, State, Why, plan::WorkKind,
     };
 }
 

@@ -233,6 +233,8 @@ impl<'a> Lowering<'a> {
         plan.policy = settings.policy;
         plan.status = settings.status;
         plan.steps_max = settings.steps_max;
+        plan.tokens_max = settings.tokens_max;
+        plan.data_max = settings.data_max;
         plan.version_tag = settings.version_tag;
         plan.keys = keys;
         Lowered { plan, nodes: self.sources, flows: self.flow_sources }

@@ -16,6 +16,8 @@ pub(super) struct Settings {
     pub(super) policy: Policy,
     pub(super) status: Vec<(Name, Option<Program>)>,
     pub(super) steps_max: Option<u64>,
+    pub(super) tokens_max: Option<u64>,
+    pub(super) data_max: Option<u64>,
     pub(super) version_tag: Option<Name>,
 }
 
@@ -24,7 +26,9 @@ impl<'a> Lowering<'a> {
         Settings {
             policy: self.policy(process),
             status: self.status(process),
-            steps_max: self.steps_max(process),
+            steps_max: self.most(process, "stepLimit"),
+            tokens_max: self.most(process, "tokenLimit"),
+            data_max: self.most(process, "dataLimit"),
             version_tag: version_tag(process),
         }
     }
@@ -79,11 +83,12 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    fn steps_max(&self, process: Node<'a>) -> Option<u64> {
-        let limit = process.ext(&Ns::Travertine, "stepLimit")?;
+    /// How much of something an instance may have.
+    fn most(&self, process: Node<'a>, name: &str) -> Option<u64> {
+        let limit = process.ext(&Ns::Travertine, name)?;
         let parsed = limit.trim().parse().ok().filter(|it| *it > 0);
         if parsed.is_none() {
-            let message = format!("tv:stepLimit of {} is '{limit}'", process.title());
+            let message = format!("tv:{name} of {} is '{limit}'", process.title());
             self.error("TV0703", process, message, "write a whole number greater than 0");
         }
         parsed

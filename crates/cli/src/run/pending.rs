@@ -351,6 +351,9 @@ fn way_out(failure: &Failure) -> &'static str {
         FailureKind::AdHoc => {
             "set the variables that name its activities and retry, or correct the model"
         }
+        FailureKind::Budget => {
+            "make it less and retry; tv:tokenLimit and tv:dataLimit on the process allow more"
+        }
         FailureKind::Code => "mend the function's code, then retry",
     }
 }

@@ -23,7 +23,7 @@ const TOGETHER: usize = 1_000;
 
 /// Says how it stands with an instance after something was done.
 pub(crate) fn tell(instance: InstanceId, desk: &Desk<'_>) -> Result<()> {
-    desk.settle()?;
+    desk.settle_for(Some(instance))?;
     let look = desk.look(instance)?;
     desk.tell(
         || rows::instance(&look.row),

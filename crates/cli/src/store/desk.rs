@@ -181,8 +181,16 @@ impl<'a> Desk<'a> {
 
     /// Waits for what a command has caused, as long as people do.
     pub(crate) fn settle(&self) -> Result<()> {
+        self.settle_for(None)
+    }
+
+    /// The same, where it was asked of an instance. Others that do not come to rest are not waited for.
+    pub(crate) fn settle_for(&self, instance: Option<InstanceId>) -> Result<()> {
         self.ok(self.engine.follow())?;
-        self.ok(self.engine.settle(SETTLE)).map(drop)
+        let is_other = |all: &[InstanceId]| instance.is_none_or(|it| !all.contains(&it));
+        let settled = self.ok(self.engine.settle_but_restless(SETTLE, is_other))?;
+        restless(&settled.restless, self.data, self.err);
+        Ok(())
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -248,6 +256,23 @@ fn open_with(data: &Path, options: Options) -> Result<Engine> {
         line.lock().expect("nobody fails while showing").clear();
     }
     opened.map_err(|error| anyhow!(explain(&error, data, None)))
+}
+
+/// Says that instances do not come to rest, and how to stop them.
+pub(crate) fn restless(instances: &[InstanceId], data: &Path, err: &Screen) {
+    const FEW: usize = 5;
+    for it in instances.iter().take(FEW) {
+        let number = it.to_string();
+        err.line(err.paint.red(format!(
+            "instance {it} does not come to rest; {} stops it, {} ends it",
+            shell::named(&["suspend", &number], data),
+            shell::named(&["cancel", &number], data)
+        )));
+    }
+    if instances.len() > FEW {
+        let more = instances.len() - FEW;
+        err.line(err.paint.red(format!("neither do {more} others")));
+    }
 }
 
 /// That the engine has closed because its store has no room, where it has.

@@ -46,7 +46,7 @@ pub(crate) fn start(args: &args::store::StartInstance, desk: &Desk<'_>) -> Resul
     if args.wait {
         wait(instance, args.timeout, desk)?;
     } else {
-        desk.settle()?;
+        desk.settle_for(Some(instance))?;
     }
     let look = desk.look(instance)?;
     let status = if args.wait { status(&look) } else { Status::Done };

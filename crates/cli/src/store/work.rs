@@ -1,6 +1,7 @@
 //! `travertine work`: the engine in the foreground, with a line for each thing that happens.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, mpsc},
     time::Duration,
 };
@@ -68,7 +69,12 @@ fn drive(
     err: &Screen,
 ) -> Result<(), travertine_runtime::Error> {
     let mut stalls = 0;
+    let mut told = BTreeSet::new();
     loop {
+        // Those that only use up their turns are told of, each once.
+        let restless = engine.restless(LOOK).into_iter();
+        let restless: Vec<_> = restless.filter(|it| told.insert(*it)).collect();
+        desk::restless(&restless, &args.place.data, err);
         if args.until_idle && engine.settle(LOOK)? && !has_jobs(engine, args)? {
             return Ok(());
         }

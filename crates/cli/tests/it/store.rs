@@ -693,6 +693,40 @@ fn an_operator_reaches_an_instance_before_what_is_due() {
     assert_eq!(store.state("other"), "completed", "what is due comes before what is new");
 }
 
+/// A command on a store that has little memory.
+#[cfg(target_os = "linux")]
+fn with_little_memory(store: &Store, args: &str) -> std::process::Output {
+    let limited = format!("ulimit -v 2000000; exec \"$0\" {args} --data \"$1\"");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &limited, env!("CARGO_BIN_EXE_travertine"), &store.data()]);
+    command.output().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_would_take_all_memory_is_an_incident_and_can_be_cancelled() {
+    let each = r#"<userTask id="it"><multiInstanceLoopCharacteristics>
+        <loopCardinality>n</loopCardinality></multiInstanceLoopCharacteristics></userTask>"#;
+    let many = r#"<task id="it" completionQuantity="1000000000"/>"#;
+    for (name, element) in [("each", each), ("many", many)] {
+        let store = Store::with(&[&file(&format!("store-{name}.bpmn"), &process(element))]);
+        for (args, said) in [
+            ("start p --id X --var n=1000000000", "tokens more"),
+            ("instances", "X"),
+            ("stats", "1"),
+            ("verify", "agree"),
+            ("show X", "tokens more"),
+            ("cancel X", "cancelled"),
+        ] {
+            let done = with_little_memory(&store, args);
+            let out = String::from_utf8_lossy(&done.stdout);
+            let err = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{args}: {out}{err}");
+            assert!(out.contains(said), "{args}: {out}{err}");
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn whoever_has_the_store_is_named_and_a_copy_is_made_meanwhile() {

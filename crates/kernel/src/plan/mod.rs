@@ -55,6 +55,10 @@ pub struct Plan {
     pub keys: Vec<Key>,
     /// How many steps an instance may take before someone must look at it.
     pub steps_max: Option<u64>,
+    /// How many tokens an instance may have at a time, where the process says.
+    pub tokens_max: Option<u64>,
+    /// How many bytes its variables may have in all, where the process says.
+    pub data_max: Option<u64>,
     /// How many steps one turn may take.
     pub turn_steps_max: u32,
     /// What one run of an expression or script may cost.
@@ -594,6 +598,8 @@ impl Plan {
             status: Vec::new(),
             keys: Vec::new(),
             steps_max: None,
+            tokens_max: None,
+            data_max: None,
             turn_steps_max: 10_000,
             limits: Limits::default(),
             restricted,

@@ -5,7 +5,7 @@ use std::fmt;
 use travertine_expr::{Excess, Name};
 
 use super::{PostId, TokenId, WaitId};
-use crate::plan::NodeId;
+use crate::{budget::Over, plan::NodeId};
 
 /// Why a command was refused. Nothing has changed.
 ///
@@ -76,6 +76,8 @@ pub enum Rejection {
         /// Why.
         why: Excess,
     },
+    /// The variables that come with the command are more than an instance may have.
+    OverBudget(Over),
     /// It is a process, and what was asked is for functions.
     NotAFunction,
     /// The last thing that the function was told is no update.
@@ -116,6 +118,7 @@ impl fmt::Display for Rejection {
             }
             Self::NoSuchElement(node) => write!(f, "no such element: {}", node.0),
             Self::TooMuch { name, why } => write!(f, "the value of {name} is {why}"),
+            Self::OverBudget(over) => write!(f, "it is too much for an instance: {over}"),
             Self::NoTokenAt(name) => write!(f, "no token is at {name}"),
             Self::CannotAdd { at, why } => write!(f, "no token can be put before {at}: {why}"),
             Self::CannotWithdraw { token, why } => {

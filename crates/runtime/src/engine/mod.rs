@@ -58,7 +58,7 @@ pub use operate::{Starting, Target};
 pub use query::Look;
 pub use retention::{Retention, Swept};
 pub use schedule::{Making, Scheduled, Scheduling};
-pub use settle::Rest;
+pub use settle::{Rest, Settled};
 pub use threads::Pace;
 pub use verify::{Difference, Verified};
 pub use worker::{Job, Outcome, Worker, Workers};

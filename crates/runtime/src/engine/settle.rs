@@ -11,7 +11,7 @@ use travertine_expr::Name;
 use travertine_store::{Mail, Seq, ShardId, codec::record::decode_letter};
 
 use super::{Engine, Pending};
-use crate::{Error, Shard, Timestamp};
+use crate::{Error, InstanceId, Shard, Timestamp};
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -29,26 +29,51 @@ impl Engine {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn settle(&self, within: Duration) -> Result<bool, Error> {
+        Ok(self.settle_but_restless(within, |_| false)?.rests)
+    }
+
+    /// The same, but does not wait for instances that do not come to rest where nothing else is left to do
+    /// and `may_go` says so.
+    #[doc(hidden)] // For the command line.
+    pub fn settle_but_restless(
+        &self,
+        within: Duration,
+        may_go: impl Fn(&[InstanceId]) -> bool,
+    ) -> Result<Settled, Error> {
         let began = Instant::now();
         let mut before = None;
+        let mut only_restless = false;
         loop {
             // A shard whose store is full does not answer.
             let deadline = began.checked_add(within);
             let looks: Option<Vec<_>> =
                 self.looks().into_iter().map(|it| it.wait_until(deadline)).collect();
+            let restless = looks.as_deref().map(restless).unwrap_or_default();
             let rest = looks.map_or(Ok(None), |looks| self.shards_rest(looks))?;
             // What one shard sent while another was asked shows in the second look.
             if rest.is_some() && rest == before {
-                return Ok(true);
+                return Ok(Settled { rests: true, restless: Vec::new() });
             }
-            if began.elapsed() > within {
-                return Ok(false);
+            let over = began.elapsed() > within;
+            let again = std::mem::replace(&mut only_restless, !restless.is_empty());
+            if over || (again && only_restless && may_go(&restless)) {
+                return Ok(Settled { rests: false, restless });
             }
             if rest.is_none() {
                 thread::sleep(PAUSE);
             }
             before = rest;
         }
+    }
+
+    /// The instances that do not come to rest, where they are all there is to do, as far as the shards say
+    /// within the time.
+    #[doc(hidden)] // For the command line.
+    pub fn restless(&self, within: Duration) -> Vec<InstanceId> {
+        let deadline = Instant::now().checked_add(within);
+        let looks: Option<Vec<_>> =
+            self.looks().into_iter().map(|it| it.wait_until(deadline)).collect();
+        looks.as_deref().map(restless).unwrap_or_default()
     }
 
     /// Answers when nothing goes on by itself any more, except for what workers of this process have
@@ -83,7 +108,14 @@ impl Engine {
     }
 
     fn looks(&self) -> Vec<Pending<Glance>> {
-        let look = |shard: &mut Shard| Ok((shard.is_busy(), shard.seq(), shard.next_due()));
+        let look = |shard: &mut Shard| {
+            Ok(Glance {
+                is_busy: shard.is_busy(),
+                seq: shard.seq(),
+                due: shard.next_due(),
+                restless: shard.only_restless(),
+            })
+        };
         (0..self.shards()).map(|it| self.ask(ShardId(it), look)).collect()
     }
 
@@ -95,8 +127,8 @@ impl Engine {
         let mut shards = Vec::new();
         let mut rests = true;
         for look in looks {
-            let (busy, seq, due) = look?;
-            rests &= !busy;
+            let Glance { is_busy, seq, due, .. } = look?;
+            rests &= !is_busy;
             shards.push((seq, due));
         }
         for shard in (0..self.shards()).map(ShardId) {
@@ -110,8 +142,40 @@ impl Engine {
     }
 }
 
-/// Of a shard: whether it has something to do, its last entry, and when it has something to do.
-type Glance = (bool, Seq, Option<Timestamp>);
+/// How it stands with a shard.
+#[derive(Debug)]
+struct Glance {
+    /// Whether it has something to do.
+    is_busy: bool,
+    /// Its last entry.
+    seq: Seq,
+    /// When it has something to do.
+    due: Option<Timestamp>,
+    /// The instances that do not come to rest, where they are all there is to do.
+    restless: Option<Vec<InstanceId>>,
+}
+
+/// The instances that do not come to rest, where they are all there is to do; none otherwise.
+fn restless(looks: &[Result<Glance, Error>]) -> Vec<InstanceId> {
+    let mut all = Vec::new();
+    for look in looks.iter().flatten() {
+        match &look.restless {
+            Some(restless) => all.extend(restless),
+            None if look.is_busy => return Vec::new(),
+            None => {}
+        }
+    }
+    all
+}
+
+/// Whether nothing goes on by itself any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Whether that is so.
+    pub rests: bool,
+    /// The instances that do not come to rest, where nothing else was left to do.
+    pub restless: Vec<InstanceId>,
+}
 
 /// Of a shard that rests: its last entry, and when it has something to do.
 type Resting = (Seq, Option<Timestamp>);

@@ -210,11 +210,13 @@ impl Shard {
 
     /// Has the kernel do what follows from the thoughts of a function, as a part of the turn.
     fn write_down(&mut self, id: u64, turn: &mut Turn, command: Command) -> Option<String> {
-        let now = self.now;
+        let (now, budgets) = (self.now, Arc::clone(&self.budgets));
         let room = self.rooms.pop().unwrap_or_default();
         let Live { definition, state, .. } = self.thinker(id);
         let plan = &definition.plan;
-        match catch_unwind(AssertUnwindSafe(|| handle_in(plan, state, now, command, room))) {
+        let turned =
+            catch_unwind(AssertUnwindSafe(|| handle_in(plan, state, now, command, room, &budgets)));
+        match turned {
             Ok(Ok(mut next)) => {
                 turn.events.append(&mut next.events);
                 self.give_room(next.events);

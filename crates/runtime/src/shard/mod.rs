@@ -35,7 +35,7 @@ use std::{
 
 use tokio::sync::oneshot;
 use travertine_expr::{Name, time::Timestamp};
-use travertine_kernel::{Assignments, Command};
+use travertine_kernel::{Assignments, Budgets, Command};
 use travertine_store::{
     Batch, Claim, Entry, Mail, MailId, Seq, ShardId, Store,
     codec::record::{
@@ -59,7 +59,7 @@ pub(crate) use turn::panic_text;
 pub use verify::{Difference, Verified};
 
 use crate::{
-    Definitions, Error,
+    Definitions, Error, InstanceId,
     board::{Board, Handing, Offer},
     message::{Held, MessageKey, Waiting},
     wakes,
@@ -105,6 +105,8 @@ pub struct Settings {
     /// Whether instances stay in memory after their end until their rows are stored, where people look
     /// for them.
     pub keeps_ended: bool,
+    /// How much an instance may have, and what one turn may write.
+    pub budgets: Budgets,
     /// How functions behave.
     pub functions: FunctionSettings,
     /// Whether nothing goes on by itself: no timer rings, nothing that is on its way arrives, no function
@@ -126,11 +128,18 @@ impl Default for Settings {
             turns_max: 1_000,
             snapshot_bytes: 16 << 10,
             keeps_ended: false,
+            budgets: Budgets::default(),
             functions: FunctionSettings::default(),
             at_rest: false,
         }
     }
 }
+
+/// How many events instances that used up their turn may cause before whoever asks is heard.
+const EVENTS_AT_ONCE: u64 = 50_000;
+
+/// After so many turns in a row an instance does not come to rest.
+const RESTLESS: u32 = 5;
 
 /// What a shard does without anyone asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +167,7 @@ pub struct Shard {
     /// The functions that this process has.
     functions: Arc<Functions>,
     settings: Settings,
+    budgets: Arc<Budgets>,
     drive: Drive,
     now: Timestamp,
     /// Instances in memory.
@@ -495,14 +505,30 @@ impl Shard {
         while !self.is_full() && self.ring_next() {
             self.settle();
         }
+        let before = self.events;
         for _ in self.first_unfinished()..self.unfinished.len() {
-            if self.is_full() {
+            // Whoever asks waits for some of them at most. They take turns.
+            if self.is_full() || self.events - before > EVENTS_AT_ONCE {
                 break;
             }
             self.go_on();
             self.settle();
         }
         self.is_busy()
+    }
+
+    /// The instances that do not come to rest, where they are all there is to do.
+    pub(crate) fn only_restless(&self) -> Option<Vec<InstanceId>> {
+        let is_due = self.alarms.next().is_some_and(|it| it <= self.now);
+        if !self.letters.is_empty() || is_due || self.drive == Drive::Rests {
+            return None;
+        }
+        let left = self.unfinished.iter().skip(self.first_unfinished());
+        let restless = |id: &u64| {
+            let live = self.lives.get(id)?;
+            (live.turns >= RESTLESS).then_some(live.id)
+        };
+        left.map(restless).collect::<Option<Vec<_>>>().filter(|it| !it.is_empty())
     }
 
     /// Lets what was asked of a shard at rest take its course. What was due or left to do when it was opened

@@ -177,6 +177,7 @@ impl Shard {
             coming: None,
             board,
             drive: if settings.at_rest { Drive::Rests } else { Drive::Goes },
+            budgets: Arc::new(settings.budgets.clone()),
             settings,
             now,
             lives: HashMap::default(),

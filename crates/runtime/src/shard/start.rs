@@ -404,9 +404,10 @@ impl Shard {
         let room = self.rooms.pop().unwrap_or_default();
         let live = self.lives.get_mut(&id).expect("it has just been made");
         let (plan, now) = (Arc::clone(&live.definition.plan), self.now);
-        let state = &mut live.state;
-        let mut turn = catch_unwind(AssertUnwindSafe(|| handle_in(&plan, state, now, start, room)))
-            .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
+        let (state, budgets) = (&mut live.state, &self.budgets);
+        let mut turn =
+            catch_unwind(AssertUnwindSafe(|| handle_in(&plan, state, now, start, room, budgets)))
+                .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
         let mut records = Vec::new();
         let lost = self.think(id, &mut turn, &mut records);
         let seq = self.seq + 1;

@@ -46,7 +46,7 @@ impl Shard {
         command: Command,
         records: Vec<Record>,
     ) -> Result<(), Error> {
-        let now = self.now;
+        let (now, budgets) = (self.now, Arc::clone(&self.budgets));
         let _span = tracing::trace_span!("turn", instance = id).entered();
         let seen = self.hook.is_some().then(|| command.clone());
         let room = self.rooms.pop().unwrap_or_default();
@@ -57,8 +57,9 @@ impl Shard {
         live.turns = if command == Command::Continue { live.turns + 1 } else { 0 };
         let plan = Arc::clone(&live.definition.plan);
         let state = &mut live.state;
-        let outcome =
-            catch_unwind(AssertUnwindSafe(|| handle_in(&plan, state, now, command, room)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            handle_in(&plan, state, now, command, room, &budgets)
+        }));
         match outcome {
             Ok(Ok(mut turn)) => {
                 let mut records = records;
@@ -252,7 +253,9 @@ impl Shard {
             match self.turn_with(id, command, records) {
                 Ok(()) => return Heard::Yes,
                 Err(Error::Rejected(Rejection::HasIncident(_)) | Error::Halted { .. }) => {}
-                Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
+                Err(Error::Rejected(
+                    why @ (Rejection::TooMuch { .. } | Rejection::OverBudget(_)),
+                )) => {
                     return Heard::TooMuch(why.to_string());
                 }
                 Err(_) => return Heard::No,

@@ -2,11 +2,11 @@
 
 use travertine_expr::Value;
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
-use travertine_kernel::{Destination, Ending, Modification, Which};
+use travertine_kernel::{Budgets, Destination, Ending, Modification, Which};
 use travertine_runtime::{Error, InstanceId, Settings, engine::Options};
 use travertine_store::view::{InstanceState, Row, Table};
 
-use crate::world::World;
+use crate::world::{PATIENCE, World};
 
 /// It goes round until `enough`, after it has called something that waits.
 const LOOP: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
@@ -32,8 +32,12 @@ const SPIN: WorkflowDefinition = WorkflowDefinition {
     run: |cx, _| Box::pin(async move { cx.continue_as(Workflow::<Value>::new("spin", 1)) }),
 };
 
+fn short_turns() -> Budgets {
+    Budgets { turn_events: 200, ..Budgets::default() }
+}
+
 fn world() -> World {
-    let settings = Settings { turns_max: 3, ..Settings::default() };
+    let settings = Settings { turns_max: 3, budgets: short_turns(), ..Settings::default() };
     let functions = Functions::new().workflow(SPIN);
     World::with(Options { shards: 2, settings, functions, ..Options::default() })
 }
@@ -88,6 +92,27 @@ fn a_function_that_begins_anew_for_ever_is_ended_by_whoever_cancels_it() {
     assert_eq!(run.cancel().wait(), Ok(true));
     assert_eq!(state(&world, run.instance()), InstanceState::Cancelled);
     assert_eq!(run.cancel().wait(), Ok(false));
+    world.check();
+}
+
+#[test]
+fn nobody_waits_for_an_instance_that_does_not_come_to_rest() {
+    let settings = Settings { turns_max: u32::MAX, budgets: short_turns(), ..Settings::default() };
+    let world = World::with(Options { shards: 1, settings, ..Options::default() });
+    world.deploy(LOOP);
+    let engine = world.engine();
+    let restless = engine.start("p").variable("enough", false).wait().expect("it starts");
+    let other = engine.start("q").wait().expect("requests are heard meanwhile");
+    let settled = engine
+        .settle_but_restless(PATIENCE, |all| !all.contains(&other))
+        .expect("the engine goes on");
+    assert_eq!((settled.rests, &settled.restless[..]), (false, &[restless][..]));
+    assert_eq!(engine.restless(PATIENCE), [restless]);
+    engine.suspend(restless).wait().expect("it stands still");
+    world.rest();
+    assert_eq!(engine.restless(PATIENCE), []);
+    engine.cancel(restless).wait().expect("it ends");
+    assert_eq!(state(&world, other), InstanceState::Running);
     world.check();
 }
 

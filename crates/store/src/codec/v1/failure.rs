@@ -61,6 +61,7 @@ enum FailureKind {
     Depth,
     Code,
     AdHoc,
+    Budget,
 }
 
 puts!(enum kernel::FailureKind {
@@ -77,6 +78,7 @@ puts!(enum kernel::FailureKind {
     Depth,
     Code,
     AdHoc,
+    Budget,
 });
 
 impl FailureKind {
@@ -95,6 +97,7 @@ impl FailureKind {
             Self::Depth => kernel::FailureKind::Depth,
             Self::Code => kernel::FailureKind::Code,
             Self::AdHoc => kernel::FailureKind::AdHoc,
+            Self::Budget => kernel::FailureKind::Budget,
         }
     }
 }

@@ -1,0 +1,221 @@
+//! How much an instance may have before someone must look at it.
+//!
+//! Budgets decide while a command is handled, never when events are applied: what has happened stays so,
+//! whatever the budgets are later.
+
+use std::fmt;
+
+use travertine_expr::{Name, Value};
+
+use crate::{
+    plan::Plan,
+    run::Run,
+    state::ScopeKind,
+    vocabulary::{Assignments, Event, Failure, FailureKind, Post, WaitFor},
+};
+
+/// How much an instance may have, and what one turn may write.
+///
+/// ```
+/// # use travertine_kernel::Budgets;
+/// let budgets = Budgets { tokens: 10_000, ..Budgets::default() };
+/// assert!(budgets.tokens < Budgets::default().tokens);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budgets {
+    /// How many tokens an instance may have at a time. `tv:tokenLimit` says otherwise for one process.
+    pub tokens: usize,
+    /// How many bytes the variables of an instance may have in all. `tv:dataLimit` says otherwise for one
+    /// process.
+    pub data_bytes: usize,
+    /// How many variables may be set at once, or be in one layer.
+    pub names: usize,
+    /// How many bytes the name of a variable may have.
+    pub name_bytes: usize,
+    /// How many bytes of values a turn writes before it is cut. That is no limit: the next turn goes on.
+    pub turn_bytes: usize,
+    /// How many events a turn writes before it is cut.
+    pub turn_events: usize,
+}
+
+impl Budgets {
+    /// What holds where nobody says otherwise: an instance takes about a GiB of memory at most.
+    pub(crate) const DEFAULT: Self = Self {
+        tokens: 1 << 20,
+        data_bytes: 128 << 20,
+        names: 20_000,
+        name_bytes: 4 << 10,
+        turn_bytes: 4 << 20,
+        turn_events: 100_000,
+    };
+
+    /// The same, as a process wants them.
+    pub(crate) fn of(&self, plan: &Plan) -> Self {
+        let wanted = |it: Option<u64>| it.map(|it| usize::try_from(it).unwrap_or(usize::MAX));
+        Self {
+            tokens: wanted(plan.tokens_max).unwrap_or(self.tokens),
+            data_bytes: wanted(plan.data_max).unwrap_or(self.data_bytes),
+            ..self.clone()
+        }
+    }
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What is more than variables may be.
+///
+/// ```
+/// # use travertine_kernel::Over;
+/// assert_eq!(Over::Names(10).to_string(), "there are more than 10 variables");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// There are more of them than this.
+    Names(usize),
+    /// The name of one has more bytes than this.
+    NameBytes(usize),
+    /// All of them together have more bytes than this.
+    Bytes(usize),
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Names(max) => write!(f, "there are more than {max} variables"),
+            Self::NameBytes(max) => write!(f, "the name of a variable has more than {max} bytes"),
+            Self::Bytes(max) => write!(f, "all variables together have more than {max} bytes"),
+        }
+    }
+}
+
+/// Whether so much may come with a command.
+pub(crate) fn check<'a>(
+    variables: impl IntoIterator<Item = &'a (Name, Value)>,
+    budgets: &Budgets,
+) -> Result<(), Over> {
+    let (mut names, mut bytes) = (0, 0_usize);
+    for (name, value) in variables {
+        names += 1;
+        bytes = bytes.saturating_add(name.len() + weight(value));
+        if name.len() > budgets.name_bytes {
+            return Err(Over::NameBytes(budgets.name_bytes));
+        }
+        if names > budgets.names {
+            return Err(Over::Names(budgets.names));
+        }
+        if bytes > budgets.data_bytes {
+            return Err(Over::Bytes(budgets.data_bytes));
+        }
+    }
+    Ok(())
+}
+
+/// About how many bytes a value has when it is stored.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 1,
+        Value::Number(_) => 8,
+        Value::String(text) => text.len() + 1,
+        Value::List(items) => items.iter().map(weight).sum::<usize>() + 1,
+        Value::Map(fields) => {
+            fields.iter().map(|(name, it)| name.len() + 1 + weight(it)).sum::<usize>() + 1
+        }
+    }
+}
+
+fn weight_of(variables: &Assignments) -> usize {
+    variables.iter().map(|(name, it)| name.len() + weight(it)).sum()
+}
+
+/// About how many bytes of values an event has.
+pub(crate) fn weight_of_event(event: &Event) -> usize {
+    if let Event::VariableSet { value, .. } = event {
+        weight(value)
+    } else if let Event::WaitOpened { on, .. } = event {
+        match &**on {
+            WaitFor::Child { variables, .. } => weight_of(variables),
+            WaitFor::Delivery(post) => weight_of_post(post),
+            WaitFor::Work(_)
+            | WaitFor::Timer { .. }
+            | WaitFor::Message { .. }
+            | WaitFor::Signal { .. }
+            | WaitFor::Condition
+            | WaitFor::Data { .. }
+            | WaitFor::Gate(_)
+            | WaitFor::Choice => 0,
+        }
+    } else if let Event::Posted { what, .. } = event {
+        weight_of_post(what)
+    } else if let Event::RunEnded { output: Some(output), .. } = event {
+        weight(output)
+    } else {
+        0
+    }
+}
+
+fn weight_of_post(post: &Post) -> usize {
+    match post {
+        Post::Message { payload, .. } | Post::Signal { payload, .. } => weight_of(payload),
+        Post::Escalation { variables, .. } | Post::Start { variables, .. } => weight_of(variables),
+    }
+}
+
+impl Run<'_> {
+    /// Whether there is room for so many tokens more.
+    pub(crate) fn room_for(&self, tokens: usize, who: &str) -> Result<(), Failure> {
+        let max = self.budgets.tokens;
+        if self.instance.tokens.len().saturating_add(tokens) <= max {
+            return Ok(());
+        }
+        Err(over(format!(
+            "{who} would open {tokens} tokens more, and an instance may have {max}: make it fewer and retry, \
+             or allow more by tv:tokenLimit"
+        )))
+    }
+
+    /// What the instance has too much of, so that nothing goes on.
+    pub(crate) fn exceeded(&mut self) -> Option<Failure> {
+        let max = self.budgets.tokens;
+        // Where one has found no room already, others would not either.
+        let near = if self.instance.over > 0 { max - max / 16 } else { max };
+        if self.instance.tokens.len() > near {
+            return Some(over(format!(
+                "the instance has more than {max} tokens: cancel it, withdraw some of them and retry, or allow \
+                 more by tv:tokenLimit"
+            )));
+        }
+        if !std::mem::take(&mut self.weighs) {
+            return None;
+        }
+        let Budgets { names, data_bytes, .. } = self.budgets;
+        let mut bytes = 0_usize;
+        for (_, layer) in &self.instance.layers {
+            if layer.variables.len() > names {
+                return Some(over(format!(
+                    "the instance has more than {names} variables in one place: cancel it, or allow more"
+                )));
+            }
+            let all = layer.variables.iter().map(|(name, it)| name.len() + weight(it));
+            bytes = bytes.saturating_add(all.sum());
+        }
+        for scope in self.instance.scopes.values() {
+            if let ScopeKind::Each(each) = &scope.kind {
+                bytes = bytes.saturating_add(each.outputs.iter().map(weight).sum());
+            }
+        }
+        (bytes > data_bytes).then(|| {
+            over(format!(
+                "the variables of the instance have more than {data_bytes} bytes: set some of them to null and \
+                 retry, cancel it, or allow more by tv:dataLimit"
+            ))
+        })
+    }
+}
+
+pub(crate) fn over(message: String) -> Failure {
+    Failure::new(FailureKind::Budget, message)
+}
