@@ -30,7 +30,7 @@ pub use read::NOT_EXECUTABLE;
 pub use read::read;
 pub use report::{Answer, Drawing, Process, Report, Verdict};
 pub use support::{executed_extensions, support_page};
-pub use travertine_xml::{Diagnostic, Severity};
+pub use travertine_xml::{Diagnostic, FILE_BYTES_MAX, Severity};
 
 /// How to read.
 #[derive(Clone, Debug)]

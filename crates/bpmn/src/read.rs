@@ -41,7 +41,14 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     }
     validate::validate(&known, options.strict, &sink);
     let routes = lower::Routes::new(&known, &sink);
-    let cx = lower::Context { files: &known, options, sink: &sink, routes: &routes };
+    let conversations = lower::Conversations::new(&known);
+    let cx = lower::Context {
+        files: &known,
+        options,
+        sink: &sink,
+        routes: &routes,
+        conversations: &conversations,
+    };
     let lowered = lower_all(cx, &known);
     let files_read = known.documents.iter();
     let elements =

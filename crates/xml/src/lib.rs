@@ -14,7 +14,7 @@ use std::{cell::Cell, collections::HashMap};
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use name::{Ns, local_part};
-pub use read::{Fault, read};
+pub use read::{FILE_BYTES_MAX, Fault, read};
 
 /// A place in a file; both count from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

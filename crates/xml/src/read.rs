@@ -20,7 +20,9 @@ use crate::{Attribute, Data, Document, Ns, Place};
 const DEPTH_MAX: usize = 256;
 const ATTRIBUTES_MAX: usize = 256;
 const ELEMENTS_MAX: usize = 1_000_000;
-const FILE_BYTES_MAX: usize = 64 << 20;
+
+/// A longer file is no document. Whoever reads one need not read more than this and one byte.
+pub const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// Prefixes and what they stand for.
 type Declared = Vec<(String, String)>;
@@ -45,7 +47,8 @@ pub struct Fault {
 /// [`Node::child`]: crate::Node::child
 pub fn read(language: Ns, file: &str, bytes: &[u8]) -> Result<Document, Fault> {
     if bytes.len() > FILE_BYTES_MAX {
-        return Err(too_much(Place::default(), format!("the file has {} bytes", bytes.len())));
+        let most = FILE_BYTES_MAX >> 20;
+        return Err(too_much(Place::default(), format!("the file is larger than {most} MiB")));
     }
     let text = decode(bytes)?;
     let mut builder = Builder::new(&text);

@@ -1,5 +1,7 @@
 //! Correlation as the standard has it: keys of conversations, and what processes subscribe to.
 
+use std::collections::{BTreeSet, HashMap};
+
 use travertine_expr::Name;
 use travertine_kernel::plan::{Key, Message};
 
@@ -7,26 +9,69 @@ use super::{Lowering, data::name_of_item};
 use crate::{
     dialect::Dialect,
     expression::Text,
+    files::Files,
     schema,
     xml::{Node, Ns},
 };
+
+/// Where something stands, of all files.
+type Place = (usize, usize);
+
+/// What the files say about conversations, gone through once for all processes in them.
+#[derive(Debug, Default)]
+pub(crate) struct Conversations<'a> {
+    keys: Vec<Node<'a>>,
+    /// By process and message: the properties that the process is bound to and that the message has,
+    /// each with its binding.
+    subscribed: HashMap<(Place, Place), Vec<(Node<'a>, Node<'a>)>>,
+}
+
+impl<'a> Conversations<'a> {
+    pub(crate) fn new(files: &Files<'a>) -> Self {
+        let mut found = Self::default();
+        for (document, dialect) in &files.documents {
+            if *dialect != Dialect::Native {
+                continue;
+            }
+            for child in document.root().children() {
+                if schema::is_a(child.name(), "collaboration") {
+                    let keys = child.descendants().filter(|it| it.is("correlationKey"));
+                    found.keys.extend(keys);
+                } else if child.is("process") {
+                    found.subscribe(child, files);
+                }
+            }
+        }
+        found
+    }
+
+    fn subscribe(&mut self, process: Node<'a>, files: &Files<'a>) {
+        let subscriptions = process.all("correlationSubscription");
+        for binding in subscriptions.flat_map(|it| it.all("correlationPropertyBinding")) {
+            let property = binding
+                .attr("correlationPropertyRef")
+                .and_then(|it| files.resolve_as(binding, it, "correlationProperty"));
+            let Some(property) = property else { continue };
+            let messages = property.all("correlationPropertyRetrievalExpression");
+            let messages: BTreeSet<Place> = messages
+                .filter_map(|it| Some(files.resolve(it, it.attr("messageRef")?)?.key()))
+                .collect();
+            for message in messages {
+                let bound = self.subscribed.entry((process.key(), message)).or_default();
+                bound.push((binding, property));
+            }
+        }
+    }
+}
 
 impl<'a> Lowering<'a> {
     /// The keys of all conversations of the files: for each property of each, where messages have it.
     pub(super) fn keys(&self) -> Vec<Key> {
         let mut keys = Vec::new();
-        for (document, dialect) in &self.cx.files.documents {
-            if *dialect != Dialect::Native {
-                continue;
-            }
-            let conversations =
-                document.root().children().filter(|it| schema::is_a(it.name(), "collaboration"));
-            let nodes = conversations.flat_map(Node::descendants);
-            for key in nodes.filter(|it| it.is("correlationKey")) {
-                let Some(name) = name_of_item(key) else { continue };
-                for property in self.properties(key) {
-                    keys.extend(self.paths(name, property));
-                }
+        for key in self.cx.conversations.keys.iter().copied() {
+            let Some(name) = name_of_item(key) else { continue };
+            for property in self.properties(key) {
+                keys.extend(self.paths(name, property));
             }
         }
         keys
@@ -59,21 +104,9 @@ impl<'a> Lowering<'a> {
         let awaited = self.cx.files.resolve_as(event, reference, "message");
         let process = event.ancestors().find(|it| it.is("process"));
         let (Some(awaited), Some(process)) = (awaited, process) else { return };
-        let is_told = |property: Node<'a>| {
-            property.all("correlationPropertyRetrievalExpression").any(|it| {
-                let reference = it.attr("messageRef");
-                reference.and_then(|reference| self.cx.files.resolve(it, reference))
-                    == Some(awaited)
-            })
-        };
-        for binding in process
-            .all("correlationSubscription")
-            .flat_map(|it| it.all("correlationPropertyBinding"))
-        {
-            let property = binding
-                .attr("correlationPropertyRef")
-                .and_then(|it| self.cx.files.resolve_as(binding, it, "correlationProperty"));
-            let Some(property) = property.filter(|it| is_told(*it)) else { continue };
+        let subscribed = self.cx.conversations.subscribed.get(&(process.key(), awaited.key()));
+        for (binding, property) in subscribed.into_iter().flatten() {
+            let (binding, property) = (*binding, *property);
             let (Some(name), Some(path)) = (name_of_item(property), binding.child("dataPath"))
             else {
                 continue;

@@ -42,6 +42,7 @@ impl<'a> Lowering<'a> {
 
     fn add_flow(&mut self, flow: Flow, source: Node<'a>) -> FlowId {
         let place = FlowId(u32::try_from(self.flows.len()).expect("files are limited in size"));
+        *self.arriving.entry(flow.to).or_default() += 1;
         self.flows.push(flow);
         self.flow_sources.push(source);
         place
@@ -111,12 +112,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// The events that an instance waits for, once one behind a parallel gateway has started it.
-    fn started_with(&self, flow: &Flow) -> Vec<NodeId> {
+    fn started_with(&self, flow: &Flow, behind: &BTreeMap<NodeId, Vec<NodeId>>) -> Vec<NodeId> {
         if self.sources[index(flow.from)].attr("eventGatewayType") != Some("Parallel") {
             return Vec::new();
         }
-        let others = self.flows.iter().filter(|it| it.from == flow.from && it.to != flow.to);
-        others.map(|it| it.to).collect()
+        behind[&flow.from].iter().filter(|it| **it != flow.to).copied().collect()
     }
 
     /// An instantiating event gateway is a way to draw several start events: the events behind it
@@ -129,11 +129,15 @@ impl<'a> Lowering<'a> {
         if !gone.contains(&true) {
             return;
         }
+        let mut behind: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        for flow in self.flows.iter().filter(|it| gone[index(it.from)]) {
+            behind.entry(flow.from).or_default().push(flow.to);
+        }
         for flow in &self.flows {
             if !gone[index(flow.from)] {
                 continue;
             }
-            let with = self.started_with(flow);
+            let with = self.started_with(flow, &behind);
             let target = &mut self.nodes[index(flow.to)];
             if let Element::Catch(catch) | Element::Receive(catch) = &target.element {
                 let (triggers, all) = (catch.triggers.clone(), catch.all);

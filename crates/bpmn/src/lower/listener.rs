@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
 
     /// An inclusive gateway that waits for several flows goes on as a whole, with nothing around it.
     fn can_listen(&self, place: NodeId) -> bool {
-        let joins = self.flows.iter().filter(|it| it.to == place).count() > 1;
+        let joins = self.arriving.get(&place).is_some_and(|it| *it > 1);
         !(joins
             && matches!(self.nodes[index(place)].element, Element::Inclusive | Element::FanIn(_)))
     }

@@ -30,6 +30,7 @@ use std::{
 };
 
 pub use camunda8::CORRELATION_KEY;
+pub(crate) use conversation::Conversations;
 pub(crate) use data::{feeds_loop, is_invented};
 pub(crate) use route::Routes;
 use travertine_expr::Name;
@@ -52,6 +53,7 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     pub(crate) sink: &'a Sink,
     pub(crate) routes: &'a Routes<'a>,
+    pub(crate) conversations: &'a Conversations<'a>,
 }
 
 /// A plan, and where everything in it came from.
@@ -78,6 +80,7 @@ pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Lowered<'a> {
         sources: Vec::new(),
         flows: Vec::new(),
         flow_sources: Vec::new(),
+        arriving: HashMap::new(),
         places: HashMap::new(),
         flow_places: HashMap::new(),
         associations: HashMap::new(),
@@ -104,6 +107,8 @@ struct Lowering<'a> {
     flows: Vec<Flow>,
     /// Where each flow came from.
     flow_sources: Vec<Node<'a>>,
+    /// How many flows lead to a node.
+    arriving: HashMap<NodeId, usize>,
     places: HashMap<(usize, usize), NodeId>,
     flow_places: HashMap<(usize, usize), plan::FlowId>,
     /// What associations lead to, by the id they come from.

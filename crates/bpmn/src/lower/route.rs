@@ -5,7 +5,7 @@
 //! needs to know nothing else. A flow to a participant that is not among the files restricts nothing,
 //! and neither does one to where nobody waits for the message.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use travertine_expr::{Name, Program, Value};
 use travertine_kernel::plan::{Message, TO};
@@ -34,7 +34,7 @@ pub(crate) struct Routes<'a> {
 impl<'a> Routes<'a> {
     pub(crate) fn new(files: &Files<'a>, sink: &Sink) -> Self {
         let mut routes = Self::default();
-        let mut waiting: HashMap<(usize, usize), Vec<(Node<'a>, &'a str)>> = HashMap::new();
+        let mut waiting: HashMap<(usize, usize), Waiting<'a>> = HashMap::new();
         for (document, _) in files.documents.iter().filter(|(_, it)| *it == Dialect::Native) {
             let collaborations =
                 document.root().children().filter(|it| schema::is_a(it.name(), "collaboration"));
@@ -47,8 +47,9 @@ impl<'a> Routes<'a> {
                 else {
                     continue;
                 };
-                let inside =
-                    waiting.entry(process.key()).or_insert_with(|| awaited_in(process, files));
+                let inside = waiting
+                    .entry(process.key())
+                    .or_insert_with(|| Waiting::of(awaited_in(process, files)));
                 for message in messages(source, files) {
                     routes.add(source, target, process, message, inside);
                 }
@@ -63,23 +64,52 @@ impl<'a> Routes<'a> {
         target: Node<'a>,
         process: Node<'a>,
         message: &'a str,
-        inside: &[(Node<'a>, &'a str)],
+        inside: &mut Waiting<'a>,
     ) {
-        let all: Vec<_> = inside.iter().filter(|(_, it)| *it == message).map(|it| it.0).collect();
-        let (Some(id), false) = (process.id(), all.is_empty()) else { return };
-        let (end, receivers) = match target.id() {
-            Some(element) if all.contains(&target) => (format!("{id}/{element}"), vec![target]),
-            _ => (id.to_owned(), all),
-        };
-        let add = |list: &mut Vec<String>| {
-            if !list.contains(&end) {
-                list.push(end.clone());
+        let (Some(id), Some(all)) = (process.id(), inside.by_message.get(message)) else { return };
+        let from = self.from.entry((source.key(), message)).or_default();
+        match target.id() {
+            Some(element) if inside.all.contains(&(target.key(), message)) => {
+                let end = format!("{id}/{element}");
+                add(self.at.entry((target.key(), message)).or_default(), &end);
+                add(from, &end);
             }
-        };
-        add(self.from.entry((source.key(), message)).or_default());
-        for it in receivers {
-            add(self.at.entry((it.key(), message)).or_default());
+            _ => {
+                add(from, id);
+                // All of them hear it, which is to be said once.
+                if inside.told.insert(message) {
+                    for it in all {
+                        add(self.at.entry((it.key(), message)).or_default(), id);
+                    }
+                }
+            }
         }
+    }
+}
+
+fn add(list: &mut Vec<String>, end: &str) {
+    if !list.iter().any(|it| it == end) {
+        list.push(end.to_owned());
+    }
+}
+
+/// Who waits for messages in a process.
+#[derive(Default)]
+struct Waiting<'a> {
+    by_message: HashMap<&'a str, Vec<Node<'a>>>,
+    all: HashSet<Place<'a>>,
+    /// The messages that flows bring to the process as a whole.
+    told: HashSet<&'a str>,
+}
+
+impl<'a> Waiting<'a> {
+    fn of(inside: Vec<(Node<'a>, &'a str)>) -> Self {
+        let mut waiting = Self::default();
+        for (node, message) in inside {
+            waiting.by_message.entry(message).or_default().push(node);
+            waiting.all.insert((node.key(), message));
+        }
+        waiting
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a model says that would change something elsewhere, and does not here. It is never passed
 //! over in silence: it is a warning, or an error where going on would be wrong.
 
+use std::collections::HashSet;
+
 use super::Rules;
 use crate::{
     dialect::Dialect,
@@ -14,10 +16,10 @@ use crate::{
 /// Checks everything in a file but what nobody means to run.
 pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
     let drawings = root.children().filter(|it| it.is("process") && sink.is_drawing(*it));
-    let drawings: Vec<_> = drawings.collect();
+    let drawings: HashSet<_> = drawings.map(Node::key).collect();
     let is_drawn = |it: Node<'a>| {
         let mut around = it.ancestors();
-        !drawings.is_empty() && around.any(|it| drawings.contains(&it))
+        !drawings.is_empty() && around.any(|it| drawings.contains(&it.key()))
     };
     for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn && !is_drawn(*it)) {
         match node.name() {
