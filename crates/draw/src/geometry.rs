@@ -80,6 +80,11 @@ impl Rect {
         self.with(Self::new(point.x, point.y, 0.0, 0.0))
     }
 
+    /// Whether a point lies inside.
+    pub(crate) fn has(self, point: Point) -> bool {
+        self.x < point.x && point.x < self.right() && self.y < point.y && point.y < self.bottom()
+    }
+
     pub(crate) fn overlaps(self, other: Self) -> bool {
         self.x < other.right()
             && other.x < self.right()

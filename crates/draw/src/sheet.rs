@@ -12,6 +12,7 @@ use crate::{
 
 /// More nodes than that nobody can look at, and laying them out takes long.
 const NODES_MAX: usize = 5_000;
+const LINES_MAX: usize = 20_000;
 
 /// How far apart sheets are.
 const GAP: f64 = 60.0;
@@ -112,6 +113,11 @@ pub(crate) fn all(
     model: &Model,
     options: &Options,
 ) -> Result<(Vec<Sheet>, Vec<String>), Error> {
+    for (nodes, nodes_max) in [(model.items.len(), NODES_MAX), (model.links.len(), LINES_MAX)] {
+        if nodes > nodes_max {
+            return Err(Error::TooLarge { nodes, nodes_max });
+        }
+    }
     let only = only(model, options)?;
     let mut notes = Vec::new();
     let mut sheets = if options.anew { Vec::new() } else { diagram::sheets(document, model, only) };
@@ -136,10 +142,6 @@ pub(crate) fn all(
                 break;
             }
         }
-    }
-    let nodes = model.items.len();
-    if nodes > NODES_MAX {
-        return Err(Error::TooLarge { nodes, nodes_max: NODES_MAX });
     }
     if sheets.is_empty() && has_collaboration {
         sheets.extend(layout::collaboration(model, only));

@@ -23,6 +23,11 @@ fn model(inside: &str) -> String {
     )
 }
 
+/// A process with this in it.
+fn process(inside: &str) -> String {
+    model(&format!("<process id=\"p\">{inside}</process>"))
+}
+
 /// A task between two events, with the diagram data given.
 fn small(name: &str, diagram: &str) -> String {
     model(&format!(
@@ -69,7 +74,7 @@ fn everything_is_drawn_with_its_name() {
     let mut found: Vec<String> = shown(&svg).into_iter().map(|(id, _)| id).collect();
     found.sort();
     assert_eq!(found, ["end", "in", "it", "out", "start"]);
-    assert_eq!(texts(&svg), ["Do it"]);
+    assert_eq!(texts(&svg), ["Do it", "start", "end"]);
 }
 
 #[test]
@@ -220,7 +225,7 @@ fn absurd_diagram_data_is_replaced() {
 #[test]
 fn names_are_written_as_they_are_and_stay_in_their_place() {
     let name = "A &lt;b&gt; &amp; &quot;c&quot;";
-    assert_eq!(texts(&picture(&small(name, "")).svg()).concat(), "A <b> & \"c\"");
+    assert_eq!(texts(&picture(&small(name, "")).svg()).concat(), "A <b> & \"c\"startend");
     let long = picture(&small(&"Verrechnungsstelle ".repeat(200), ""));
     assert!(long.scene.bounds.height < 300.0);
 }
@@ -324,4 +329,64 @@ fn real_diagrams_are_drawn_as_they_are() {
             assert!(!svg.contains("NaN") && !svg.contains("inf "), "{}", path.display());
         }
     }
+}
+
+#[test]
+fn calls_have_a_plus_and_events_without_a_name_their_id() {
+    let text = process(
+        "<startEvent id=\"begin\"/><callActivity id=\"c\" name=\"Call\" calledElement=\"q\"/>\
+         <sequenceFlow id=\"f\" sourceRef=\"begin\" targetRef=\"c\"/>",
+    );
+    let svg = picture(&text).svg();
+    assert!(texts(&svg).contains(&"begin".to_owned()), "{svg}");
+    let marks = |svg: &str| svg.matches("<path").count();
+    let bare = picture(&process("<task id=\"c\" name=\"Call\"/>")).svg();
+    let call =
+        picture(&process("<callActivity id=\"c\" name=\"Call\" calledElement=\"q\"/>")).svg();
+    assert_eq!(marks(&call), marks(&bare) + 2);
+}
+
+#[test]
+fn messages_and_data_do_not_run_through_events() {
+    let model = "<definitions xmlns=\"http://www.omg.org/spec/BPMN/20100524/MODEL\">
+      <collaboration id=\"c\"><participant id=\"one\" processRef=\"p\"/><participant id=\"two\" processRef=\"q\"/>
+        <messageFlow id=\"m\" sourceRef=\"a\" targetRef=\"r\"/></collaboration>
+      <process id=\"p\"><startEvent id=\"s\"/><parallelGateway id=\"g\"/><task id=\"a\"/><intermediateThrowEvent id=\"b\"/>
+        <task id=\"d\"/><dataObject id=\"o\"/><dataObjectReference id=\"data\" dataObjectRef=\"o\"/>
+        <association id=\"x\" sourceRef=\"a\" targetRef=\"data\"/>
+        <sequenceFlow id=\"f1\" sourceRef=\"s\" targetRef=\"g\"/><sequenceFlow id=\"f2\" sourceRef=\"g\" targetRef=\"a\"/>
+        <sequenceFlow id=\"f3\" sourceRef=\"g\" targetRef=\"b\"/><sequenceFlow id=\"f4\" sourceRef=\"g\" targetRef=\"d\"/>
+      </process><process id=\"q\"><task id=\"r\"/></process></definitions>";
+    let document = travertine_xml::read(Ns::Bpmn, "m.bpmn", model.as_bytes()).unwrap();
+    let model = Model::of(&document);
+    let (sheets, _) = sheet::all(&document, &model, &Options::default()).unwrap();
+    let sheet = &sheets[0];
+    for edge in &sheet.edges {
+        let link = &model.links[edge.link];
+        for shape in sheet.shapes.iter().filter(|it| model.item(it.item).is_flow_node()) {
+            let is_end = shape.item == link.from || shape.item == link.to;
+            let crosses = edge.points.windows(2).any(|it| shape.bounds.is_crossed(it[0], it[1]));
+            assert!(is_end || !crosses, "{} {:?}", model.item(shape.item).id, edge.points);
+        }
+    }
+    assert_eq!(sheet.edges.len(), 6);
+}
+
+#[test]
+fn lines_from_each_to_each_are_bounded() {
+    let count = 60;
+    let gateway = |it| format!("<exclusiveGateway id=\"g{it}\"/>");
+    let flow = |from, to| {
+        format!("<sequenceFlow id=\"f{from}-{to}\" sourceRef=\"g{from}\" targetRef=\"g{to}\"/>")
+    };
+    let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+    let flows = pairs.filter(|(from, to)| from != to).map(|(from, to)| flow(from, to));
+    let inside = (0..count).map(gateway).chain(flows).collect::<Vec<_>>().concat();
+    let svg = picture(&process(&inside)).svg();
+    assert!(svg.contains("data-element=\"f0-59\""));
+    let many = "<sequenceFlow id=\"f\" sourceRef=\"a\" targetRef=\"a\"/>".repeat(20_001);
+    let error =
+        draw("m.bpmn", process(&format!("<task id=\"a\"/>{many}")).as_bytes(), &Options::default());
+    let error = error.err().map(|it| it.to_string());
+    assert_eq!(error.as_deref(), Some("20001 elements are too many to draw; 20000 are the limit"));
 }

@@ -82,32 +82,31 @@ pub(crate) fn wrap(text: &str, size: f64, width_max: f64, lines_max: usize) -> V
 
 /// A word in pieces that fit, broken before a capital or after a sign where there is one.
 fn pieces(word: &str, size: f64, width_max: f64) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let wide = |letter: &char| advance(*letter) * size * SAFE;
+    let mut left: f64 = letters.iter().map(wide).sum();
     let mut all = Vec::new();
-    let mut rest: Vec<char> = word.chars().collect();
-    while rest.iter().map(|it| advance(*it)).sum::<f64>() * size * SAFE > width_max {
+    let mut rest = letters.as_slice();
+    while left > width_max && rest.len() > 1 {
         let mut taken = 0.0;
-        let fits = rest
-            .iter()
-            .take_while(|it| {
-                taken += advance(**it) * size * SAFE;
-                taken <= width_max
-            })
-            .count()
-            .max(1);
+        let fits = rest.iter().take_while(|it| {
+            taken += wide(it);
+            taken <= width_max
+        });
+        let end = fits.count().clamp(1, rest.len() - 1);
         let is_seam = |place: usize| {
             let (before, after) = (rest[place - 1], rest[place]);
             matches!(before, '-' | '_' | '.' | '/' | ',' | ':')
                 || before.is_lowercase() && after.is_uppercase()
         };
-        let end = fits.min(rest.len() - 1).max(1);
         let cut = (end / 2 + 1..=end).rev().find(|it| is_seam(*it)).unwrap_or(end);
-        all.push(rest.drain(..cut).collect());
-        if rest.len() <= 1 {
-            break;
-        }
+        let (piece, after) = rest.split_at(cut);
+        left -= piece.iter().map(wide).sum::<f64>();
+        all.push(piece.iter().collect());
+        rest = after;
     }
     if !rest.is_empty() {
-        all.push(rest.into_iter().collect());
+        all.push(rest.iter().collect());
     }
     all
 }
@@ -129,6 +128,13 @@ mod tests {
         let lines = wrap(&"x".repeat(100), 12.0, 60.0, 99);
         assert!(lines.iter().all(|it| width(it, 12.0) <= 60.0), "{lines:?}");
         assert_eq!(lines.concat().len(), 100);
+    }
+
+    #[test]
+    fn a_word_of_a_million_letters_is_broken_like_any_other() {
+        let lines = wrap(&"shipIt-".repeat(150_000), 12.0, 60.0, 4);
+        assert_eq!(lines.len(), 4);
+        assert!(lines[3].ends_with('…'), "{lines:?}");
     }
 
     #[test]

@@ -25,6 +25,8 @@ struct Seen {
     node: NodeId,
     /// Whether it waits at a join. Of the tokens that a join takes together only one counts.
     parked: bool,
+    /// Whether it counts as having entered its node.
+    counts: bool,
 }
 
 impl Journal {
@@ -32,6 +34,28 @@ impl Journal {
         let noted = &mut *self.0.lock().expect("nobody fails while looking on");
         for event in events {
             noted.note(instance, plan, event);
+        }
+    }
+
+    /// Notes that an instance goes on by another plan: whoever stands at a node has entered the one that
+    /// it became.
+    pub(super) fn migrate(
+        &self,
+        instance: InstanceId,
+        plans: (&Plan, &Plan),
+        nodes: &[(NodeId, NodeId)],
+    ) {
+        let noted = &mut *self.0.lock().expect("nobody fails while looking on");
+        let nodes: BTreeMap<NodeId, NodeId> = nodes.iter().copied().collect();
+        for ((_, _), seen) in noted.tokens.iter_mut().filter(|((it, _), _)| *it == instance) {
+            let Some(new) = nodes.get(&seen.node).copied() else { continue };
+            let (from, to) = (&plans.0.node(seen.node).name, &plans.1.node(new).name);
+            seen.node = new;
+            if seen.counts && from != to {
+                let before = noted.marks.nodes.entry(from.to_string()).or_default();
+                before.visits = before.visits.saturating_sub(1);
+                noted.marks.nodes.entry(to.to_string()).or_default().visits += 1;
+            }
         }
     }
 
@@ -69,35 +93,36 @@ impl Noted {
         match event {
             Event::TokenCreated { token, node, role, via, .. } => {
                 self.take(plan, *via);
-                self.tokens.insert((instance, *token), Seen { node: *node, parked: false });
                 let single = plan.node(*node).repeat.is_none();
-                match role {
+                let counts = match role {
                     // The main token of several runs only waits for them.
-                    Role::Flow | Role::Branch(_) if single && *token != ROOT => {
-                        self.visit(plan, *node);
-                    }
-                    Role::Run(_) => self.visit(plan, *node),
-                    Role::Flow
-                    | Role::Branch(_)
-                    | Role::Guard(_)
-                    | Role::Start
-                    | Role::Compensation => {}
+                    Role::Flow | Role::Branch(_) => single && *token != ROOT,
+                    Role::Run(_) => true,
+                    Role::Guard(_) | Role::Start | Role::Compensation => false,
+                };
+                if counts {
+                    self.visit(plan, *node);
                 }
+                let seen = Seen { node: *node, parked: false, counts };
+                self.tokens.insert((instance, *token), seen);
             }
             Event::TokenMoved { token, via, to } => {
                 self.take(plan, *via);
-                let seen = Seen { node: *to, parked: false };
+                let counts = plan.node(*to).repeat.is_none();
+                let seen = Seen { node: *to, parked: false, counts };
                 let before = self.tokens.insert((instance, *token), seen);
                 if let Some(before) = before.filter(|it| it.parked) {
                     self.visit(plan, before.node);
                 }
-                if plan.node(*to).repeat.is_none() {
+                if counts {
                     self.visit(plan, *to);
                 }
             }
             Event::TokenPromoted { token } => {
-                if let Some(seen) = self.tokens.get(&(instance, *token)).copied() {
-                    self.visit(plan, seen.node);
+                if let Some(seen) = self.tokens.get_mut(&(instance, *token)) {
+                    seen.counts = true;
+                    let node = seen.node;
+                    self.visit(plan, node);
                 }
             }
             Event::TokenParked { token, .. } => {

@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use travertine_draw::{Error, Marks, Options, Picture};
+use travertine_kernel::Event;
 use travertine_store::codec::record::Record;
 
 use crate::{
@@ -120,12 +121,27 @@ fn kept(
         let history = desk.ok(desk.engine.history(instance))?;
         let definitions = desk.engine.definitions();
         let journal = Journal::default();
+        let find = |key| definitions.get(key).unwrap_or(&look.definition);
+        let mut by = history.steps.first().map(|it| it.definition);
         for step in &history.steps {
             // Of what it did by another version only that has a place here which has the same id.
-            let definition = definitions.get(step.definition).unwrap_or(&look.definition);
+            let definition = find(step.definition);
             for record in &step.records {
-                if let Record::Happened(events) = record {
-                    journal.note(instance, &definition.plan, events);
+                let Record::Happened(events) = record else { continue };
+                for event in events.iter() {
+                    if let Event::Migrated { nodes, .. } = event {
+                        let next = step.records.iter().find_map(|it| match it {
+                            Record::Migrated { definition } => Some(*definition),
+                            _ => None,
+                        });
+                        let (old, new) =
+                            (by.map_or(definition, find), next.map_or(definition, find));
+                        journal.migrate(instance, (&old.plan, &new.plan), nodes);
+                        by = next;
+                    } else {
+                        let plan = &by.map_or(definition, find).plan;
+                        journal.note(instance, plan, std::slice::from_ref(event));
+                    }
                 }
             }
         }

@@ -1,10 +1,13 @@
 //! Data and annotations, which no token visits: in a row above and a row below the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::container::{Block, LABEL_WIDTH};
+use super::{
+    aside,
+    container::{Block, LABEL_WIDTH},
+};
 use crate::{
-    geometry::{Rect, num},
+    geometry::{Point, Rect, at, num},
     model::{Item, ItemId, Kind, LinkKind, Model},
     sheet::{Edge, Shape},
     text,
@@ -14,6 +17,9 @@ use crate::{
 const ANNOTATION_WIDTH: f64 = 150.0;
 
 const GAP: f64 = 30.0;
+
+/// How far above data lines run along.
+const APART: f64 = 12.0;
 
 /// Adds what belongs to a container and is no flow node, and the dotted lines to it.
 pub(super) fn add(model: &Model, container: ItemId, block: &mut Block) {
@@ -109,7 +115,13 @@ fn partners(model: &Model, id: ItemId) -> impl Iterator<Item = ItemId> {
 fn lines(model: &Model, block: &mut Block) {
     let places: BTreeMap<ItemId, Rect> =
         block.shapes.iter().map(|it| (it.item, it.bounds)).collect();
-    let drawn: Vec<usize> = block.edges.iter().map(|it| it.link).collect();
+    let is_obstacle = |it: &&Shape| {
+        let item = model.item(it.item);
+        item.is_flow_node() && !(it.expanded && item.contains())
+    };
+    let obstacles: Vec<Rect> =
+        block.shapes.iter().filter(is_obstacle).map(|it| it.bounds).collect();
+    let drawn: BTreeSet<usize> = block.edges.iter().map(|it| it.link).collect();
     for (id, link) in model.links.iter().enumerate() {
         if !matches!(link.kind, LinkKind::Association { .. }) || drawn.contains(&id) {
             continue;
@@ -118,8 +130,27 @@ fn lines(model: &Model, block: &mut Block) {
             continue;
         };
         if link.from != link.to {
-            let points = vec![from.exit(to.center()), to.exit(from.center())];
-            block.edges.push(Edge::new(id, points));
+            block.edges.push(Edge::new(id, association(*from, *to, &obstacles)));
         }
     }
+}
+
+/// The dotted line between two boxes: straight where nothing is in the way, else around it.
+fn association(from: Rect, to: Rect, obstacles: &[Rect]) -> Vec<Point> {
+    let straight = vec![from.exit(to.center()), to.exit(from.center())];
+    let others: Vec<Rect> = obstacles
+        .iter()
+        .filter(|it| !it.has(from.center()) && !it.has(to.center()))
+        .copied()
+        .collect();
+    let is_disturbed = others.iter().any(|it| aside::touches(*it, straight[0], straight[1]));
+    // Only what stands above or below can be reached by a way up or down.
+    let (upper, lower) = if from.y < to.y { (from, to) } else { (to, from) };
+    if !is_disturbed || upper.bottom() >= lower.y {
+        return straight;
+    }
+    let height = lower.y - APART;
+    let mut way = aside::way_out(upper, upper.center().x, height, &others);
+    way.extend([at(lower.center().x, height), at(lower.center().x, lower.y)]);
+    if from.y < to.y { way } else { way.into_iter().rev().collect() }
 }

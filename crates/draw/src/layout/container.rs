@@ -27,6 +27,9 @@ const HEADER: f64 = 22.0;
 const EVENT: f64 = 36.0;
 const GATEWAY: f64 = 50.0;
 
+/// How far the mark of a default flow reaches from it to each side, and a little more.
+const SLASH: f64 = 10.0;
+
 /// How wide rows of things without lines become, at least.
 const ROW_WIDTH: f64 = 700.0;
 
@@ -89,6 +92,8 @@ struct Builder<'m> {
     attached: BTreeMap<ItemId, Vec<ItemId>>,
     /// The links between nodes here, with the nodes they connect.
     links: Vec<(usize, ItemId, ItemId)>,
+    /// Those that leave each node, by their places in the list.
+    leaving: BTreeMap<ItemId, Vec<usize>>,
 }
 
 impl<'m> Builder<'m> {
@@ -116,9 +121,13 @@ impl<'m> Builder<'m> {
                 links.push((id, from, to));
             }
         }
+        let mut leaving: BTreeMap<ItemId, Vec<usize>> = BTreeMap::new();
+        for (place, (_, from, _)) in links.iter().enumerate() {
+            leaving.entry(*from).or_default().push(place);
+        }
         let contains = nodes.iter().filter(|it| model.item(**it).contains());
         let insides = contains.map(|it| (*it, inside(model, *it))).collect();
-        Self { model, lanes, insides, attached, links }
+        Self { model, lanes, insides, attached, links, leaving }
     }
 
     /// Everything: what lines connect by itself, and what they do not in rows below.
@@ -189,7 +198,12 @@ impl<'m> Builder<'m> {
         let mut graph = Graph { lanes: self.lanes.len(), ..Graph::default() };
         graph.boxes.extend(nodes.iter().map(|it| self.spot(*it)));
         let mut links = Vec::new();
-        for (id, from, to) in &self.links {
+        let mut leaving: Vec<usize> = nodes
+            .iter()
+            .flat_map(|it| self.leaving.get(it).into_iter().flatten().copied())
+            .collect();
+        leaving.sort_unstable();
+        for (id, from, to) in leaving.into_iter().map(|it| &self.links[it]) {
             let (Some(from), Some(to)) = (position.get(from), position.get(to)) else { continue };
             let link = &self.model.links[*id];
             let label = size(&text::wrap(&link.name, text::SMALL, LABEL_WIDTH, 3));
@@ -208,7 +222,7 @@ impl<'m> Builder<'m> {
         let item = self.model.item(id);
         let lane = item.lane.and_then(|own| self.lanes.iter().position(|it| it.contains(&own)));
         let lane = lane.unwrap_or_default();
-        let lines = text::wrap(&item.name, text::SMALL, LABEL_WIDTH, 4);
+        let lines = text::wrap(item.label(true), text::SMALL, LABEL_WIDTH, 4);
         let (label_width, label_height) = size(&lines);
         let label_width = label_width + 8.0;
         match item.kind {
@@ -260,7 +274,7 @@ impl<'m> Builder<'m> {
 
     /// The name of an attached event, beside the line that leaves it.
     fn event_lines(&self, event: ItemId) -> Vec<String> {
-        text::wrap(&self.model.item(event).name, text::SMALL, 70.0, 3)
+        text::wrap(self.model.item(event).label(true), text::SMALL, 70.0, 3)
     }
 
     fn port(&self, event: ItemId, host: Spot) -> Option<Port> {
@@ -326,11 +340,13 @@ fn inside(model: &Model, id: ItemId) -> Block {
 
 /// Where the name of a gateway goes: where no line is.
 fn label(item: &Item, bounds: Rect, (upper, _): (bool, bool)) -> Option<Rect> {
-    if !matches!(item.kind, Kind::Gateway(_)) || item.name.is_empty() {
+    let name = item.label(true);
+    if !matches!(item.kind, Kind::Gateway(_)) || name.is_empty() {
         return None;
     }
-    let lines = text::wrap(&item.name, text::SMALL, LABEL_WIDTH, 4);
+    let lines = text::wrap(name, text::SMALL, LABEL_WIDTH, 4);
     let (width, height) = size(&lines);
-    let x = bounds.center().x - if upper { width + 5.0 } else { width / 2.0 };
+    // The line that leaves there may have a slash across it.
+    let x = bounds.center().x - if upper { width + SLASH } else { width / 2.0 };
     Some(Rect::new(x, bounds.y - height - 1.0, width, height))
 }

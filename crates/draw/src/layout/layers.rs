@@ -5,6 +5,10 @@ use super::graph::{Cell, Chain, Graph, Layered};
 /// The line of a way that only passes, with room on both sides.
 const PASSING: f64 = 8.0;
 
+/// How many layers all lines together may pass. The longest of more than that are not led around boxes
+/// but drawn straight: nobody could follow them anyway.
+const PASSED_MAX: usize = 100_000;
+
 /// Boxes in layers, and lines cut where they pass one.
 pub(super) fn layered(graph: &Graph) -> Layered {
     let back = back_arcs(graph);
@@ -19,8 +23,9 @@ pub(super) fn layered(graph: &Graph) -> Layered {
             down: spot.height / 2.0 + spot.below,
         });
     }
+    let is_led = led(graph, &layer);
     let mut chains = Vec::new();
-    for (id, arc) in graph.arcs.iter().enumerate().filter(|(_, it)| it.from != it.to) {
+    for (id, arc) in graph.arcs.iter().enumerate().filter(|(id, _)| is_led[*id]) {
         let mut chain = Chain { arc: id, cells: Vec::new(), back: back[id] };
         let mut pass = |layer: usize, lane: usize, cells: &mut Vec<Cell>| {
             cells.push(Cell { layer, lane, of: None, up: PASSING, down: PASSING });
@@ -44,6 +49,21 @@ pub(super) fn layered(graph: &Graph) -> Layered {
         layers[cell.layer].push(id);
     }
     Layered { cells, chains, layers }
+}
+
+/// Which arcs are led around boxes, shortest first.
+fn led(graph: &Graph, layer: &[usize]) -> Vec<bool> {
+    let span = |id: usize| layer[graph.arcs[id].from].abs_diff(layer[graph.arcs[id].to]) + 1;
+    let mut ids: Vec<_> =
+        (0..graph.arcs.len()).filter(|it| graph.arcs[*it].from != graph.arcs[*it].to).collect();
+    ids.sort_by_key(|it| span(*it));
+    let mut is_led = vec![false; graph.arcs.len()];
+    let mut passed = 0;
+    for id in ids {
+        passed += span(id);
+        is_led[id] = passed <= PASSED_MAX;
+    }
+    is_led
 }
 
 /// The arcs that close a circle, seen from where everything starts.

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::container::{self, Block};
+use super::{
+    aside,
+    container::{self, Block},
+};
 use crate::{
-    geometry::{Rect, at, num},
+    geometry::{Point, Rect, at, num},
     model::{ItemId, Kind, LinkKind, Model},
     sheet::{Edge, Shape, Sheet},
 };
@@ -171,6 +174,12 @@ fn gap_of(from: usize, to: usize) -> usize {
 fn messages(model: &Model, owner: &BTreeMap<ItemId, usize>, pools: &[Rect], sheet: &mut Sheet) {
     let places: BTreeMap<ItemId, Rect> =
         sheet.shapes.iter().map(|it| (it.item, it.bounds)).collect();
+    let is_obstacle = |it: &&Shape| {
+        let item = model.item(it.item);
+        item.is_flow_node() && !(it.expanded && item.contains())
+    };
+    let obstacles: Vec<Rect> =
+        sheet.shapes.iter().filter(is_obstacle).map(|it| it.bounds).collect();
     let mut used = vec![0; pools.len()];
     let mut at_item: BTreeMap<ItemId, usize> = BTreeMap::new();
     for (id, link) in model.links.iter().enumerate() {
@@ -194,24 +203,30 @@ fn messages(model: &Model, owner: &BTreeMap<ItemId, usize>, pools: &[Rect], shee
             if (*count).is_multiple_of(2) { step } else { -step }
         };
         let is_pool = |it: ItemId| matches!(model.item(it).kind, Kind::Pool { .. });
-        let (mut from_x, mut to_x) =
-            (from.center().x + nudge(link.from), to.center().x + nudge(link.to));
-        // A pool is as long as we like: the line goes straight.
-        if is_pool(link.from) && !is_pool(link.to) {
-            from_x = to_x;
-        } else if is_pool(link.to) && !is_pool(link.from) {
-            to_x = from_x;
-        }
+        let (from_x, to_x) = (from.center().x + nudge(link.from), to.center().x + nudge(link.to));
         let gap = gap_of(*above, *below);
         let track = pools[gap].y - GAP / 2.0 - TRACK * num(used[gap]);
         used[gap] += 1;
-        let (start, end) =
-            if above < below { (from.bottom(), to.y) } else { (from.y, to.bottom()) };
-        let points = if (from_x - to_x).abs() < 1.0 {
-            vec![at(from_x, start), at(from_x, end)]
-        } else {
-            vec![at(from_x, start), at(from_x, track), at(to_x, track), at(to_x, end)]
+        let leave = |item: Rect, x: f64, is_pool: bool| {
+            if is_pool {
+                let border = if item.y < track { item.bottom() } else { item.y };
+                return vec![at(x, border), at(x, track)];
+            }
+            let others: Vec<Rect> =
+                obstacles.iter().filter(|it| !it.has(item.center())).copied().collect();
+            aside::way_out(item, x, track, &others)
         };
-        sheet.edges.push(Edge::new(id, points));
+        let last = |way: &[Point]| way.last().map_or(0.0, |it| it.x);
+        let mut begin = leave(*from, from_x, is_pool(link.from));
+        let mut end = leave(*to, to_x, is_pool(link.to));
+        // A pool is met wherever the line arrives.
+        if is_pool(link.from) && !is_pool(link.to) {
+            begin = leave(*from, last(&end), true);
+        } else if is_pool(link.to) && !is_pool(link.from) {
+            end = leave(*to, last(&begin), true);
+        }
+        let mut points = begin;
+        points.extend(end.into_iter().rev());
+        sheet.edges.push(Edge::new(id, super::route::simple(&points)));
     }
 }

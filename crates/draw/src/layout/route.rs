@@ -66,10 +66,14 @@ pub(super) fn finish(
         layered,
         middles,
         ends: vec![(End::Side, End::Side); graph.arcs.len()],
-        risers: Vec::new(),
+        risers: vec![Vec::new(); graph.arcs.len()],
         corners: vec![(false, false); graph.boxes.len()],
-        stems: Vec::new(),
+        stems: vec![Vec::new(); layered.layers.len()],
+        has_port: vec![false; graph.boxes.len()],
     };
+    for arc in graph.arcs.iter().filter(|it| it.port.is_some()) {
+        router.has_port[arc.from] = true;
+    }
     router.choose_ends();
     for chain in &layered.chains {
         router.add_risers(chain);
@@ -87,10 +91,13 @@ struct Router<'g> {
     middles: &'g [f64],
     /// How each arc begins and ends.
     ends: Vec<(End, End)>,
-    risers: Vec<(usize, Riser)>,
+    /// By arc.
+    risers: Vec<Vec<Riser>>,
     corners: Vec<(bool, bool)>,
-    /// The lines that go up or down inside a layer: at which box, and from where to where.
-    stems: Vec<(usize, f64, f64)>,
+    /// The lines that go up or down inside each layer: at which box, and from where to where.
+    stems: Vec<Vec<(usize, f64, f64)>>,
+    /// Whether something with a line of its own is attached to a box.
+    has_port: Vec<bool>,
 }
 
 /// Where layers and gaps are.
@@ -114,7 +121,8 @@ impl Router<'_> {
         for arc in self.graph.arcs.iter().filter(|it| it.from == it.to) {
             let middle = self.middles[arc.from];
             let border = middle + self.graph.boxes[arc.from].height / 2.0;
-            self.stems.push((arc.from, middle, border + loop_reach(*arc)));
+            let stem = (arc.from, middle, border + loop_reach(*arc));
+            self.stems[self.layered.cells[arc.from].layer].push(stem);
         }
         for chain in &self.layered.chains {
             let arc = self.graph.arcs[chain.arc];
@@ -141,7 +149,8 @@ impl Router<'_> {
             End::Side | End::PortAside(_) => return,
         }
         let middle = self.middles[of];
-        self.stems.push((of, middle.min(height), middle.max(height)));
+        let stem = (of, middle.min(height), middle.max(height));
+        self.stems[self.layered.cells[of].layer].push(stem);
     }
 
     fn begin(&self, chain: &Chain, arc: Arc) -> End {
@@ -182,7 +191,7 @@ impl Router<'_> {
         let last = chain.cells.len() - 1;
         let before = if chain.back { chain.cells[0] } else { chain.cells[last - 1] };
         let from = self.line_height(chain, before);
-        let attached = self.graph.arcs.iter().any(|it| it.from == arc.to && it.port.is_some());
+        let attached = self.has_port[arc.to];
         let (upper_used, lower_used) = leaving[arc.to];
         if chain.back {
             let free = from > border && self.is_free(arc.to, border, from, chain);
@@ -222,17 +231,17 @@ impl Router<'_> {
     fn is_free(&self, of: usize, from: f64, to: f64, chain: &Chain) -> bool {
         let (from, to) = (from.min(to), from.max(to));
         let layer = self.layered.cells[of].layer;
-        let beside = self.stems.iter().any(|(other, top, bottom)| {
-            *other != of
-                && self.layered.cells[*other].layer == layer
-                && *top < to + 4.0
-                && from - 4.0 < *bottom
-        });
+        let beside = self.stems[layer]
+            .iter()
+            .any(|(other, top, bottom)| *other != of && *top < to + 4.0 && from - 4.0 < *bottom);
+        // A line passes each layer once, from its first one on.
+        let first = self.layered.cells[chain.cells[0]].layer;
+        let own = layer.checked_sub(first).and_then(|it| chain.cells.get(it));
         !beside
             && self.layered.layers[layer].iter().all(|other| {
                 let cell = self.layered.cells[*other];
                 *other == of
-                    || chain.cells.contains(other)
+                    || own == Some(other)
                     || self.middles[*other] - cell.up >= to
                     || self.middles[*other] + cell.down <= from
             })
@@ -278,13 +287,13 @@ impl Router<'_> {
             found.push(Riser { gap, from, to, bundle, turn: Turn::Through });
             from = to;
         }
-        self.risers.extend(found.into_iter().map(|it| (chain.arc, it)));
+        self.risers[chain.arc] = found;
     }
 
     /// Gives risers that would lie on each other tracks of their own.
     fn tracks(&self) -> Tracks {
         let mut bundles: BTreeMap<(usize, Bundle), Vec<Riser>> = BTreeMap::new();
-        for (_, riser) in &self.risers {
+        for riser in self.risers.iter().flatten() {
             bundles.entry((riser.gap, riser.bundle)).or_default().push(*riser);
         }
         let mut tracks =
@@ -382,6 +391,12 @@ impl Router<'_> {
         for (id, arc) in self.graph.arcs.iter().enumerate().filter(|(_, it)| it.from == it.to) {
             ways[id] = around(boxes[arc.from], *arc);
         }
+        for (id, arc) in self.graph.arcs.iter().enumerate() {
+            if ways[id].is_empty() {
+                let (from, to) = (boxes[arc.from], boxes[arc.to]);
+                ways[id] = vec![from.exit(to.center()), to.exit(from.center())];
+            }
+        }
         let height = boxes.iter().zip(&self.graph.boxes).map(|(it, spot)| it.bottom() + spot.below);
         let height = height.chain(ways.iter().flatten().map(|it| it.y + 5.0)).fold(0.0, f64::max);
         let corners = self.corners.clone();
@@ -393,8 +408,7 @@ impl Router<'_> {
         let arc = self.graph.arcs[chain.arc];
         let (begin, end) = self.ends[chain.arc];
         let (from, to) = (boxes[arc.from], boxes[arc.to]);
-        let risers: Vec<Riser> =
-            self.risers.iter().filter(|(of, _)| *of == chain.arc).map(|(_, it)| *it).collect();
+        let risers = &self.risers[chain.arc];
         let track = |riser: &Riser| {
             let track = tracks.of[&(riser.gap, riser.bundle)];
             let first = if riser.gap == 0 { 0.0 } else { CLEAR };
@@ -526,7 +540,7 @@ fn loop_reach(arc: Arc) -> f64 {
 }
 
 /// The line without points that change nothing.
-fn simple(way: &[Point]) -> Vec<Point> {
+pub(super) fn simple(way: &[Point]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for point in way {
         if points.last().is_some_and(|it| it.distance(*point) < 0.01) {

@@ -231,6 +231,15 @@ impl Model {
 
 impl Item {
     /// Whether a token can stand there.
+    /// What is written beside it: its name, or where the places are ours and there is none, its id, by
+    /// which it can be found. Gateways are many, and mostly have no name on purpose.
+    pub(crate) fn label(&self, laid_out: bool) -> &str {
+        match self.kind {
+            Kind::Event(_) if laid_out && self.name.is_empty() => &self.id,
+            _ => &self.name,
+        }
+    }
+
     pub(crate) fn is_flow_node(&self) -> bool {
         match self.kind {
             Kind::Activity(_) | Kind::Event(_) | Kind::Gateway(_) => true,

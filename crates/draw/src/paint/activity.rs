@@ -211,8 +211,9 @@ fn markers(activity: Activity, expanded: bool) -> Vec<Marker> {
     });
     let closed = match activity.work {
         Work::SubProcess | Work::EventSubProcess | Work::Transaction => !expanded,
-        Work::Call
-        | Work::Plain
+        // What it calls is elsewhere.
+        Work::Call => true,
+        Work::Plain
         | Work::User
         | Work::Service
         | Work::Script

@@ -3,7 +3,7 @@
 use crate::{
     geometry::{Point, Rect, at, num},
     model::{Kind, Model},
-    scene::{Anchor, Color, INK, Mark, Scene},
+    scene::{Anchor, Color, FAINT, INK, Mark, Scene},
     sheet::{Edge, Shape, Sheet},
     text,
 };
@@ -48,10 +48,11 @@ pub(super) fn of_shape(scene: &mut Scene, model: &Model, sheet: &Sheet, shape: &
         | Kind::Choreography => return,
     }
     let bounds = shape.bounds;
-    let color = shape.colors.stroke.unwrap_or(INK);
+    let name = item.label(sheet.laid_out);
+    let color = if item.name.is_empty() { FAINT } else { shape.colors.stroke.unwrap_or(INK) };
     if let Some(label) = shape.label {
         let width = if sheet.laid_out { label.width + 2.0 } else { 1.1 * label.width.max(WIDTH) };
-        let lines = text::wrap(&item.name, text::SMALL, width, LINES_MAX);
+        let lines = text::wrap(name, text::SMALL, width, LINES_MAX);
         let height = text::line_height(text::SMALL) * num(lines.len());
         let middle = label.center();
         // Names grow downwards from where their modeler put them.
@@ -63,7 +64,7 @@ pub(super) fn of_shape(scene: &mut Scene, model: &Model, sheet: &Sheet, shape: &
         put(scene, &lines, middle.x, top, color);
         return;
     }
-    let lines = text::wrap(&item.name, text::SMALL, WIDTH, LINES_MAX);
+    let lines = text::wrap(name, text::SMALL, WIDTH, LINES_MAX);
     let height = text::line_height(text::SMALL) * num(lines.len());
     let width = lines.iter().map(|it| text::width(it, text::SMALL)).fold(0.0, f64::max);
     let place = match item.kind {
@@ -81,7 +82,7 @@ fn free_place(model: &Model, sheet: &Sheet, shape: &Shape, width: f64, height: f
     let center = bounds.center();
     let place = |x: f64, y: f64| Rect::around(at(x, y), width, height);
     let (aside, low, high) =
-        (width / 2.0 + 4.0, bounds.bottom() + 4.0 + height / 2.0, bounds.y - 3.0 - height / 2.0);
+        (width / 2.0 + 10.0, bounds.bottom() + 4.0 + height / 2.0, bounds.y - 3.0 - height / 2.0);
     let candidates = [
         place(center.x, low),
         place(center.x, high),
@@ -90,14 +91,18 @@ fn free_place(model: &Model, sheet: &Sheet, shape: &Shape, width: f64, height: f
         place(center.x + aside, high),
         place(center.x - aside, high),
     ];
+    // What is nowhere near is looked at once, not for each of them.
+    let near = place(center.x, center.y).grown(width.max(height) + bounds.width.max(bounds.height));
+    let lines = sheet.edges.iter().flat_map(|it| it.points.windows(2));
+    let lines: Vec<_> = lines.filter(|it| near.is_crossed(it[0], it[1])).collect();
+    let shapes = sheet.shapes.iter().filter(|it| {
+        let frame = it.expanded && model.item(it.item).contains();
+        !frame && model.item(it.item).is_flow_node() && it.bounds.overlaps(near)
+    });
+    let shapes: Vec<_> = shapes.collect();
     let disturbs = |rect: Rect| {
-        let lines = sheet.edges.iter().flat_map(|it| it.points.windows(2));
-        let crossed = lines.filter(|it| rect.is_crossed(it[0], it[1])).count();
-        let covered = sheet.shapes.iter().filter(|it| {
-            let frame = it.expanded && model.item(it.item).contains();
-            !frame && model.item(it.item).is_flow_node() && it.bounds.overlaps(rect)
-        });
-        crossed + covered.count()
+        let crossed = lines.iter().filter(|it| rect.is_crossed(it[0], it[1])).count();
+        crossed + shapes.iter().filter(|it| it.bounds.overlaps(rect)).count()
     };
     let best = candidates.into_iter().min_by_key(|it| disturbs(*it));
     best.expect("there are some")
