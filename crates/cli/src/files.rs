@@ -1,7 +1,8 @@
 //! The files that a command is given.
 
 use std::{
-    collections::BTreeMap,
+    cell::OnceCell,
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -13,6 +14,8 @@ use anyhow::{Context as _, Result, bail};
 #[derive(Debug)]
 pub(crate) struct Models {
     all: Vec<(String, Vec<u8>)>,
+    /// Where the lines of each begin, once somebody has asked.
+    lines: OnceCell<HashMap<String, Vec<usize>>>,
 }
 
 impl Models {
@@ -20,12 +23,13 @@ impl Models {
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self> {
         let mut all: Vec<(String, Vec<u8>)> = Vec::new();
         let mut faults = Vec::new();
+        let mut known = HashSet::new();
         for path in paths {
             let name = path.display().to_string();
-            if all.iter().any(|(known, _)| *known == name) {
+            if !known.insert(name.clone()) {
                 continue;
             }
-            match fs::read(path) {
+            match bytes(path) {
                 Ok(bytes) => all.push((name, bytes)),
                 Err(error) => faults.push(format!("cannot read {name}: {}", plain(&error))),
             }
@@ -33,12 +37,16 @@ impl Models {
         if !faults.is_empty() {
             bail!(faults.join("\nerror: "));
         }
-        Ok(Self { all })
+        Ok(Self::new(all))
+    }
+
+    fn new(all: Vec<(String, Vec<u8>)>) -> Self {
+        Self { all, lines: OnceCell::new() }
     }
 
     /// A text that is no file, under a name for messages.
     pub(crate) fn of_text(name: &str, text: &str) -> Self {
-        Self { all: vec![(name.to_owned(), text.as_bytes().to_vec())] }
+        Self::new(vec![(name.to_owned(), text.as_bytes().to_vec())])
     }
 
     /// The files as models of decisions.
@@ -57,7 +65,7 @@ impl Models {
 
     /// A model that comes from elsewhere.
     pub(crate) fn of(name: String, bytes: Vec<u8>) -> Self {
-        Self { all: vec![(name, bytes)] }
+        Self::new(vec![(name, bytes)])
     }
 
     /// The files, to be deployed.
@@ -79,14 +87,39 @@ impl Models {
         self.all.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The line of a file, counted from 1.
+    /// The line of a file, counted from 1. What is too long to be read by anybody is none.
     pub(crate) fn source_line(&self, file: &str, line: u32) -> Option<String> {
         let (_, bytes) = self.all.iter().find(|(name, _)| name == file)?;
+        let begins = self.lines.get_or_init(|| self.begins()).get(file)?;
         let position = usize::try_from(line).ok()?.checked_sub(1)?;
-        let line = bytes.split(|it| *it == b'\n').nth(position)?;
-        let text = String::from_utf8_lossy(line);
+        let begin = *begins.get(position)?;
+        let end = begins.get(position + 1).map_or(bytes.len(), |it| it - 1);
+        if end - begin > LINE_BYTES_MAX {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&bytes[begin..end]);
         Some(text.trim_end_matches('\r').trim_start_matches('\u{feff}').to_owned())
     }
+
+    /// Where each line of each file begins.
+    fn begins(&self) -> HashMap<String, Vec<usize>> {
+        let begins = |bytes: &[u8]| {
+            let breaks = bytes.iter().enumerate().filter(|(_, it)| **it == b'\n');
+            std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect()
+        };
+        self.all.iter().map(|(name, bytes)| (name.clone(), begins(bytes))).collect()
+    }
+}
+
+/// A longer line is not shown: a file in one line would be copied for each thing that is said of it.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// What is in a file, as far as a model may go: some files have no end.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = travertine_bpmn::FILE_BYTES_MAX as u64 + 1;
+    fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What people call the file.
@@ -100,12 +133,24 @@ pub(crate) fn title(path: &Path) -> String {
 /// The text of a file, or of standard input for `-`.
 pub(crate) fn text(path: &Path) -> Result<String> {
     if path == Path::new("-") {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-        return Ok(text);
+        return text_of(io::stdin()).context("cannot read standard input");
     }
-    fs::read_to_string(path)
-        .map_err(|error| anyhow::anyhow!("cannot read {}: {}", path.display(), plain(&error)))
+    let read = fs::File::open(path).and_then(text_of);
+    read.map_err(|error| anyhow::anyhow!("cannot read {}: {}", path.display(), plain(&error)))
+}
+
+/// Far more than all variables of an instance may take.
+const TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// A text that ends.
+fn text_of(source: impl io::Read) -> io::Result<String> {
+    let mut text = String::new();
+    source.take(TEXT_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > TEXT_BYTES_MAX {
+        let most = TEXT_BYTES_MAX >> 20;
+        return Err(io::Error::other(format!("it is larger than {most} MiB")));
+    }
+    Ok(text)
 }
 
 /// The fault without the number that only programmers know.

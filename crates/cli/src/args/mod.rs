@@ -111,7 +111,7 @@ pub(crate) struct Check {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// List every element, not only those with a problem
+    /// List every element and all that is said of them
     #[arg(long)]
     pub(crate) all: bool,
 

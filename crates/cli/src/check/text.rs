@@ -1,8 +1,13 @@
 //! The report for people: a summary of each file, and in full what is wrong with it.
 
-use travertine_bpmn::{Answer, Diagnostic, Process, Report, Severity, Verdict};
+use std::collections::BTreeMap;
+
+use travertine_bpmn::{Answer, Process, Report, Severity, Verdict};
 
 use crate::{diagnostic, files::Models, paint::Paint, screen::Screen};
+
+/// Of what is said very often, only the first are shown.
+const OF_A_KIND_MAX: usize = 100;
 
 /// How wide a line of kinds may become.
 const LINE_CHARS_MAX: usize = 90;
@@ -53,15 +58,28 @@ fn file(report: &Report, models: &Models, name: &str, all: bool, out: &Screen) {
             summary(&elements, verdict, out);
         }
     }
-    let found: Vec<&Diagnostic> = report.diagnostics.iter().filter(|it| it.file == name).collect();
+    let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
     let mut before = None;
-    for it in found {
+    for it in report.diagnostics.iter().filter(|it| it.file == name) {
+        let shown = shown.entry(it.code).or_default();
+        *shown += 1;
+        if !all && *shown > OF_A_KIND_MAX {
+            continue;
+        }
         // Notes take a line each.
         if it.severity != Severity::Note || before != Some(Severity::Note) {
             out.gap();
         }
         before = Some(it.severity);
         out.lines(diagnostic::text(it, models, paint));
+    }
+    let more = shown.into_iter().filter(|(_, it)| !all && *it > OF_A_KIND_MAX);
+    for (index, (code, shown)) in more.enumerate() {
+        if index == 0 {
+            out.gap();
+        }
+        let more = shown - OF_A_KIND_MAX;
+        out.line(format!("and {more} more of {code}; `--all` shows them"));
     }
 }
 
@@ -74,11 +92,13 @@ fn title(process: &Process) -> String {
 /// How many elements have that verdict, and of which kinds they are.
 fn summary(elements: &[&Answer], verdict: Verdict, out: &Screen) {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for it in elements.iter().filter(|it| it.verdict == verdict) {
-        match kinds.iter_mut().find(|(kind, _)| *kind == it.kind) {
-            Some((_, count)) => *count += 1,
-            None => kinds.push((&it.kind, 1)),
+        let place = *places.entry(&it.kind).or_insert(kinds.len());
+        if place == kinds.len() {
+            kinds.push((&it.kind, 0));
         }
+        kinds[place].1 += 1;
     }
     let total: usize = kinds.iter().map(|(_, count)| count).sum();
     let head = format!("  {:<9} {total:>4}", verdict.to_string());
