@@ -5,6 +5,7 @@
 
 pub mod disk;
 mod expressions;
+mod models;
 
 use std::sync::Arc;
 
@@ -111,6 +112,10 @@ pub const SCENARIOS: &[Scenario] = &[
         average: false,
         run: function_operations,
     },
+    models::SCENARIOS[0],
+    models::SCENARIOS[1],
+    models::SCENARIOS[2],
+    models::SCENARIOS[3],
 ];
 
 struct Build {
