@@ -12,9 +12,10 @@ use crate::{args::New, screen::Screen, status::Status};
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 /// What is written, and where. The templates name in braces what differs.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("../template/Cargo.toml.in")),
     ("src/main.rs", include_str!("../template/main.rs")),
+    ("src/workflows.rs", include_str!("../template/workflows.rs")),
     ("src/activities.rs", include_str!("../template/activities.rs")),
     ("clippy.toml", include_str!("../../../docs/functions/clippy.toml")),
     ("README.md", include_str!("../template/README.md")),
@@ -85,7 +86,18 @@ fn check_name(name: &str) -> Result<()> {
     if !begins || !name.chars().all(fits) {
         bail!("{name:?} cannot be the name of a project; use a-z, 0-9, - and _, as in my-orders");
     }
-    if ["travertine", "serde", "tokio", "std", "core", "alloc", "test"].contains(&name) {
+    let used = [
+        "travertine",
+        "anyhow",
+        "serde",
+        "tokio",
+        "tracing-subscriber",
+        "std",
+        "core",
+        "alloc",
+        "test",
+    ];
+    if used.contains(&name) {
         bail!("{name} is the name of something that the project uses; choose another one");
     }
     Ok(())

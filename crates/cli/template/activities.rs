@@ -1,9 +1,9 @@
 //! What workflows do to the world. Activities may use clocks, files and networks, which workflows may not.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
 
 use travertine::{ActivityContext, Failure, activity};
 
-/// Tried again, with growing pauses, while it fails.
+/// Tried again, with growing pauses, while it fails. `?` takes any error, and `Failure::terminal` one that trying
+/// again cannot help.
 #[activity(retry = exponential("200ms", 2.0, max = 10), timeout = "30s")]
 pub async fn charge(cx: ActivityContext, cents: u64) -> Result<String, Failure> {
     if cx.attempt() < 3 {

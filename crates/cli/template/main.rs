@@ -1,38 +1,28 @@
 //! An order that goes on where it was, whatever happens to this program.
 
+// These lints are for workflows, which must do the same whenever they run again; `workflows` turns them on.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
+
 mod activities;
+mod workflows;
 
-use std::{error::Error, time::Duration};
+use anyhow::Result;
+use tracing_subscriber::filter::LevelFilter;
+use travertine::Engine;
 
-use serde::{Deserialize, Serialize};
-use travertine::{Context, Engine, Flow, workflow};
-
-use activities::{charge, ship};
-
-#[derive(Serialize, Deserialize)]
-struct Order {
-    item: String,
-    cents: u64,
-}
-
-/// The workflow. After a restart it runs again from its beginning, and what it has done already is not done
-/// again but answered from its journal. So it asks its context for everything that could differ.
-#[workflow]
-async fn order(cx: Context, order: Order) -> Flow<String> {
-    let receipt = cx.call(charge(order.cents)).await?;
-    cx.sleep(Duration::from_secs(10)).await?;
-    let parcel = cx.call(ship(order.item)).await?;
-    Ok(format!("{parcel}, {receipt}"))
-}
+use workflows::{Order, order};
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<()> {
+    // What the engine has to say: above all, of a workflow that cannot go on.
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::WARN).init();
+    println!("kill this program at any moment and run it again: the order goes on where it was");
     // Everything durable is in this directory. Workflows and activities find themselves.
     let engine = Engine::open("data")?;
     let teapot = Order { item: "teapot".into(), cents: 1_200 };
     // Whoever starts an order again gets the one that is there.
     let run = engine.start(order(teapot)).id("order-1").await?;
-    println!("order-1 is under way; kill this program and run it again");
+    // Where the workflow fails, or its code must be corrected, that is the error, and the program ends with it.
     println!("order-1: {}", run.result().await?);
     engine.shutdown()?;
     Ok(())

@@ -24,6 +24,11 @@ use travertine::{ActivityContext, Dependencies, Engine, Failure, Options};
 ///
 /// The workflows and activities of a program find themselves; nobody has to list them.
 pub fn open() -> Result<Engine, Box<dyn Error>> {
+    // What the engine has to say: above all, of a workflow that cannot go on.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .init();
     let dir = std::env::args_os().nth(1).map(PathBuf::from).ok_or("usage: PROGRAM DIR")?;
     std::fs::create_dir_all(&dir)?;
     let ledger = Ledger::new(&dir);

@@ -59,23 +59,19 @@ fn a_new_project_compiles_and_survives_a_kill() {
     assert!(called.out.contains("cd new-shop && cargo run"), "{}", called.out);
 
     let shop = place.join("new-shop");
-    let main = shop.join("src/main.rs");
-    let text = fs::read_to_string(&main).unwrap();
-    assert!(text.contains("Duration::from_secs(10)"));
     // Nobody wants to wait for ten seconds here.
-    fs::write(&main, text.replace("Duration::from_secs(10)", "Duration::from_millis(300)"))
-        .unwrap();
+    let seconds = "Duration::from_secs(10)";
+    change(&shop, "src/workflows.rs", seconds, "Duration::from_millis(300)");
     let target: PathBuf = [env!("CARGO_TARGET_TMPDIR"), ".."].iter().collect();
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--offline", "--quiet"])
-        .args(as_in_this_workspace())
-        .current_dir(&shop)
-        .env("CARGO_TARGET_DIR", &target)
-        .output()
-        .unwrap();
-    let warnings = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "{warnings}");
-    assert_eq!(warnings, "", "it compiles without warnings");
+    let cargo = |command: &str| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args([command, "--offline", "--quiet"]).args(as_in_this_workspace());
+        let done = cargo.current_dir(&shop).env("CARGO_TARGET_DIR", &target).output().unwrap();
+        let warnings = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{warnings}");
+        warnings
+    };
+    assert_eq!(cargo("build"), "", "it compiles without warnings");
 
     let program = target.join("debug").join("new-shop");
     let before = said(&program, &shop, Some("charged"));
@@ -89,6 +85,77 @@ fn a_new_project_compiles_and_survives_a_kill() {
     assert!(after.contains(result), "{after}");
     let again = said(&program, &shop, None);
     assert!(again.contains(result) && !again.contains("shipped"), "{again}");
+
+    // What people do first: a pause in an activity, an argument of the program, an error of someone else, a clock
+    // in a workflow.
+    let pause = "tokio::time::sleep(std::time::Duration::from_millis(1)).await;";
+    change(
+        &shop,
+        "src/activities.rs",
+        "    println!(\"  shipped",
+        &format!("    {pause}\n    println!(\"  shipped"),
+    );
+    change(
+        &shop,
+        "src/activities.rs",
+        "Ok(format!(\"a {item} is",
+        "std::env::current_dir()?;\n    Ok(format!(\"a {item} is",
+    );
+    change(
+        &shop,
+        "src/main.rs",
+        "    println!(\"kill",
+        "    let _ = std::env::args().nth(1);\n    println!(\"kill",
+    );
+    change(
+        &shop,
+        "src/workflows.rs",
+        "    let parcel",
+        "    let v = Vec::<u8>::new();\n    println!(\"{}\", v[cx.run() as usize]);\n    let parcel",
+    );
+    change(&shop, "src/main.rs", "order-1\").await", "order-2\").await");
+    if has_clippy() {
+        assert_eq!(cargo("clippy"), "", "only workflows are looked at");
+        change(
+            &shop,
+            "src/workflows.rs",
+            "    let parcel",
+            "    let _ = std::time::SystemTime::now();\n    let parcel",
+        );
+        assert!(cargo("clippy").contains("ask `cx.now()`"), "and they are");
+    }
+
+    // A workflow that panics ends the program with words, and goes on when it is mended.
+    cargo("build");
+    let stuck = Command::new(&program).current_dir(&shop).output().unwrap();
+    let words = String::from_utf8_lossy(&stuck.stderr).into_owned();
+    assert_eq!(stuck.status.code(), Some(1), "{words}");
+    assert!(
+        words.contains("Error: order-2 cannot go on: the code panicked at src/workflows.rs:"),
+        "{words}"
+    );
+    change(
+        &shop,
+        "src/workflows.rs",
+        "    println!(\"{}\", v[cx.run() as usize]);\n",
+        "    drop(v);\n",
+    );
+    cargo("build");
+    let mended = said(&program, &shop, None);
+    assert!(mended.contains("a teapot is on its way") && !mended.contains("charged"), "{mended}");
+}
+
+fn has_clippy() -> bool {
+    let installed = Command::new(env!("CARGO")).args(["clippy", "--version"]).output();
+    installed.is_ok_and(|it| it.status.success())
+}
+
+/// Changes a file of the project.
+fn change(project: &Path, file: &str, before: &str, after: &str) {
+    let path = project.join(file);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(before), "{before} is not in {file}");
+    fs::write(&path, text.replacen(before, after, 1)).unwrap();
 }
 
 #[test]
