@@ -37,7 +37,12 @@ pub(crate) const NATIVE: &[Executed] = &[
     ("@tv:followUpDate", "user tasks", "when to look again"),
     ("@tv:priority", "user tasks", "how pressing it is"),
     ("@tv:form", "user tasks", "the form to show"),
-    ("@tv:resultVariable", "script tasks", "takes the value of the script"),
+    (
+        "@tv:resultVariable",
+        "script and business rule tasks",
+        "takes the value of the script or the decision",
+    ),
+    ("@tv:decisionRef", "business rule tasks", "the decision that is made, by id or name"),
     ("@tv:decision", "plain tasks", "the task waits for a choice"),
     ("tv:correlation", "messages, and what sends or receives them", "a property that must match"),
     ("tv:payload", "throw events and send tasks", "what goes with a message or signal"),
@@ -59,7 +64,7 @@ pub(crate) const NATIVE: &[Executed] = &[
     ("@tv:batchSize", "multi-instance", "slices of so many items"),
     ("@tv:parallelBatches", "multi-instance", "how many slices run at a time"),
     ("@tv:gosub", "call activities", "runs the process within this instance"),
-    ("@tv:binding", "call activities", "which version is called"),
+    ("@tv:binding", "call activities and business rule tasks", "which version is meant"),
     ("@tv:allIn", "call activities", "whether all variables go in"),
     ("@tv:allOut", "call activities", "whether all variables come back"),
     ("@tv:fork", "parallel and inclusive gateways", "gives branches variables of their own"),
@@ -78,8 +83,15 @@ pub(crate) const CAMUNDA7: &[Executed] = &[
     (
         "@camunda:decisionRef",
         "business rule tasks",
-        "the decision of a DMN file deployed with it; a job, with a warning, where there is none",
+        "the decision that is made, by id or name; DMN files are deployed with the model or apart from it",
     ),
+    (
+        "@camunda:decisionRefBinding",
+        "business rule tasks",
+        "which version is made: `latest` when the task is entered, `deployment`, `version`, `versionTag`",
+    ),
+    ("@camunda:decisionRefVersion", "business rule tasks", "the number of the version"),
+    ("@camunda:decisionRefVersionTag", "business rule tasks", "the tag of the version"),
     (
         "@camunda:mapDecisionResult",
         "business rule tasks",
@@ -157,7 +169,8 @@ pub(crate) const CAMUNDA8: &[Executed] = &[
     (
         "zeebe:calledDecision",
         "business rule tasks",
-        "the decision of a DMN file deployed with it; a job, with a warning, where there is none",
+        "the decision that is made, by id or name, and which version; DMN files are deployed with the \
+         model or apart from it",
     ),
     ("zeebe:versionTag", "process", "what the version is called; calls can be bound to it"),
     ("zeebe:script", "script tasks", "an expression, evaluated in place"),

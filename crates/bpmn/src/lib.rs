@@ -18,7 +18,7 @@ pub mod schema;
 mod support;
 mod validate;
 
-use std::time::SystemTime;
+use std::{collections::BTreeSet, time::SystemTime};
 
 use travertine_expr::{Languages, time::Timestamp};
 use travertine_kernel::plan::Policy;
@@ -52,6 +52,17 @@ pub struct Options {
     pub strict: bool,
     /// The time that dates in models are compared with.
     pub now: Timestamp,
+    /// The decisions that business rule tasks can make. Others are warned about.
+    pub decisions: KnownDecisions,
+}
+
+/// The decisions that someone who reads a model knows of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownDecisions {
+    /// Their ids and names.
+    pub names: BTreeSet<String>,
+    /// Whether these are all that are deployed, and not only those of some files.
+    pub deployed: bool,
 }
 
 impl Default for Options {
@@ -71,6 +82,7 @@ impl Options {
             wait_tasks: Vec::new(),
             strict: false,
             now: now(),
+            decisions: KnownDecisions::default(),
         }
     }
 }

@@ -2,13 +2,17 @@
 
 use std::{
     cell::OnceCell,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result, bail};
+use travertine_bpmn::Severity;
+
+/// The code of the warning that nobody knows a decision.
+pub(crate) const NO_DECISION: &str = "TV0720";
 
 /// Files and what is in them, in the order they were given.
 #[derive(Debug)]
@@ -56,16 +60,42 @@ impl Models {
         travertine_dmn::read(&files)
     }
 
-    /// The files as processes, with the decisions among them for business rule tasks.
-    pub(crate) fn report(&self) -> travertine_bpmn::Report {
+    /// The files as processes and decisions.
+    pub(crate) fn defined(&self) -> travertine_runtime::Models {
         let files: Vec<(&str, &[u8])> =
             self.all.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
-        travertine_runtime::read_models(&files, &BTreeMap::new(), crate::clock::now())
+        travertine_runtime::read_models(&files, None, crate::clock::now())
+    }
+
+    /// The files as all that there is: a decision that is not among them will never be.
+    pub(crate) fn defined_for_good(&self) -> travertine_runtime::Models {
+        let mut defined = self.defined();
+        let diagnostics = &mut defined.report.diagnostics;
+        for it in diagnostics.iter_mut().filter(|it| it.code == NO_DECISION) {
+            it.severity = Severity::Error;
+        }
+        defined
+    }
+
+    /// What there is to say about the files, and their processes.
+    pub(crate) fn report(&self) -> travertine_bpmn::Report {
+        self.defined().report
+    }
+
+    /// Whether the file of that name has decisions in it.
+    pub(crate) fn has_decisions(&self, name: &str) -> bool {
+        let found = self.all.iter().find(|(known, _)| known == name);
+        found.is_some_and(|(name, bytes)| travertine_runtime::is_decision(name, bytes))
     }
 
     /// A model that comes from elsewhere.
     pub(crate) fn of(name: String, bytes: Vec<u8>) -> Self {
-        Self::new(vec![(name, bytes)])
+        Self::of_all(vec![(name, bytes)])
+    }
+
+    /// Models that come from elsewhere.
+    pub(crate) fn of_all(all: Vec<(String, Vec<u8>)>) -> Self {
+        Self::new(all)
     }
 
     /// The files, to be deployed.

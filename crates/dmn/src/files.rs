@@ -118,7 +118,7 @@ fn is_dmn(root: Node<'_>, sink: &Sink) -> bool {
 }
 
 /// Imports of other kinds, such as PMML, say nothing that we could use.
-fn is_of_dmn(import: Node<'_>) -> bool {
+pub(crate) fn is_of_dmn(import: Node<'_>) -> bool {
     import.attr("importType").is_none_or(|it| it.contains("/DMN/"))
 }
 

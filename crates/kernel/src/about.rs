@@ -30,6 +30,7 @@ impl Event {
             | Self::TokenBound { token, .. }
             | Self::FunctionBegan { token, .. }
             | Self::FunctionThought { token }
+            | Self::DecisionMade { token, .. }
             | Self::ScopeOpened { scope: token, .. }
             | Self::ScopeFailing { scope: token, .. }
             | Self::ScopeClosed { scope: token }

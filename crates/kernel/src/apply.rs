@@ -351,6 +351,8 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.journal.as_mut().expect("it is a function").take_back_update();
         }
         Event::UpdateAnswered { id, said } => instance.answers.give(id, said),
+        // It says how the variables that follow came to be.
+        Event::DecisionMade { .. } => {}
         Event::Finished { ending } => {
             instance.finish(ending.clone());
         }

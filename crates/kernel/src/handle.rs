@@ -9,6 +9,7 @@ use crate::{
     budget::{self, Budgets},
     journal::function_token,
     plan::{Element, Moment, NodeId, Plan, RestrictionScope, Trigger},
+    rules::{NoRules, Rules},
     run::{EVENTS, KEPT_DEPTH_MAX, Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
     status::TIMESTAMP,
@@ -63,6 +64,19 @@ pub fn handle_in(
     room: Vec<Event>,
     budgets: &Budgets,
 ) -> Result<Turn, Rejection> {
+    handle_with(plan, &NoRules, instance, now, command, room, budgets)
+}
+
+/// The same, where business rule tasks can make the decisions of `rules`.
+pub fn handle_with(
+    plan: &Plan,
+    rules: &dyn Rules,
+    instance: &mut Instance,
+    now: Timestamp,
+    command: Command,
+    room: Vec<Event>,
+    budgets: &Budgets,
+) -> Result<Turn, Rejection> {
     check_all(command.variables(), &plan.limits, &budgets.of(plan))?;
     match command {
         Command::Start { at, variables, caller } => {
@@ -75,7 +89,7 @@ pub fn handle_in(
             for it in &at {
                 plan.check_way(*it, NodeId(0))?;
             }
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.start(at, variables, caller);
             Ok(run.finish())
         }
@@ -84,7 +98,7 @@ pub fn handle_in(
             if !instance.posts.contains_key(&post) {
                 return Err(Rejection::NoSuchPost(post));
             }
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.emit(Event::PostDelivered { post });
             Ok(run.finish())
         }
@@ -92,7 +106,7 @@ pub fn handle_in(
         _ if !instance.is_running() => Err(Rejection::Ended),
         Command::Complete { wait, variables } => {
             let it = open_wait(instance, wait)?;
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             if it.slot == Slot::Gate(Gate::Entry)
                 && let Some(with) = run.performer_busy_for(it.token)
             {
@@ -106,7 +120,7 @@ pub fn handle_in(
             if !matches!(*it.on, WaitFor::Work(_) | WaitFor::Child { .. }) {
                 return Err(Rejection::WrongWait { wait, asked: "raise an error" });
             }
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             let failure = Failure { kind: FailureKind::Error, code, message };
             if let Slot::Operation(operation) = it.slot {
                 run.emit(Event::WaitClosed { wait });
@@ -129,7 +143,7 @@ pub fn handle_in(
             {
                 return Err(Rejection::WrongWait { wait, asked: "raise an escalation" });
             }
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             if matches!(*it.on, WaitFor::Child { .. }) {
                 run.hear_from_child(it.token, variables);
                 run.escalate(it.token, code, Vec::new());
@@ -144,7 +158,7 @@ pub fn handle_in(
             if !is_work && !matches!(*it.on, WaitFor::Child { .. }) {
                 return Err(Rejection::WrongWait { wait, asked: "fail" });
             }
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             if let Slot::Operation(operation) = it.slot
                 && (retries == 0 || !is_work)
             {
@@ -172,7 +186,7 @@ pub fn handle_in(
                 return Err(Rejection::NoSuchToken(token));
             };
             let layer = it.layer;
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             for (name, value) in variables {
                 run.set(layer, name, Some(value));
             }
@@ -182,7 +196,7 @@ pub fn handle_in(
             if !instance.incidents.contains_key(&token) {
                 return Err(Rejection::NoIncident(token));
             }
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.emit(Event::IncidentResolved { token });
             Ok(run.finish())
         }
@@ -194,34 +208,34 @@ pub fn handle_in(
             if retries == 0 {
                 return Err(Rejection::NoRetries(wait));
             }
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.emit(Event::RetriesSet { wait, retries });
             Ok(run.finish())
         }
         Command::Modify { steps } => {
             // Tried on a copy: a later step may be refused because of an earlier one.
             let mut copy = instance.clone();
-            let mut run = Run::within(plan, &mut copy, now, room, budgets);
+            let mut run = Run::within(plan, rules, &mut copy, now, room, budgets);
             run.modify(steps)?;
             let turn = run.finish();
             *instance = copy;
             Ok(turn)
         }
-        Command::Continue => Ok(Run::within(plan, instance, now, room, budgets).finish()),
+        Command::Continue => Ok(Run::within(plan, rules, instance, now, room, budgets).finish()),
         Command::Cancel if hears_of_its_end(instance) => {
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.cancel_function();
             Ok(run.finish())
         }
         Command::Decide { decisions, answers } => {
             let token = function_token(instance)?;
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.decide(token, decisions, answers);
             Ok(run.finish())
         }
         Command::Block { message } => {
             let token = function_token(instance)?;
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.block_function(token, message);
             Ok(run.finish())
         }
@@ -229,7 +243,7 @@ pub fn handle_in(
             function_token(instance)?;
             let excess = input.fits(KEPT_DEPTH_MAX - 1, plan.limits.value_bytes_max);
             excess.map_err(|why| Rejection::TooMuch { name: Arc::clone(&name), why })?;
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.update_function(name, input, id);
             Ok(run.finish())
         }
@@ -238,12 +252,12 @@ pub fn handle_in(
             if !journal.ends_with_update() {
                 return Err(Rejection::NoUpdate);
             }
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.emit(Event::UpdateRefused { message });
             Ok(run.finish())
         }
         Command::Cancel => {
-            let mut run = Run::within(plan, instance, now, room, budgets);
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
             run.end_process(Ending::Cancelled, State::Withdrawn);
             Ok(run.finish())
         }

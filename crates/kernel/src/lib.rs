@@ -42,6 +42,7 @@ mod place;
 pub mod plan;
 mod remains;
 mod repeat;
+mod rules;
 mod run;
 mod scope;
 mod state;
@@ -58,12 +59,15 @@ pub use apply::{apply, replay};
 pub use budget::{Budgets, Over};
 pub use check::{check, check_at_rest};
 pub use effect::{Effect, effects, outstanding};
-pub use handle::{check_variables, handle, handle_in};
+pub use handle::{check_variables, handle, handle_in, handle_with};
 pub use journal::{Decision, Digest, Journal, JournalEntry};
-pub use migrate::{Change, Fate, Mapping, Migration, Problem, dry_run, migrate};
+pub use migrate::{
+    Change, Fate, Mapping, Migration, Problem, dry_run, dry_run_with, migrate, migrate_with,
+};
 pub use parts::{Parts, ScopePart, TokenPart, Unsound};
 pub use plan::{FlowId, NodeId, Plan};
 pub use remains::Remains;
+pub use rules::{NoRules, Rule, Rules};
 pub use run::Turn;
 pub use state::{
     Cue, Each, Failing, FanOut, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role,

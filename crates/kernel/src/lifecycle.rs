@@ -88,7 +88,11 @@ impl<'a> Run<'a> {
         let instant = matches!(node.element, Element::Send(_));
         let lasting = matches!(
             node.element,
-            Element::Task | Element::Script { .. } | Element::Work(_) | Element::Call(_)
+            Element::Task
+                | Element::Script { .. }
+                | Element::BusinessRule(_)
+                | Element::Work(_)
+                | Element::Call(_)
         );
         if instant || lasting {
             self.operate(token, node, instant)?;

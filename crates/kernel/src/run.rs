@@ -12,6 +12,7 @@ use crate::{
     apply::apply,
     budget::{Budgets, weight_of_event},
     plan::{Changes, Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
+    rules::Rules,
     state::{Cue, Instance, Role, Status},
     view::View,
     vocabulary::{
@@ -42,6 +43,7 @@ pub struct Turn {
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
+    pub(crate) rules: &'a dyn Rules,
     pub(crate) now: Timestamp,
     pub(crate) instance: &'a mut Instance,
     pub(crate) budgets: Budgets,
@@ -64,16 +66,18 @@ impl<'a> Run<'a> {
     /// `room` is where the events go.
     pub(crate) fn new(
         plan: &'a Plan,
+        rules: &'a dyn Rules,
         instance: &'a mut Instance,
         now: Timestamp,
         room: Vec<Event>,
     ) -> Self {
-        Self::within(plan, instance, now, room, &Budgets::DEFAULT)
+        Self::within(plan, rules, instance, now, room, &Budgets::DEFAULT)
     }
 
     /// The same, within these budgets.
     pub(crate) fn within(
         plan: &'a Plan,
+        rules: &'a dyn Rules,
         instance: &'a mut Instance,
         now: Timestamp,
         room: Vec<Event>,
@@ -82,6 +86,7 @@ impl<'a> Run<'a> {
         debug_assert!(room.is_empty(), "a turn begins without events");
         Self {
             plan,
+            rules,
             now,
             budgets: budgets.of(plan),
             weighs: instance.over > 0,

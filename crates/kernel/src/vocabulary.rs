@@ -554,6 +554,15 @@ pub enum Event {
         /// Why.
         message: String,
     },
+    /// A business rule task has made a decision. What came of it follows.
+    DecisionMade {
+        /// The token that stands at the task.
+        token: TokenId,
+        /// The id of the decision.
+        decision: Name,
+        /// Which version of it.
+        version: u32,
+    },
     /// No token is left.
     Finished {
         /// How it ended.

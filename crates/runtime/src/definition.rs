@@ -8,7 +8,12 @@ use travertine_kernel::{
     plan::{Element, Start, TO, Trigger},
 };
 
-use crate::{Error, Message, Timestamp};
+use travertine_store::Deployed;
+
+use crate::{
+    DecisionDefinition, Error, Message, Timestamp,
+    decision::{DecisionModel, DmnFile, Partly, RulesFor},
+};
 
 /// A version of something that can be run.
 ///
@@ -149,6 +154,62 @@ pub struct Definitions {
     keys: u64,
     /// The one that is about to be removed.
     leaving: Option<u64>,
+    decisions: BTreeMap<Name, Vec<Arc<DecisionDefinition>>>,
+    /// The DMN files, oldest first: what others may import.
+    decision_files: Vec<Arc<DmnFile>>,
+    /// The versions that were removed, and the deployments that they came with, by the ids that a store knows.
+    removed: BTreeMap<Name, Vec<(u32, u64)>>,
+}
+
+/// What has versions.
+pub(crate) trait Versioned {
+    fn version(&self) -> u32;
+    fn tag(&self) -> Option<&str>;
+    fn deployment(&self) -> u64;
+}
+
+impl Versioned for Definition {
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    fn deployment(&self) -> u64 {
+        self.deployment
+    }
+}
+
+/// The version that a binding names, for someone who came with `deployment`. What was deployed together is
+/// the latest that was there then: what is deployed again unchanged keeps its version.
+fn bound<'a, T: Versioned>(
+    versions: &'a [Arc<T>],
+    removed: &[(u32, u64)],
+    binding: Option<&str>,
+    deployment: u64,
+) -> Option<&'a Arc<T>> {
+    let numbered = |number: Option<u32>| versions.iter().find(|it| Some(it.version()) == number);
+    let tagged = |tag: &str| versions.iter().rev().find(|it| it.tag() == Some(tag));
+    match binding {
+        None | Some("latest") => versions.last(),
+        Some("deployment") => {
+            let found = versions.iter().filter(|it| it.deployment() <= deployment);
+            let found = found.max_by_key(|it| it.version())?;
+            let gone = removed.iter().filter(|(_, at)| *at <= deployment).map(|(it, _)| *it).max();
+            Some(found).filter(|it| gone.is_none_or(|gone| gone < it.version()))
+        }
+        Some(name) => {
+            if let Some(number) = name.strip_prefix("version:") {
+                return numbered(number.parse().ok());
+            }
+            if let Some(tag) = name.strip_prefix("versionTag:") {
+                return tagged(tag);
+            }
+            tagged(name).or_else(|| numbered(name.parse().ok()))
+        }
+    }
 }
 
 impl Definitions {
@@ -239,8 +300,8 @@ impl Definitions {
     }
 
     /// Adds a version as a store knows it.
-    pub(crate) fn insert(&mut self, definition: Definition) {
-        let definition = Arc::new(definition);
+    pub(crate) fn insert(&mut self, definition: impl Into<Arc<Definition>>) {
+        let definition: Arc<Definition> = definition.into();
         self.deployments = self.deployments.max(definition.deployment);
         self.keys = self.keys.max(definition.key);
         self.by_key.insert(definition.key, Arc::clone(&definition));
@@ -265,18 +326,153 @@ impl Definitions {
         binding: Option<&str>,
         caller: &Definition,
     ) -> Option<&Arc<Definition>> {
-        let versions = self.versions.get(id)?;
-        match binding {
-            None | Some("latest") => versions.last(),
-            Some("deployment") => versions.iter().find(|it| it.deployment == caller.deployment),
-            Some(name) => {
-                let number: Option<u32> = name.parse().ok();
-                let mut newest_first = versions.iter().rev();
-                newest_first
-                    .find(|it| it.tag.as_deref() == Some(name))
-                    .or_else(|| versions.iter().find(|it| Some(it.version) == number))
+        let removed = self.removed.get(id).map_or(&[][..], Vec::as_slice);
+        bound(self.versions.get(id)?, removed, binding, caller.deployment)
+    }
+
+    /// The latest version of each decision, by id.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.definitions().decisions() {
+    ///     println!("{} version {} of {}", it.id, it.version, it.file());
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn decisions(&self) -> impl Iterator<Item = &Arc<DecisionDefinition>> {
+        self.decisions.values().filter_map(|it| it.last())
+    }
+
+    /// The latest version of the decision of that id; of that name, where none has the id.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let latest = engine.definitions().decision("approver").map(|it| it.version);
+    /// # Ok(()) }
+    /// ```
+    pub fn decision(&self, id: &str) -> Option<&Arc<DecisionDefinition>> {
+        let by_id = self.decisions.get(id).and_then(|it| it.last());
+        by_id.or_else(|| self.decisions().find(|it| it.name().is_some_and(|it| &*it == id)))
+    }
+
+    /// All versions of the decision of that id, oldest first.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for it in engine.definitions().decision_versions("approver") {
+    ///     println!("version {} of deployment {}", it.version, it.deployment);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn decision_versions(&self, id: &str) -> &[Arc<DecisionDefinition>] {
+        self.decisions.get(id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// All versions of all decisions, by id, oldest version first.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// println!("{} versions of all decisions", engine.definitions().all_decisions().count());
+    /// # Ok(()) }
+    /// ```
+    pub fn all_decisions(&self) -> impl Iterator<Item = &Arc<DecisionDefinition>> {
+        self.decisions.values().flatten()
+    }
+
+    /// The version of a decision that `binding` names, for someone who came with `deployment`.
+    pub(crate) fn bound_decision(
+        &self,
+        id: &str,
+        binding: Option<&str>,
+        deployment: u64,
+    ) -> Option<&Arc<DecisionDefinition>> {
+        let removed = self.removed.get(&*format!("{}{id}", Deployed::DECISION));
+        let removed = removed.map_or(&[][..], Vec::as_slice);
+        bound(self.decisions.get(id)?, removed, binding, deployment)
+    }
+
+    /// The decisions that instances of a definition can make.
+    pub(crate) fn rules<'a>(&'a self, maker: &'a Definition) -> RulesFor<'a> {
+        RulesFor { definitions: self, maker }
+    }
+
+    /// What people and models call decisions.
+    pub(crate) fn decision_names(&self) -> impl Iterator<Item = String> {
+        self.decisions().flat_map(|it| {
+            let name = it.name().map(|it| it.to_string());
+            std::iter::once(it.id.to_string()).chain(name)
+        })
+    }
+
+    /// The DMN files that were deployed, oldest first.
+    pub(crate) fn decision_files(&self) -> &[Arc<DmnFile>] {
+        &self.decision_files
+    }
+
+    /// Whether the first of these files was deployed, as it is.
+    pub(crate) fn has_file(&self, files: &[Arc<DmnFile>]) -> bool {
+        let own = files.first();
+        own.is_none_or(|own| self.decision_files.iter().any(|it| it.body == own.body))
+    }
+
+    pub(crate) fn keep_file(&mut self, file: &Arc<DmnFile>) {
+        self.decision_files.push(Arc::clone(file));
+    }
+
+    /// Adds a version of a decision as a store knows it.
+    pub(crate) fn insert_decision(&mut self, decision: Arc<DecisionDefinition>) {
+        self.deployments = self.deployments.max(decision.deployment);
+        self.keys = self.keys.max(decision.key);
+        let versions = self.decisions.entry(Name::clone(&decision.id)).or_default();
+        versions.push(decision);
+        versions.sort_by_key(|it| it.version);
+    }
+
+    /// Takes note of a version that is not there any more.
+    pub(crate) fn note_removed(&mut self, id: &Name, version: u32, deployment: u64) {
+        self.removed.entry(Name::clone(id)).or_default().push((version, deployment));
+    }
+
+    /// The number of the next version of a decision.
+    pub(crate) fn next_decision(&self, id: &str) -> u32 {
+        let last = self.decision_versions(id).last().map_or(0, |it| it.version);
+        let removed = self.removed.get(&*format!("{}{id}", Deployed::DECISION));
+        let removed = removed.into_iter().flatten().map(|(it, _)| *it).max();
+        last.max(removed.unwrap_or(0)) + 1
+    }
+
+    /// The latest version of a decision, where a model says the same of it.
+    pub(crate) fn unchanged_decision(
+        &self,
+        id: &str,
+        model: &DecisionModel,
+    ) -> Option<&Arc<DecisionDefinition>> {
+        self.decision_versions(id).last().filter(|it| it.model.is_same(model))
+    }
+
+    /// Adds a version of each decision that has changed. Answers with all of them as they are now.
+    #[doc(hidden)] // Programs deploy files, with `Engine::deploy`.
+    pub fn add_decisions(&mut self, models: &[Arc<DecisionModel>]) -> Vec<Arc<DecisionDefinition>> {
+        let deployment = self.deployments + 1;
+        let mut all = Vec::new();
+        for model in models {
+            for named in model.decisions() {
+                if let Some(same) = self.unchanged_decision(&named.id, model) {
+                    all.push(Arc::clone(same));
+                    continue;
+                }
+                let (version, key) = (self.next_decision(&named.id), self.keys + 1);
+                let added = Partly::of(deployment, version, key, named).with(model);
+                let added = Arc::new(added);
+                self.insert_decision(Arc::clone(&added));
+                all.push(added);
             }
         }
+        all
     }
 
     /// Completes the properties of a message from what goes with it, as conversations say.

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod board;
+mod decision;
 mod definition;
 pub mod engine;
 mod error;
@@ -25,6 +26,7 @@ pub mod trace;
 mod wakes;
 
 pub use board::{Board, Offer};
+pub use decision::{DecisionDefinition, DecisionModel};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use engine::Engine;
 pub use error::{BadId, Error};
@@ -34,7 +36,7 @@ pub use message::{
     Consume, DeadLetter, Delivery, INSTANCE, Message, Receipt, SignalReceipt, WHERE, correlates,
     is_for,
 };
-pub use model::{is_decision, read_models};
+pub use model::{Models, is_decision, read_models};
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};
 pub use shard::{

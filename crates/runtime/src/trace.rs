@@ -220,6 +220,9 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
         Event::FunctionThought { token } => format!("token {} has thought", token.0),
         Event::UpdateRefused { message } => format!("refused: {message}"),
         Event::UpdateAnswered { id, said } => format!("update {id} is answered {said}"),
+        Event::DecisionMade { token, decision, version } => {
+            format!("token {} made decision {decision} version {version}", token.0)
+        }
         Event::Finished { ending } => match ending {
             Ending::Completed => "finished".to_owned(),
             Ending::Failed(failure) => format!("failed: {}", of_failure(plan, failure)),

@@ -128,7 +128,8 @@ pub struct Resource {
 pub struct Deployed {
     /// Its number, by which instances know it: never used twice in a store, from 1.
     pub key: u64,
-    /// Its id, shared by all versions.
+    /// Its id, shared by all versions. That of a decision has [`Deployed::DECISION`] before it: a process and
+    /// a decision may have the same.
     pub id: Name,
     /// Which version, from 1.
     pub version: u32,
@@ -338,6 +339,16 @@ impl Fold {
     }
 }
 
+impl Deployed {
+    /// What stands before the id of a decision. No process is called so.
+    pub const DECISION: &str = "decision:";
+
+    /// The id of the decision, where it is one.
+    pub fn decision(&self) -> Option<&str> {
+        self.id.strip_prefix(Self::DECISION)
+    }
+}
+
 impl Deployment {
     /// Refuses what others have used already.
     pub(crate) fn check<'a>(&self, others: impl Iterator<Item = &'a Self>) -> Result<(), Error> {
@@ -363,9 +374,10 @@ impl Deployment {
 
     /// Removes definitions, and files that only they needed. Says whether there were any.
     pub(crate) fn remove(&mut self, keys: &[u64]) -> bool {
-        let mut files = BTreeSet::new();
+        let (mut files, mut decisions) = (BTreeSet::new(), BTreeSet::new());
         for it in self.definitions.iter_mut().filter(|it| !it.removed && keys.contains(&it.key)) {
             files.insert(it.resource);
+            decisions.extend(it.decision().map(|_| it.resource));
             it.removed = true;
             it.resource = 0;
         }
@@ -373,12 +385,17 @@ impl Deployment {
             return false;
         }
         if self.definitions.iter().all(|it| it.removed) {
-            self.resources.clear();
+            // Decisions were not listed once; their files must not go with a process.
+            let listed = self.definitions.iter().any(|it| it.decision().is_some());
+            self.resources.retain(|it| !listed && it.name.to_lowercase().ends_with(".dmn"));
             return true;
         }
         for file in files.into_iter().rev() {
             let rest = || self.definitions.iter().filter(|it| !it.removed);
-            if rest().any(|it| it.resource == file) || file as usize >= self.resources.len() {
+            // A decision may import the file of another.
+            let imported = decisions.contains(&file) && rest().any(|it| it.decision().is_some());
+            let needed = imported || rest().any(|it| it.resource == file);
+            if needed || file as usize >= self.resources.len() {
                 continue;
             }
             self.resources.remove(file as usize);

@@ -39,6 +39,7 @@ const KNOWN: &[(&str, Ns)] = &[
     ("https://www.omg.org/spec/DMN/20230324/MODEL/", Ns::Dmn),
     (TRAVERTINE, Ns::Travertine),
     ("http://camunda.org/schema/1.0/bpmn", Ns::Camunda),
+    ("http://camunda.org/schema/1.0/dmn", Ns::Camunda),
     ("http://activiti.org/bpmn", Ns::Camunda),
     ("http://www.activiti.org/bpmn", Ns::Camunda),
     ("http://camunda.org/schema/zeebe/1.0", Ns::Zeebe),

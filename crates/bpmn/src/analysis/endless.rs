@@ -73,6 +73,7 @@ fn may_wait(node: &Node) -> bool {
             | Element::Pass
             | Element::Task
             | Element::Script { .. }
+            | Element::BusinessRule(_)
             | Element::Exclusive => false,
             Element::EventSubProcess(_)
             | Element::AdHoc(_)

@@ -38,7 +38,7 @@ impl<'a> Lowering<'a> {
         };
         Element::Call(Call {
             definition,
-            binding: binding(node),
+            binding: self.binding(node, "calledElement"),
             all_in: self.all_in(node),
             all_out: self.all_out(node),
         })
@@ -76,20 +76,51 @@ impl<'a> Lowering<'a> {
             }
         })
     }
+
+    /// Which version of a definition or a decision is meant: what `tv:binding` says, or what Camunda 7 says by
+    /// attributes that begin with `what`; the latest where nothing is said.
+    pub(super) fn binding(&self, node: Node<'a>, what: &str) -> Option<Name> {
+        if let Some(binding) = node.ext(&Ns::Travertine, "binding") {
+            return Some(binding).filter(|it| !it.is_empty() && *it != "latest").map(Name::from);
+        }
+        let said = |part: &str| node.ext(&Ns::Camunda, &format!("{what}{part}"));
+        match said("Binding")? {
+            "" | "latest" => None,
+            "deployment" => Some("deployment".into()),
+            "version" => {
+                let version = said("Version").and_then(|it| it.trim().parse::<u32>().ok());
+                if version.is_none() {
+                    let help = format!("add camunda:{what}Version with the number of a version");
+                    self.unversioned(node, node, &help);
+                }
+                version.map(|it| format!("version:{it}").into())
+            }
+            "versionTag" => {
+                let tag = said("VersionTag").filter(|it| !it.is_empty());
+                if tag.is_none() {
+                    self.unversioned(node, node, &format!("add camunda:{what}VersionTag"));
+                }
+                tag.map(tagged)
+            }
+            _ => {
+                let help = "a binding is latest, deployment, version or versionTag";
+                self.unversioned(node, node, help);
+                None
+            }
+        }
+    }
+
+    pub(super) fn unversioned(&self, node: Node<'a>, at: Node<'a>, help: &str) {
+        let message = format!("{} does not say which version it means", node.title());
+        self.error("TV0719", at, message, help);
+    }
 }
 
-fn binding(node: Node<'_>) -> Option<Name> {
-    if let Some(binding) = node.ext(&Ns::Travertine, "binding") {
-        return Some(Name::from(binding));
-    }
-    let binding = node.ext(&Ns::Camunda, "calledElementBinding")?;
-    let detail = match binding {
-        "version" => node.ext(&Ns::Camunda, "calledElementVersion"),
-        "versionTag" => node.ext(&Ns::Camunda, "calledElementVersionTag"),
-        _ => None,
-    };
-    match binding {
-        "latest" => None,
-        _ => Some(Name::from(detail.unwrap_or(binding))),
-    }
+/// A tag as a binding, which would mean something else where it looks like one.
+pub(super) fn tagged(tag: &str) -> Name {
+    let is_plain = tag.parse::<u32>().is_err()
+        && !matches!(tag, "latest" | "deployment")
+        && !tag.starts_with("version:")
+        && !tag.starts_with("versionTag:");
+    if is_plain { Name::from(tag) } else { format!("versionTag:{tag}").into() }
 }

@@ -28,11 +28,9 @@ impl<'a> Lowering<'a> {
             };
             return Some(Element::Work(self.work_for(owner, job_type)));
         }
-        for name in ["class", "delegateExpression", "decisionRef"] {
+        for name in ["class", "delegateExpression"] {
             let Some(text) = Text::ext(node, NS, name) else { continue };
-            for detail in ["resultVariable", "mapDecisionResult", "decisionRefBinding"] {
-                node.ext(NS, detail);
-            }
+            node.ext(NS, "resultVariable");
             let message = format!(
                 "camunda:{name} of {} is not run here; workers do it, as jobs of the type '{}'",
                 owner.title(),

@@ -4,7 +4,7 @@
 use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{Call, Element};
 
-use super::{Lowering, is_true};
+use super::{Lowering, call::tagged, is_true};
 use crate::{
     expression::{Text, nothing},
     xml::{Node, Ns},
@@ -25,17 +25,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What a task definition or a called decision means.
+    /// What a task definition means.
     pub(super) fn zeebe_task(&self, node: Node<'a>) -> Option<Element> {
-        if let Some(decision) = zeebe(node, "calledDecision", "decisionId") {
-            let message = format!(
-                "the decision of {} is not evaluated here; workers do it, as jobs of the type '{}'",
-                node.title(),
-                decision.source
-            );
-            self.warn("TV0711", node, message, "provide a worker for it");
-            return Some(Element::Work(self.work_for(node, self.feel_or_text(decision))));
-        }
         let job_type = zeebe(node, "taskDefinition", "type")?;
         let mut work = self.work_for(node, self.feel_or_text(job_type));
         work.retries = zeebe(node, "taskDefinition", "retries").map(|it| self.number(it));
@@ -115,24 +106,33 @@ impl<'a> Lowering<'a> {
             self.error("TV0430", called, message, "add processId to zeebe:calledElement");
             nothing()
         };
-        let binding = match called.attr("bindingType") {
-            None | Some("latest") => None,
-            Some("versionTag") => {
-                let tag = called.attr("versionTag").filter(|it| !it.is_empty());
-                if tag.is_none() {
-                    let message = format!("{} does not say which version it calls", node.title());
-                    self.error("TV0719", called, message, "add versionTag to zeebe:calledElement");
-                }
-                tag.map(Name::from)
-            }
-            Some(binding) => Some(Name::from(binding)),
-        };
         Some(Call {
             definition,
-            binding,
+            binding: self.zeebe_binding(node, called),
             all_in: is_true(called, "propagateAllParentVariables", true),
             all_out: is_true(called, "propagateAllChildVariables", true),
         })
+    }
+
+    /// Which version of a process or a decision is called.
+    pub(super) fn zeebe_binding(&self, node: Node<'a>, called: Node<'a>) -> Option<Name> {
+        match called.attr("bindingType") {
+            None | Some("" | "latest") => None,
+            Some("deployment") => Some("deployment".into()),
+            Some("versionTag") => {
+                let tag = called.attr("versionTag").filter(|it| !it.is_empty());
+                if tag.is_none() {
+                    let help = format!("add versionTag to zeebe:{}", called.name());
+                    self.unversioned(node, called, &help);
+                }
+                tag.map(tagged)
+            }
+            Some(_) => {
+                let help = "a bindingType is latest, deployment or versionTag";
+                self.unversioned(node, called, help);
+                None
+            }
+        }
     }
 
     /// Input or output mappings.

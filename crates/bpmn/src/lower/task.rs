@@ -160,7 +160,9 @@ impl<'a> Lowering<'a> {
         let element = match node.name() {
             "globalScriptTask" => self.script_task(node, "scriptLanguage"),
             "globalUserTask" => self.user_task(node),
-            "globalBusinessRuleTask" => self.service_task(node),
+            "globalBusinessRuleTask" => {
+                self.decision(node).unwrap_or_else(|| self.service_task(node))
+            }
             _ => Element::Task,
         };
         let container = travertine_kernel::plan::Container::default();

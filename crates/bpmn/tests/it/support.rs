@@ -154,7 +154,10 @@ const CAMUNDA7: &str = "
   <serviceTask id='c' camunda:class='x.Y'/>
   <serviceTask id='d' camunda:delegateExpression='${x}'/>
   <userTask id='d2' camunda:formRef='f'/>
-  <businessRuleTask id='e' camunda:decisionRef='d' camunda:mapDecisionResult='resultList'/>
+  <businessRuleTask id='e' camunda:decisionRef='d' camunda:mapDecisionResult='resultList'
+    camunda:decisionRefBinding='version' camunda:decisionRefVersion='2'/>
+  <businessRuleTask id='e2' camunda:decisionRef='d' camunda:decisionRefBinding='versionTag'
+    camunda:decisionRefVersionTag='v'/>
   <userTask id='f' camunda:assignee='a' camunda:candidateUsers='b' camunda:candidateGroups='c'
     camunda:dueDate='d' camunda:followUpDate='e' camunda:priority='1' camunda:formKey='f'>
     <extensionElements><camunda:executionListener event='start' class='x'/>
@@ -190,7 +193,7 @@ const CAMUNDA8: &str = "
       inputCollection='=l' inputElement='i' outputCollection='o' outputElement='=i'/>
       </extensionElements></multiInstanceLoopCharacteristics></serviceTask>
   <businessRuleTask id='b'><extensionElements><zeebe:calledDecision decisionId='d'
-    resultVariable='r'/></extensionElements></businessRuleTask>
+    resultVariable='r' bindingType='versionTag' versionTag='v'/></extensionElements></businessRuleTask>
   <scriptTask id='c'><extensionElements><zeebe:script expression='=1' resultVariable='r'/>
     </extensionElements></scriptTask>
   <userTask id='d'><extensionElements><zeebe:assignmentDefinition assignee='a'

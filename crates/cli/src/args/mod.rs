@@ -325,7 +325,9 @@ pub(crate) enum Lang {
 /// What became null and why is told on standard error. Inputs are known by their names; texts become
 /// dates, times and durations where the model says so.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    disable_version_flag = true,
+    after_help = "\
 Exit status:
   0  it was decided, be it null
   1  the model is rejected
@@ -335,11 +337,21 @@ Exit status:
 Examples:
   travertine decide dish.dmn --var season=Winter --var guests=8
   travertine decide loan.dmn --decision Routing --input applicant.json
-  travertine decide main.dmn imported.dmn --input - --json < input.json")]
+  travertine decide main.dmn imported.dmn --input - --json < input.json
+  travertine decide dish --data travertine-data --var season=Winter --var guests=8"
+)]
 pub(crate) struct Decide {
-    /// The model, and those that it imports
+    /// The model, and those that it imports; with --data the id of a decision instead
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Make the decision that is deployed in this store
+    #[arg(long, value_name = "DIR", conflicts_with = "decision")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Which version of it, where it is not the latest
+    #[arg(long, value_name = "VERSION", requires = "data")]
+    pub(crate) version: Option<u32>,
 
     /// The decision, decision service or business knowledge model, by id or name; where it is left
     /// out, the decision that no other one needs

@@ -116,7 +116,8 @@ impl Variables {
 /// Deploy models to a store
 ///
 /// All files together, or none. Makes the store where there is none. What has not changed since it was
-/// last deployed keeps its version.
+/// last deployed keeps its version, whatever its file is called. A decision that is deployed alone takes
+/// effect at once: business rule tasks make the latest, unless they say otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status:
@@ -140,7 +141,7 @@ pub(crate) struct Deploy {
     pub(crate) shared: Shared,
 }
 
-/// List what is deployed
+/// List what is deployed: processes, functions and decisions
 #[derive(Debug, clap::Args)]
 pub(crate) struct Definitions {
     /// Only this one, with all its versions
@@ -151,7 +152,7 @@ pub(crate) struct Definitions {
     pub(crate) shared: Shared,
 }
 
-/// Remove a version of a definition that has no instances
+/// Remove a version of a definition that has no instances, or of a decision
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true)]
 pub(crate) struct Undeploy {
@@ -162,6 +163,14 @@ pub(crate) struct Undeploy {
     /// Its version
     #[arg(value_name = "VERSION")]
     pub(crate) version: u32,
+
+    /// The decision, where a process has that id too
+    #[arg(long, conflicts_with = "process")]
+    pub(crate) decision: bool,
+
+    /// The process, where a decision has that id too
+    #[arg(long)]
+    pub(crate) process: bool,
 
     #[command(flatten)]
     pub(crate) shared: Shared,

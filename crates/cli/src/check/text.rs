@@ -47,7 +47,7 @@ fn file(report: &Report, models: &Models, name: &str, all: bool, out: &Screen) {
     for process in report.processes.iter().filter(|it| it.file == name) {
         out.line(format!("  {}", title(process)));
     }
-    if travertine_runtime::is_decision(name) {
+    if models.has_decisions(name) {
         out.line("  decisions, for business rule tasks; `travertine decide` tries them");
     } else if elements.is_empty() {
         out.line("  nothing in it could be read");

@@ -2,21 +2,28 @@
 
 mod show;
 
+use std::path::Path;
+
 use anyhow::{Result, anyhow, bail};
 use travertine_dmn::{Definitions, Error, Input, Invocable, Report, Severity};
 use travertine_expr::{Map, Name, feel::Settings};
 
-use crate::{args, clock, diagnostic, files::Models, json, pairs, screen::Screen, status::Status};
+use crate::{
+    args, clock, diagnostic, files::Models, json, pairs, screen::Screen, status::Status, store,
+};
 
 /// Makes a decision of the files.
 pub(crate) fn decide(args: &args::Decide, out: &Screen, err: &Screen) -> Result<Status> {
-    let models = Models::read(&args.files)?;
+    let (models, asked) = match &args.data {
+        Some(data) => deployed(args, data)?,
+        None => (Models::read(&args.files)?, args.decision.clone()),
+    };
     let report = models.decisions();
     let Some(definitions) = &report.definitions else {
         reject(&report, &models, args.json, out, err);
         return Ok(Status::Rejected);
     };
-    let invocable = choose(definitions, args.decision.as_deref())?;
+    let invocable = choose(definitions, asked.as_deref())?;
     let known = invocable.id.as_deref().unwrap_or(&invocable.name);
     let given = inputs(args)?;
     let needed = definitions.inputs(known).unwrap_or_default();
@@ -48,6 +55,29 @@ pub(crate) fn decide(args: &args::Decide, out: &Screen, err: &Screen) -> Result<
         show::text(&invocable, &result, out);
     }
     Ok(status)
+}
+
+/// The files of a decision that is deployed in a store, and its id.
+fn deployed(args: &args::Decide, data: &Path) -> Result<(Models, Option<String>)> {
+    let [asked] = &args.files[..] else { bail!("with --data name one decision, by its id") };
+    let asked = asked.display().to_string();
+    let engine = store::open_to_look(data)?;
+    let definitions = engine.definitions();
+    engine.shutdown().map_err(|error| anyhow!(store::explain(&error, data, None)))?;
+    let Some(latest) = definitions.decision(&asked) else {
+        let all: Vec<String> = definitions.decisions().map(|it| format!("'{}'", it.id)).collect();
+        let there =
+            if all.is_empty() { "are none".to_owned() } else { format!("is {}", all.join(", ")) };
+        bail!("no decision '{asked}' is deployed in {}; there {there}", data.display());
+    };
+    let versions = definitions.decision_versions(&latest.id);
+    let found = versions.iter().find(|it| it.version == args.version.unwrap_or(latest.version));
+    let Some(found) = found else {
+        let all: Vec<String> = versions.iter().map(|it| it.version.to_string()).collect();
+        bail!("decision '{asked}' has no such version, only {}", all.join(", "));
+    };
+    let files = found.files().into_iter().map(|(name, body)| (name.to_owned(), body.to_vec()));
+    Ok((Models::of_all(files.collect()), Some(found.id.to_string())))
 }
 
 /// How a line begins that says what became null.

@@ -166,9 +166,9 @@ fn marks(args: &args::Draw, models: &Models, out: &Screen, err: &Screen) -> Resu
     if !args.run && !args.start.is_given() {
         return Ok(Run::Not);
     }
-    let report = models.report();
-    if report.is_rejected() {
-        run::reject(&report, models, false, out, err);
+    let defined = models.defined_for_good();
+    if defined.report.is_rejected() {
+        run::reject(&defined.report, models, false, out, err);
         return Ok(Run::Rejected);
     }
     let journal = Journal::default();
@@ -177,7 +177,7 @@ fn marks(args: &args::Draw, models: &Models, out: &Screen, err: &Screen) -> Resu
     let mut world = World::observed(now, move |it| {
         notes.note(it.instance, &it.definition.plan, it.events);
     });
-    run::begin(&args.start, args.process.as_deref(), &report, &mut world, out)?;
+    run::begin(&args.start, args.process.as_deref(), &defined, &mut world, out)?;
     let instances = world.instances().map(|it| (it.plan(), it.state));
     Ok(Run::Done(journal.marks(instances)))
 }

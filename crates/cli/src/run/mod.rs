@@ -49,24 +49,25 @@ pub(crate) use world::World;
 /// Runs a process of the files.
 pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status> {
     let models = Models::read(&args.files)?;
-    let report = models.report();
+    let defined = if args.data.is_some() { models.defined() } else { models.defined_for_good() };
+    let report = &defined.report;
     if report.is_rejected() {
-        reject(&report, &models, args.json, out, err);
+        reject(report, &models, args.json, out, err);
         return Ok(Status::Rejected);
     }
-    warn(&report, args.json, err);
+    warn(report, args.json, err);
     let watch = Watch::new(shown(args), args.json, out.clone());
     let record = watch.record();
     let mut world = if let Some(data) = &args.data {
-        goes_on(args, data, &models, &report, watch, out, err)?
+        goes_on(args, data, &models, report, watch, out, err)?
     } else {
         let mut world = World::new(args.start.now.unwrap_or_else(clock::now), watch);
-        begin(&args.start, args.process.as_deref(), &report, &mut world, out)?;
+        begin(&args.start, args.process.as_deref(), &defined, &mut world, out)?;
         world
     };
     let left = if asks(args) { dialog::talk(&mut world, &mut Prompt::new()?, out)? } else { None };
     if args.json {
-        out.json(&outcome::data(&world, &report, record.take()));
+        out.json(&outcome::data(&world, report, record.take()));
     } else {
         outcome::text(&world, args.data.as_deref(), out);
     }
@@ -154,15 +155,16 @@ fn open_instance(engine: &Engine, process: &str) -> Result<Option<InstanceRow>> 
 pub(crate) fn begin(
     asked: &args::Start,
     process: Option<&str>,
-    report: &Report,
+    defined: &travertine_runtime::Models,
     world: &mut World,
     out: &Screen,
 ) -> Result<()> {
+    let report = &defined.report;
     let process = choice::process(report, process)?;
     let start = choice::start(process, asked.event.as_deref())?;
     let variables = variables(asked)?;
     let answers = asked.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
-    world.deploy(&report.processes)?;
+    world.deploy(&report.processes, &defined.decisions)?;
     world.start(&process.id, start, variables)?;
     answers.give(world, out)
 }

@@ -7,7 +7,7 @@ use travertine_bpmn::Process;
 use travertine_expr::Name;
 use travertine_kernel::{Assignments, TokenId};
 use travertine_runtime::{
-    Address, Error, InstanceId, Message, Receipt, Sandbox, Start, Timestamp, Turned,
+    Address, DecisionModel, Error, InstanceId, Message, Receipt, Sandbox, Start, Timestamp, Turned,
 };
 
 use super::{kept::Kept, pending, pending::Pending, record::Record, watch::Watch};
@@ -63,10 +63,18 @@ impl World {
         }
     }
 
-    pub(crate) fn deploy(&mut self, processes: &[Process]) -> Result<()> {
+    pub(crate) fn deploy(
+        &mut self,
+        processes: &[Process],
+        decisions: &[Arc<DecisionModel>],
+    ) -> Result<()> {
         let all: Vec<_> =
             processes.iter().map(|it| (Name::from(it.id.as_str()), Arc::clone(&it.plan))).collect();
-        self.act(|stage| stage.sandbox().deploy(&all).map(drop)).map_err(|it| anyhow!(it))
+        self.act(|stage| {
+            stage.sandbox().deploy_decisions(decisions)?;
+            stage.sandbox().deploy(&all).map(drop)
+        })
+        .map_err(|it| anyhow!(it))
     }
 
     /// Starts the instance that was asked for.

@@ -308,6 +308,10 @@ impl Teller {
                 let title = self.titled(*token);
                 self.note(moment, format!("{title}: incident resolved"));
             }
+            Event::DecisionMade { token, decision, version } => {
+                let title = self.titled(*token);
+                self.note(moment, format!("{title} made decision {decision} version {version}"));
+            }
             Event::FunctionBegan { .. } => self.operations.clear(),
             Event::Journaled { entry } => self.journaled(entry, moment),
             Event::UpdateRefused { message } => {
@@ -575,6 +579,7 @@ fn kind(element: &Element) -> &'static str {
         Element::Pass | Element::Throw(_) => "event",
         Element::Task => "task",
         Element::Script { .. } => "script_task",
+        Element::BusinessRule(_) => "business_rule_task",
         Element::Work(work) => match work.kind {
             WorkKind::User => "user_task",
             WorkKind::Job => "service_task",

@@ -1,16 +1,17 @@
 //! `travertine deploy`, `definitions` and `undeploy`.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::{Result, bail};
 use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Severity};
 use travertine_expr::{Name, Value};
-use travertine_runtime::{Definition, Error, engine::Deployment};
+use travertine_runtime::{DecisionDefinition, Definition, Engine, Error, engine::Deployment};
 use travertine_store::view::{Filter, Query, Table};
 
 use super::{Desk, Store, grid, grid::Cell, grid::Tone};
 use crate::{
-    args::store as args, diagnostic, files::Models, json, run, screen::Screen, status::Status,
+    args::store as args, diagnostic, files::Models, files::NO_DECISION, json, run, screen::Screen,
+    status::Status,
 };
 
 pub(crate) fn deploy(args: &args::Deploy, out: &Screen, err: &Screen) -> Result<Status> {
@@ -20,7 +21,7 @@ pub(crate) fn deploy(args: &args::Deploy, out: &Screen, err: &Screen) -> Result<
         match desk.engine.deploy(&models.files()) {
             Ok(deployment) => {
                 desk.settle()?;
-                deployed(&deployment, desk);
+                deployed(&deployment, &models, desk);
                 Ok(Status::Done)
             }
             Err(Error::Refused { diagnostics }) => {
@@ -32,37 +33,54 @@ pub(crate) fn deploy(args: &args::Deploy, out: &Screen, err: &Screen) -> Result<
     })
 }
 
-fn deployed(deployment: &Deployment, desk: &Desk<'_>) {
+fn deployed(deployment: &Deployment, models: &Models, desk: &Desk<'_>) {
     desk.tell(
         || {
             let number = deployment.number.map(json::key);
             json::object([
                 ("deployment", number.into()),
-                ("definitions", deployment.definitions.iter().map(|it| data(it, None)).collect()),
+                (
+                    "definitions",
+                    deployment.definitions.iter().map(|it| data(it, None, None)).collect(),
+                ),
+                ("decisions", deployment.decisions.iter().map(|it| decision_data(it)).collect()),
                 ("diagnostics", deployment.diagnostics.iter().map(diagnostic::data).collect()),
             ])
         },
         |out| {
-            let (known, word) = match deployment.number {
-                Some(_) => (deployment.number, "deployed"),
-                None => (None, "unchanged"),
+            let line = |what: &str, id: &str, version: u32, number: u64| {
+                // What was there before has the number of another deployment.
+                let is_new = deployment.number == Some(number);
+                let word = out.paint.green(if is_new { "deployed" } else { "unchanged" });
+                out.line(format!("{word} {what}{} version {version}", out.paint.bold(id)));
             };
             for it in &deployment.definitions {
-                // What was there before has the number of another deployment.
-                let word = if known == Some(it.deployment) { word } else { "unchanged" };
-                let id = out.paint.bold(&it.id);
-                out.line(format!("{} {id} version {}", out.paint.green(word), it.version));
+                line("", &it.id, it.version, it.deployment);
             }
-            if deployment.definitions.is_empty() {
-                out.line(format!("{word}: decisions only"));
+            for it in &deployment.decisions {
+                line("decision ", &it.id, it.version, it.deployment);
             }
-            let idle = deployment.diagnostics.iter().filter(|it| it.code == NOT_EXECUTABLE);
+            let idle: Vec<&Diagnostic> =
+                deployment.diagnostics.iter().filter(|it| it.code == NOT_EXECUTABLE).collect();
+            if deployment.definitions.is_empty()
+                && deployment.decisions.is_empty()
+                && idle.is_empty()
+            {
+                let word = if deployment.number.is_some() { "deployed" } else { "unchanged" };
+                out.line(format!("{word}: files for others to import"));
+            }
             for it in idle {
                 let note = desk.err.paint.cyan("note:");
                 desk.err.line(format!("{note} {}; nothing of that is deployed", it.message));
             }
+            // `check` does not know what is deployed.
             let counts = |it: &&Diagnostic| it.severity == Severity::Warning;
-            let warnings = deployment.diagnostics.iter().filter(counts).count();
+            let (missing, warnings): (Vec<_>, Vec<_>) =
+                deployment.diagnostics.iter().filter(counts).partition(|it| it.code == NO_DECISION);
+            for it in missing {
+                desk.err.line(diagnostic::text(it, models, desk.err.paint));
+            }
+            let warnings = warnings.len();
             if warnings > 0 {
                 let warning = desk.err.paint.yellow("warning:");
                 let what =
@@ -95,7 +113,7 @@ fn rejected(diagnostics: &[String], models: &Models, desk: &Desk<'_>) {
     );
 }
 
-fn data(it: &Definition, instances: Option<bool>) -> Value {
+fn data(it: &Definition, file: Option<&str>, used: Option<bool>) -> Value {
     json::object([
         ("definition", Name::clone(&it.id).into()),
         ("version", it.version.into()),
@@ -104,7 +122,22 @@ fn data(it: &Definition, instances: Option<bool>) -> Value {
         ("name", title(it).into()),
         ("key", json::key(it.key)),
         ("deployment", json::key(it.deployment)),
-        ("used", instances.into()),
+        ("file", file.into()),
+        ("used", used.into()),
+    ])
+}
+
+fn decision_data(it: &DecisionDefinition) -> Value {
+    json::object([
+        ("definition", Name::clone(&it.id).into()),
+        ("version", it.version.into()),
+        ("kind", "decision".into()),
+        ("tag", it.tag.clone().into()),
+        ("name", it.name().into()),
+        ("key", json::key(it.key)),
+        ("deployment", json::key(it.deployment)),
+        ("file", it.file().into()),
+        ("used", Value::Null),
     ])
 }
 
@@ -123,9 +156,15 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
         Some(id) => definitions.versions(id).iter().collect(),
         None => definitions.all().collect(),
     };
-    if let (Some(id), true) = (&args.id, all.is_empty()) {
+    let decisions: Vec<&Arc<DecisionDefinition>> = match &args.id {
+        Some(id) => definitions.decision_versions(id).iter().collect(),
+        None => definitions.all_decisions().collect(),
+    };
+    if let (Some(id), true) = (&args.id, all.is_empty() && decisions.is_empty()) {
         desk.ok(Err(Error::NoSuchDefinition(id.as_str().into())))?;
     }
+    let files = desk.ok(files(&desk.engine))?;
+    let file = |it: &Definition| files.get(&it.key).filter(|_| !it.is_function());
     let mut used = Vec::new();
     for it in &all {
         let page = desk.query(&Query {
@@ -139,46 +178,98 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
     }
     desk.tell(
         || {
-            let all = all.iter().zip(&used).map(|(it, used)| data(it, Some(*used)));
-            json::object([("definitions", all.collect())])
+            let all = all.iter().zip(&used);
+            let all = all.map(|(it, used)| data(it, file(it).map(String::as_str), Some(*used)));
+            let decisions = decisions.iter().map(|it| decision_data(it));
+            json::object([("definitions", all.chain(decisions).collect())])
         },
         |out| {
-            if all.is_empty() {
+            if all.is_empty() && decisions.is_empty() {
                 out.line("no definitions");
                 return;
             }
+            let text = |it: Option<&Name>| it.map(ToString::to_string).unwrap_or_default();
             let rows = all.iter().zip(&used).map(|(it, used)| {
                 vec![
                     Cell::new(it.id.to_string(), Tone::Strong),
                     it.version.to_string().into(),
                     kind(it).into(),
-                    it.tag.as_ref().map(ToString::to_string).unwrap_or_default().into(),
-                    title(it).map(|it| it.to_string()).unwrap_or_default().into(),
+                    text(it.tag.as_ref()).into(),
+                    text(title(it).as_ref()).into(),
                     it.deployment.to_string().into(),
+                    file(it).cloned().unwrap_or_default().into(),
                     if *used { "yes" } else { "no" }.into(),
                 ]
             });
-            let heads = ["definition", "version", "kind", "tag", "name", "deployment", "used"];
-            grid::print(&heads, rows.collect(), out);
+            let decided = decisions.iter().map(|it| {
+                vec![
+                    Cell::new(it.id.to_string(), Tone::Strong),
+                    it.version.to_string().into(),
+                    "decision".into(),
+                    text(it.tag.as_ref()).into(),
+                    text(it.name().as_ref()).into(),
+                    it.deployment.to_string().into(),
+                    it.file().to_owned().into(),
+                    "".into(),
+                ]
+            });
+            let heads =
+                ["definition", "version", "kind", "tag", "name", "deployment", "file", "used"];
+            grid::print(&heads, rows.chain(decided).collect(), out);
         },
     );
     Ok(Status::Done)
+}
+
+/// The names of the files that definitions were deployed with, by their keys.
+fn files(engine: &Engine) -> Result<BTreeMap<u64, String>, Error> {
+    let deployments = engine.store().deployments(0)?;
+    let files = deployments.iter().flat_map(|deployment| {
+        let there = deployment.definitions.iter().filter(|it| !it.removed);
+        there.filter_map(|it| {
+            let file = deployment.resources.get(it.resource as usize)?;
+            Some((it.key, file.name.clone()))
+        })
+    });
+    Ok(files.collect())
 }
 
 pub(crate) fn undeploy(args: &args::Undeploy, desk: &Desk<'_>) -> Result<Status> {
     if args.version == 0 {
         bail!("versions begin at 1");
     }
-    desk.ok(desk.engine.undeploy(&args.id, args.version))?;
+    let definitions = desk.engine.definitions();
+    let is_process = definitions.versions(&args.id).iter().any(|it| it.version == args.version);
+    let decisions = definitions.decision_versions(&args.id);
+    let is_decision = decisions.iter().any(|it| it.version == args.version);
+    if is_process && is_decision && !args.decision && !args.process {
+        bail!(
+            "{} version {} is a process and a decision; say which with --process or --decision",
+            args.id,
+            args.version
+        );
+    }
+    let decision = args.decision || is_decision && !is_process && !args.process;
+    let removed = if decision {
+        desk.engine.undeploy_decision(&args.id, args.version)
+    } else {
+        desk.engine.undeploy(&args.id, args.version)
+    };
+    desk.ok(removed)?;
     desk.tell(
         || {
             json::object([
                 ("definition", args.id.as_str().into()),
                 ("version", args.version.into()),
+                ("kind", if decision { "decision".into() } else { Value::Null }),
                 ("removed", true.into()),
             ])
         },
-        |out| out.line(format!("removed {} version {}", out.paint.bold(&args.id), args.version)),
+        |out| {
+            let what = if decision { "decision " } else { "" };
+            let id = out.paint.bold(&args.id);
+            out.line(format!("removed {what}{id} version {}", args.version));
+        },
     );
     Ok(Status::Done)
 }

@@ -85,8 +85,7 @@ impl<'a> Desk<'a> {
         err: &'a Screen,
         act: impl FnOnce(&Self) -> Result<Status>,
     ) -> Result<Status> {
-        let settings = Settings { at_rest: true, ..Settings::default() };
-        let engine = open_with(&place.data, Options { settings, ..known() })?;
+        let engine = open_to_look(&place.data)?;
         Self::with(engine, place, json, out, err, act)
     }
 
@@ -242,6 +241,12 @@ fn known() -> Options {
     options
 }
 
+/// Opens a store for someone who only looks.
+pub(crate) fn open_to_look(data: &Path) -> Result<Engine> {
+    let settings = Settings { at_rest: true, ..Settings::default() };
+    open_with(data, Options { settings, ..known() })
+}
+
 /// Opens a store. People at a terminal are told how far that is, where it takes long.
 fn open_with(data: &Path, options: Options) -> Result<Engine> {
     let line = io::stderr().is_terminal().then(|| Arc::new(Mutex::new(Line::new())));
@@ -344,7 +349,11 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
         Error::NoSuchDefinition(_) => {
             let all: Vec<String> = engine.map(Engine::definitions).map_or_else(Vec::new, |it| {
                 let all = it.latest().filter(|it| &*it.id != SCHEDULE);
-                all.map(|it| format!("{} (version {})", it.id, it.version)).collect()
+                let all = all.map(|it| format!("{} (version {})", it.id, it.version));
+                let decisions = it.decisions();
+                let decisions =
+                    decisions.map(|it| format!("decision {} (version {})", it.id, it.version));
+                all.chain(decisions).collect()
             });
             if all.is_empty() {
                 format!("{error}; nothing is deployed, {} does that", run(&["deploy", "FILE"]))

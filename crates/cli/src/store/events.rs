@@ -151,6 +151,14 @@ pub(crate) fn of_event(plan: &Plan, event: &Event) -> (&'static str, Fields) {
         Event::UpdateRefused { message } => {
             ("update_refused", vec![("message", message.as_str().into())])
         }
+        Event::DecisionMade { token, decision, version } => (
+            "decision_made",
+            vec![
+                ("token", id(*token)),
+                ("decision", Name::clone(decision).into()),
+                ("version", (*version).into()),
+            ],
+        ),
         Event::Finished { ending } => ("ended", of_ending(ending)),
     }
 }

@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod decide;
+mod decisions;
 mod docs;
 mod draw;
 mod eval;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use travertine_expr::{EvalError, Name, Value};
 
 use crate::{
-    plan::{Call, Catch, Element, Node, Start, Throw, Work},
+    plan::{BusinessRule, Call, Catch, Element, Node, Start, Throw, Work},
+    rules::Rule,
     run::{Run, script_failure},
     state::{Cue, Role, ScopeKind},
     vocabulary::{
@@ -59,6 +60,7 @@ impl<'a> Run<'a> {
                 }
                 Ok(Step::Leave)
             }
+            Element::BusinessRule(rule) => self.make_decision(token, rule),
             Element::Work(work) => {
                 let job = self.job(token, work)?;
                 self.open(token, Slot::Own(0), WaitFor::Work(job));
@@ -117,6 +119,27 @@ impl<'a> Run<'a> {
             })?;
         }
         Ok(outcome)
+    }
+
+    /// Makes the decision of a business rule task by the version that it means now.
+    fn make_decision(&mut self, token: TokenId, rule: &BusinessRule) -> Result<Step, Failure> {
+        let decision = self.eval_name(token, &rule.decision)?;
+        let failed = |message: String| Failure::new(FailureKind::Script, message);
+        let Rule { decision, version, program } =
+            self.rules.find(&decision, rule.binding.as_deref()).map_err(failed)?;
+        let outcome = program.run(&self.view(token), &self.plan.limits);
+        let value = outcome.map(|it| it.value).map_err(|error| {
+            failed(format!("decision '{decision}', version {version}: {error}"))
+        })?;
+        let value = if rule.listed { Value::List(Arc::new(vec![value])) } else { value };
+        self.check_value(&value).map_err(|why| {
+            failed(format!("the result of decision '{decision}', version {version}, is {why}"))
+        })?;
+        self.emit(Event::DecisionMade { token, decision, version });
+        if let Some(result) = &rule.result {
+            self.take_result(token, Arc::clone(result), Some(value));
+        }
+        Ok(Step::Leave)
     }
 
     pub(crate) fn job(&self, token: TokenId, work: &Work) -> Result<Job, Failure> {

@@ -20,6 +20,7 @@ use travertine_expr::{Name, time::Timestamp};
 use self::map::Map;
 use crate::{
     plan::{Element, FlowId, NodeId, Plan},
+    rules::{NoRules, Rules},
     run::{Run, Turn},
     state::{Cue, Instance, Role, State},
     vocabulary::{Event, Failure, Slot, TokenId, WaitFor},
@@ -185,8 +186,20 @@ pub fn dry_run(
     now: Timestamp,
     mapping: &Mapping,
 ) -> Migration {
+    dry_run_with(old, new, &NoRules, instance, now, mapping)
+}
+
+/// The same, where business rule tasks can make the decisions of `rules`.
+pub fn dry_run_with(
+    old: &Plan,
+    new: &Plan,
+    rules: &dyn Rules,
+    instance: &Instance,
+    now: Timestamp,
+    mapping: &Mapping,
+) -> Migration {
     let mut copy = instance.clone();
-    attempt(old, new, &mut copy, now, mapping).0
+    attempt(old, new, rules, &mut copy, now, mapping).0
 }
 
 /// Lets an instance that ran by `old` go on by `new`. The answer's events, from
@@ -200,8 +213,20 @@ pub fn migrate(
     now: Timestamp,
     mapping: &Mapping,
 ) -> Result<Turn, Vec<Problem>> {
+    migrate_with(old, new, &NoRules, instance, now, mapping)
+}
+
+/// The same, where business rule tasks can make the decisions of `rules`.
+pub fn migrate_with(
+    old: &Plan,
+    new: &Plan,
+    rules: &dyn Rules,
+    instance: &mut Instance,
+    now: Timestamp,
+    mapping: &Mapping,
+) -> Result<Turn, Vec<Problem>> {
     let mut copy = instance.clone();
-    let (migration, turn) = attempt(old, new, &mut copy, now, mapping);
+    let (migration, turn) = attempt(old, new, rules, &mut copy, now, mapping);
     match turn {
         Some(turn) if migration.problems.is_empty() => {
             *instance = copy;
@@ -214,6 +239,7 @@ pub fn migrate(
 fn attempt(
     old: &Plan,
     new: &Plan,
+    rules: &dyn Rules,
     instance: &mut Instance,
     now: Timestamp,
     mapping: &Mapping,
@@ -224,7 +250,7 @@ fn attempt(
     if !migration.problems.is_empty() {
         return (migration, None);
     }
-    let mut run = Run::new(old, instance, now, Vec::new());
+    let mut run = Run::new(old, rules, instance, now, Vec::new());
     for token in gone {
         run.withdraw(token, State::Withdrawn);
     }

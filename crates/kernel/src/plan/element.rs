@@ -31,6 +31,8 @@ pub enum Element {
         /// The variable that takes the value.
         result: Option<Name>,
     },
+    /// Makes a decision that is deployed apart from the process.
+    BusinessRule(BusinessRule),
     /// Has a worker or a person do something.
     Work(Work),
     /// Has a message delivered, and waits for that.
@@ -346,12 +348,26 @@ pub enum WorkKind {
 pub struct Call {
     /// The id of the definition.
     pub definition: Program,
-    /// Which version: a tag or number, as the runtime understands it; the latest where none is named.
+    /// Which version, as the runtime understands it: `deployment`, `version:` and a number, `versionTag:` and
+    /// a tag, or a tag or number alone; the latest where none is named.
     pub binding: Option<Name>,
     /// Whether the child gets all visible variables, besides what is mapped.
     pub all_in: bool,
     /// Whether all of the child's variables come back, besides what is mapped.
     pub all_out: bool,
+}
+
+/// A decision that a business rule task makes.
+#[derive(Clone, Debug)]
+pub struct BusinessRule {
+    /// The id of the decision.
+    pub decision: Program,
+    /// Which version: as [`Call::binding`]; the latest, when the task is entered, where none is named.
+    pub binding: Option<Name>,
+    /// The variable that takes the result.
+    pub result: Option<Name>,
+    /// Whether the result is handed over as the only item of a list.
+    pub listed: bool,
 }
 
 /// How the branches of a fan-out become one set of variables again.
@@ -461,6 +477,7 @@ impl Element {
             | Self::Pass
             | Self::Task
             | Self::Script { .. }
+            | Self::BusinessRule(_)
             | Self::Work(_)
             | Self::Send(_)
             | Self::Receive(_)

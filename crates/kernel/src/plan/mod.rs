@@ -12,9 +12,9 @@ use std::sync::Arc;
 use travertine_expr::{Limits, Name, Program};
 
 pub use element::{
-    Activation, AdHoc, Boundary, Call, Catch, Changes, Container, Count, Each, Element,
-    EventSubProcess, Loop, Merge, Message, OnEmpty, OutputItem, Payload, Repeat, Send, Start, TO,
-    Throw, TimerKind, Trigger, When, Work, WorkKind,
+    Activation, AdHoc, Boundary, BusinessRule, Call, Catch, Changes, Container, Count, Each,
+    Element, EventSubProcess, Loop, Merge, Message, OnEmpty, OutputItem, Payload, Repeat, Send,
+    Start, TO, Throw, TimerKind, Trigger, When, Work, WorkKind,
 };
 
 /// A position in [`Plan::nodes`].
@@ -495,6 +495,7 @@ impl Node {
                 | Element::Pass
                 | Element::Task
                 | Element::Script { .. }
+                | Element::BusinessRule(_)
                 | Element::Work(_)
                 | Element::Send(_)
                 | Element::Receive(_)
@@ -520,6 +521,7 @@ impl Node {
             | Element::AdHoc(_)
             | Element::Task
             | Element::Script { .. }
+            | Element::BusinessRule(_)
             | Element::Work(_)
             | Element::Receive(_)
             | Element::Send(_)

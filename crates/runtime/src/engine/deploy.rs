@@ -5,10 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Severity};
-use travertine_expr::Name;
+use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Process, Report, Severity};
+use travertine_expr::{Map, Name, Program};
 use travertine_func::{Functions, WorkflowDefinition};
-use travertine_kernel::Plan;
+use travertine_kernel::{Plan, plan::Element};
 use travertine_store::{
     Deployed, Deployment as Stored, Error as StoreError, Resource, ShardId, Store,
     codec::record::{Record, decode_records},
@@ -17,7 +17,8 @@ use travertine_store::{
 
 use super::{Engine, Pending, threads::Input};
 use crate::{
-    Definition, Definitions, Error, Timestamp,
+    DecisionDefinition, DecisionModel, Definition, Definitions, Error, Models, Timestamp,
+    decision::{DmnFile, Partly},
     definition::{StartTrigger, start_triggers},
     model::{is_decision, read_models},
 };
@@ -30,7 +31,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name; `.dmn` for decisions, anything else for processes.
+    /// Its name, for messages. Deploying the same thing under another name changes nothing.
     pub name: String,
     /// What is in it.
     pub body: Vec<u8>,
@@ -53,8 +54,10 @@ pub struct File {
 pub struct Deployment {
     /// Its number; `None` where all of it was deployed before.
     pub number: Option<u64>,
-    /// What the files define, as it is deployed now.
+    /// The processes in the files, as they are deployed now.
     pub definitions: Vec<Arc<Definition>>,
+    /// The decisions in the files, as they are deployed now.
+    pub decisions: Vec<Arc<DecisionDefinition>>,
     /// What there is to say about the files.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -104,8 +107,10 @@ impl Engine {
         let common = &self.inner.common;
         let now = common.clock.now();
         let before = common.store.deployments(0)?;
-        let known = decisions_of(&before);
-        let report = read(files, &known, now);
+        let definitions = self.definitions();
+        let named: Vec<(&str, &[u8])> =
+            files.iter().map(|it| (it.name.as_str(), it.body.as_slice())).collect();
+        let Models { report, decisions } = read_models(&named, Some(&*definitions), now);
         if report.is_rejected() {
             let errors = report.diagnostics.iter().filter(|it| it.severity == Severity::Error);
             return Err(Error::Refused { diagnostics: errors.map(ToString::to_string).collect() });
@@ -115,62 +120,102 @@ impl Engine {
             let said = said.map(ToString::to_string);
             return Err(Error::Refused { diagnostics: said.collect() });
         }
-        let definitions = self.definitions();
-        let mut unchanged = Vec::new();
-        let mut added = Vec::new();
-        let number = before.iter().map(|it| it.number).max().unwrap_or(0) + 1;
-        let used = before.iter().flat_map(|it| &it.definitions);
-        let mut key = used.clone().map(|it| it.key).max().unwrap_or(0);
-        let decisions_changed = files
-            .iter()
-            .filter(|it| is_decision(&it.name))
-            .any(|it| known.get(it.name.as_str()) != Some(&it.body.as_slice()));
-        for process in report.processes.iter().filter(|it| it.executable) {
-            let id = Name::from(process.id.as_str());
-            if definitions.find(&id).is_some_and(|it| it.is_function()) {
-                return Err(taken(&id));
-            }
-            let body = files.iter().find(|it| it.name == process.file).map(|it| &it.body);
-            let latest = definitions.find(&id);
-            let same = latest.filter(|it| {
-                !decisions_changed && source(&before, it.key).map(|it| &it.body) == body
-            });
-            if let Some(same) = same {
-                unchanged.push(Arc::clone(same));
+        let used = || before.iter().flat_map(|it| &it.definitions);
+        let mut key = used().map(|it| it.key).max().unwrap_or(0);
+        let mut add = |id: Name, version: u32, tag: Option<Name>, resource: usize| {
+            key += 1;
+            let resource = u32::try_from(resource).expect("there are fewer than 2^32 files");
+            Deployed { key, id, version, tag, resource, removed: false }
+        };
+        let processes = self.changed_processes(&report, files, &before, &decisions, now)?;
+        let mut fresh = Fresh::default();
+        for Candidate { process, same } in &processes {
+            if same.is_some() {
                 continue;
             }
-            key += 1;
-            let versions = used.clone().filter(|it| it.id == id).map(|it| it.version);
-            let resource = files.iter().position(|it| it.name == process.file).unwrap_or(0);
-            added.push(Deployed {
-                key,
-                id: Name::clone(&id),
-                version: versions.max().unwrap_or(0) + 1,
-                tag: process.plan.version_tag.clone(),
-                resource: u32::try_from(resource).expect("there are fewer than 2^32 files"),
-                removed: false,
-            });
+            let id = Name::from(process.id.as_str());
+            let versions = used().filter(|it| it.id == id).map(|it| it.version);
+            let version = versions.max().unwrap_or(0) + 1;
+            let resource = fresh.with_all(files, &process.file);
+            fresh.added.push(add(id, version, process.plan.version_tag.clone(), resource));
+        }
+        for model in &decisions {
+            let changed = model.decisions().iter();
+            let changed =
+                changed.filter(|it| definitions.unchanged_decision(&it.id, model).is_none());
+            let changed: Vec<_> = changed.collect();
+            let is_new = model.decisions().is_empty() && !definitions.has_file(model.files());
+            if changed.is_empty() && !is_new {
+                continue;
+            }
+            let resource = fresh.with_model(model);
+            for it in changed {
+                let id = format!("{}{}", Deployed::DECISION, it.id);
+                let version = definitions.next_decision(&it.id);
+                fresh.added.push(add(id.into(), version, it.tag.clone(), resource));
+            }
+        }
+        let Fresh { added, resources } = fresh;
+        let number = (!resources.is_empty())
+            .then(|| before.iter().map(|it| it.number).max().unwrap_or(0) + 1);
+        if let Some(number) = number {
+            let (at, definitions) = (now.as_millis(), added);
+            common.store.deploy(&Stored { number, at, resources, definitions })?;
+            self.reload()?;
+        }
+        let now_there = self.definitions();
+        let latest = |id: &str| now_there.find(id).map(Arc::clone);
+        let decided = decisions.iter().flat_map(|it| it.decisions());
+        Ok(Deployment {
+            number,
+            definitions: processes.iter().filter_map(|it| latest(&it.process.id)).collect(),
+            decisions: decided
+                .filter_map(|it| now_there.decision(&it.id))
+                .map(Arc::clone)
+                .collect(),
+            diagnostics: report.diagnostics,
+        })
+    }
+
+    /// The processes of a report that can be run, each with the version that says the same, where that is the
+    /// latest. One that is bound to what is deployed with it changes with that.
+    fn changed_processes<'a>(
+        &self,
+        report: &'a Report,
+        files: &[File],
+        before: &[Stored],
+        decisions: &[Arc<DecisionModel>],
+        now: Timestamp,
+    ) -> Result<Vec<Candidate<'a>>, Error> {
+        let definitions = self.definitions();
+        let mut found = Vec::new();
+        for process in report.processes.iter().filter(|it| it.executable) {
+            let id = Name::from(process.id.as_str());
+            let latest = definitions.find(&id);
+            if latest.is_some_and(|it| it.is_function()) {
+                return Err(taken(&id));
+            }
             // It must be possible to tell when it starts.
             start_triggers(&id, &process.plan, now)?;
+            let body = files.iter().find(|it| it.name == process.file).map(|it| &it.body);
+            let same = latest.filter(|it| source(before, it.key).map(|it| &it.body) == body);
+            found.push(Candidate { process, same: same.map(Arc::clone) });
         }
-        if added.is_empty() && !decisions_changed {
-            let diagnostics = report.diagnostics;
-            return Ok(Deployment { number: None, definitions: unchanged, diagnostics });
+        let changed = decisions.iter().flat_map(|model| {
+            let changed = |id: &str| definitions.unchanged_decision(id, model).is_none();
+            model.decisions().iter().filter(move |it| changed(&it.id))
+        });
+        let decisions: BTreeSet<&str> =
+            changed.flat_map(|it| [&*it.id, &*it.name]).filter(|it| !it.is_empty()).collect();
+        loop {
+            let changed = found.iter().filter(|it| it.same.is_none());
+            let processes: BTreeSet<&str> = changed.map(|it| it.process.id.as_str()).collect();
+            let follows = |it: &Candidate<'_>| {
+                it.same.is_some() && is_bound_to(&it.process.plan, &decisions, &processes)
+            };
+            let Some(at) = found.iter().position(follows) else { return Ok(found) };
+            found[at].same = None;
         }
-        let keys: Vec<u64> = added.iter().map(|it| it.key).collect();
-        let resources =
-            files.iter().map(|it| Resource { name: it.name.clone(), body: it.body.clone() });
-        common.store.deploy(&Stored {
-            number,
-            at: now.as_millis(),
-            resources: resources.collect(),
-            definitions: added,
-        })?;
-        self.reload()?;
-        let definitions = self.definitions();
-        let fresh = keys.iter().filter_map(|it| definitions.get(*it)).map(Arc::clone);
-        let all = unchanged.into_iter().chain(fresh).collect();
-        Ok(Deployment { number: Some(number), definitions: all, diagnostics: report.diagnostics })
     }
 
     /// Deploys a function that every program has, where the store does not know it yet.
@@ -184,7 +229,8 @@ impl Engine {
 
     /// Takes over what the store has.
     fn reload(&self) -> Result<(), Error> {
-        let (fresh, _) = load(&*self.inner.common.store, &self.inner.functions)?;
+        let known = self.definitions();
+        let (fresh, _) = load_beside(&*self.inner.common.store, &self.inner.functions, &known)?;
         let fresh = Arc::new(fresh);
         // Whoever has it may ask any shard for it, so all shards know of it before any has it.
         let known = self.tell_all(|told| Input::Expect(Arc::clone(&fresh), told));
@@ -246,6 +292,33 @@ impl Engine {
         });
         self.reload()?;
         gone
+    }
+
+    /// Removes a version of a decision. A business rule task that means it becomes an incident; where it was
+    /// the latest, the one before it is again.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.undeploy_decision("approver", 1)?;
+    /// # Ok(()) }
+    /// ```
+    pub fn undeploy_decision(&self, id: &str, version: u32) -> Result<(), Error> {
+        let _one_at_a_time =
+            self.inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let definitions = self.definitions();
+        let versions = definitions.decision_versions(id);
+        let Some(decision) = versions.iter().find(|it| it.version == version) else {
+            return Err(Error::no_such_definition(&format!("decision {id} version {version}")));
+        };
+        if decision.key == 0 {
+            let reason = format!(
+                "decision {id} version {version} was deployed before decisions had versions of their own; it stays"
+            );
+            return Err(Error::Refused { diagnostics: vec![reason] });
+        }
+        self.inner.common.store.undeploy(&[decision.key])?;
+        self.reload()
     }
 
     /// Whether a version has no instances, running or ended.
@@ -360,6 +433,68 @@ pub(super) fn deploy_functions(
     Err(Error::Busy { reason: "others deploy the same functions; try again".to_owned() })
 }
 
+/// A process that may have changed.
+struct Candidate<'a> {
+    process: &'a Process,
+    /// The latest version, where it says the same.
+    same: Option<Arc<Definition>>,
+}
+
+/// What is about to be deployed.
+#[derive(Default)]
+struct Fresh {
+    added: Vec<Deployed>,
+    resources: Vec<Resource>,
+}
+
+impl Fresh {
+    /// Has all files of processes, which may refer to each other, and says where the one of that name is.
+    fn with_all(&mut self, files: &[File], name: &str) -> usize {
+        if self.resources.is_empty() {
+            let processes = files.iter().filter(|it| !is_decision(&it.name, &it.body));
+            let resource = |it: &File| Resource { name: it.name.clone(), body: it.body.clone() };
+            self.resources.extend(processes.map(resource));
+        }
+        self.resources.iter().position(|it| it.name == name).unwrap_or(0)
+    }
+
+    /// Has a DMN file with those that it imports, and says where it is: what a decision means shall not
+    /// depend on other deployments.
+    fn with_model(&mut self, model: &DecisionModel) -> usize {
+        let mut places = model.files().iter().map(|file| {
+            let is_it = |it: &Resource| it.name == file.name && it.body == file.body;
+            self.resources.iter().position(is_it).unwrap_or_else(|| {
+                self.resources.push(Resource { name: file.name.clone(), body: file.body.clone() });
+                self.resources.len() - 1
+            })
+        });
+        let own = places.next().unwrap_or(0);
+        places.for_each(drop);
+        own
+    }
+}
+
+/// Whether a process insists on what is deployed with it, and that is one of these.
+fn is_bound_to(plan: &Plan, decisions: &BTreeSet<&str>, processes: &BTreeSet<&str>) -> bool {
+    let is_one = |program: &Program, changed: &BTreeSet<&str>| {
+        if !program.reads().is_some_and(<[Name]>::is_empty) {
+            // It may be any of them.
+            return !changed.is_empty();
+        }
+        let id = program.value(&Map::new(), &plan.limits);
+        id.is_ok_and(|it| it.as_str().is_some_and(|it| changed.contains(it)))
+    };
+    plan.nodes.iter().any(|it| match &it.element {
+        Element::BusinessRule(it) if it.binding.as_deref() == Some("deployment") => {
+            is_one(&it.decision, decisions)
+        }
+        Element::Call(it) if it.binding.as_deref() == Some("deployment") => {
+            is_one(&it.definition, processes)
+        }
+        _ => false,
+    })
+}
+
 /// Everything that a store has deployed, and what of it cannot be read: others go on without it, and its
 /// instances are halted. Of functions the versions that this program has come last, so that they are the
 /// latest.
@@ -367,28 +502,30 @@ pub(super) fn load(
     store: &dyn Store,
     functions: &Functions,
 ) -> Result<(Definitions, Vec<String>), Error> {
+    load_beside(store, functions, &Definitions::default())
+}
+
+/// The same. What is `known` is not read again.
+fn load_beside(
+    store: &dyn Store,
+    functions: &Functions,
+    known: &Definitions,
+) -> Result<(Definitions, Vec<String>), Error> {
     let mut definitions = Definitions::default();
     let mut unreadable = Vec::new();
-    let mut decisions: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for deployment in store.deployments(0)? {
-        for file in deployment.resources.iter().filter(|it| is_decision(&it.name)) {
-            decisions.insert(file.name.clone(), file.body.clone());
+        load_decisions(&deployment, &mut definitions, known);
+        let (mut wanted, mut report) = (Vec::new(), None);
+        for it in deployment.definitions.iter().filter(|it| it.decision().is_none()) {
+            if it.removed {
+                definitions.note_removed(&it.id, it.version, deployment.number);
+            } else if let Some(known) = known.get(it.key) {
+                definitions.insert(Arc::clone(known));
+            } else {
+                wanted.push(it);
+            }
         }
-        let wanted: Vec<&Deployed> =
-            deployment.definitions.iter().filter(|it| !it.removed).collect();
-        if wanted.is_empty() {
-            continue;
-        }
-        let files: Vec<File> = deployment
-            .resources
-            .iter()
-            .filter(|it| !is_function(&it.name))
-            .map(|it| File { name: it.name.clone(), body: it.body.clone() })
-            .collect();
-        let known: BTreeMap<&str, &[u8]> =
-            decisions.iter().map(|(name, body)| (name.as_str(), body.as_slice())).collect();
         let at = Timestamp::from_millis(deployment.at);
-        let report = read(&files, &known, at);
         for deployed in wanted {
             let resource = deployment.resources.get(deployed.resource as usize);
             if resource.is_some_and(|it| is_function(&it.name)) {
@@ -403,7 +540,8 @@ pub(super) fn load(
                 });
                 continue;
             }
-            match plan_of(&report, &deployed.id, at) {
+            let report = report.get_or_insert_with(|| read(&deployment, at));
+            match plan_of(report, &deployed.id, at) {
                 Ok((plan, starts)) => definitions.insert(Definition {
                     key: deployed.key,
                     id: Name::clone(&deployed.id),
@@ -427,9 +565,67 @@ pub(super) fn load(
     Ok((definitions, unreadable))
 }
 
+/// The processes of a deployment.
+fn read(deployment: &Stored, at: Timestamp) -> Report {
+    let files = deployment.resources.iter();
+    let files: Vec<(&str, &[u8])> = files
+        .filter(|it| !is_function(&it.name) && !is_decision(&it.name, &it.body))
+        .map(|it| (it.name.as_str(), it.body.as_slice()))
+        .collect();
+    travertine_bpmn::read(&files, &travertine_bpmn::Options { now: at, ..Default::default() })
+}
+
+/// Takes over the decisions of a deployment. They are compiled when they are needed.
+fn load_decisions(deployment: &Stored, definitions: &mut Definitions, known: &Definitions) {
+    let number = deployment.number;
+    let is_dmn = |it: &Resource| !is_function(&it.name) && is_decision(&it.name, &it.body);
+    let files: Vec<Option<Arc<DmnFile>>> = deployment
+        .resources
+        .iter()
+        .map(|it| is_dmn(it).then(|| DmnFile::new(&it.name, &it.body)))
+        .collect();
+    let given: Vec<Arc<DmnFile>> = files.iter().flatten().cloned().collect();
+    if deployment.definitions.iter().all(|it| it.decision().is_none()) {
+        // Older stores list no decisions: all that their files define was deployed.
+        let library = definitions.decision_files().iter().rev();
+        let others: Vec<Arc<DmnFile>> = given.iter().chain(library).cloned().collect();
+        for file in &given {
+            let model = DecisionModel::new(file, &others);
+            for named in model.decisions() {
+                if definitions.unchanged_decision(&named.id, &model).is_none() {
+                    let version = definitions.next_decision(&named.id);
+                    let added = Partly::of(number, version, 0, named).with(&model);
+                    definitions.insert_decision(Arc::new(added));
+                }
+            }
+        }
+    }
+    let mut models: BTreeMap<u32, Arc<DecisionModel>> = BTreeMap::new();
+    for it in &deployment.definitions {
+        let Some(id) = it.decision() else { continue };
+        if it.removed {
+            definitions.note_removed(&it.id, it.version, number);
+            continue;
+        }
+        let is_it = |known: &&Arc<DecisionDefinition>| known.key == it.key;
+        if let Some(known) = known.decision_versions(id).iter().find(is_it) {
+            definitions.insert_decision(Arc::clone(known));
+            continue;
+        }
+        let Some(file) = files.get(it.resource as usize).and_then(Option::as_ref) else { continue };
+        let model = models.entry(it.resource).or_insert_with(|| DecisionModel::new(file, &given));
+        let (id, tag) = (Name::from(id), it.tag.clone());
+        let part = Partly { key: it.key, id, tag, version: it.version, deployment: number };
+        definitions.insert_decision(Arc::new(part.with(model)));
+    }
+    for it in &given {
+        definitions.keep_file(it);
+    }
+}
+
 /// What a file that was accepted once says of a process, or why this program does not accept it.
 fn plan_of(
-    report: &travertine_bpmn::Report,
+    report: &Report,
     id: &Name,
     at: Timestamp,
 ) -> Result<(Arc<Plan>, Vec<StartTrigger>), String> {
@@ -446,24 +642,12 @@ fn plan_of(
     Ok((Arc::clone(&process.plan), starts))
 }
 
-/// The latest decisions that were deployed, by the name of their file.
-fn decisions_of(before: &[Stored]) -> BTreeMap<&str, &[u8]> {
-    let files = before.iter().flat_map(|it| &it.resources).filter(|it| is_decision(&it.name));
-    files.map(|it| (it.name.as_str(), it.body.as_slice())).collect()
-}
-
 /// The file that a definition was deployed with.
 fn source(before: &[Stored], key: u64) -> Option<&Resource> {
     before.iter().find_map(|deployment| {
         let definition = deployment.definitions.iter().find(|it| it.key == key && !it.removed)?;
         deployment.resources.get(definition.resource as usize)
     })
-}
-
-fn read(files: &[File], known: &BTreeMap<&str, &[u8]>, now: Timestamp) -> travertine_bpmn::Report {
-    let files: Vec<(&str, &[u8])> =
-        files.iter().map(|it| (it.name.as_str(), it.body.as_slice())).collect();
-    read_models(&files, known, now)
 }
 
 #[cfg(test)]

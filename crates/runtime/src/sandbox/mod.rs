@@ -14,8 +14,8 @@ use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, Tok
 use travertine_store::{MemoryStore, ShardId, Store, view::Table};
 
 use crate::{
-    Address, At, Begin, Board, Definition, Definitions, Error, InstanceId, Live, Message, Opening,
-    Receipt, Seen, Settings, Shard, SignalReceipt, Timestamp,
+    Address, At, Begin, Board, DecisionDefinition, DecisionModel, Definition, Definitions, Error,
+    InstanceId, Live, Message, Opening, Receipt, Seen, Settings, Shard, SignalReceipt, Timestamp,
 };
 
 /// How many events one request may cause, where nobody says otherwise.
@@ -113,6 +113,17 @@ impl Sandbox {
         self.shard.adopt(&Arc::new(self.definitions.clone()));
         self.settle()?;
         Ok(added)
+    }
+
+    /// Adds a version of each decision that has changed.
+    pub fn deploy_decisions(
+        &mut self,
+        models: &[Arc<DecisionModel>],
+    ) -> Result<Vec<Arc<DecisionDefinition>>, Error> {
+        let all = self.definitions.add_decisions(models);
+        self.shard.adopt(&Arc::new(self.definitions.clone()));
+        self.settle()?;
+        Ok(all)
     }
 
     /// Starts an instance of the latest version: at its plain start, or as if the start event that

@@ -30,10 +30,14 @@ impl Shard {
     ) {
         let live = &self.lives[&id];
         let from = (id, wait.0);
-        let Some(definition) = self.definitions.bound(definition, binding, &live.definition) else {
+        let definitions = self.newest();
+        let Some(definition) = definitions.bound(definition, binding, &live.definition) else {
             let reason = match binding {
                 None => Error::no_such_definition(definition).to_string(),
-                Some(version) => format!("no such version of definition {definition}: {version}"),
+                Some(version) => {
+                    let version = version.rsplit_once(':').map_or(version, |(_, it)| it);
+                    format!("no such version of definition {definition}: {version}")
+                }
             };
             self.letters.push_back((Letter::NotCalled { to: from, reason }, None));
             return;

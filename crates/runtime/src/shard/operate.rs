@@ -9,7 +9,7 @@ use std::{
 use travertine_expr::Name;
 use travertine_kernel::{
     Answer, Assignments, Command, Ending, Event, Mapping, Migration, Phase, Rejection, TokenId,
-    WaitFor, WaitId, dry_run,
+    WaitFor, WaitId, dry_run_with,
 };
 use travertine_store::{
     Entry, Error as StoreError, Fold, Seq,
@@ -385,10 +385,12 @@ impl Shard {
             self.check_code(instance, &new)?;
             return self.change_code(instance, new);
         }
+        let definitions = self.newest();
+        let rules = definitions.rules(&new);
         let live = self.live(id)?;
         let state = &mut live.state;
         let turn = match catch_unwind(AssertUnwindSafe(|| {
-            travertine_kernel::migrate(&old.plan, &new.plan, state, now, mapping)
+            travertine_kernel::migrate_with(&old.plan, &new.plan, &rules, state, now, mapping)
         })) {
             Ok(Ok(turn)) => turn,
             Ok(Err(problems)) => {
@@ -417,9 +419,11 @@ impl Shard {
         if self.look(instance)?.definition.is_function() || new.is_function() {
             self.check_code(instance, &new)?;
         }
+        let definitions = self.newest();
+        let rules = definitions.rules(&new);
         let live = self.look(instance)?;
         catch_unwind(AssertUnwindSafe(|| {
-            dry_run(&live.definition.plan, &new.plan, &live.state, now, mapping)
+            dry_run_with(&live.definition.plan, &new.plan, &rules, &live.state, now, mapping)
         }))
         .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })
     }

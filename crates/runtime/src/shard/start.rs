@@ -6,7 +6,7 @@ use std::{
 };
 
 use travertine_expr::{Map, Name};
-use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId, handle_in};
+use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId, handle_with};
 use travertine_store::{
     codec::record::{Created, Letter, Record, StartKey, StartTimer},
     view::InstanceRow,
@@ -110,6 +110,11 @@ impl Shard {
         let coming = || self.coming.as_ref()?.get(key);
         let found = self.definitions.get(key).or_else(coming).map(Arc::clone);
         found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
+    }
+
+    /// All that is deployed, also what will be taken over in a moment: an instance may be of that.
+    pub(super) fn newest(&self) -> Arc<Definitions> {
+        Arc::clone(self.coming.as_ref().unwrap_or(&self.definitions))
     }
 
     /// The definition with that key, where an instance may come to run it.
@@ -402,12 +407,14 @@ impl Shard {
     fn turn_first(&mut self, id: u64, start: Command, created: Created) -> Result<(), Error> {
         let seen = self.hook.is_some().then(|| start.clone());
         let room = self.rooms.pop().unwrap_or_default();
+        let definitions = self.newest();
         let live = self.lives.get_mut(&id).expect("it has just been made");
-        let (plan, now) = (Arc::clone(&live.definition.plan), self.now);
+        let (definition, now) = (Arc::clone(&live.definition), self.now);
         let (state, budgets) = (&mut live.state, &self.budgets);
-        let mut turn =
-            catch_unwind(AssertUnwindSafe(|| handle_in(&plan, state, now, start, room, budgets)))
-                .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
+        let (plan, rules) = (&definition.plan, definitions.rules(&definition));
+        let turn = || handle_with(plan, &rules, state, now, start, room, budgets);
+        let mut turn = catch_unwind(AssertUnwindSafe(turn))
+            .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
         let mut records = Vec::new();
         let lost = self.think(id, &mut turn, &mut records);
         let seq = self.seq + 1;

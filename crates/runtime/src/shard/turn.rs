@@ -10,7 +10,7 @@ use std::{
 use travertine_expr::Name;
 use travertine_kernel::{
     Command, Effect, Event, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId, effects,
-    handle_in,
+    handle_with,
 };
 use travertine_store::codec::record::{Consume, Created, Letter, Message, Record, encode_records};
 
@@ -50,15 +50,17 @@ impl Shard {
         let _span = tracing::trace_span!("turn", instance = id).entered();
         let seen = self.hook.is_some().then(|| command.clone());
         let room = self.rooms.pop().unwrap_or_default();
+        let definitions = self.newest();
         let live = self.live(id)?;
         if let Some(reason) = &live.halted {
             return Err(Error::Halted { instance: live.id, reason: reason.clone() });
         }
         live.turns = if command == Command::Continue { live.turns + 1 } else { 0 };
-        let plan = Arc::clone(&live.definition.plan);
+        let definition = Arc::clone(&live.definition);
         let state = &mut live.state;
+        let (plan, rules) = (&definition.plan, definitions.rules(&definition));
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            handle_in(&plan, state, now, command, room, &budgets)
+            handle_with(plan, &rules, state, now, command, room, &budgets)
         }));
         match outcome {
             Ok(Ok(mut turn)) => {

@@ -7,6 +7,7 @@ mod child;
 mod code;
 mod copy;
 mod damage;
+mod decisions;
 mod engine;
 mod events;
 mod function;

@@ -61,7 +61,9 @@ pub(crate) const GATES: [Gate; 3] = [Gate::Ready, Gate::Entry, Gate::Exit];
 
 /// All samples, each under the name of its golden file.
 pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
-    [first(), vec![("terminated", terminated()), ("inputs", inputs())]].concat()
+    let made = Event::DecisionMade { token: TokenId(4), decision: "approver".into(), version: 3 };
+    let later = vec![("terminated", terminated()), ("inputs", inputs()), ("decision", vec![made])];
+    [first(), later].concat()
 }
 
 /// Those that the golden file of records was written with. Whatever comes later stands beside them.

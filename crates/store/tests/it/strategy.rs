@@ -183,6 +183,9 @@ fn content_event() -> BoxedStrategy<Event> {
         entry().prop_map(|entry| Event::Journaled { entry: Arc::new(entry) }),
         token().prop_map(|token| Event::FunctionThought { token }),
         (name(), value()).prop_map(|(id, said)| Event::UpdateAnswered { id, said }),
+        (token(), name(), any::<u32>()).prop_map(|(token, decision, version)| {
+            Event::DecisionMade { token, decision, version }
+        }),
         name().prop_map(|it| Event::UpdateRefused { message: it.to_string() }),
     ]
     .boxed()

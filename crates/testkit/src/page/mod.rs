@@ -8,11 +8,7 @@
 mod step;
 mod story;
 
-use std::sync::Arc;
-
-use travertine_bpmn::Options;
-use travertine_dmn::Decisions;
-use travertine_expr::Languages;
+use travertine_runtime::{Models, Timestamp, read_models};
 
 use crate::document;
 use step::Stage;
@@ -31,7 +27,7 @@ pub struct Page {
 /// Runs what is on a page, and writes it down with what came of it.
 pub fn write(name: &str, text: &str) -> Result<Page, String> {
     let mut page = Page::default();
-    let mut options = Options::default();
+    let mut decisions = None;
     let mut model = None;
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -41,7 +37,7 @@ pub fn write(name: &str, text: &str) -> Result<Page, String> {
         let content = block.join("\n");
         let written = match kind {
             "xml" if content.starts_with("<definitions") => {
-                options = with_decisions(&content)?;
+                decisions = Some(read_decisions(&content)?);
                 content
             }
             "xml" => {
@@ -64,7 +60,7 @@ pub fn write(name: &str, text: &str) -> Result<Page, String> {
                 let model = model.as_deref().ok_or_else(|| format!("{name}.md runs nothing"))?;
                 page.runs += 1;
                 let steps = block.iter().filter_map(|it| it.strip_prefix("> "));
-                let told = Stage::new(model, &options).and_then(|it| it.play(steps));
+                let told = Stage::new(model, decisions.as_ref()).and_then(|it| it.play(steps));
                 told.map_err(|error| format!("{name}.md, run {}: {error}", page.runs))?
             }
             _ => content,
@@ -90,11 +86,10 @@ fn named(xml: &str) -> String {
     out
 }
 
-fn with_decisions(xml: &str) -> Result<Options, String> {
-    let report = travertine_dmn::read(&[("model.dmn", xml.as_bytes())]);
-    if report.is_rejected() {
-        return Err(format!("the decisions are rejected: {:?}", report.diagnostics));
+fn read_decisions(xml: &str) -> Result<Models, String> {
+    let models = read_models(&[("model.dmn", xml.as_bytes())], None, Timestamp::default());
+    if models.report.is_rejected() {
+        return Err(format!("the decisions are rejected: {:?}", models.report.diagnostics));
     }
-    let models = report.definitions.into_iter().map(Arc::new).collect();
-    Ok(Options::new(Languages::standard().with(Arc::new(Decisions::new(models)))))
+    Ok(models)
 }

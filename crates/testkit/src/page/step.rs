@@ -20,10 +20,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use travertine_bpmn::{Options, Report, Severity, read};
+use travertine_bpmn::{KnownDecisions, Options, Report, Severity, read};
 use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, Ending, Role, TokenId, WaitFor, tree};
-use travertine_runtime::{Address, Error, Live, Message, Receipt, Sandbox, Start};
+use travertine_runtime::{Address, Error, Live, Message, Models, Receipt, Sandbox, Start};
 
 use super::story::Story;
 use crate::{assignments, clock};
@@ -36,8 +36,12 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(model: &str, options: &Options) -> Result<Self, String> {
-        let report = read(&[("model.bpmn", model.as_bytes())], options);
+    pub(super) fn new(model: &str, decisions: Option<&Models>) -> Result<Self, String> {
+        let decisions = decisions.map_or(&[][..], |it| &it.decisions);
+        let names = decisions.iter().flat_map(|it| it.names()).collect();
+        let decided = KnownDecisions { names, deployed: false };
+        let options = Options { decisions: decided, ..Options::default() };
+        let report = read(&[("model.bpmn", model.as_bytes())], &options);
         let mut sandbox = Sandbox::new(clock::DAWN);
         let story = Arc::new(Mutex::new(Story::default()));
         let told = Arc::clone(&story);
@@ -46,6 +50,7 @@ impl Stage {
         });
         let all = report.processes.iter();
         let all: Vec<_> = all.map(|it| (Name::from(&*it.id), Arc::clone(&it.plan))).collect();
+        sandbox.deploy_decisions(decisions).map_err(text)?;
         sandbox.deploy(&all).map_err(text)?;
         Ok(Self { sandbox, story, report })
     }

@@ -9,6 +9,8 @@ pub(super) const PROMISES: &[Promise] = &[
     ("deployments are read back in order", reads_back),
     ("a deployment with anything used already is refused whole", conflicts),
     ("removing takes away what nothing needs, and keeps numbers taken", removes),
+    ("files of decisions stay while a decision may import them", keeps_imported),
+    ("files of decisions that are not listed stay", keeps_unlisted),
     ("removing what is not there is fine", removes_nothing),
 ];
 
@@ -108,6 +110,37 @@ fn removes(store: &dyn Store) {
         definitions: vec![deployed(5, "order", 2, 0)],
     };
     assert!(matches!(store.deploy(&again), Err(Error::Conflict { .. })));
+}
+
+fn keeps_imported(store: &dyn Store) {
+    let decision = |key: u64, id: &str, resource| {
+        deployed(key, &format!("{}{id}", Deployed::DECISION), 1, resource)
+    };
+    let all = vec![deployed(1, "order", 1, 0), decision(2, "order", 1), decision(3, "tax", 2)];
+    let mut deployment = Deployment {
+        number: 1,
+        at: 100,
+        resources: vec![file("order.bpmn"), file("order.dmn"), file("tax.dmn")],
+        definitions: all,
+    };
+    store.deploy(&deployment).unwrap();
+    store.undeploy(&[2]).unwrap();
+    deployment.definitions[1] = Deployed { removed: true, ..decision(2, "order", 0) };
+    assert_eq!(store.deployments(0).unwrap(), [deployment]);
+    store.undeploy(&[1, 3]).unwrap();
+    assert!(store.deployments(0).unwrap()[0].resources.is_empty());
+}
+
+fn keeps_unlisted(store: &dyn Store) {
+    let deployment = Deployment {
+        number: 1,
+        at: 100,
+        resources: vec![file("a.bpmn"), file("rules.DMN"), file("b.bpmn")],
+        definitions: vec![deployed(1, "order", 1, 0)],
+    };
+    store.deploy(&deployment).unwrap();
+    store.undeploy(&[1]).unwrap();
+    assert_eq!(store.deployments(0).unwrap()[0].resources, [file("rules.DMN")]);
 }
 
 fn removes_nothing(store: &dyn Store) {

@@ -44,7 +44,7 @@ pub(super) const KINDS: &[Kind] =
         silent("rendering", "baseElement").note("forms belong to the user interface"),
         executed("businessRuleTask", "task")
             .attributes(&[may("implementation", Text)])
-            .note("makes a decision of the DMN files deployed with it; otherwise workers do it"),
+            .note("makes the decision that it names; where it names none, workers do it"),
         executed("scriptTask", "task")
             .attributes(&[may("scriptFormat", Text)])
             .children(&[maybe("script")]),

@@ -32,7 +32,7 @@ fn conversation(model: &str, vars: &str, lines: &[&'static str], said: &Expect) 
     let out = Screen::new(Box::new(paper.clone()), Paint::plain());
     let watch = Watch::new(Shown { trace: false, tree: false }, false, out.clone());
     let mut world = World::new(clock::date("2026-01-05T09:00:00Z").unwrap(), watch);
-    world.deploy(&report.processes).unwrap();
+    world.deploy(&report.processes, &[]).unwrap();
     world.start(&report.processes[0].id, None, pairs::line(vars).unwrap()).unwrap();
     let mut prompt = Prompt::Script(Vec::from(lines).into_iter(), out.clone());
     let left = talk(&mut world, &mut prompt, &out).unwrap();

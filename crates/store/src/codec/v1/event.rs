@@ -203,6 +203,11 @@ pub(super) enum Event<'a> {
         scope: u64,
         index: u32,
     },
+    DecisionMade {
+        token: u64,
+        decision: &'a str,
+        version: u32,
+    },
 }
 
 puts!(enum kernel::Event {
@@ -251,6 +256,7 @@ puts!(enum kernel::Event {
     UpdateRefused { message },
     WorkFailed { wait, retries, message },
     RunTerminated { scope, index },
+    DecisionMade { token, decision, version },
 });
 
 impl<'a> Event<'a> {
@@ -387,6 +393,9 @@ impl<'a> Event<'a> {
             }
             Self::RunTerminated { scope, index } => {
                 Plain::RunTerminated { scope: TokenId(scope), index }
+            }
+            Self::DecisionMade { token, decision, version } => {
+                Plain::DecisionMade { token: TokenId(token), decision: decision.into(), version }
             }
             Self::Finished { ending } => Plain::Finished { ending: ending.lift() },
         })

@@ -1,0 +1,37 @@
+//! Where business rule tasks find the decisions that they make.
+//!
+//! A decision is deployed apart from the process, and has versions of its own: which of them a task makes
+//! is found out when the task is entered. So decisions come with the command, as the plan and the time do,
+//! and what was made by which version is an event. Replaying it needs no decision.
+
+use std::fmt;
+
+use travertine_expr::{Name, Program};
+
+/// Decisions that business rule tasks can make.
+pub trait Rules: fmt::Debug {
+    /// The version of a decision that a task means: see [`Call::binding`](crate::plan::Call::binding). Why there is
+    /// none, and what helps, otherwise.
+    fn find(&self, decision: &str, binding: Option<&str>) -> Result<Rule, String>;
+}
+
+/// A version of a decision.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Its id.
+    pub decision: Name,
+    /// Which version.
+    pub version: u32,
+    /// What is evaluated.
+    pub program: Program,
+}
+
+/// No decisions at all.
+#[derive(Clone, Copy, Debug)]
+pub struct NoRules;
+
+impl Rules for NoRules {
+    fn find(&self, decision: &str, _: Option<&str>) -> Result<Rule, String> {
+        Err(format!("no decision '{decision}' is deployed"))
+    }
+}
