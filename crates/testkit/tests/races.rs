@@ -96,6 +96,19 @@ const LOOPER: WorkflowDefinition = WorkflowDefinition {
     },
 };
 
+/// Waits for an event, and has been told who it is.
+const KNOWN: WorkflowDefinition = WorkflowDefinition {
+    name: "known",
+    version: 1,
+    parameters: &["who"],
+    run: |cx, mut arguments| {
+        Box::pin(async move {
+            let _: i64 = arguments.take("who")?;
+            Ok(encode("known", &cx.event::<News>().await?.mark)?)
+        })
+    },
+};
+
 /// Tells another.
 const TELLER: WorkflowDefinition = function!("teller", |cx| {
     cx.send(News { mark: "told".to_owned() }).to("ann").await?;
@@ -118,7 +131,7 @@ const TALLY: WorkflowDefinition = function!("tally", |cx| {
 });
 
 fn functions() -> Functions {
-    [WAITER, RACER, SLEEPER, WORKER, PARENT, PATIENT, LOOPER, TELLER, TALLY]
+    [WAITER, RACER, SLEEPER, WORKER, PARENT, PATIENT, LOOPER, TELLER, TALLY, KNOWN]
         .into_iter()
         .fold(Functions::new(), Functions::workflow)
 }
@@ -191,6 +204,23 @@ fn operations(world: &World) -> (Vec<u32>, Vec<u32>) {
         }
     }
     (done, dropped)
+}
+
+#[test]
+fn an_event_for_whoever_has_such_variables_finds_that_one() {
+    let start = |id: &str, who: i64| {
+        let (definition, arguments) = ("known".into(), vec![("who".into(), who.into())]);
+        Request::Start { definition, id: id.into(), arguments }
+    };
+    let Request::Send(mut message) = send_all("a") else { unreachable!() };
+    let wanted = Value::parse_json(r#"{"who": 2}"#).expect("it is JSON");
+    message.correlation = vec![("$where".into(), wanted)];
+    let it = scenario("send by variables or wait").actor([start("ann", 1)]);
+    let it = it.actor([start("eve", 2)]).actor([Request::Send(message)]);
+    every_order(&it.check(|world| match (result(world.run("ann")?), result(world.run("eve")?)) {
+        (None, Some(mark)) if mark == "a" => Ok(()),
+        other => Err(format!("they have heard {other:?}")),
+    }));
 }
 
 // covers: ENGINE-68, ENGINE-25, ENGINE-35, ENGINE-60

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
 use travertine_expr::{Kind, Language, Name, Program, Value, juel::Juel};
 use travertine_kernel::{
     Assignments, Ending, NodeId, Phase, Plan,
@@ -636,5 +637,84 @@ fn what_comes_for_a_version_that_is_about_to_be_removed_waits_until_it_is_gone_o
         sandbox.shard.adopt(&Arc::new(after));
         sandbox.settle().unwrap();
         assert_eq!(waiting(&sandbox), if stays { vec!["1 b", "2 b"] } else { vec!["1 a"] });
+    }
+}
+
+/// What someone does who sends messages.
+#[derive(Clone, Debug)]
+enum Sends {
+    /// Someone begins to wait with this key.
+    Wait(Value),
+    /// A message with this key and id is sent, and held for so long.
+    Send(Value, &'static str, Option<i64>),
+    Advance(i64),
+    Checkpoint,
+    Restart,
+}
+
+fn sends() -> impl Strategy<Value = Sends> {
+    let key = || prop_oneof![Just(Value::from(1)), Just(Value::from("1")), Just(Value::from("b"))];
+    let ttl = prop_oneof![Just(None), Just(Some(0)), Just(Some(1_000))];
+    prop_oneof![
+        3 => key().prop_map(Sends::Wait),
+        6 => (key(), prop_oneof![Just("x"), Just("y")], ttl)
+            .prop_map(|(key, id, ttl)| Sends::Send(key, id, ttl)),
+        1 => Just(Sends::Advance(1_000)),
+        1 => Just(Sends::Checkpoint),
+        1 => Just(Sends::Restart),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_message_is_received_at_most_once_per_id_and_receiver(
+        all in proptest::collection::vec(sends(), 0..40),
+    ) {
+        let order = Juel.compile(Kind::Expression, "${order}").unwrap();
+        let wanted = MessagePlan { correlation: vec![("order".into(), order)], ..message("m") };
+        let element = catch(vec![Trigger::Message(wanted)]);
+        let settings = Settings { keeps_ended: true, ..Settings::default() };
+        let mut sandbox = Sandbox::on(Arc::new(MemoryStore::new(1)), settings, NOON).unwrap();
+        sandbox.deploy(&[chain("p", vec![begin(), element, user("a")])]).unwrap();
+        let text = |key: &Value| key.as_str().map_or_else(|| key.to_string(), str::to_owned);
+        let mut sent = std::collections::BTreeSet::new();
+        for it in all {
+            match it {
+                Sends::Wait(key) => {
+                    sandbox.start(Start::of("p").with(vars(&[("order", key)]))).unwrap();
+                }
+                Sends::Send(key, id, ttl) => {
+                    let mark = format!("{} {id}", text(&key));
+                    let message = Message {
+                        variables: vars(&[("mark", mark.as_str().into())]),
+                        correlation: vars(&[("order", key)]),
+                        id: Some(id.into()),
+                        ttl,
+                        ..Message::new("m")
+                    };
+                    match sandbox.publish(message).unwrap() {
+                        Receipt::Known => prop_assert!(sent.contains(&mark), "{mark} is new"),
+                        Receipt::Dropped => {}
+                        _ => {
+                            sent.insert(mark);
+                        }
+                    }
+                }
+                Sends::Advance(ms) => sandbox.advance_by(ms).unwrap(),
+                Sends::Checkpoint => sandbox.checkpoint().unwrap(),
+                Sends::Restart => sandbox.restart().unwrap(),
+            }
+        }
+        let mut received = std::collections::BTreeSet::new();
+        for live in sandbox.instances() {
+            let value = |name: &str| {
+                let mut all = live.variables().filter(|(it, _)| &***it == name);
+                all.next().map(|(_, it)| text(it))
+            };
+            let Some(mark) = value("mark") else { continue };
+            let order = value("order").unwrap();
+            prop_assert!(mark.starts_with(&format!("{order} ")), "{mark} is not for {order}");
+            prop_assert!(received.insert(mark.clone()), "{mark} was received twice");
+        }
     }
 }

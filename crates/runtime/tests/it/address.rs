@@ -201,6 +201,55 @@ fn the_properties_of_a_message_are_variables_where_a_model_for_camunda_7_names_n
 }
 
 #[test]
+fn what_an_instance_sends_finds_who_has_such_variables() {
+    each(CAMUNDA7, |world, again| {
+        world.deploy(
+            r#"<message id="m" name="paid"/><process id="writer" isExecutable="true">
+            <startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="w"/>
+            <sendTask id="w" messageRef="m"><extensionElements>
+            <tv:correlation name="orderId">orderId</tv:correlation></extensionElements></sendTask>
+            <sequenceFlow id="f2" sourceRef="w" targetRef="e"/><endEvent id="e"/></process>"#,
+        );
+        let write = |world: &World, order: i64| {
+            let writer = world.engine().start("writer").variable("orderId", order).wait();
+            assert_eq!(world.ended(writer.expect("it starts")).ending, Ending::Completed);
+        };
+        let (a, b) = (start(world, "A", 1), start(world, "B", 2));
+        write(world, 2);
+        assert_eq!(world.ended(b).ending, Ending::Completed);
+        write(world, 3);
+        again(world);
+        let c = start(world, "C", 3);
+        assert_eq!(world.ended(c).ending, Ending::Completed);
+        assert!(is_open(world, a));
+        assert_eq!(world.rows(Table::Messages, Vec::new()), []);
+    });
+}
+
+#[test]
+fn what_was_received_by_one_is_not_given_to_another_with_such_variables() {
+    each(CAMUNDA7, |world, again| {
+        let a = start(world, "A", 7);
+        world.engine().suspend(a).wait().expect("it is suspended");
+        let message = world.engine().message("paid").where_variable("orderId", 7);
+        assert_eq!(receiver(message.wait()), a);
+        again(world);
+        let b = start(world, "B", 7);
+        world.rest();
+        world.engine().cancel(a).wait().expect("it ends");
+        assert!(is_open(world, b));
+        let dead = world.engine().dead_letters(None, None, 10).expect("they are read");
+        assert_eq!(dead.len(), 1);
+        let to = format!("number:{a}");
+        assert_eq!(dead[0].message.correlation, vars(&[("$to", to.as_str().into())]));
+        // Nobody waits there any more, and it is not lost for that.
+        assert_eq!(world.engine().replay(dead[0].number).wait(), Ok(Receipt::Dropped));
+        again(world);
+        assert_eq!(world.engine().dead_letters(None, None, 10), Ok(dead));
+    });
+}
+
+#[test]
 fn a_number_and_its_text_are_the_same_key() {
     let key = |key: Value| Message {
         correlation: vars(&[("correlationKey", key)]),
