@@ -1,6 +1,6 @@
 //! JSON for people and for programs.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use travertine_expr::{Map, Name, Value};
 
@@ -75,6 +75,52 @@ fn write_fields(text: &mut String, fields: &Map, indent: usize) {
     text.push('}');
 }
 
+/// How much of a value people read who have not asked for all of it, and of what is larger.
+const SHOWN_BYTES_MAX: usize = 4_000;
+const CUT_CHARS: usize = 200;
+
+/// The variables over several lines. Of a large value only the beginning is shown, and its size.
+pub(crate) fn shortened(variables: &[(Name, Value)]) -> String {
+    if variables.iter().all(|(_, value)| value.to_json().len() <= SHOWN_BYTES_MAX) {
+        return pretty(&variables.iter().cloned().collect());
+    }
+    let mut text = String::from("{");
+    for (position, (name, value)) in variables.iter().enumerate() {
+        next_line(&mut text, position, 2);
+        put(&mut text, &Value::from(Name::clone(name)));
+        text.push_str(": ");
+        match cut(&value.to_json()) {
+            Some(beginning) => text.push_str(&beginning),
+            None => write(&mut text, value, 2),
+        }
+    }
+    end_line(&mut text, 0);
+    text.push('}');
+    text
+}
+
+/// A text for people: of a large one the beginning and its size.
+pub(crate) fn brief(text: &str) -> Cow<'_, str> {
+    cut(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+fn cut(text: &str) -> Option<String> {
+    if text.len() <= SHOWN_BYTES_MAX {
+        return None;
+    }
+    let end = text.char_indices().nth(CUT_CHARS).map_or(text.len(), |(end, _)| end);
+    Some(format!("{}… {}", &text[..end], size(text.len())))
+}
+
+/// How much that is, for people.
+pub(crate) fn size(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes / 100 % 10),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
+    }
+}
+
 /// Ends a line, after a comma where it is not the first item.
 pub(crate) fn next_line(text: &mut String, position: usize, indent: usize) {
     if position > 0 {
@@ -96,6 +142,17 @@ fn put(text: &mut String, value: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_large_value_is_shown_by_its_beginning_and_its_size() {
+        let large = Value::from("x".repeat(15_000_000).as_str());
+        let shown = shortened(&[("a".into(), 1.into()), ("b".into(), large)]);
+        assert!(shown.starts_with("{\n  \"a\": 1,\n  \"b\": \"xxx"), "{shown}");
+        assert!(shown.ends_with("xxx… 15.0 MB\n}"), "{shown}");
+        assert!(shown.len() < 300);
+        assert_eq!(shortened(&[("a".into(), 1.into())]), "{\n  \"a\": 1\n}");
+        assert_eq!([size(12), size(4_567)], ["12 bytes", "4.5 kB"]);
+    }
 
     #[test]
     fn what_is_printed_over_several_lines_reads_back_as_the_same() {

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use travertine_expr::{Name, Value};
 use travertine_kernel::Assignments;
 
-use crate::files;
+use crate::{files, json};
 
 /// Variables as arguments give them: those of an object of JSON, which `option` has as it is or in a file,
 /// and single ones, which go before.
@@ -122,6 +122,9 @@ pub(crate) fn short(value: &Value) -> String {
     const CHARS_MAX: usize = 60;
     let text = value.to_string();
     match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) if text.len() >= 10_000 => {
+            format!("{}… {}", &text[..end], json::size(text.len()))
+        }
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use clap::ColorChoice;
-use travertine_expr::Value;
+use travertine_expr::{Name, Value};
 
 use crate::{json, paint::Paint};
 
@@ -64,7 +64,20 @@ impl Screen {
 
     /// Writes JSON over several lines, which reads back as the same.
     pub(crate) fn json(&self, value: &Value) {
-        self.raw(replace(&json::pretty(value), |it, shown| match it {
+        self.escaped(&json::pretty(value));
+    }
+
+    /// Writes variables as JSON for people, large ones shortened unless they are wanted in full.
+    pub(crate) fn variables(&self, all: &[(Name, Value)], full: bool) {
+        if full {
+            self.json(&all.iter().cloned().collect());
+        } else {
+            self.escaped(&json::shortened(all));
+        }
+    }
+
+    fn escaped(&self, json: &str) {
+        self.raw(replace(json, |it, shown| match it {
             '\n' => shown.push(it),
             _ => shown.push_str(&code(it)),
         }));

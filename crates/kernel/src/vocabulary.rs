@@ -879,6 +879,27 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
+    /// What an incident says of it: an error of the model has a code, and nobody has caught it.
+    ///
+    /// ```
+    /// # use travertine_kernel::{Failure, FailureKind};
+    /// let code = Some("no-stock".into());
+    /// let failure = Failure { kind: FailureKind::Error, code, message: "none left".into() };
+    /// assert_eq!(failure.uncaught(), "error no-stock, which nobody catches: none left");
+    /// ```
+    pub fn uncaught(&self) -> String {
+        let is_error = self.kind == FailureKind::Error;
+        match &self.code {
+            Some(code) if is_error && self.message.is_empty() => {
+                format!("error {code}, which nobody catches")
+            }
+            Some(code) if is_error => {
+                format!("error {code}, which nobody catches: {}", self.message)
+            }
+            Some(_) | None => self.message.clone(),
+        }
+    }
+
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, code: None, message: message.into() }
     }

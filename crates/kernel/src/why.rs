@@ -446,18 +446,18 @@ impl fmt::Display for Why {
         let list = |all: Vec<String>| all.join(", ");
         match self {
             Self::Incident { failure, since } => {
-                write!(f, "has an incident since {since}: {failure}")
+                write!(f, "has an incident since {since}: {}", failure.uncaught())
             }
             Self::Work { kind: WorkKind::User, .. } => f.write_str("waits for a person"),
             Self::Work { job_type, retries: 0, .. } => {
-                write!(f, "waits for a worker of type {job_type}, but has no tries left")
+                write!(f, "waits for a worker of type {job_type}, but has no retries left")
             }
             Self::Work { job_type, retries, attempts, again, failure, .. } => {
                 write!(f, "waits for a worker of type {job_type}, ")?;
                 if let Some(failed) = attempts.and_then(|all| all.checked_sub(*retries)) {
                     write!(f, "attempt {} of {}", failed + 1, failed + *retries)?;
                 } else {
-                    let tries = if *retries == 1 { "try" } else { "tries" };
+                    let tries = if *retries == 1 { "retry" } else { "retries" };
                     write!(f, "{retries} {tries} left")?;
                 }
                 again.iter().try_for_each(|it| write!(f, " from {it} on"))?;

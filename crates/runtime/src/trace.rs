@@ -45,9 +45,9 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
             format!("raise escalation {code} at {}{}", wait.0, with(variables))
         }
         Command::Fail { wait, retries, message } => {
-            format!("fail {}, {retries} tries left: {message}", wait.0)
+            format!("fail {}, {retries} retries left: {message}", wait.0)
         }
-        Command::SetRetries { wait, retries } => format!("give {} {retries} tries", wait.0),
+        Command::SetRetries { wait, retries } => format!("give {} {retries} retries", wait.0),
         Command::Modify { steps } => {
             let steps: Vec<String> = steps.iter().map(|it| of_step(plan, it)).collect();
             format!("modify: {}", steps.join(", "))
@@ -199,10 +199,10 @@ pub fn of_event(plan: &Plan, event: &Event) -> String {
             format!("wait {}: token {} for {what}{}", wait.0, token.0, of_wait(on))
         }
         Event::WorkFailed { wait, retries, message } => {
-            let tries = if *retries == 1 { "try" } else { "tries" };
+            let tries = if *retries == 1 { "retry" } else { "retries" };
             format!("wait {} failed, {retries} {tries} left: {message}", wait.0)
         }
-        Event::RetriesSet { wait, retries } => format!("wait {}: {retries} tries left", wait.0),
+        Event::RetriesSet { wait, retries } => format!("wait {}: {retries} retries left", wait.0),
         Event::WaitClosed { wait } => format!("wait {} closed", wait.0),
         Event::Posted { post, what } => format!("post {}: {}", post.0, of_post(what)),
         Event::PostDelivered { post } => format!("post {} delivered", post.0),

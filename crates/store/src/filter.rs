@@ -66,6 +66,7 @@ impl Filter {
             | Self::Parent(_)
             | Self::TopLevel
             | Self::Definition(_)
+            | Self::NotDefinition(_)
             | Self::Version(_)
             | Self::State(_)
             | Self::BusinessId(_)
@@ -109,6 +110,7 @@ impl Filter {
                     of(&|it| it.definition == *id)
                 }
             }
+            Self::NotDefinition(id) => of(&|it| it.definition != *id),
             Self::Version(version) => of(&|it| it.version == *version),
             Self::State(states) => of(&|it| states.contains(&it.state)),
             Self::BusinessId(id) => of(&|it| it.business_id.as_ref() == Some(id)),
@@ -195,7 +197,7 @@ impl fmt::Display for Filter {
             Self::Root(_) => "root",
             Self::Parent(_) => "parent",
             Self::TopLevel => "top level",
-            Self::Definition(_) => "definition",
+            Self::Definition(_) | Self::NotDefinition(_) => "definition",
             Self::Version(_) => "version",
             Self::State(_) => "state",
             Self::BusinessId(_) => "business id",

@@ -548,6 +548,8 @@ pub enum Filter {
     TopLevel,
     /// Its instance runs a definition of this id.
     Definition(Name),
+    /// Its instance runs a definition of another id.
+    NotDefinition(Name),
     /// Its instance runs this version of its definition.
     Version(u32),
     /// Its instance is in one of these states.

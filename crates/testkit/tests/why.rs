@@ -35,7 +35,7 @@ fn every_kind_of_wait_has_its_reason() {
           </multiInstanceLoopCharacteristics></userTask> </subProcess>"#;
     expect![["
         p waits for 9 tokens inside
-        Charge card (charge) waits for a worker of type payments, 3 tries left
+        Charge card (charge) waits for a worker of type payments, 3 retries left
         late waits until 1970-01-01T01:00:00Z
         failed waits for something raised inside
         approve waits for a person

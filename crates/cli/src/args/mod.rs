@@ -33,9 +33,9 @@ On a store, in the directory that --data or TRAVERTINE_DATA names:
   travertine deploy order.bpmn                 make it known
   travertine start order --id ORD-7            start an instance
   travertine show 1                            where it is, and what it waits for
-  travertine complete 1-3 --var ok=true        go on
+  travertine complete 1-3 --var ok=true        complete what waits
   travertine schedules add daily report --cron '0 6 * * *'   start it again and again
-  travertine work                              keep it running, so that timers ring
+  travertine work                              keep it running, so that timers fire
 
   travertine help COMMAND                      all about one of them"
 )]
@@ -166,6 +166,10 @@ pub(crate) struct Run {
     /// Give everything as one JSON document, and ask nothing
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Show values in full, however large they are
+    #[arg(long)]
+    pub(crate) full: bool,
 
     /// Ask nothing, even at a terminal
     #[arg(long)]

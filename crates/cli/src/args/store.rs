@@ -208,7 +208,7 @@ pub(crate) struct StartInstance {
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<u32>,
 
-    /// The version that its author calls so
+    /// The version with this tag
     #[arg(long, value_name = "TAG", conflicts_with = "version")]
     pub(crate) tag: Option<String>,
 
@@ -231,6 +231,10 @@ pub(crate) struct StartInstance {
     #[arg(long, value_name = "TIME", value_parser = words::span, requires = "wait")]
     pub(crate) timeout: Option<std::time::Duration>,
 
+    /// Show values in full, however large they are
+    #[arg(long)]
+    pub(crate) full: bool,
+
     #[command(flatten)]
     pub(crate) shared: Shared,
 }
@@ -247,45 +251,49 @@ Examples:
   travertine instances --incidents --limit 200"
 )]
 pub(crate) struct Instances {
-    /// Of this definition
+    /// Only instances of this definition
     #[arg(long, value_name = "ID")]
     pub(crate) definition: Option<String>,
 
-    /// Of this version
+    /// Only instances of this version
     #[arg(long, value_name = "VERSION")]
     pub(crate) version: Option<u32>,
 
-    /// In one of these states: running, suspended, halted, completed, failed, cancelled
+    /// Only instances in one of these states: running, suspended, halted, completed, failed, cancelled
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = words::state)]
     pub(crate) state: Vec<InstanceState>,
 
-    /// That people call so
-    #[arg(long, value_name = "ID")]
+    /// Only the instance with this business key
+    #[arg(long, visible_alias = "business-key", value_name = "KEY")]
     pub(crate) id: Option<String>,
 
-    /// That run and have this variable
+    /// Only running instances that have this variable
     #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = pairs::pair)]
     pub(crate) vars: Vec<(Name, Value)>,
 
-    /// That have incidents
+    /// Only instances that have incidents
     #[arg(long)]
     pub(crate) incidents: bool,
 
-    /// That this instance has called
+    /// Only instances that this one has called
     #[arg(long, value_name = "INSTANCE")]
     pub(crate) caller: Option<Whose>,
 
-    /// That nobody has called
+    /// Only instances that nobody has called
     #[arg(long, conflicts_with = "caller")]
     pub(crate) top: bool,
 
-    /// That began at this time or after it
+    /// Only instances that began at this time or after it
     #[arg(long, value_name = "TIME", value_parser = clock::date)]
     pub(crate) since: Option<Timestamp>,
 
     /// The oldest first
     #[arg(long)]
     pub(crate) oldest: bool,
+
+    /// Schedules too, which `travertine schedules` lists
+    #[arg(long)]
+    pub(crate) all: bool,
 
     #[command(flatten)]
     pub(crate) paging: Paging,
@@ -301,9 +309,13 @@ Examples:
   travertine show 12
   travertine show 12 --json | jq '.waits'")]
 pub(crate) struct Show {
-    /// The instance: what people call it, or its number; `number:N` is always its number
+    /// The instance: its business key, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
+
+    /// Show values in full, however large they are
+    #[arg(long)]
+    pub(crate) full: bool,
 
     #[command(flatten)]
     pub(crate) shared: Shared,
@@ -322,7 +334,7 @@ Examples:
   travertine history 12 --at 40
   travertine history 12 --json | jq '.activities[] | {element, outcome, duration_ms}'")]
 pub(crate) struct History {
-    /// The instance: what people call it, or its number; `number:N` is always its number
+    /// The instance: its business key, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 
@@ -342,26 +354,30 @@ pub(crate) struct History {
     #[arg(long, value_name = "ENTRY", display_order = 81)]
     pub(crate) after: Option<u64>,
 
+    /// Show values in full, however large they are
+    #[arg(long)]
+    pub(crate) full: bool,
+
     #[command(flatten)]
     pub(crate) shared: Shared,
 }
 
-/// List the work that waits for workers
+/// List jobs: work that waits for workers
 #[derive(Debug, clap::Args)]
 pub(crate) struct Jobs {
-    /// Of this instance
+    /// Only those of this instance
     #[arg(long, value_name = "INSTANCE")]
     pub(crate) instance: Option<Whose>,
 
-    /// Of instances of this definition
+    /// Only those of instances of this definition
     #[arg(long, value_name = "ID")]
     pub(crate) definition: Option<String>,
 
-    /// Of this type
+    /// Only jobs of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) job_type: Option<String>,
 
-    /// In this state: available, leased, failed
+    /// Only jobs in this state: available, leased, failed
     #[arg(long, value_name = "STATE", value_parser = words::job_state)]
     pub(crate) state: Option<JobState>,
 
@@ -372,30 +388,30 @@ pub(crate) struct Jobs {
     pub(crate) shared: Shared,
 }
 
-/// List the work that waits for people
+/// List user tasks: work that waits for people
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tasks {
-    /// Of this instance
+    /// Only those of this instance
     #[arg(long, value_name = "INSTANCE")]
     pub(crate) instance: Option<Whose>,
 
-    /// Of instances of this definition
+    /// Only those of instances of this definition
     #[arg(long, value_name = "ID")]
     pub(crate) definition: Option<String>,
 
-    /// That this person does
+    /// Only tasks that this person has claimed or was assigned
     #[arg(long, value_name = "WHO")]
     pub(crate) assignee: Option<String>,
 
-    /// That nobody does yet
+    /// Only tasks that nobody has claimed or was assigned
     #[arg(long, conflicts_with = "assignee")]
     pub(crate) unassigned: bool,
 
-    /// That this person may do
+    /// Only tasks that this person is a candidate for
     #[arg(long, value_name = "WHO")]
     pub(crate) user: Option<String>,
 
-    /// That this group may do
+    /// Only tasks that this group is a candidate for
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
 
@@ -426,7 +442,7 @@ pub(crate) struct Complete {
 
 /// Say that a job has failed
 ///
-/// One try less is left, unless --retries says how many. Without tries it becomes an incident. With
+/// One retry less is left, unless --retries says how many. Without retries it becomes an incident. With
 /// --error the job raises an error for the model to catch, with --escalate an escalation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -465,14 +481,14 @@ pub(crate) struct Fail {
     pub(crate) shared: Shared,
 }
 
-/// Take a user task, so that nobody else can
+/// Claim a user task, so that nobody else can
 #[derive(Debug, clap::Args)]
 pub(crate) struct Claim {
     /// The task, such as 12-7
     #[arg(value_name = "TASK")]
     pub(crate) task: Address,
 
-    /// Who does it
+    /// Who claims it
     #[arg(value_name = "WHO", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) who: String,
 
@@ -491,7 +507,7 @@ pub(crate) struct Unclaim {
     pub(crate) shared: Shared,
 }
 
-/// Set how often a job may still fail
+/// Set the retries of a job: how often it may still fail
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retries {
     /// The job, such as 12-7
@@ -506,10 +522,10 @@ pub(crate) struct Retries {
     pub(crate) shared: Shared,
 }
 
-/// Send a message to one receiver, or to all
+/// Publish a message to one receiver, or to all
 ///
-/// To whoever has waited longest, else to a start event, else it is held for whoever comes to wait for
-/// it. With --instance, --business-key or --where it is for one instance alone: it starts nothing, and is
+/// It is correlated with who has waited longest, else with a start event; else it is buffered for who comes to
+/// wait for it. With --instance, --business-key or --where it is for one instance alone: it starts nothing, and is
 /// refused where that instance does not wait for it, or several could be meant.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -531,7 +547,7 @@ pub(crate) struct Message {
     #[arg(long, value_name = "NAME=VALUE", value_parser = pairs::pair)]
     pub(crate) correlate: Vec<(Name, Value)>,
 
-    /// Only to this instance: what people call it, or its number; `number:N` is always its number
+    /// Only to this instance: its business key, or its number; `number:N` is always its number
     #[arg(long, value_name = "INSTANCE", conflicts_with = "all")]
     pub(crate) instance: Option<Whose>,
 
@@ -543,11 +559,11 @@ pub(crate) struct Message {
     #[arg(long = "where", value_name = "NAME=VALUE", value_parser = pairs::pair, conflicts_with = "all")]
     pub(crate) variable: Vec<(Name, Value)>,
 
-    /// What its sender calls it: the same for the same receiver is not delivered twice
+    /// An id that its sender gives it: a message with the same id for the same receiver is not delivered twice
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
 
-    /// How long it is held where nobody waits for it, such as 1h; 0s for not at all. Without it: not at all, where it is to one instance, otherwise for good
+    /// How long it is buffered where nobody waits for it, such as 1h; 0s for not at all. Without it: not at all, where it is to one instance, otherwise for good
     #[arg(long, value_name = "TIME", value_parser = words::span)]
     pub(crate) ttl: Option<std::time::Duration>,
 
@@ -574,10 +590,10 @@ pub(crate) enum Delivery {
     All,
 }
 
-/// List the messages that are held because nobody has waited for them yet
+/// List the messages that are buffered because nobody has waited for them yet
 #[derive(Debug, clap::Args)]
 pub(crate) struct Messages {
-    /// Of this name
+    /// Only those of this name
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -628,7 +644,7 @@ pub(crate) struct SeveralLetters {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeadLetterList {
-    /// Of this name
+    /// Only those of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -670,7 +686,7 @@ pub(crate) struct Subscriptions {
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// Of this instance
+    /// Only those of this instance
     #[arg(long, value_name = "INSTANCE")]
     pub(crate) instance: Option<Whose>,
 
@@ -684,7 +700,7 @@ pub(crate) struct Subscriptions {
 /// Set variables of an instance
 #[derive(Debug, clap::Args)]
 pub(crate) struct Set {
-    /// The instance: what people call it, or its number; `number:N` is always its number
+    /// The instance: its business key, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 
@@ -722,7 +738,7 @@ pub(crate) struct Timers {
 pub(crate) enum TimerAct {
     /// List timers
     List(TimerList),
-    /// Have a timer ring at another time
+    /// Have a timer fire at another time
     Move {
         /// The timer, such as 12-7
         #[arg(value_name = "TIMER")]
@@ -735,7 +751,7 @@ pub(crate) enum TimerAct {
         #[command(flatten)]
         shared: Shared,
     },
-    /// Have a timer ring now
+    /// Fire a timer now
     Fire {
         /// The timer, such as 12-7
         #[arg(value_name = "TIMER")]
@@ -748,15 +764,15 @@ pub(crate) enum TimerAct {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TimerList {
-    /// Of this instance
+    /// Only those of this instance
     #[arg(long, value_name = "INSTANCE")]
     pub(crate) instance: Option<Whose>,
 
-    /// Of this definition
+    /// Only instances of this definition
     #[arg(long, value_name = "ID")]
     pub(crate) definition: Option<String>,
 
-    /// Due before this time
+    /// Only timers that are due before this time
     #[arg(long, value_name = "TIME", value_parser = clock::date)]
     pub(crate) before: Option<Timestamp>,
 
@@ -767,14 +783,14 @@ pub(crate) struct TimerList {
     pub(crate) shared: Shared,
 }
 
-/// List what someone must look at
+/// List incidents: what someone must look at
 #[derive(Debug, clap::Args)]
 pub(crate) struct Incidents {
-    /// Of this instance
+    /// Only those of this instance
     #[arg(long, value_name = "INSTANCE")]
     pub(crate) instance: Option<Whose>,
 
-    /// Of instances of this definition
+    /// Only those of instances of this definition
     #[arg(long, value_name = "ID")]
     pub(crate) definition: Option<String>,
 
@@ -785,7 +801,7 @@ pub(crate) struct Incidents {
     pub(crate) shared: Shared,
 }
 
-/// Try again what ended in an incident
+/// Resolve incidents: try again what ended in one
 ///
 /// In an instance, at one of its tokens, or everywhere. An instance on which the engine itself has
 /// failed is let go on, too.
@@ -801,7 +817,7 @@ Examples:
   travertine resolve 12 --token 3
   travertine resolve --all --definition order")]
 pub(crate) struct Resolve {
-    /// The instance: what people call it, or its number; `number:N` is always its number
+    /// The instance: its business key, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE", required_unless_present = "all")]
     pub(crate) instance: Option<Whose>,
 
@@ -824,28 +840,28 @@ pub(crate) struct Resolve {
     pub(crate) shared: Shared,
 }
 
-/// Have instances stand still until they are resumed
+/// Suspend instances until they are resumed
 #[derive(Debug, clap::Args)]
 pub(crate) struct Suspend {
     #[command(flatten)]
     pub(crate) several: Several,
 }
 
-/// Let suspended instances go on
+/// Resume suspended instances
 #[derive(Debug, clap::Args)]
 pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) several: Several,
 }
 
-/// End instances, and all that they have called
+/// Cancel instances, and all that they have called
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cancel {
     #[command(flatten)]
     pub(crate) several: Several,
 }
 
-/// Forget instances that have ended
+/// Delete instances that have ended
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
@@ -854,7 +870,7 @@ pub(crate) struct Delete {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Several {
-    /// The instances: what people call them, or their numbers; `number:N` is always a number
+    /// The instances: their business keys, or their numbers; `number:N` is always a number
     #[arg(required = true, value_name = "INSTANCE")]
     pub(crate) instances: Vec<Whose>,
 
@@ -862,7 +878,7 @@ pub(crate) struct Several {
     pub(crate) shared: Shared,
 }
 
-/// Take tokens of an instance away, put tokens elsewhere
+/// Modify an instance: take tokens away, put tokens elsewhere
 ///
 /// All of it happens at once, or nothing does. docs/operations.md says what it means.
 #[derive(Debug, clap::Args)]
@@ -872,7 +888,7 @@ Examples:
   travertine modify 12 --withdraw remind --add pack
   travertine modify 12 --withdraw 7             token 7")]
 pub(crate) struct Modify {
-    /// The instance: what people call it, or its number; `number:N` is always its number
+    /// The instance: its business key, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 
@@ -892,7 +908,7 @@ pub(crate) struct Modify {
     pub(crate) shared: Shared,
 }
 
-/// Let an instance go on by another version of its definition
+/// Migrate an instance to another version of its definition
 ///
 /// docs/operations.md says what becomes of what is there.
 #[derive(Debug, clap::Args)]
@@ -906,11 +922,11 @@ Examples:
   travertine migrate 12 --to 3 --dry-run
   travertine migrate 12 --to 3 --map approve=approve-twice")]
 pub(crate) struct Migrate {
-    /// The instance: what people call it, or its number; `number:N` is always its number
+    /// The instance: its business key, or its number; `number:N` is always its number
     #[arg(value_name = "INSTANCE")]
     pub(crate) instance: Whose,
 
-    /// The version
+    /// The version to migrate to
     #[arg(long, value_name = "VERSION")]
     pub(crate) to: u32,
 

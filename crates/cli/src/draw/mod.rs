@@ -128,7 +128,7 @@ fn kept(
             let definition = find(step.definition);
             for record in &step.records {
                 let Record::Happened(events) = record else { continue };
-                for event in events.iter() {
+                for event in events {
                     if let Event::Migrated { nodes, .. } = event {
                         let next = step.records.iter().find_map(|it| match it {
                             Record::Migrated { definition } => Some(*definition),

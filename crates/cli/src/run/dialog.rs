@@ -36,6 +36,9 @@ pub(crate) fn talk(world: &mut World, prompt: &mut Prompt, out: &Screen) -> Resu
     Ok(None)
 }
 
+/// How long a line is that people read.
+const LINE_CHARS_MAX: usize = 96;
+
 /// How many lines of a list people read.
 const LINES_MAX: usize = 40;
 
@@ -86,7 +89,7 @@ impl Dialog<'_> {
         }
         let visible = self.world.visible(pending);
         if !visible.is_empty() {
-            self.say(&format!("sees {}", pairs::show(&visible)));
+            self.say_wrapped("variables:", visible.iter().map(|it| pairs::show([it])));
         }
         let more = match self.askable().len() - 1 {
             0 => String::new(),
@@ -198,7 +201,7 @@ impl Dialog<'_> {
         self.act(|it| it.publish(message).map(|it| receipt = Some(it)))?;
         match receipt {
             Some(Receipt::Held | Receipt::Dropped) => {
-                self.say("nobody waits for it yet; it is held for whoever does");
+                self.say("nobody waits for it yet; it is buffered for who does");
             }
             Some(Receipt::Started(id)) => self.say(&format!("it has started instance {id}")),
             Some(Receipt::Received(_) | Receipt::Shared(_) | Receipt::Noted | Receipt::Known)
@@ -275,6 +278,19 @@ impl Dialog<'_> {
         }
     }
 
+    /// Says words in lines that people read, broken between words.
+    fn say_wrapped(&self, first: &str, words: impl Iterator<Item = String>) {
+        let mut line = first.to_owned();
+        for word in words {
+            if line.chars().count() + 1 + word.chars().count() > LINE_CHARS_MAX {
+                self.say(&line);
+                " ".clone_into(&mut line);
+            }
+            line = format!("{line} {word}");
+        }
+        self.say(&line);
+    }
+
     fn say(&self, text: &str) {
         self.out.line(format!("  {text}"));
     }
@@ -289,9 +305,9 @@ fn hint(pending: &Pending, kept: bool) -> &'static str {
     match pending.kind() {
         Kind::Incident => "name=value sets variables · retry",
         Kind::Condition => "name=value sets variables",
-        Kind::Timer if kept => "Enter has it ring now",
+        Kind::Timer if kept => "Enter fires it now",
         Kind::Timer => "Enter lets time pass until then",
-        Kind::Message => "Enter or name=value lets the message come",
+        Kind::Message => "Enter or name=value correlates the message",
         Kind::Signal => "Enter or name=value sends the signal",
         Kind::Gate => "Enter grants it",
         Kind::Data => "name=value gives it · Enter begins without it",

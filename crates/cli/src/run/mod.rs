@@ -69,7 +69,7 @@ pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status
     if args.json {
         out.json(&outcome::data(&world, report, record.take()));
     } else {
-        outcome::text(&world, args.data.as_deref(), out);
+        outcome::text(&world, args.data.as_deref(), args.full, out);
     }
     let status = left.unwrap_or_else(|| outcome::status(&world));
     if let (Some(data), false, false) = (&args.data, world.is_over(), args.json) {

@@ -84,7 +84,7 @@ pub(crate) fn status(world: &World) -> Status {
 }
 
 /// Tells people: each instance, what it waits for, and the variables.
-pub(crate) fn text(world: &World, data: Option<&Path>, out: &Screen) {
+pub(crate) fn text(world: &World, data: Option<&Path>, full: bool, out: &Screen) {
     let paint = out.paint;
     let main = world.main().id;
     for record in world.instances() {
@@ -94,12 +94,16 @@ pub(crate) fn text(world: &World, data: Option<&Path>, out: &Screen) {
             instance(record, world, data, out);
         }
         if record.id == main {
-            out.json(&json::variables(record.variables()));
+            let all: Vec<(Name, Value)> = record
+                .variables()
+                .map(|(name, value)| (Name::clone(name), value.clone()))
+                .collect();
+            out.variables(&all, full);
         }
     }
     for message in world.held() {
         out.gap();
-        out.line(format!("{} message {}: nobody received it", paint.yellow("held"), message));
+        out.line(format!("{} message {}: nobody received it", paint.yellow("buffered"), message));
     }
 }
 

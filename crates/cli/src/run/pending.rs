@@ -220,7 +220,7 @@ impl Pending {
     /// What must happen, in a sentence without its subject.
     pub(crate) fn why(&self, now: Timestamp) -> String {
         let text = match &self.what {
-            What::Incident(failure) => failure.message.clone(),
+            What::Incident(failure) => failure.uncaught(),
             What::Condition(text) => format!("waits until {text} holds"),
             What::Tokens => "waits for other tokens".to_owned(),
             What::Wait(_, on) => waits(on, now),
@@ -301,9 +301,9 @@ fn waits(on: &WaitFor, now: Timestamp) -> String {
                 "waits for a worker of type {}, {} left{}",
                 job.job_type,
                 if job.retries == 1 {
-                    "1 try".to_owned()
+                    "1 retry".to_owned()
                 } else {
-                    format!("{} tries", job.retries)
+                    format!("{} retries", job.retries)
                 },
                 with(&job.fields)
             ),
@@ -330,7 +330,9 @@ fn waits(on: &WaitFor, now: Timestamp) -> String {
 fn way_out(failure: &Failure) -> &'static str {
     match failure.kind {
         FailureKind::Error => "catch it with an error boundary event or an error event sub-process",
-        FailureKind::Script => "set the variables it needs and retry, or correct the script",
+        FailureKind::Script => {
+            "set the variables it needs and retry, or correct the expression or script"
+        }
         FailureKind::NoFlow => {
             "set the variables its conditions need and retry, or give it a default flow"
         }

@@ -45,8 +45,8 @@ pub(crate) enum Request {
 
 /// All of it, for the help.
 pub(crate) const HELP: &str = "  \
-  Enter                     it happens, without variables
-  a=1 name=\"Ann Lee\"        it happens, with these variables; {\"a\": 1} does the same
+  Enter                     complete it, without variables
+  a=1 name=\"Ann Lee\"        complete it, with these variables; {\"a\": 1} does the same
   error CODE [a=1] [text]   the work throws an error for the model to catch
   escalate CODE [a=1]       the work escalates
   fail [text]               the work fails for a technical reason

@@ -100,7 +100,7 @@ impl Watch {
                     (screen.paint.bold(format!("> {command}{at}")), screen.paint.dim(whose));
                 screen.line(format!("{bold}{dim}"));
                 for (text, node) in &events {
-                    screen.line(line(plan, text, *node, screen));
+                    screen.line(line(plan, &json::brief(text), *node, screen));
                 }
                 for line in tree.lines() {
                     screen.line(format!("    {}", screen.paint.cyan(line)));

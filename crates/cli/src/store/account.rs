@@ -301,7 +301,7 @@ impl Teller {
                 let title = self.titled(*token);
                 self.fault(
                     moment,
-                    format!("{title} has an incident: {}", of_failure(&incident.failure)),
+                    format!("{title} has an incident: {}", incident.failure.uncaught()),
                 );
             }
             Event::IncidentResolved { token } => {

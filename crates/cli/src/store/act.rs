@@ -122,8 +122,8 @@ fn task(task: Address, desk: &Desk<'_>) -> Result<Status> {
         || rows::task(row),
         |out| {
             let who = match &row.assignee {
-                Some(who) => format!("{who} does it"),
-                None => "nobody does it".to_owned(),
+                Some(who) => format!("{who} has claimed it"),
+                None => "nobody has claimed it".to_owned(),
             };
             out.line(format!("{} {}: {who}", out.paint.bold(task), row.element));
         },
@@ -216,21 +216,24 @@ impl Told {
             }
             Receipt::Shared(all) => {
                 count = Some(all);
-                let text = format!("received by {all}, and kept for others until it expires");
+                let text = format!("received by {all}, and buffered for others until it expires");
                 ("shared", text, None)
             }
             Receipt::Started(id) => ("started", format!("started instance {id}"), Some(id)),
             Receipt::Noted => {
-                ("noted", "noted; its start event needs others as well".to_owned(), None)
+                ("noted", "noted; its start event needs other messages as well".to_owned(), None)
             }
-            Receipt::Held => ("held", "held: nobody waits for it yet".to_owned(), None),
+            Receipt::Held => ("held", "buffered: nobody waits for it yet".to_owned(), None),
             Receipt::Dropped => {
-                let text = "dropped: nobody waits for it, and it is not to be held";
+                let text = "dropped: nobody waits for it, and it is not to be buffered";
                 ("dropped", text.to_owned(), None)
             }
-            Receipt::Known => {
-                ("known", "known: it has come before, and counts once".to_owned(), None)
-            }
+            Receipt::Known => (
+                "known",
+                "already published: a message with this id has come before, and counts once"
+                    .to_owned(),
+                None,
+            ),
         };
         let business_key = match instance {
             Some(instance) => desk.look(instance)?.row.business_id,
@@ -318,8 +321,11 @@ pub(crate) fn signal(args: &args::Signal, desk: &Desk<'_>) -> Result<Status> {
             if heard.started > 0 {
                 told.push(format!("started {}", grid::count(heard.started, "instance")));
             }
-            let told =
-                if told.is_empty() { "nobody waits for it".to_owned() } else { told.join(", ") };
+            let told = if told.is_empty() {
+                "nobody waits for it, and it is not buffered".to_owned()
+            } else {
+                told.join(", ")
+            };
             out.line(format!("signal {} sent: {told}", out.paint.bold(&args.name)));
         },
     );
@@ -353,7 +359,7 @@ pub(crate) fn move_timer(timer: Address, to: &str, desk: &Desk<'_>) -> Result<St
     let due = due.to_string();
     desk.tell(
         || json::object([("timer", timer.to_string().into()), ("due", due.as_str().into())]),
-        |out| out.line(format!("timer {} rings at {due}", out.paint.bold(timer))),
+        |out| out.line(format!("timer {} fires at {due}", out.paint.bold(timer))),
     );
     Ok(Status::Done)
 }
@@ -367,7 +373,7 @@ pub(crate) fn fire_timer(timer: Address, desk: &Desk<'_>) -> Result<Status> {
     desk.settle()?;
     desk.tell(
         || json::object([("timer", timer.to_string().into())]),
-        |out| out.line(format!("timer {} has rung", out.paint.bold(timer))),
+        |out| out.line(format!("timer {} has fired", out.paint.bold(timer))),
     );
     Ok(Status::Done)
 }

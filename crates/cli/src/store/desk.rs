@@ -72,7 +72,20 @@ impl<'a> Desk<'a> {
         err: &'a Screen,
         act: impl FnOnce(&Self) -> Result<Status>,
     ) -> Result<Status> {
-        let engine = open(&place.data, store, Full::Fails, None)?;
+        Self::watched_at(place, store, json, None, out, err, act)
+    }
+
+    /// Opens a store for something, with someone who looks on, and closes it again.
+    pub(crate) fn watched_at(
+        place: &'a Place,
+        store: Store,
+        json: bool,
+        observer: Option<Observer>,
+        out: &'a Screen,
+        err: &'a Screen,
+        act: impl FnOnce(&Self) -> Result<Status>,
+    ) -> Result<Status> {
+        let engine = open(&place.data, store, Full::Fails, observer)?;
         Self::with(engine, place, json, out, err, act)
     }
 
@@ -160,7 +173,10 @@ impl<'a> Desk<'a> {
             (several, _) => {
                 let all: Vec<String> =
                     several.iter().map(|it| format!("{NUMBER}{}", it.key().instance)).collect();
-                bail!("several instances are called {name}; say which one: {}", all.join(", "))
+                bail!(
+                    "several instances have the business key {name}; say which one: {}",
+                    all.join(", ")
+                )
             }
         }
     }

@@ -1,5 +1,7 @@
 //! `travertine history`: what has happened to an instance, and how it was at any point.
 
+use std::borrow::Cow;
+
 use anyhow::{Result, bail};
 use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Ending, Event, tree, why};
@@ -20,7 +22,7 @@ use crate::{args::store as args, json, places::Places, run::line, screen::Screen
 pub(crate) fn history(args: &args::History, desk: &Desk<'_>) -> Result<Status> {
     let history = desk.ok(desk.engine.history(desk.instance(&args.instance)?))?;
     if let Some(seq) = args.at {
-        return state_at(&history, seq, desk);
+        return state_at(&history, seq, args.full, desk);
     }
     let definitions = desk.engine.definitions();
     let account = account::account(&history, &definitions);
@@ -30,7 +32,7 @@ pub(crate) fn history(args: &args::History, desk: &Desk<'_>) -> Result<Status> {
         || data(&history, &story, &account, &page),
         |out| {
             if args.events {
-                events(&story, &page, out);
+                events(&story, &page, args.full, out);
             } else {
                 activities(&account, &page, out);
             }
@@ -241,12 +243,13 @@ fn activities(account: &Account, page: &Page, out: &Screen) {
 }
 
 /// What the engine did, event by event.
-fn events(story: &[(&Step, &Definition, Vec<Happened>)], page: &Page, out: &Screen) {
+fn events(story: &[(&Step, &Definition, Vec<Happened>)], page: &Page, full: bool, out: &Screen) {
     for (step, definition, told) in story.iter().filter(|(step, ..)| page.has(step.seq)) {
         let head = format!("#{}", step.seq);
         out.line(format!("{}  {}", out.paint.bold(head), out.paint.dim(step.at)));
         for it in told {
-            out.line(line(&definition.plan, &it.text, it.element, out));
+            let text = if full { Cow::Borrowed(&*it.text) } else { json::brief(&it.text) };
+            out.line(line(&definition.plan, &text, it.element, out));
         }
     }
 }
@@ -289,7 +292,7 @@ fn event(it: &Happened, definition: &Definition) -> Value {
 }
 
 /// How the instance was after an entry.
-fn state_at(history: &engine::History, seq: u64, desk: &Desk<'_>) -> Result<Status> {
+fn state_at(history: &engine::History, seq: u64, full: bool, desk: &Desk<'_>) -> Result<Status> {
     let step = history.steps.iter().rfind(|it| it.seq <= seq);
     let (Some(step), Some(first)) = (step, history.steps.first()) else {
         let first = history.steps.first().map(|it| it.seq).unwrap_or_default();
@@ -331,7 +334,7 @@ fn state_at(history: &engine::History, seq: u64, desk: &Desk<'_>) -> Result<Stat
         |out| {
             let title = format!("{} {} after entry {}", definition.id, history.instance, step.seq);
             out.line(format!("{}, {}", out.paint.bold(title), step.at));
-            show::state(show::shown_tree(definition, branch.as_ref()), &variables, out);
+            show::state(show::shown_tree(definition, branch.as_ref()), &variables, full, out);
             for it in reasons.iter().filter(|it| !definition.is_function() || show::is_telling(it))
             {
                 out.line(format!("  {it}"));

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use travertine_expr::{Name, Value};
+use travertine_runtime::schedule::SCHEDULE;
 use travertine_store::view::{Filter, Query, Table};
 
 use super::{Desk, grid, rows};
@@ -24,9 +25,15 @@ fn named(text: Option<&String>, filter: impl Fn(Name) -> Filter) -> Option<Filte
     text.map(|it| filter(it.as_str().into()))
 }
 
+/// Whether schedules are left out, which have a list of their own: unless someone asks for just them.
+fn hides_schedules(args: &args::Instances) -> bool {
+    !args.all && args.definition.is_none() && args.id.is_none() && args.caller.is_none()
+}
+
 pub(crate) fn instances(args: &args::Instances, desk: &Desk<'_>) -> Result<Status> {
     let mut filters: Vec<Filter> = Vec::new();
     filters.extend(named(args.definition.as_ref(), Filter::Definition));
+    filters.extend(hides_schedules(args).then(|| Filter::NotDefinition(SCHEDULE.into())));
     filters.extend(args.version.map(Filter::Version));
     filters.extend((!args.state.is_empty()).then(|| Filter::State(args.state.clone())));
     filters.extend(named(args.id.as_ref(), Filter::BusinessId));
@@ -113,7 +120,8 @@ fn page(
     desk: &Desk<'_>,
 ) -> Result<Status> {
     let after = paging.after.clone();
-    let is_plain = filters.is_empty() && after.is_none();
+    let narrows = |it: &Filter| !matches!(it, Filter::NotDefinition(_));
+    let is_plain = !filters.iter().any(narrows) && after.is_none();
     let filters = filters.into_iter().chain(kind.only.clone()).collect();
     let query = Query { table: kind.table, filters, descending, after, limit: paging.limit };
     let page = desk.query(&query)?;

@@ -1,4 +1,4 @@
-//! `travertine migrate`: an instance goes on by another version.
+//! `travertine migrate`: an instance goes on as another version.
 
 use anyhow::Result;
 use travertine_expr::{Name, Value};
@@ -51,9 +51,9 @@ pub(crate) fn migrate(args: &args::Migrate, desk: &Desk<'_>) -> Result<Status> {
             let title = out.paint.bold(format!("{} {}", look.row.definition, instance));
             let to = format!("{id} version {}", args.to);
             if possible {
-                out.line(format!("{title} can go on by {to}"));
+                out.line(format!("{title} can be migrated to {to}"));
             } else {
-                out.line(format!("{title} {} go on by {to}", out.paint.red("cannot")));
+                out.line(format!("{title} {} be migrated to {to}", out.paint.red("cannot")));
             }
             migration.problems.iter().for_each(|it| out.line(format!("  {it}")));
             migration.changes.iter().for_each(|it| out.line(format!("  {it}")));

@@ -47,11 +47,9 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Command::Deploy(it) => deploy::deploy(it, out, err),
         Command::Definitions(it) => look(&it.shared, &|desk| deploy::definitions(it, desk)),
         Command::Undeploy(it) => operate(&it.shared, &|desk| deploy::undeploy(it, desk)),
-        Command::Start(it) => at(&it.shared, &|desk| start::start(it, desk)),
+        Command::Start(it) => start::start(it, out, err),
         Command::Instances(it) => look(&it.shared, &|desk| list::instances(it, desk)),
-        Command::Show(it) => {
-            look(&it.shared, &|desk| show::show(desk.instance(&it.instance)?, desk))
-        }
+        Command::Show(it) => look(&it.shared, &|desk| show::show(it, desk)),
         Command::History(it) => look(&it.shared, &|desk| history::history(it, desk)),
         Command::Jobs(it) => look(&it.shared, &|desk| list::jobs(it, desk)),
         Command::Tasks(it) => look(&it.shared, &|desk| list::tasks(it, desk)),

@@ -24,7 +24,7 @@ pub(crate) const INSTANCES: &[&str] = &[
     "caller",
 ];
 pub(crate) const JOBS: &[&str] =
-    &["job", "element", "type", "state", "tries", "priority", "worker", "until", "since"];
+    &["job", "element", "type", "state", "retries", "priority", "worker", "until", "since"];
 pub(crate) const TASKS: &[&str] =
     &["task", "element", "name", "assignee", "candidates", "due", "priority", "since"];
 pub(crate) const TIMERS: &[&str] = &["timer", "definition", "element", "due", "in"];

@@ -10,7 +10,7 @@ use travertine_runtime::{Definition, INSTANCE, InstanceId, engine::Look, trace};
 use travertine_store::view::{Filter, Query, Row, Table};
 
 use super::{Desk, rows};
-use crate::{json, pairs, screen::Screen, shell, status::Status};
+use crate::{args::store as args, json, pairs, screen::Screen, shell, status::Status};
 
 /// The most rows of each kind that are shown of one instance.
 const ROWS_MAX: u32 = 1_000;
@@ -21,7 +21,8 @@ const LINES_MAX: usize = 40;
 /// And where they have not.
 const LINES_FEW: usize = 8;
 
-pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
+pub(crate) fn show(args: &args::Show, desk: &Desk<'_>) -> Result<Status> {
+    let instance = desk.instance(&args.instance)?;
     let look = desk.look(instance)?;
     let about = |table, filter| -> Result<Vec<Row>> {
         let query =
@@ -57,7 +58,12 @@ pub(crate) fn show(instance: InstanceId, desk: &Desk<'_>) -> Result<Status> {
         },
         |out| {
             heading(&look, out);
-            state(shown_tree(&look.definition, look.tree.as_ref()), &look.variables, out);
+            state(
+                shown_tree(&look.definition, look.tree.as_ref()),
+                &look.variables,
+                args.full,
+                out,
+            );
             reasons(&look, LINES_MAX, desk, out);
             for row in called.iter().take(LINES_FEW) {
                 let Row::Instance(it) = row else { continue };
@@ -115,13 +121,13 @@ pub(crate) fn shown_tree<'a>(
 }
 
 /// Where tokens are, and the variables of the process.
-pub(crate) fn state(tree: Option<&Branch>, variables: &Assignments, out: &Screen) {
+pub(crate) fn state(tree: Option<&Branch>, variables: &Assignments, full: bool, out: &Screen) {
     if let Some(tree) = tree {
         for line in tree.to_string().lines() {
             out.line(format!("  {}", out.paint.cyan(line)));
         }
     }
-    out.json(&variables.iter().cloned().collect());
+    out.variables(variables, full);
 }
 
 /// The tree of tokens as data.
@@ -147,7 +153,7 @@ fn reasons(look: &Look, lines_max: usize, desk: &Desk<'_>, out: &Screen) {
     let instance = InstanceId(look.row.id);
     let all: Vec<&Reason> = look.reasons.iter().filter(|it| is_telling(it)).collect();
     for it in all.iter().take(lines_max) {
-        let text = it.to_string();
+        let text = json::brief(&it.to_string()).into_owned();
         let text = if matches!(it.why, Why::Incident { .. }) { out.paint.red(text) } else { text };
         let whose = it.why.wait().map(|wait| format!("{} ", rows::address(instance.0, wait.0)));
         out.line(format!("  {}{text}", out.paint.bold(whose.unwrap_or_default())));

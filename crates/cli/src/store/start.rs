@@ -1,6 +1,10 @@
 //! `travertine start`: an instance begins, and where someone waits, it is seen to its end.
 
 use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -8,20 +12,50 @@ use std::{
 use anyhow::Result;
 use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, Event};
-use travertine_runtime::{Error, InstanceId, engine::Look, engine::Target};
+use travertine_runtime::{
+    Error, InstanceId, Seen,
+    engine::{Look, Observer, Target},
+};
 use travertine_store::{
     codec::record::Record,
     view::{Filter, InstanceState, Query, Row, Table},
 };
 
-use super::{Desk, rows, show};
+use super::{Desk, Store, rows, show, work};
 use crate::{
     args::{self, words},
     json,
+    screen::Screen,
     status::Status,
 };
 
-pub(crate) fn start(args: &args::store::StartInstance, desk: &Desk<'_>) -> Result<Status> {
+pub(crate) fn start(
+    args: &args::store::StartInstance,
+    out: &Screen,
+    err: &Screen,
+) -> Result<Status> {
+    // The instance that was started, whose progress is shown to those who wait; 0 before that.
+    let started = Arc::new(AtomicU64::new(0));
+    let (whose, screen) = (Arc::clone(&started), err.clone());
+    let observer = args.wait.then(|| {
+        Observer(Arc::new(move |seen: Seen<'_>| {
+            let started = whose.load(Ordering::SeqCst);
+            if started != 0 && (seen.live.id.0 == started || seen.live.created.root == started) {
+                work::show(seen, &screen);
+            }
+        }))
+    });
+    let (place, json) = (&args.shared.place, args.shared.json);
+    Desk::watched_at(place, Store::Known, json, observer, out, err, |desk| {
+        start_at(args, &started, desk)
+    })
+}
+
+fn start_at(
+    args: &args::store::StartInstance,
+    started: &AtomicU64,
+    desk: &Desk<'_>,
+) -> Result<Status> {
     let id = Name::from(args.definition.as_str());
     let target = match (args.version, &args.tag) {
         (Some(version), _) => Target::Version(id, version),
@@ -44,6 +78,10 @@ pub(crate) fn start(args: &args::store::StartInstance, desk: &Desk<'_>) -> Resul
         return exists(instance, args, desk);
     }
     if args.wait {
+        // Whoever stops waiting knows what goes on without them.
+        started.store(instance.0, Ordering::SeqCst);
+        let word = if known { "already exists:" } else { "started" };
+        desk.err.line(format!("{word} {} {instance}, waiting for it", args.definition));
         wait(instance, args.timeout, desk)?;
     } else {
         desk.settle_for(Some(instance))?;
@@ -53,16 +91,20 @@ pub(crate) fn start(args: &args::store::StartInstance, desk: &Desk<'_>) -> Resul
     desk.tell(
         || data(&look, known),
         |out| {
-            let word = out.paint.green(if known { "already exists:" } else { "started" });
-            let title = format!("{} {instance}", look.row.definition);
+            let title = out.paint.bold(format!("{} {instance}", look.row.definition));
             let state = rows::state_painted(look.row.state, out.paint);
-            out.line(format!("{word} {}, {state}", out.paint.bold(title)));
+            let word = match known {
+                _ if args.wait => String::new(),
+                true => out.paint.green("already exists: "),
+                false => out.paint.green("started "),
+            };
+            out.line(format!("{word}{title}, {state}"));
             if let Some(reason) = &look.row.reason {
                 out.line(format!("  {reason}"));
             }
             show::few_reasons(&look, desk, out);
             if args.wait {
-                out.json(&look.variables.iter().cloned().collect());
+                out.variables(&look.variables, args.full);
             }
         },
     );

@@ -114,7 +114,7 @@ fn has_jobs(engine: &Engine, args: &args::Work) -> Result<bool, travertine_runti
 }
 
 /// A line for what has happened to an instance at once.
-fn show(seen: Seen<'_>, out: &Screen) {
+pub(crate) fn show(seen: Seen<'_>, out: &Screen) {
     let plan = &seen.live.definition.plan;
     let mut way = Vec::new();
     let mut rest = Vec::new();
@@ -127,7 +127,7 @@ fn show(seen: Seen<'_>, out: &Screen) {
                 rest.push(format!("{at}waits for {}", trace::of_wait(on)));
             }
             Event::IncidentRaised { incident, .. } => {
-                rest.push(out.paint.red(format!("incident: {}", incident.failure)));
+                rest.push(out.paint.red(format!("incident: {}", incident.failure.uncaught())));
             }
             Event::Finished { ending } => rest.push(match ending {
                 Ending::Completed => out.paint.green("completed"),

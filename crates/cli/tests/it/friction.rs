@@ -293,3 +293,105 @@ fn a_history_says_who_did_a_task_and_what_an_operator_did() {
     let read = activities.iter().find(|it| text(it, "element") == "read").unwrap();
     assert_eq!(text(read, "assignee"), "ann");
 }
+
+#[test]
+fn an_error_that_nobody_catches_says_its_code_and_that() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["start", "hello", "--var", "name=Ann"]);
+    let failed = store.text(&["fail", "1-3", "--error", "NOPE", "--message", "hm"]);
+    let expected = "error NOPE, which nobody catches: hm";
+    assert!(failed.contains(expected), "{failed}");
+    assert!(store.text(&["show", "1"]).contains(expected));
+    assert!(store.text(&["history", "1"]).contains(expected));
+    let answers = r#"[{"throw_error": "read", "code": "NOPE", "error_message": "hm"}]"#;
+    let run = ["run", "examples/hello.bpmn", "--var", "name=Ann", "--answers", "-"];
+    let run = travertine_with(&run, answers);
+    assert_eq!(run.status, 4);
+    assert!(run.out.contains(expected), "{}", run.out);
+}
+
+#[test]
+fn who_waits_for_an_instance_is_told_at_once_which_one_it_is() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let called = store.call(&["start", "hello", "--var", "name=Ann", "--wait"]);
+    assert_eq!(called.status, 3);
+    assert!(called.err.starts_with("started hello 1, waiting for it\n"), "{}", called.err);
+    assert!(called.out.starts_with("hello 1, running\n"), "{}", called.out);
+    let data = store.call(&["start", "hello", "--var", "name=Ann", "--wait", "--json"]);
+    assert!(data.err.starts_with("started hello 2"), "{}", data.err);
+    assert_eq!(text(&data.json(), "instance"), "2");
+    let timed = process(
+        r#"<intermediateCatchEvent id="it"><timerEventDefinition>
+             <timeDuration>PT0.2S</timeDuration></timerEventDefinition></intermediateCatchEvent>"#,
+    );
+    store.deploy(&[&file("friction-timed.bpmn", &timed)]);
+    let called = store.call(&["start", "p", "--wait"]);
+    assert_eq!((called.status, &*called.out), (0, "p 3, completed\n{}\n"), "{}", called.err);
+    let progress: Vec<&str> = called.err.lines().collect();
+    assert_eq!(progress[0], "started p 3, waiting for it");
+    assert!(progress.last().unwrap().ends_with("p 3  to end; completed"), "{progress:?}");
+}
+
+#[test]
+fn a_signal_says_who_has_heard_it() {
+    let waits = model(
+        r#"<signal id="s" name="go"/>
+           <process id="p" isExecutable="true">
+             <startEvent id="start"/>
+             <sequenceFlow id="f1" sourceRef="start" targetRef="it"/>
+             <intermediateCatchEvent id="it"><signalEventDefinition signalRef="s"/></intermediateCatchEvent>
+             <sequenceFlow id="f2" sourceRef="it" targetRef="end"/>
+             <endEvent id="end"/>
+           </process>
+           <process id="q" isExecutable="true">
+             <startEvent id="begin"><signalEventDefinition signalRef="s"/></startEvent>
+             <sequenceFlow id="g1" sourceRef="begin" targetRef="done"/>
+             <userTask id="done"/>
+             <sequenceFlow id="g2" sourceRef="done" targetRef="over"/>
+             <endEvent id="over"/>
+           </process>"#,
+    );
+    let store = Store::with(&[&file("friction-signal.bpmn", &waits)]);
+    let nobody = store.text(&["signal", "nobody"]);
+    assert_eq!(nobody, "signal nobody sent: nobody waits for it, and it is not buffered\n");
+    store.text(&["start", "p"]);
+    store.text(&["start", "p"]);
+    let sent = store.text(&["signal", "go"]);
+    assert_eq!(sent, "signal go sent: received by 2, started 1 instance\n");
+    let again = store.json(&["signal", "go"]);
+    assert_eq!(again.field("received"), Some(&0.into()));
+    assert_eq!(again.field("started"), Some(&1.into()));
+}
+
+#[test]
+fn schedules_are_not_among_the_instances_unless_someone_asks() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    store.text(&["schedules", "add", "daily", "hello", "--cron", "0 6 * * *"]);
+    assert_eq!(store.text(&["instances"]), "no instances\n");
+    for asked in [&["--all"][..], &["--definition", "travertine.schedule"], &["--id", "daily"]] {
+        let found = store.json(&[&["instances"][..], asked].concat());
+        assert_eq!(list(&found, "instances").len(), 1, "{asked:?}");
+    }
+    assert!(store.text(&["schedules"]).contains("daily"));
+}
+
+#[test]
+fn a_value_of_megabytes_is_shown_by_its_beginning_unless_it_is_wanted_in_full() {
+    let store = Store::with(&["examples/hello.bpmn"]);
+    let large = format!(r#"{{"name": "Ann", "large": "{}"}}"#, "x".repeat(2_000_000));
+    let vars = file("friction-large.json", &large);
+    store.text(&["start", "hello", "--vars", &vars]);
+    for args in [&["show", "1"][..], &["history", "1"], &["history", "1", "--events"]] {
+        let shown = store.text(args);
+        assert!(shown.len() < 10_000, "{args:?}: {}", shown.len());
+        assert!(shown.contains("… 2.0 MB"), "{args:?}: {shown}");
+    }
+    let run = travertine(&["run", "examples/hello.bpmn", "--vars", &vars]);
+    assert!(run.out.len() < 10_000 && run.out.contains("… 2.0 MB"), "{}", run.out.len());
+    for args in [&["show", "1", "--full"][..], &["history", "1", "--events", "--full"]] {
+        assert!(store.text(args).len() > 2_000_000, "{args:?}");
+    }
+    let data = store.json(&["show", "1"]);
+    let value = data.field("variables").unwrap().field("large").unwrap().as_str().unwrap().len();
+    assert_eq!(value, 2_000_000);
+}

@@ -258,7 +258,7 @@ fn an_activity_that_is_tried_again_says_when_and_why() {
     let jobs = store.text(&["jobs"]);
     assert!(jobs.contains("1-3  activity charge  charge  paused  4"), "{jobs}");
     let history = store.text(&["history", "r", "--events"]);
-    let failed = "wait 3 failed, 4 tries left: busy: the bank of Ann is busy";
+    let failed = "wait 3 failed, 4 retries left: busy: the bank of Ann is busy";
     assert!(history.contains(failed), "{history}");
     // It is kept when the views are made again, and the log is all there is.
     std::fs::remove_file(format!("{}/views.db", store.data())).unwrap();

@@ -148,7 +148,7 @@ fn an_incident_is_told_with_its_cause_and_the_way_out() {
     expect![[r#"
         incident p 1
           incident it "Spin": `while (true) {}`: the step limit was exceeded
-            way out: set the variables it needs and retry, or correct the script
+            way out: set the variables it needs and retry, or correct the expression or script
         {}
     "#]]
     .assert_eq(&called.out);
@@ -331,7 +331,7 @@ fn messages_signals_and_incidents_are_answered_too() {
         r#"[{"message": "x"}, {"cancel": true}]"#,
     );
     assert_eq!(called.status, 5);
-    assert!(called.out.contains("held message x: nobody received it"), "{}", called.out);
+    assert!(called.out.contains("buffered message x: nobody received it"), "{}", called.out);
 }
 
 #[test]

@@ -316,7 +316,7 @@ fn a_task_is_claimed_by_one() {
     store.text(&["start", "hello", "--var", "name=Ann"]);
     let tasks = list(&store.json(&["tasks", "--unassigned"]), "tasks");
     let task = text(&tasks[0], "task");
-    assert_eq!(store.text(&["claim", &task, "ann"]), format!("{task} read: ann does it\n"));
+    assert_eq!(store.text(&["claim", &task, "ann"]), format!("{task} read: ann has claimed it\n"));
     let refusal = store.refusal(&["claim", &task, "bob"]);
     assert!(refusal.contains(&format!("`travertine unclaim {task}`")), "{refusal}");
     assert_eq!(list(&store.json(&["tasks", "--assignee", "ann"]), "tasks").len(), 1);
@@ -404,7 +404,7 @@ fn a_message_goes_to_all_where_that_is_said() {
     store.text(&["start", "p"]);
     assert_eq!(
         store.text(&["message", "news", "--all", "--delivery", "after-create"]),
-        "message news received by 2, and kept for others until it expires\n"
+        "message news received by 2, and buffered for others until it expires\n"
     );
     assert_eq!(list(&store.json(&["messages"]), "messages").len(), 1);
     store.text(&["start", "p"]);
@@ -492,7 +492,7 @@ fn a_message_goes_to_the_instance_that_is_named() {
     let ended = store.call(&["message", "paid", "--instance", "C"]);
     assert!(ended.err.contains("instance 3 has ended"), "{}", ended.err);
     let held = store.text(&["message", "paid", "--business-key", "E", "--ttl", "1h"]);
-    assert_eq!(held, "message paid held: nobody waits for it yet\n");
+    assert_eq!(held, "message paid buffered: nobody waits for it yet\n");
     store.text(&["start", "recv", "--id", "E"]);
     assert_eq!(store.state("E"), "completed");
 }
@@ -523,7 +523,10 @@ fn a_signal_tells_how_many_have_heard_it() {
     );
     let waits = waits.replacen("<process", r#"<signal id="g" name="go"/><process"#, 1);
     let store = Store::with(&[&file("store-signal.bpmn", &waits)]);
-    assert_eq!(store.text(&["signal", "go"]), "signal go sent: nobody waits for it\n");
+    assert_eq!(
+        store.text(&["signal", "go"]),
+        "signal go sent: nobody waits for it, and it is not buffered\n"
+    );
     store.text(&["start", "p"]);
     store.text(&["start", "p"]);
     let sent = store.json(&["signal", "go"]);

@@ -105,6 +105,10 @@ impl Conditions {
                 let of = if table == Table::Timers { "t" } else { i };
                 self.equal(&format!("{of}.definition"), text(id));
             }
+            Filter::NotDefinition(id) => {
+                let place = self.place(text(id));
+                self.all.push(format!("{i}.definition <> {place}"));
+            }
             Filter::Version(version) => {
                 self.equal(&format!("{i}.version"), number(u64::from(*version)));
             }

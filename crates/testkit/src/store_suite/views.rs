@@ -385,6 +385,7 @@ fn filters(store: &dyn Store) {
         (Filter::Root(12), &[12]),
         (Filter::Parent(4), &[8]),
         (Filter::TopLevel, &[4, 12, 16]),
+        (Filter::NotDefinition("nothing".into()), &[4, 8, 12, 16]),
         (Filter::Version(2), &[8]),
         (Filter::State(vec![Running]), &[4]),
         (Filter::State(vec![Running, Suspended]), &[4, 12]),

@@ -154,6 +154,7 @@ fn filter() -> impl Strategy<Value = Filter> {
         id().prop_map(Filter::Parent),
         Just(Filter::TopLevel),
         name().prop_map(Filter::Definition),
+        name().prop_map(Filter::NotDefinition),
         (1..3_u32).prop_map(Filter::Version),
         vec(state(), 0..4).prop_map(Filter::State),
         name().prop_map(Filter::BusinessId),

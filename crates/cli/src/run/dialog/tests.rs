@@ -53,7 +53,7 @@ fn enter_and_variables_complete_what_waits() {
         &expect![[r#"
             user task read "Read the greeting"
               waits for a person
-              sees greeting="Hello, Ann!" name="Ann"
+              variables: greeting="Hello, Ann!" name="Ann"
               Enter or name=value completes it · help
             read> vars
               greeting = "Hello, Ann!"
@@ -84,29 +84,29 @@ fn time_passes_when_told_and_errors_find_their_handlers() {
         &lines,
         &expect![[r#"
             job reserve "Reserve stock"
-              waits for a worker of type reserve, 3 tries left
+              waits for a worker of type reserve, 3 retries left
               Enter or name=value completes it · help
             reserve> shelf=B7
 
             job charge "Charge the card"
-              waits for a worker of type charge, 3 tries left
-              sees shelf="B7"
+              waits for a worker of type charge, 3 retries left
+              variables: shelf="B7"
               Enter or name=value completes it · help · list (1 more)
             charge> list
-            *  1  job        charge "Charge the card"  waits for a worker of type charge, 3 tries left
+            *  1  job        charge "Charge the card"  waits for a worker of type charge, 3 retries left
                2  timer      slow "After an hour"      waits until 2026-01-05T10:00:00Z, in 1h, beside pay
             charge> 2
 
             timer slow "After an hour"
               waits until 2026-01-05T10:00:00Z, in 1h, beside pay
-              sees shelf="B7"
+              variables: shelf="B7"
               Enter lets time pass until then · help · list (1 more)
             slow>
               it is 2026-01-05T10:00:00Z
 
             job charge "Charge the card"
-              waits for a worker of type charge, 3 tries left
-              sees reminded=true shelf="B7"
+              waits for a worker of type charge, 3 retries left
+              variables: reminded=true shelf="B7"
               Enter or name=value completes it · help
             charge> tree
             process order [1 busy]
@@ -116,14 +116,14 @@ fn time_passes_when_told_and_errors_find_their_handlers() {
             charge> fail no connection
 
             job charge "Charge the card"
-              waits for a worker of type charge, 2 tries left
-              sees reminded=true shelf="B7"
+              waits for a worker of type charge, 2 retries left
+              variables: reminded=true shelf="B7"
               Enter or name=value completes it · help
             charge> error card-refused the limit is exceeded
 
             job release "Release stock"
-              waits for a worker of type release, 3 tries left
-              sees reminded=true shelf="B7"
+              waits for a worker of type release, 3 retries left
+              variables: reminded=true shelf="B7"
               Enter or name=value completes it · help
             release>
         "#]],
@@ -146,14 +146,14 @@ fn an_incident_is_explained_set_right_and_tried_again() {
         &expect![[r#"
             user task read "Read the greeting"
               waits for a person
-              sees greeting="Hello, Ann!" name="Ann"
+              variables: greeting="Hello, Ann!" name="Ann"
               Enter or name=value completes it · help
             read> n=3
 
             incident liked "Liked?"
               no flow that leaves liked can be taken
               way out: set the variables its conditions need and retry, or give it a default flow
-              sees greeting="Hello, Ann!" n=3 name="Ann"
+              variables: greeting="Hello, Ann!" n=3 name="Ann"
               name=value sets variables · retry · help
             liked>
               type `retry` to try it again
@@ -166,7 +166,7 @@ fn an_incident_is_explained_set_right_and_tried_again() {
             incident liked "Liked?"
               no flow that leaves liked can be taken
               way out: set the variables its conditions need and retry, or give it a default flow
-              sees greeting="Hello, Ann!" n=2 name="Ann"
+              variables: greeting="Hello, Ann!" n=2 name="Ann"
               name=value sets variables · retry · help
             liked> retry
         "#]],
@@ -183,7 +183,7 @@ fn someone_who_leaves_is_told_nothing_more() {
         &expect![[r#"
             user task read "Read the greeting"
               waits for a person
-              sees greeting="Hello, Ann!" name="Ann"
+              variables: greeting="Hello, Ann!" name="Ann"
               Enter or name=value completes it · help
             read> quit
         "#]],
@@ -196,7 +196,7 @@ fn someone_who_leaves_is_told_nothing_more() {
         &expect![[r#"
             user task read "Read the greeting"
               waits for a person
-              sees greeting="Hello, Ann!" name="Ann"
+              variables: greeting="Hello, Ann!" name="Ann"
               Enter or name=value completes it · help
             read> cancel
         "#]],
@@ -234,26 +234,26 @@ fn on_a_store_timers_ring_when_told_and_what_happens_meanwhile_is_seen() {
     let text = String::from_utf8(std::mem::take(&mut *paper.0.lock().unwrap())).unwrap();
     expect![[r#"
         job charge "Charge the card"
-          waits for a worker of type charge, 3 tries left
-          sees shelf="B7"
+          waits for a worker of type charge, 3 retries left
+          variables: shelf="B7"
           Enter or name=value completes it · help · list (1 more)
         charge> 2
 
         timer slow "After an hour"
           waits until 2026-01-05T10:00:00Z, in 1h, beside pay
-          sees shelf="B7"
-          Enter has it ring now · help · list (1 more)
+          variables: shelf="B7"
+          Enter fires it now · help · list (1 more)
         slow>
 
         job charge "Charge the card"
-          waits for a worker of type charge, 3 tries left
-          sees reminded=true shelf="B7"
+          waits for a worker of type charge, 3 retries left
+          variables: reminded=true shelf="B7"
           Enter or name=value completes it · help
         charge> error card-refused
 
         job release "Release stock"
-          waits for a worker of type release, 3 tries left
-          sees reminded=true shelf="B7"
+          waits for a worker of type release, 3 retries left
+          variables: reminded=true shelf="B7"
           Enter or name=value completes it · help
         release>
     "#]]
