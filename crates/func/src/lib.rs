@@ -54,6 +54,8 @@ pub use operation::{
     Call, Child, EventWait, JobCall, Operation, Posted, ProcessCall, SendEvent, Sleep, Spawned,
     Start,
 };
+#[doc(hidden)]
+pub use panics::quietly;
 pub use random::Random;
 pub use registry::{ACTIVITIES, DuplicateFunction, Functions, RunnableActivity, WORKFLOWS};
 pub use retry::{Retry, parse_duration};

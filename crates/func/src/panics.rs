@@ -14,14 +14,20 @@ thread_local! {
 
 /// Runs code of a user. A panic is answered with its text and place, and printed nowhere.
 pub(crate) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    quietly(run).map_err(|text| {
+        let place = PLACE.take().map(|it| format!(" at {it}")).unwrap_or_default();
+        format!("the code panicked{place}: {text}")
+    })
+}
+
+/// Runs what may panic. A panic is answered with its text, and printed nowhere.
+#[doc(hidden)] // For the runtime, which reads entries that may be damaged.
+pub fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     install();
     let outer = CATCHING.replace(true);
     let answer = panic::catch_unwind(AssertUnwindSafe(run));
     CATCHING.set(outer);
-    answer.map_err(|payload| {
-        let place = PLACE.take().map(|it| format!(" at {it}")).unwrap_or_default();
-        format!("the code panicked{place}: {}", text(&*payload))
-    })
+    answer.map_err(|payload| text(&*payload).to_owned())
 }
 
 /// The place of a panic is known only to the hook of the whole program. Ours asks whether it is

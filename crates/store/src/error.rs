@@ -34,6 +34,11 @@ pub enum Error {
         /// What the system says.
         reason: String,
     },
+    /// It cannot be written: the medium or the rights do not allow it.
+    ReadOnly {
+        /// What the system says.
+        reason: String,
+    },
     /// Nobody knows whether it was written. The shard must be claimed and read again.
     Unknown {
         /// What the system says.
@@ -123,6 +128,7 @@ impl fmt::Display for Error {
             }
             Self::InUse { store, holder: None } => write!(f, "{store} is in use"),
             Self::Stale { shard } => write!(f, "shard {shard} has another owner now"),
+            Self::ReadOnly { reason } => write!(f, "the store cannot be written: {reason}"),
             Self::Full { reason } => write!(f, "the store has no room left: {reason}"),
             Self::Unknown { reason } => {
                 write!(f, "nobody knows whether the store has written it: {reason}")

@@ -156,7 +156,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// durable.
     fn append(&self, batches: &[Batch]) -> Result<(), Error>;
 
-    /// The entries of a shard's log after `after`, in order, at most `limit` of them. Entries of
+    /// The entries of a shard's log after `after`, in order, at most `limit` of them, and fewer where they are
+    /// large; none only where there are none. Entries of
     /// deleted instances are missing. One whose checksum is wrong has a body that cannot be decoded.
     fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error>;
 

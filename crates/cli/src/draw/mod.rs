@@ -106,7 +106,7 @@ fn kept(
     err: &Screen,
 ) -> Result<(Models, Option<String>, Option<Marks>)> {
     let mut found = None;
-    Desk::at_rest(place, false, out, err, |desk| {
+    Desk::look_at(place, false, out, err, |desk| {
         let instance = desk.instance(instance)?;
         let look = desk.look(instance)?;
         if look.definition.is_function() {

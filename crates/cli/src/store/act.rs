@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use travertine_expr::{Name, Value};
 use travertine_kernel::TokenId;
 use travertine_runtime::{Address, Delivery, Error, InstanceId, Receipt, engine::Pending};
-use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
+use travertine_store::view::{Cursor, Filter, InstanceState, Key, Query, Row, Table};
 
 use super::{Desk, grid, rows, show};
 use crate::{
@@ -105,19 +105,28 @@ pub(crate) fn unclaim(args: &args::Unclaim, desk: &Desk<'_>) -> Result<Status> {
     task(args.task, desk)
 }
 
+/// Says who does a task after that was changed.
 fn task(task: Address, desk: &Desk<'_>) -> Result<Status> {
+    let before = Key {
+        instance: task.instance.0,
+        number: task.wait.0.saturating_sub(1),
+        name: Name::from(""),
+    };
     let page = desk.query(&Query {
         table: Table::Tasks,
         filters: vec![Filter::Instance(task.instance.0)],
         descending: false,
-        after: None,
-        limit: 10_000,
+        after: Some(Cursor(before)),
+        limit: 1,
     })?;
-    let found = page.rows.iter().find_map(|it| match it {
-        Row::Task(it) if it.wait == task.wait.0 => Some(it),
-        _ => None,
-    });
-    let Some(row) = found else { bail!("task {task} is not there any more") };
+    let Some(Row::Task(row)) = page.rows.first().filter(|it| it.key().number == task.wait.0) else {
+        // What has followed from the change may have ended it.
+        desk.tell(
+            || json::object([("task", task.to_string().into())]),
+            |out| out.line(format!("{}: done, and the task has ended", out.paint.bold(task))),
+        );
+        return Ok(Status::Done);
+    };
     desk.tell(
         || rows::task(row),
         |out| {

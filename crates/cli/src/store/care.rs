@@ -256,7 +256,13 @@ pub(crate) fn accept_loss(data: &Path, err: &Screen) -> Result<()> {
 }
 
 pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {
-    let verified = desk.ok(desk.engine.verify())?;
+    let (progress, clear) = desk::progress("verifying");
+    let verified = match &progress {
+        Some(progress) => desk.engine.verify_told(progress),
+        None => desk.engine.verify(),
+    };
+    clear();
+    let verified = desk.ok(verified)?;
     let agrees = verified.differences.is_empty();
     desk.tell(
         || {

@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow, bail};
 use travertine_expr::{Name, Value};
 use travertine_kernel::Rejection;
 use travertine_runtime::{
-    Engine, Error, InstanceId, Settings, Timestamp,
+    Engine, Error, InstanceId, Timestamp,
     engine::{Look, NUMBER, Observer, Options, Progress},
     schedule::SCHEDULE,
 };
@@ -102,6 +102,63 @@ impl<'a> Desk<'a> {
         Self::with(engine, place, json, out, err, act)
     }
 
+    /// Opens a store at rest for someone who only looks, and closes it again. Where it cannot be written, a
+    /// copy is looked at.
+    pub(crate) fn look_at(
+        place: &'a Place,
+        json: bool,
+        out: &'a Screen,
+        err: &'a Screen,
+        act: impl FnOnce(&Self) -> Result<Status>,
+    ) -> Result<Status> {
+        let data = &place.data;
+        let opened = if store::sqlite::is_full(data) {
+            Err(store::Error::Full { reason: format!("{}: no space left", data.display()) }.into())
+        } else {
+            open_told(resting(), |options| Engine::open_with(data, options))
+        };
+        let engine = match opened {
+            Err(Error::Store(
+                why @ (store::Error::Full { .. } | store::Error::ReadOnly { .. }),
+            )) => {
+                let engine = open_told(resting(), |options| {
+                    let copy: Arc<dyn store::Store> = Arc::new(store::SqliteStore::look(data)?);
+                    Engine::on(&copy, options)
+                });
+                if engine.is_ok() {
+                    err.line(format!("note: {why}; this is what a copy of it shows"));
+                }
+                engine
+            }
+            opened => opened,
+        };
+        let engine = engine.map_err(|error| anyhow!(explain(&error, data, None)))?;
+        Self::with(engine, place, json, out, err, act)
+    }
+
+    /// Opens a store for something that makes room in it, and closes it again.
+    pub(crate) fn make_room_at(
+        place: &'a Place,
+        options: Options,
+        json: bool,
+        out: &'a Screen,
+        err: &'a Screen,
+        act: impl FnOnce(&Self) -> Result<Status>,
+    ) -> Result<Status> {
+        let data = &place.data;
+        let room = store::sqlite::Options {
+            create: false,
+            makes_room: true,
+            ..store::sqlite::Options::default()
+        };
+        let engine = open_told(options, |options| {
+            let store: Arc<dyn store::Store> = Arc::new(store::SqliteStore::open(data, &room)?);
+            Engine::on(&store, options)
+        });
+        let engine = engine.map_err(|error| anyhow!(explain(&error, data, None)))?;
+        Self::with(engine, place, json, out, err, act)
+    }
+
     fn with(
         engine: Engine,
         place: &'a Place,
@@ -115,7 +172,12 @@ impl<'a> Desk<'a> {
         note_rebuilt(&desk.engine, err);
         let closed = desk.engine.clone().shutdown();
         let status = done?;
-        desk.ok(closed)?;
+        match closed {
+            Err(Error::Store(store::Error::Full { .. })) if desk.engine.fault().is_none() => err.line(
+                "note: it is done, but there was no room for the rows that lists show; they follow when there is",
+            ),
+            closed => desk.ok(closed)?,
+        }
         Ok(status)
     }
 
@@ -249,8 +311,15 @@ pub(crate) fn open(
     open_with(data, Options { observer, waits_for_room, ..options })
 }
 
+/// How a store that is there is opened at rest.
+pub(crate) fn resting() -> Options {
+    let mut options = known();
+    options.settings.at_rest = true;
+    options
+}
+
 /// How a store that is there is opened.
-fn known() -> Options {
+pub(crate) fn known() -> Options {
     let mut options = Options { create: false, waits_for_room: false, ..Options::default() };
     // Commands say themselves what stands still.
     options.settings.functions.prints_incidents = false;
@@ -259,24 +328,40 @@ fn known() -> Options {
 
 /// Opens a store for someone who only looks.
 pub(crate) fn open_to_look(data: &Path) -> Result<Engine> {
-    let settings = Settings { at_rest: true, ..Settings::default() };
-    open_with(data, Options { settings, ..known() })
+    open_with(data, resting())
 }
 
 /// Opens a store. People at a terminal are told how far that is, where it takes long.
 fn open_with(data: &Path, options: Options) -> Result<Engine> {
+    let opened = open_told(options, |options| Engine::open_with(data, options));
+    opened.map_err(|error| anyhow!(explain(&error, data, None)))
+}
+
+fn open_told(
+    options: Options,
+    open: impl FnOnce(Options) -> Result<Engine, Error>,
+) -> Result<Engine, Error> {
+    let (progress, clear) = progress("reading");
+    let opened = open(Options { progress, ..options });
+    clear();
+    opened
+}
+
+/// A line at a terminal that says how far something is, and what takes it away again.
+pub(crate) fn progress(doing: &'static str) -> (Option<Progress>, impl FnOnce()) {
     let line = io::stderr().is_terminal().then(|| Arc::new(Mutex::new(Line::new())));
     let shown = line.clone();
     let progress = shown.map(|line| {
         Progress(Arc::new(move |shard, done, total| {
-            line.lock().expect("nobody fails while showing").show(shard, done, total);
+            line.lock().expect("nobody fails while showing").show(doing, shard, done, total);
         }))
     });
-    let opened = Engine::open_with(data, Options { progress, ..options });
-    if let Some(line) = line {
-        line.lock().expect("nobody fails while showing").clear();
-    }
-    opened.map_err(|error| anyhow!(explain(&error, data, None)))
+    let clear = move || {
+        if let Some(line) = line {
+            line.lock().expect("nobody fails while showing").clear();
+        }
+    };
+    (progress, clear)
 }
 
 /// Says that instances do not come to rest, and how to stop them.
@@ -312,14 +397,14 @@ impl Line {
         Self { began: Instant::now(), last: None }
     }
 
-    fn show(&mut self, shard: store::ShardId, done: u64, total: u64) {
+    fn show(&mut self, doing: &str, shard: store::ShardId, done: u64, total: u64) {
         let now = Instant::now();
         let is_due = self.last.unwrap_or(self.began) + PATIENCE <= now;
         if is_due && total > 0 {
             self.last = Some(now);
             let percent = done.saturating_mul(100) / total;
             write(&format!(
-                "\r\x1b[Kreading the store: shard {shard}, {done} of {total} entries, {percent} %"
+                "\r\x1b[K{doing} the store: shard {shard}, {done} of {total} entries, {percent} %"
             ));
         }
     }
@@ -361,7 +446,12 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
                 shell::quoted(&data.to_string())
             )
         }
-        Error::Store(store::Error::Full { .. }) => format!("{error}; make room and try again"),
+        Error::Store(store::Error::Full { .. }) => format!(
+            "{error}; make room and try again, `travertine delete` and `travertine compact` do so in the store"
+        ),
+        Error::Store(store::Error::ReadOnly { .. }) => {
+            format!("{error}; who has the right to can write it, and others can look at it")
+        }
         Error::NoSuchDefinition(_) => {
             let all: Vec<String> = engine.map(Engine::definitions).map_or_else(Vec::new, |it| {
                 let all = it.latest().filter(|it| &*it.id != SCHEDULE);

@@ -39,10 +39,16 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Desk::at(&shared.place, Store::Known, shared.json, out, err, act)
     };
     let look = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
-        Desk::at_rest(&shared.place, shared.json, out, err, act)
+        Desk::look_at(&shared.place, shared.json, out, err, act)
     };
     // An operator reaches an instance before whatever is due: it may be what must be stopped.
-    let operate = look;
+    let operate = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
+        Desk::at_rest(&shared.place, shared.json, out, err, act)
+    };
+    // What ends and forgets instances must work on a full disk, too.
+    let make_room = |options, shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
+        Desk::make_room_at(&shared.place, options, shared.json, out, err, act)
+    };
     match command {
         Command::Deploy(it) => deploy::deploy(it, out, err),
         Command::Definitions(it) => look(&it.shared, &|desk| deploy::definitions(it, desk)),
@@ -99,17 +105,19 @@ pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Statu
         Command::Resume(it) => operate(&it.several.shared, &|desk| {
             act::each(&it.several.instances, desk, |id| desk.engine.resume(id).wait())
         }),
-        Command::Cancel(it) => operate(&it.several.shared, &|desk| {
+        Command::Cancel(it) => make_room(desk::resting(), &it.several.shared, &|desk| {
             act::each(&it.several.instances, desk, |id| desk.engine.cancel(id).wait())
         }),
-        Command::Delete(it) => {
-            operate(&it.several.shared, &|desk| act::delete(&it.several.instances, desk))
-        }
+        Command::Delete(it) => make_room(desk::resting(), &it.several.shared, &|desk| {
+            act::delete(&it.several.instances, desk)
+        }),
         Command::Modify(it) => operate(&it.shared, &|desk| modify::modify(it, desk)),
         Command::Migrate(it) => operate(&it.shared, &|desk| migrate::migrate(it, desk)),
         Command::Work(it) => work::work(it, out, err),
         Command::Stats(it) => look(&it.shared, &care::stats),
-        Command::Compact(it) => at(&it.shared, &|desk| care::compact(it, desk)),
+        Command::Compact(it) => {
+            make_room(desk::known(), &it.shared, &|desk| care::compact(it, desk))
+        }
         Command::Verify(it) => {
             if it.accept_loss {
                 care::accept_loss(&it.shared.place.data, err)?;

@@ -5,10 +5,15 @@ use std::process::Command;
 /// Runs a script with a small file system at `$1` and the binary as `$2`. What it prints, where such a file
 /// system can be mounted.
 fn on_a_small_disk(script: &str) -> Option<String> {
+    on_a_disk("3000k", script)
+}
+
+/// The same, of another size.
+fn on_a_disk(size: &str, script: &str) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let disk = dir.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
-    let script = format!("mount -t tmpfs -o size=3000k none \"$1\" && echo mounted\n{script}");
+    let script = format!("mount -t tmpfs -o size={size} none \"$1\" && echo mounted\n{script}");
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh"])
         .arg(&disk)
@@ -53,4 +58,57 @@ fn a_command_that_finds_no_room_says_so_and_loses_nothing() {
         "what was acknowledged is there: {told}"
     );
     assert!(told.contains("everything agrees") && told.contains("copied "), "{told}");
+}
+
+#[test]
+fn a_store_on_a_full_disk_can_be_looked_at_and_emptied() {
+    let script = r#"
+        data="$1/data"
+        large=$(head -c 100000 /dev/zero | tr '\0' x)
+        "$2" deploy examples/hello.bpmn --data "$data"
+        for n in 1 2 3 4; do "$2" start hello --id "i$n" --var "a=$large" --data "$data" >/dev/null; done
+        dd if=/dev/zero of="$1/fill" bs=1k count=99999 2>/dev/null
+        df -k --output=avail "$1" | tail -1
+        for command in instances "show i1" stats verify; do
+            "$2" $command --data "$data" >"$1/../told" 2>&1; echo "$command: status $?"
+        done
+        "$2" start hello --data "$data" 2>&1; echo "start: status $?"
+        "$2" cancel i1 i2 i3 i4 --data "$data" 2>&1; echo "cancel: status $?"
+        "$2" delete i1 i2 i3 --data "$data" 2>&1; echo "delete: status $?"
+        "$2" compact --data "$data" 2>&1; echo "compact: status $?"
+        df -k --output=avail "$1" | tail -1
+        rm "$1/fill"
+        "$2" instances --data "$data"
+        "$2" verify --data "$data"
+    "#;
+    let Some(told) = on_a_disk("12m", script) else {
+        println!("skipped: a small file system cannot be mounted here");
+        return;
+    };
+    for command in ["instances", "show i1", "stats", "verify", "cancel", "delete", "compact"] {
+        assert!(told.contains(&format!("{command}: status 0")), "{command}: {told}");
+    }
+    assert!(told.contains("start: status 2") && told.contains("make room"), "{told}");
+    assert!(told.contains("i4") && !told.contains("hello 1 \"i1\""), "{told}");
+    assert!(told.contains("everything agrees"), "{told}");
+}
+
+#[test]
+fn a_store_on_a_medium_that_cannot_be_written_can_be_looked_at() {
+    let script = r#"
+        data="$1/data"
+        "$2" deploy examples/hello.bpmn --data "$data"
+        "$2" start hello --id ann --var name=Ann --data "$data"
+        mount -o remount,ro "$1"
+        "$2" instances --data "$data" 2>&1; echo "instances: status $?"
+        "$2" verify --data "$data" 2>&1; echo "verify: status $?"
+        "$2" start hello --data "$data" 2>&1; echo "start: status $?"
+    "#;
+    let Some(told) = on_a_disk("12m", script) else {
+        println!("skipped: a small file system cannot be mounted here");
+        return;
+    };
+    assert!(told.contains("instances: status 0") && told.contains("ann"), "{told}");
+    assert!(told.contains("everything agrees") && told.contains("verify: status 0"), "{told}");
+    assert!(told.contains("start: status 2") && told.contains("cannot be written"), "{told}");
 }

@@ -443,6 +443,7 @@ impl Engine {
             storage_retry: options.storage_retry,
             waits_for_room: options.waits_for_room,
             fault: OnceLock::new(),
+            views_fault: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });
         if options.preflight {
@@ -562,6 +563,20 @@ impl Engine {
         self.inner.common.fault.get().cloned()
     }
 
+    /// Why the rows that queries see are not brought up to date any more, if they are not: there is no room
+    /// for them, and the engine does not wait for room. Nothing is lost by that.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// assert_eq!(engine.views_fault(), None);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn views_fault(&self) -> Option<Error> {
+        self.inner.common.views_fault.get().cloned()
+    }
+
     /// The store it runs on.
     #[doc(hidden)] // Programs ask the engine; `query` and `look` read the store for them.
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -618,7 +633,7 @@ impl Engine {
         if let Some(threads) = &self.threads {
             threads.stop();
         }
-        self.fault().map_or(Ok(()), Err)
+        self.fault().or_else(|| self.views_fault()).map_or(Ok(()), Err)
     }
 
     /// Asks a shard.

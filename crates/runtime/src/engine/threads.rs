@@ -50,6 +50,8 @@ pub(super) enum Input {
 pub(super) enum Signal {
     /// The rows up to here are stored.
     Stored(Seq),
+    /// Rows were not stored, and none will be.
+    Unstored,
     /// No more will come.
     Stop,
 }
@@ -150,6 +152,8 @@ pub(super) struct Common {
     pub(super) waits_for_room: bool,
     /// Why the engine takes no more.
     pub(super) fault: OnceLock<Error>,
+    /// Why rows are not stored any more. The log has all they would say, so the engine goes on.
+    pub(super) views_fault: OnceLock<Error>,
     /// Whether someone wants it to end.
     pub(super) stopping: AtomicBool,
 }
@@ -316,6 +320,7 @@ impl Decider {
                     self.storing = false;
                     self.shard.stored(upto);
                 }
+                Signal::Unstored => self.storing = false,
                 Signal::Stop => self.stopping = true,
             }
         }
@@ -508,8 +513,10 @@ struct RowKeeper {
 impl RowKeeper {
     fn store(&mut self, common: &Common, rows: Rows) {
         let Rows { shard, checkpoint, flushed } = rows;
-        let mut outcome = Ok(());
-        if let Some(checkpoint) = checkpoint {
+        let mut outcome = common.views_fault.get().cloned().map_or(Ok(()), Err);
+        if checkpoint.is_some() && outcome.is_err() {
+            common.queue(shard).signal(Signal::Unstored);
+        } else if let Some(checkpoint) = checkpoint {
             let rows = checkpoint.changes.len();
             let _span = tracing::debug_span!("checkpoint", %shard, rows).entered();
             let began = Instant::now();
@@ -524,6 +531,11 @@ impl RowKeeper {
                     add(&common.counters.stored, checkpoint.upto.saturating_sub(*before));
                     *before = checkpoint.upto;
                     common.queue(shard).signal(Signal::Stored(checkpoint.upto));
+                }
+                Err(error @ Error::Store(StoreError::Full { .. })) => {
+                    tracing::warn!(%error, "rows are not stored any more");
+                    let _: Result<(), Error> = common.views_fault.set(error.clone());
+                    common.queue(shard).signal(Signal::Unstored);
                 }
                 Err(error) => common.fail(error),
             }

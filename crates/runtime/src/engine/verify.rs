@@ -1,6 +1,10 @@
 //! Whether the views say what the log says.
 
-use super::{Engine, Pending};
+use std::sync::Arc;
+
+use travertine_store::ShardId;
+
+use super::{Engine, Pending, Progress};
 use crate::{Error, InstanceId};
 
 pub use crate::shard::{Difference, Verified};
@@ -16,18 +20,37 @@ impl Engine {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn verify(&self) -> Result<Verified, Error> {
+        self.verify_told(&Progress(Arc::new(|_, _, _| {})))
+    }
+
+    /// The same, and says how far it is: each entry is read twice.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::{Options, Progress};
+    /// # use std::sync::Arc;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// let progress = Progress(Arc::new(|shard, read, all| println!("{shard:?}: {read} of {all}")));
+    /// assert_eq!(engine.verify_told(&progress)?.differences, []);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn verify_told(&self, progress: &Progress) -> Result<Verified, Error> {
         self.flush_now()?;
         // Damage shows here, before what is damaged is made again because someone reads it.
         let mut all = Verified::default();
         for what in self.store().check()? {
             all.differences.push(Difference { instance: InstanceId(0), what });
         }
-        let shards = (0..self.shards()).map(travertine_store::ShardId);
+        let shards = (0..self.shards()).map(ShardId);
         let asked: Vec<Pending<Verified>> =
-            shards.map(|it| self.ask(it, crate::Shard::verify)).collect();
+            shards.map(|it| self.verify_shard(it, progress.clone())).collect();
         for pending in asked {
             all.add(pending.wait()?);
         }
         Ok(all)
+    }
+
+    fn verify_shard(&self, id: ShardId, progress: Progress) -> Pending<Verified> {
+        self.ask(id, move |shard| shard.verify(&mut |done, total| (progress.0)(id, done, total)))
     }
 }

@@ -1,11 +1,9 @@
 //! Instances come into memory when they are needed, and leave it when they are not.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use travertine_expr::Name;
+use travertine_func::quietly;
 use travertine_kernel::Event;
 use travertine_store::{
     Entry, Error as StoreError, Seq,
@@ -17,7 +15,6 @@ use super::{
     Shard,
     checkpoint::instance_row,
     live::{Live, Touched, unfolded, unknown_definition},
-    turn::panic_text,
 };
 use crate::{Definition, Error, InstanceId};
 
@@ -331,8 +328,8 @@ impl Shard {
                 }
                 Record::Happened(events) => {
                     // What can be read need not follow on what was before.
-                    catch_unwind(AssertUnwindSafe(|| live.replay(entry.at, events)))
-                        .map_err(|panic| unreadable(entry, &panic_text(&*panic)))?;
+                    quietly(|| live.replay(entry.at, events))
+                        .map_err(|panic| unreadable(entry, &panic))?;
                     self.note_remote(live, events);
                 }
                 Record::Folded(folded) => {

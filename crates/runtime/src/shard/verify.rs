@@ -1,12 +1,15 @@
 //! Whether the views of a shard say what its log says.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
+};
 
 use travertine_kernel::{Event, WaitFor};
 use travertine_store::{
-    Entry, Error as StoreError, MailId, Seq,
+    Error as StoreError, MailId, Seq, ShardId, Store,
     codec::record::{Letter, Record, decode_letter, decode_records},
-    view::{Change, Filter, Query, Row, Table},
+    view::{Change, Cursor, InstanceRow, Query, Row, Table},
 };
 
 use super::{
@@ -93,7 +96,10 @@ const TABLES: [Table; 6] =
 
 impl Shard {
     /// Replays the log and compares what follows with the views, which must be up to date.
-    pub fn verify(&mut self) -> Result<Verified, Error> {
+    ///
+    /// The log is read once in order and once along the chains of the instances, and each table once in the
+    /// order of keys; one instance is in memory at a time. `progress` is told how many entries of how many have been read.
+    pub fn verify(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verified, Error> {
         let mut found = Verified::default();
         for mail in self.store.inbox(self.id())? {
             if let Err(error) = decode_letter(&mail.body) {
@@ -102,49 +108,131 @@ impl Shard {
                 found.differs(0, format!("{mail} cannot be read: {error}"));
             }
         }
-        let mut last: BTreeMap<u64, Seq> = BTreeMap::new();
+        let mut walk = Walk { entries: 0, total: 2 * self.store.last(self.id())?, progress };
+        let mut of_instances = 0;
         let mut after = 0;
         loop {
             let entries = self.store.entries(self.id(), after, PAGE)?;
             let Some(end) = entries.last().map(|it| it.seq) else { break };
             for entry in entries {
                 found.entries += 1;
-                verify_entry(&entry, &mut last, &mut found);
+                of_instances += u64::from(entry.instance != 0);
+                if let Err(error) = decode_records(&entry.body) {
+                    let what = format!("entry {} cannot be read: {error}", entry.seq);
+                    found.differs(entry.instance, what);
+                }
             }
+            walk.on(end - after);
             after = end;
         }
-        for (instance, last) in last {
-            found.instances += 1;
-            match self.verify_instance(instance, last, &mut found) {
-                Err(error @ Error::Damaged { .. }) => found.differs(instance, error.to_string()),
-                verified => verified?,
-            }
+        let chained = self.verify_instances(&mut walk, &mut found)?;
+        if chained != of_instances {
+            self.verify_loose(&mut found)?;
         }
         Ok(found)
     }
 
-    fn verify_instance(&mut self, id: u64, last: Seq, found: &mut Verified) -> Result<(), Error> {
-        let row = match self.store.instance(id) {
-            Err(error @ StoreError::DamagedRow { .. }) => {
-                found.differs(id, error.to_string());
-                return Ok(());
+    /// Compares all instances that have rows, and says how many entries their chains have.
+    fn verify_instances(
+        &mut self,
+        walk: &mut Walk<'_>,
+        found: &mut Verified,
+    ) -> Result<u64, Error> {
+        let mut chained = 0;
+        let mut instances = Stream::new(Table::Instances);
+        let mut tables: Vec<Stream> = TABLES.map(Stream::new).into();
+        let mut subscriptions = Stream::new(Table::Subscriptions);
+        while let Some(row) = instances.next(&*self.store)? {
+            let row = match row {
+                Ok(Row::Instance(row)) => row,
+                Ok(_) => continue,
+                Err((id, what)) => {
+                    if ShardId::of(id, self.shards) == self.id() {
+                        found.instances += 1;
+                        found.differs(id, what);
+                    }
+                    continue;
+                }
+            };
+            if ShardId::of(row.id, self.shards) != self.id() {
+                continue;
             }
-            row => row?,
-        };
-        let Some(row) = row else {
-            if self.has_ended_by(id, last)? {
-                found.forgotten += 1;
-            } else {
-                found.differs(id, "it has no row");
+            found.instances += 1;
+            let mut there = Vec::new();
+            for table in &mut tables {
+                there.extend(table.of(row.id, &*self.store)?);
             }
-            return Ok(());
-        };
-        if row.last != last {
-            found.differs(id, format!("its row is of entry {}, its last is {last}", row.last));
-            return Ok(());
+            let subscribed = subscriptions.of(row.id, &*self.store)?;
+            let id = row.id;
+            match self.verify_instance(&row, there, &subscribed, found) {
+                Ok(length) => {
+                    chained += length;
+                    walk.on(length);
+                }
+                Err(error @ Error::Damaged { .. }) => found.differs(id, error.to_string()),
+                Err(other) => return Err(other),
+            }
         }
-        let mut live = self.unborn(id, &row)?;
-        for entry in self.store.chain(self.id(), last, 0).map_err(|it| broken(id, it))? {
+        Ok(chained)
+    }
+
+    /// Finds the entries that no row leads to, by where the chain of each instance ends. That takes a little
+    /// memory for each instance, so it is done only where there are such entries.
+    fn verify_loose(&mut self, found: &mut Verified) -> Result<(), Error> {
+        let mut last: BTreeMap<u64, Seq> = BTreeMap::new();
+        let mut after = 0;
+        loop {
+            let entries = self.store.entries(self.id(), after, PAGE)?;
+            let Some(end) = entries.last().map(|it| it.seq) else { break };
+            for entry in entries.iter().filter(|it| it.instance != 0) {
+                let before = last.insert(entry.instance, entry.seq).unwrap_or(0);
+                if before != entry.previous {
+                    let what =
+                        format!("entry {} follows {before}, not {}", entry.seq, entry.previous);
+                    found.differs(entry.instance, what);
+                }
+            }
+            after = end;
+        }
+        for (id, last) in last {
+            let row = match self.store.instance(id) {
+                // It was told before.
+                Err(StoreError::DamagedRow { .. }) => continue,
+                row => row?,
+            };
+            match row {
+                Some(row) if row.last != last => {
+                    let what = format!("its row is of entry {}, its last is {last}", row.last);
+                    found.differs(id, what);
+                }
+                Some(_) => {}
+                None => {
+                    found.instances += 1;
+                    match self.has_ended_by(id, last) {
+                        Ok(true) => found.forgotten += 1,
+                        Ok(false) => found.differs(id, "it has no row"),
+                        Err(error @ Error::Damaged { .. }) => found.differs(id, error.to_string()),
+                        Err(other) => return Err(other),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares an instance with its rows, and says how many entries it has.
+    fn verify_instance(
+        &mut self,
+        row: &InstanceRow,
+        there: Vec<Row>,
+        subscribed: &[Row],
+        found: &mut Verified,
+    ) -> Result<u64, Error> {
+        let id = row.id;
+        let mut live = self.unborn(id, row)?;
+        let chain = self.store.chain(self.id(), row.last, 0).map_err(|it| broken(id, it))?;
+        let length = chain.len() as u64;
+        for entry in chain {
             let records =
                 decode_records(&entry.body).map_err(|error| unreadable(&entry, &error))?;
             self.replay(&mut live, &entry, &records)?;
@@ -155,11 +243,11 @@ impl Shard {
             }
         }
         if live.halted.is_some() {
-            return Ok(());
+            return Ok(length);
         }
         found.rows += 1;
         let wanted = instance_row(&live);
-        if wanted != row {
+        if wanted != *row {
             found.differs(id, format!("its row should be {wanted:?}, and is {row:?}"));
         }
         let loaded = self.load(id)?;
@@ -169,7 +257,8 @@ impl Shard {
         if loaded.heard != live.heard {
             found.differs(id, "its snapshot tells of other messages that it has had than its log");
         }
-        self.verify_rows(live, found)
+        verify_rows(live, there, subscribed, found);
+        Ok(length)
     }
 
     /// Whether an instance has ended with an entry or before.
@@ -190,62 +279,125 @@ impl Shard {
         }
         Ok(false)
     }
+}
 
-    fn verify_rows(&mut self, mut live: Live, found: &mut Verified) -> Result<(), Error> {
-        let id = live.id.0;
-        let mut changes = Vec::new();
-        let waits: Vec<_> = live.state.waits.iter().map(|(id, it)| (*id, it.clone())).collect();
-        let deferred: Vec<(u64, u64)> = live.deferred.iter().filter_map(receiver).collect();
-        live.rowed = 0;
-        instance_rows(&mut live, usize::MAX, &mut changes);
-        let mut wanted: Vec<Row> = changes
-            .into_iter()
-            .filter_map(|it| if let Change::Put(row) = it { Some(row) } else { None })
-            .filter(|it| it.table() != Table::Instances)
-            .collect();
-        let mut there = Vec::new();
-        for table in TABLES {
-            there.extend(self.rows_of(table, id)?);
+/// How far a verification is.
+struct Walk<'a> {
+    entries: u64,
+    total: u64,
+    progress: &'a mut dyn FnMut(u64, u64),
+}
+
+impl Walk<'_> {
+    fn on(&mut self, entries: u64) {
+        let page = |count: u64| count / PAGE as u64;
+        let before = page(self.entries);
+        self.entries += entries;
+        if page(self.entries) > before {
+            (self.progress)(self.entries.min(self.total), self.total);
         }
-        let order = |row: &Row| (row.table(), row.key());
-        wanted.sort_by_key(order);
-        there.sort_by_key(order);
-        found.rows += wanted.len() as u64;
-        if wanted != there {
-            let missing = wanted.iter().filter(|it| !there.contains(it)).take(3);
-            let missing: Vec<String> = missing.map(|it| format!("{it:?}")).collect();
-            let extra = there.iter().filter(|it| !wanted.contains(it)).take(3);
-            let extra: Vec<String> = extra.map(|it| format!("{it:?}")).collect();
-            found.differs(id, format!("rows are missing: {missing:?}; rows are wrong: {extra:?}"));
-        }
-        let subscribed = self.rows_of(Table::Subscriptions, id)?;
-        for (wait, it) in waits {
-            let waits_for = matches!(*it.on, WaitFor::Message { .. } | WaitFor::Signal { .. });
-            let has_row = subscribed.iter().any(|row| row.key().number == wait.0);
-            let taken = deferred.contains(&(id, wait.0));
-            if waits_for && !has_row && !taken {
-                found.differs(id, format!("nobody knows that wait {} waits for messages", wait.0));
-            }
-        }
-        Ok(())
+    }
+}
+
+/// The rows of a table in the order of keys, a page of them in memory.
+struct Stream {
+    table: Table,
+    rows: VecDeque<Row>,
+    after: Option<Cursor>,
+    ended: bool,
+}
+
+/// A row, or the instance whose row cannot be read, and why.
+type Found = Result<Row, (u64, String)>;
+
+impl Stream {
+    fn new(table: Table) -> Self {
+        Self { table, rows: VecDeque::new(), after: None, ended: false }
     }
 
-    fn rows_of(&self, table: Table, instance: u64) -> Result<Vec<Row>, Error> {
-        let mut rows = Vec::new();
-        let mut after = None;
-        loop {
-            let page = self.store.query(&Query {
-                table,
-                filters: vec![Filter::Instance(instance)],
-                descending: false,
-                after: after.take(),
-                limit: 1_000,
-            })?;
-            rows.extend(page.rows);
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(rows),
+    fn next(&mut self, store: &dyn Store) -> Result<Option<Found>, Error> {
+        if self.rows.is_empty() && !self.ended {
+            let mut limit = 1_000;
+            let page = loop {
+                let query = Query {
+                    table: self.table,
+                    filters: Vec::new(),
+                    descending: false,
+                    after: self.after.clone(),
+                    limit,
+                };
+                match store.query(&query) {
+                    // One by one up to there, and then on behind it.
+                    Err(StoreError::DamagedRow { .. }) if limit > 1 => limit = 1,
+                    Err(error @ StoreError::DamagedRow { .. }) => {
+                        let what = error.to_string();
+                        let StoreError::DamagedRow { key, .. } = error else { continue };
+                        let id = key.instance;
+                        self.after = Some(Cursor(key));
+                        return Ok(Some(Err((id, what))));
+                    }
+                    page => break page?,
+                }
+            };
+            self.after = page.rows.last().map(|row| Cursor(row.key()));
+            self.ended = page.rows.is_empty();
+            self.rows = page.rows.into();
+        }
+        Ok(self.rows.pop_front().map(Ok))
+    }
+
+    /// The rows of an instance, whose number is greater than that of the one before.
+    fn of(&mut self, instance: u64, store: &dyn Store) -> Result<Vec<Row>, Error> {
+        let mut found = Vec::new();
+        while let Some(next) = self.next(store)? {
+            match next {
+                Ok(row) if row.key().instance > instance => {
+                    self.rows.push_front(row);
+                    break;
+                }
+                Ok(row) if row.key().instance == instance => found.push(row),
+                // They are of another shard, or start instances.
+                Ok(_) => {}
+                Err((_, reason)) => return Err(Error::damaged(self.table.to_string(), &reason)),
             }
+        }
+        Ok(found)
+    }
+}
+
+fn verify_rows(mut live: Live, mut there: Vec<Row>, subscribed: &[Row], found: &mut Verified) {
+    let id = live.id.0;
+    let mut changes = Vec::new();
+    let waits: Vec<_> = live.state.waits.iter().map(|(id, it)| (*id, it.clone())).collect();
+    let deferred: BTreeSet<(u64, u64)> = live.deferred.iter().filter_map(receiver).collect();
+    live.rowed = 0;
+    instance_rows(&mut live, usize::MAX, &mut changes);
+    let mut wanted: Vec<Row> = changes
+        .into_iter()
+        .filter_map(|it| if let Change::Put(row) = it { Some(row) } else { None })
+        .filter(|it| it.table() != Table::Instances)
+        .collect();
+    let order = |row: &Row| (row.table(), row.key());
+    wanted.sort_by_cached_key(order);
+    there.sort_by_cached_key(order);
+    found.rows += wanted.len() as u64;
+    if wanted != there {
+        let keyed = |rows: Vec<Row>| -> BTreeMap<_, Row> {
+            rows.into_iter().map(|it| (order(&it), it)).collect()
+        };
+        let (wanted, there) = (keyed(wanted), keyed(there));
+        let without = |some: &BTreeMap<_, Row>, others: &BTreeMap<_, Row>| -> Vec<String> {
+            let alone = some.iter().filter(|(key, row)| others.get(*key) != Some(*row)).take(3);
+            alone.map(|(_, row)| format!("{row:?}")).collect()
+        };
+        let (missing, extra) = (without(&wanted, &there), without(&there, &wanted));
+        found.differs(id, format!("rows are missing: {missing:?}; rows are wrong: {extra:?}"));
+    }
+    let subscribed: BTreeSet<u64> = subscribed.iter().map(|it| it.key().number).collect();
+    for (wait, it) in waits {
+        let waits_for = matches!(*it.on, WaitFor::Message { .. } | WaitFor::Signal { .. });
+        if waits_for && !subscribed.contains(&wait.0) && !deferred.contains(&(id, wait.0)) {
+            found.differs(id, format!("nobody knows that wait {} waits for messages", wait.0));
         }
     }
 }
@@ -256,19 +408,5 @@ fn receiver(letter: &Letter) -> Option<(u64, u64)> {
         Some(*to)
     } else {
         None
-    }
-}
-
-fn verify_entry(entry: &Entry, last: &mut BTreeMap<u64, Seq>, found: &mut Verified) {
-    if let Err(error) = decode_records(&entry.body) {
-        found.differs(entry.instance, format!("entry {} cannot be read: {error}", entry.seq));
-    }
-    if entry.instance == 0 {
-        return;
-    }
-    let before = last.insert(entry.instance, entry.seq).unwrap_or(0);
-    if before != entry.previous {
-        let what = format!("entry {} follows {before}, not {}", entry.seq, entry.previous);
-        found.differs(entry.instance, what);
     }
 }

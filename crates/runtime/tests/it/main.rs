@@ -18,6 +18,7 @@ mod lifecycle;
 mod limits;
 mod measure;
 mod paging;
+mod recovery;
 mod refused;
 mod rest;
 mod row;

@@ -212,3 +212,28 @@ fn whoever_waits_for_rest_does_not_wait_longer_because_the_log_has_no_room() {
     assert_eq!(world.engine.settle(Duration::MAX), Ok(true));
     world.engine.shutdown().expect("nothing has failed");
 }
+
+#[test]
+fn what_is_done_stays_done_though_its_rows_find_no_room() {
+    let options = Options { pace: pace(10), waits_for_room: false, ..Options::default() };
+    let world = storing(options);
+    let full = StoreError::Full { reason: "no room".to_owned() };
+    world.answer.send(Err(full.clone())).expect("it waits");
+    drop(world.answer);
+    let flushed = world.engine.flush_now();
+    assert_eq!(flushed, Err(Error::Store(full.clone())));
+    // It goes on: the log has room.
+    let id = world.engine.start("p").wait().expect("the log has it");
+    world.engine.look(id).wait().expect("it is there");
+    assert_eq!(
+        (world.engine.fault(), world.engine.views_fault()),
+        (None, Some(full.clone().into()))
+    );
+    let store = Arc::clone(world.engine.store());
+    assert_eq!(world.engine.shutdown(), Err(full.into()));
+    // Whoever opens it next has everything.
+    let engine = Engine::on(&store, Options::default()).expect("it opens");
+    engine.look(id).wait().expect("it is there");
+    assert_eq!(engine.verify().expect("it can be read").differences, []);
+    engine.shutdown().expect("nothing has failed");
+}

@@ -21,6 +21,8 @@ pub(super) fn read(place: &str, error: &rusqlite::Error) -> Error {
     );
     if damaged || strange {
         Error::Corrupt { place: place.to_owned(), reason }
+    } else if matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied)) {
+        Error::ReadOnly { reason: format!("{place}: {reason}") }
     } else if code == Some(ErrorCode::DiskFull) {
         Error::Full { reason: format!("{place}: {reason}") }
     } else {
@@ -32,6 +34,7 @@ pub(super) fn read(place: &str, error: &rusqlite::Error) -> Error {
 pub(super) fn write(place: &str, error: &rusqlite::Error) -> Error {
     let reason = format!("{place}: {error}");
     match error.sqlite_error_code() {
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::ReadOnly { reason },
         // SQLite has noticed before anything was committed.
         Some(ErrorCode::DiskFull) => Error::Full { reason },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -51,5 +54,13 @@ pub(super) fn write(place: &str, error: &rusqlite::Error) -> Error {
 
 /// An error of the file system.
 pub(super) fn system(path: &Path, error: &std::io::Error) -> Error {
-    Error::Failed { reason: format!("{}: {error}", path.display()) }
+    use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let reason = format!("{}: {error}", path.display());
+    if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) {
+        Error::ReadOnly { reason }
+    } else if matches!(error.kind(), StorageFull | QuotaExceeded) {
+        Error::Full { reason }
+    } else {
+        Error::Failed { reason }
+    }
 }

@@ -12,8 +12,14 @@ use std::{
 use super::fault;
 use crate::Error;
 
+/// The file that keeps some room, so that a full disk can be emptied.
+const RESERVE: &str = "reserve";
+/// How much room that is. A disk with less is full.
+const RESERVE_BYTES: u64 = 1 << 20;
+
 /// What a store consists of.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
+    RESERVE,
     "log.db",
     "log.db-wal",
     "log.db-shm",
@@ -23,6 +29,36 @@ const NAMES: [&str; 8] = [
     "lock",
     super::end::NAME,
 ];
+
+/// How many bytes can still be written where the store is, if the system says.
+pub(super) fn room(dir: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(dir).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Whether so little room is left that a store should not be written.
+pub(super) fn is_full(dir: &Path) -> bool {
+    room(dir).is_some_and(|it| it < RESERVE_BYTES)
+}
+
+/// Keeps some room, where there is plenty.
+pub(super) fn reserve(dir: &Path) {
+    if dir.join(RESERVE).exists() || room(dir).is_none_or(|it| it < 4 * RESERVE_BYTES) {
+        return;
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    let flags = rustix::fs::FallocateFlags::empty();
+    // A store without it is as good, until the disk is full.
+    if let Ok(file) = private(&mut options).open(dir.join(RESERVE)) {
+        let _: Result<(), _> = rustix::fs::fallocate(file, flags, 0, RESERVE_BYTES);
+    }
+}
+
+/// Gives the room back that was kept.
+pub(super) fn use_reserve(dir: &Path) {
+    let _: io::Result<()> = fs::remove_file(dir.join(RESERVE));
+}
 
 /// New files are for their owner alone.
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {

@@ -54,6 +54,19 @@ impl Lock {
     }
 }
 
+impl Lock {
+    /// Holds a store that cannot be written, where it has a lock that can be read.
+    pub(super) fn look(dir: &Path) -> Result<Option<Self>, Error> {
+        let Ok(file) = File::open(dir.join("lock")) else { return Ok(None) };
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::InUse { store: dir.display().to_string(), holder: None })
+            }
+            _ => Ok(Some(Self { file })),
+        }
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         // Closing is not enough: a process that is just being started has a copy of the file for a moment.

@@ -12,6 +12,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 
 use super::{
+    Options,
     end::{self, End},
     file::FileId,
     open::{Database, Found},
@@ -28,6 +29,9 @@ pub(super) use super::sum::Head;
 
 /// So many tables of entries a database may have.
 pub(super) const SHARDS_MAX: u16 = 256;
+
+/// After so many bytes no more entries are read at once.
+const READ_BYTES_MAX: usize = 64 << 20;
 
 /// How many entries are looked at when a log is opened, of all shards together. A shorter log is known to
 /// be whole then; of a longer one the end is.
@@ -51,6 +55,7 @@ pub(super) struct Log {
     end: End,
     /// Which file it is.
     file: Option<FileId>,
+    makes_room: bool,
     queue: Mutex<Queue>,
     turn: Condvar,
     poison: Arc<Poison>,
@@ -86,7 +91,7 @@ fn schema(shards: u16) -> String {
              body BLOB NOT NULL, sum INTEGER, PRIMARY KEY(receiver, sender, number)) WITHOUT ROWID;
          CREATE TABLE deployments(number INTEGER PRIMARY KEY, at INTEGER NOT NULL, sum INTEGER);
          CREATE TABLE resources(deployment INTEGER NOT NULL, position INTEGER NOT NULL,
-             name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY(deployment, position));
+             name TEXT NOT NULL, sum INTEGER, body BLOB NOT NULL, PRIMARY KEY(deployment, position));
          CREATE TABLE definitions(key INTEGER PRIMARY KEY, deployment INTEGER NOT NULL,
              position INTEGER NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, tag TEXT,
              resource INTEGER NOT NULL, removed INTEGER NOT NULL, UNIQUE(id, version));
@@ -126,7 +131,8 @@ fn upgrade(connection: &Connection, shards: u16) -> rusqlite::Result<()> {
          ALTER TABLE shards ADD COLUMN mails INTEGER NOT NULL DEFAULT 0;
          ALTER TABLE shards ADD COLUMN plain INTEGER NOT NULL DEFAULT 0;
          ALTER TABLE inbox ADD COLUMN sum INTEGER;
-         ALTER TABLE deployments ADD COLUMN sum INTEGER;",
+         ALTER TABLE deployments ADD COLUMN sum INTEGER;
+         ALTER TABLE resources ADD COLUMN sum INTEGER;",
     )?;
     for shard in 0..shards {
         connection.execute_batch(&format!("ALTER TABLE log_{shard} ADD COLUMN sum INTEGER;"))?;
@@ -189,7 +195,7 @@ impl Log {
     pub(super) fn open(
         db: Database,
         create: Option<u16>,
-        bytes_max: Option<u64>,
+        options: &Options,
         poison: Arc<Poison>,
     ) -> Result<Self, Error> {
         let (mut connection, found) = db.connect("full")?;
@@ -203,7 +209,7 @@ impl Log {
             }
         }
         let failed = |error: rusqlite::Error| db.unreadable(&error);
-        if let Some(bytes) = bytes_max {
+        if let Some(bytes) = options.log_bytes_max {
             let pages = i64::try_from(bytes / 4096).unwrap_or(i64::MAX);
             connection.pragma_update(None, "max_page_count", pages).map_err(failed)?;
         }
@@ -257,6 +263,7 @@ impl Log {
             heads: Mutex::new(heads),
             end,
             file: FileId::of(&db.path),
+            makes_room: options.makes_room,
             db,
             queue: Mutex::default(),
             turn: Condvar::new(),
@@ -377,7 +384,9 @@ impl Log {
         self.poison.check()?;
         self.check_file()?;
         self.wal.finish(&connection).map_err(|error| self.failed(&error))?;
-        self.wal.grow();
+        if !self.makes_room {
+            self.wal.grow();
+        }
         crash_point("append.begin");
         let mut results = Vec::with_capacity(groups.len());
         let before = self.heads().clone();
@@ -479,11 +488,21 @@ impl Log {
         let after = i64::try_from(after).unwrap_or(i64::MAX);
         let plain = self.heads()[usize::from(shard.0)].plain;
         let found: Vec<Entry> = self.db.read(|it| {
-            it.prepare_cached(&self.of(shard).after)
-                .and_then(|mut it| {
-                    it.query_map([after, limit], |row| Ok(entry(shard, plain, row)?.0))?.collect()
-                })
-                .map_err(|error| self.db.unreadable(&error))
+            let read = || {
+                let mut found = Vec::new();
+                let mut bytes = 0;
+                let mut statement = it.prepare_cached(&self.of(shard).after)?;
+                let mut rows = statement.query([after, limit])?;
+                while bytes < READ_BYTES_MAX
+                    && let Some(row) = rows.next()?
+                {
+                    let (entry, _) = entry(shard, plain, row)?;
+                    bytes += entry.body.len();
+                    found.push(entry);
+                }
+                Ok(found)
+            };
+            read().map_err(|error: rusqlite::Error| self.db.unreadable(&error))
         })?;
         // Pages that stand in each other's place give them in another order, and some again and again.
         let mut before = after.cast_unsigned();
@@ -807,9 +826,11 @@ fn insert_deployment(connection: &Connection, deployment: &Deployment) -> rusqli
         "INSERT INTO deployments(number, at, sum) VALUES(?1, ?2, ?3)",
         params![number, deployment.at, sum::deployment(deployment)],
     )?;
-    let mut insert = connection.prepare_cached("INSERT INTO resources VALUES(?1, ?2, ?3, ?4)")?;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO resources(deployment, position, name, sum, body) VALUES(?1, ?2, ?3, ?4, ?5)",
+    )?;
     for (position, it) in deployment.resources.iter().enumerate() {
-        insert.execute(params![number, position, it.name, it.body])?;
+        insert.execute(params![number, position, it.name, sum::resource(it), it.body])?;
     }
     let mut insert = connection.prepare_cached(
         "INSERT INTO definitions VALUES(:key, :deployment, :position, :id, :version, :tag, :resource, :removed)",
@@ -862,13 +883,18 @@ fn deployments(
     }
     if with_resources {
         let mut resources = connection.prepare_cached(
-            "SELECT deployment, name, body FROM resources
+            "SELECT deployment, name, body, sum FROM resources
              WHERE deployment > ?1 ORDER BY deployment, position",
         )?;
         let mut rows = resources.query([after])?;
         while let Some(row) = rows.next()? {
             if let Some(it) = found.get_mut(&row.get(0)?) {
-                it.resources.push(Resource { name: row.get(1)?, body: row.get(2)? });
+                let mut file = Resource { name: row.get(1)?, body: row.get(2)? };
+                if row.get::<_, Option<u32>>(3)?.is_some_and(|it| it != sum::resource(&file)) {
+                    // What it defines cannot be read then, and everything else can.
+                    file.body = b"the checksum is wrong".to_vec();
+                }
+                it.resources.push(file);
             }
         }
     }

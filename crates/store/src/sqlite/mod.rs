@@ -11,6 +11,7 @@ mod fault;
 mod file;
 mod lock;
 mod log;
+mod look;
 mod open;
 mod query;
 mod rows;
@@ -23,6 +24,11 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+/// Whether the disk of a store has so little room left that the store should only be looked at, or emptied.
+pub fn is_full(dir: &Path) -> bool {
+    file::is_full(dir)
+}
 
 pub use accept::accept_loss;
 pub use backup::backup;
@@ -40,13 +46,15 @@ pub struct Options {
     pub shards: u16,
     /// Whether to make a store where there is none.
     pub create: bool,
+    /// Whether what is done makes room: then the room that a store keeps for a full disk is used.
+    pub makes_room: bool,
     /// The size in bytes beyond which the log may not grow; then it is full.
     pub log_bytes_max: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { shards: 4, create: true, log_bytes_max: None }
+        Self { shards: 4, create: true, makes_room: false, log_bytes_max: None }
     }
 }
 
@@ -58,12 +66,40 @@ pub struct SqliteStore {
     log: Log,
     // The last to go.
     _lock: Lock,
+    /// Where it is a copy: the copy, and the lock of the original.
+    copy: Option<(look::Copy, Option<Lock>)>,
 }
 
 impl SqliteStore {
     /// Opens the store in a directory, or makes it there.
     pub fn open(dir: impl Into<PathBuf>, options: &Options) -> Result<Self, Error> {
         let dir = dir.into();
+        match Self::open_in(dir.clone(), options) {
+            // SQLite has many words for that.
+            Err(Error::Failed { reason } | Error::Poisoned { reason }) if file::is_full(&dir) => {
+                Err(Error::Full { reason })
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens a copy of a store that cannot be written, to look at it. It goes with the answer.
+    pub fn look(dir: &Path) -> Result<Self, Error> {
+        if !dir.join("log.db").exists() {
+            let reason = String::from("there is no store");
+            return Err(Error::Foreign { store: dir.display().to_string(), reason });
+        }
+        let held = Lock::look(dir)?;
+        let copy = look::copy(dir)?;
+        let mut store = Self::open_in(
+            copy.path().to_owned(),
+            &Options { create: false, ..Options::default() },
+        )?;
+        store.copy = Some((copy, held));
+        Ok(store)
+    }
+
+    fn open_in(dir: PathBuf, options: &Options) -> Result<Self, Error> {
         let foreign = |reason: &str| Error::Foreign {
             store: dir.display().to_string(),
             reason: reason.to_owned(),
@@ -86,13 +122,17 @@ impl SqliteStore {
         }
         let lock = Lock::take(&dir)?;
         file::narrow(&dir);
+        if options.makes_room && file::is_full(&dir) {
+            file::use_reserve(&dir);
+        }
         let poison = Arc::new(Poison::default());
         let create = options.create.then_some(options.shards);
         let db = Database::log(&dir);
-        let log = Log::open(db, create, options.log_bytes_max, Arc::clone(&poison))?;
+        let log = Log::open(db, create, options, Arc::clone(&poison))?;
         let views = Views::open(Database::views(&dir), &log.id, |it| log.last(it), !there, poison)?;
+        file::reserve(&dir);
         backup::sync(&dir)?;
-        Ok(Self { dir, views, log, _lock: lock })
+        Ok(Self { dir, views, log, _lock: lock, copy: None })
     }
 }
 

@@ -266,8 +266,13 @@ impl Database {
         Ok((length(&self.path) + length(&journal), free * page))
     }
 
-    /// Gives free pages back, a few at a time, so that others can write in between.
+    /// Gives free pages back, a few at a time, so that others can write in between and the journal stays short:
+    /// there may be no room for a long one.
     pub(super) fn vacuum(writer: &Writer) -> Result<(), Error> {
+        let rest = |connection: &Connection| {
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        };
+        writer.outside(rest)?;
         loop {
             let (before, after) = writer.outside(|connection| {
                 let free = || {
@@ -276,17 +281,15 @@ impl Database {
                 };
                 let before = free()?;
                 // Each step gives back one page.
-                let mut statement = connection.prepare("PRAGMA incremental_vacuum(1024)")?;
+                let mut statement = connection.prepare("PRAGMA incremental_vacuum(128)")?;
                 let mut rows = statement.query([])?;
                 while rows.next()?.is_some() {}
                 Ok((before, free()?))
             })?;
+            writer.outside(rest)?;
             if after == 0 || after >= before {
-                break;
+                return Ok(());
             }
         }
-        writer.outside(|connection| {
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        })
     }
 }

@@ -23,10 +23,15 @@ pub(super) fn of(query: &Query) -> Sql {
         it.filter(table, filter);
     }
     if let Some(Cursor(key)) = &query.after {
-        let places = key_values(table, key).into_iter().map(|value| it.place(value));
-        let places: Vec<String> = places.collect();
+        // Of one instance it goes on behind the rest of the key: SQLite finds that place by index.
+        let within = |filter: &Filter| *filter == Filter::Instance(key.instance);
+        let skipped = usize::from(key_columns(table).len() > 1 && query.filters.iter().any(within));
+        let values = key_values(table, key).into_iter().skip(skipped);
+        let places: Vec<String> = values.map(|value| it.place(value)).collect();
+        let names: Vec<String> =
+            key_columns(table).iter().skip(skipped).map(|name| format!("t.{name}")).collect();
         let sign = if query.descending { "<" } else { ">" };
-        it.all.push(format!("({}) {sign} ({})", keys(table, ""), places.join(", ")));
+        it.all.push(format!("({}) {sign} ({})", names.join(", "), places.join(", ")));
     }
     let limit = it.place(Value::Integer(i64::from(query.limit) + 1));
     let names: Vec<String> = columns(table).iter().map(|name| format!("t.{name}")).collect();

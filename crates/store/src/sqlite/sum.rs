@@ -5,7 +5,7 @@
 //! checksums that are there. An entry that is changed, gone, moved, doubled or of another log changes one of
 //! them.
 
-use crate::{Deployment, Entry, Mail, Seq, ShardId};
+use crate::{Deployment, Entry, Mail, Resource, Seq, ShardId};
 
 /// What is known of the log of a shard without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,16 @@ pub(super) fn mail(it: &Mail) -> u32 {
     sum.finalize()
 }
 
-/// The checksum of a deployment with all its files.
+/// The checksum of a deployed file.
+pub(super) fn resource(it: &Resource) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&(it.name.len() as u64).to_le_bytes());
+    sum.update(it.name.as_bytes());
+    sum.update(&it.body);
+    sum.finalize()
+}
+
+/// The checksum of a deployment without what is in its files.
 pub(super) fn deployment(it: &Deployment) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     let mut text = |bytes: &[u8]| {
@@ -99,7 +108,6 @@ pub(super) fn deployment(it: &Deployment) -> u32 {
     text(&it.at.to_le_bytes());
     for it in &it.resources {
         text(it.name.as_bytes());
-        text(&it.body);
     }
     for it in &it.definitions {
         text(&it.key.to_le_bytes());

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "there are helpers of tests among them")]
 
 mod damage;
+#[cfg(unix)]
+mod files;
 mod laws;
 #[cfg(unix)]
 mod process;

@@ -123,6 +123,7 @@ impl World {
             storage_retry: Retry::default(),
             waits_for_room: false,
             fault: OnceLock::new(),
+            views_fault: OnceLock::new(),
             stopping: AtomicBool::new(false),
         };
         let (views, rows) = sync_channel(ROWS_MAX);

@@ -1,0 +1,74 @@
+//! Reading a log without views takes no more memory than the engine may have.
+
+use std::sync::Arc;
+
+use travertine_runtime::{
+    Engine, Opening, Settings, Shard, Timestamp,
+    engine::{Options, Progress},
+};
+use travertine_store::{MemoryStore, ShardId, Store};
+
+use crate::world::file;
+
+const PROCESS: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+    <sequenceFlow id="f2" sourceRef="t" targetRef="u"/><userTask id="u"/>
+    <sequenceFlow id="f3" sourceRef="u" targetRef="e"/><endEvent id="e"/></process>"#;
+
+/// A store with a hundred instances that have changed more than once, and no views.
+fn without_views() -> Arc<dyn Store> {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(1));
+    let engine = Engine::on(&store, Options::default()).expect("it opens");
+    engine.deploy(&[file("model.bpmn", PROCESS)]).expect("is fine");
+    let all: Vec<_> =
+        (0..100).map(|it| engine.start("p").variable("x", it).wait().expect("starts")).collect();
+    for id in all.iter().step_by(3) {
+        engine.suspend(*id).wait().expect("it runs");
+    }
+    for id in all.iter().step_by(7) {
+        engine.cancel(*id).wait().expect("it runs");
+    }
+    engine.shutdown().expect("nothing has failed");
+    store.forget_views().expect("there is room");
+    store
+}
+
+#[test]
+fn instances_leave_memory_while_a_log_is_read() {
+    let store = without_views();
+    let settings = Settings { instances_max: 10, ..Settings::default() };
+    let (definitions, functions) = {
+        let engine = Engine::on(&store, Options::default()).expect("it opens");
+        let both = (engine.definitions(), Arc::new(engine.functions().clone()));
+        engine.shutdown().expect("nothing has failed");
+        both
+    };
+    store.forget_views().expect("there is room");
+    let opening = Opening {
+        store: Arc::clone(&store),
+        owner: "a test",
+        definitions,
+        functions,
+        board: Arc::default(),
+        settings,
+        now: Timestamp::from_millis(0),
+    };
+    let (mut shard, found) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).expect("it opens");
+    assert!(shard.len() <= 20, "{}", shard.len());
+    assert!(found.entries > 100);
+    if let Some(checkpoint) = shard.checkpoint() {
+        checkpoint.store(&*store).expect("there is room");
+        shard.stored(checkpoint.upto);
+    }
+    assert_eq!(shard.verify(&mut |_, _| {}).expect("it can be read").differences, []);
+}
+
+#[test]
+fn a_verification_tells_how_far_it_is_and_compares_every_instance() {
+    let store = without_views();
+    let engine = Engine::on(&store, Options::default()).expect("it opens");
+    let progress = Progress(Arc::new(|_, done, total| assert!(done <= total)));
+    let verified = engine.verify_told(&progress).expect("it can be read");
+    assert_eq!(verified.differences, []);
+    assert_eq!(verified.instances, 100);
+}
