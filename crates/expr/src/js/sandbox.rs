@@ -349,7 +349,10 @@ fn run_with(
     })));
     let outcome = context.with(|ctx| {
         let stage = Stage::set(&ctx, needs, host);
-        let stage = stage.map_err(|_| Ending::Failed(Limit::Memory.into()))?;
+        let stage = stage.map_err(|_| {
+            let limit = host.exceeded().unwrap_or(Limit::Memory);
+            Ending::Failed(limit.into())
+        })?;
         stage.play(text, limits)
     });
     match outcome {
