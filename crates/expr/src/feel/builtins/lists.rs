@@ -1,6 +1,6 @@
 //! Lists. Positions count from 1, and from -1 at the end.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 
 use crate::number::Number;
 
@@ -40,11 +40,6 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     ("is empty(list)", is_empty),
     ("partition(list, size)", partition),
 ];
-
-/// Comparing every item with every other is a lot of work.
-fn charge_pairs(args: &mut Args<'_, '_, '_>, items: usize) -> Result<(), Fault> {
-    Ok(args.run.session.charge_steps(items.saturating_mul(items) / 8)?)
-}
 
 fn list_contains(args: &mut Args<'_, '_, '_>) -> Answer {
     let (list, element) = (args.list(0)?, args.value(1));
@@ -207,34 +202,89 @@ fn index_of(args: &mut Args<'_, '_, '_>) -> Answer {
     Ok(positions.into())
 }
 
-fn distinct(items: impl IntoIterator<Item = FeelValue>) -> Vec<FeelValue> {
-    let mut kept: Vec<FeelValue> = Vec::new();
+/// Values seen so far, and how often. Most are found at once; only those that can be equal without being
+/// written alike, such as dates and lists, are compared one by one.
+#[derive(Default)]
+struct Counted {
+    simple: HashMap<Simple, usize>,
+    others: Vec<(FeelValue, usize)>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Simple {
+    Null,
+    Boolean(bool),
+    Number(Number),
+    String(Arc<str>),
+}
+
+impl Counted {
+    /// How often the value was there before.
+    fn add(&mut self, args: &mut Args<'_, '_, '_>, value: &FeelValue) -> Result<usize, Fault> {
+        let count = match value {
+            FeelValue::Null => self.simple.entry(Simple::Null).or_default(),
+            FeelValue::Boolean(it) => self.simple.entry(Simple::Boolean(*it)).or_default(),
+            FeelValue::Number(it) => self.simple.entry(Simple::Number(*it)).or_default(),
+            FeelValue::String(it) => {
+                args.run.session.charge_steps(it.len() / 64)?;
+                self.simple.entry(Simple::String(Arc::clone(it))).or_default()
+            }
+            other => {
+                args.run.session.charge_steps(self.others.len() / 4)?;
+                let known = self.others.iter().position(|(it, _)| equal(it, other) == Some(true));
+                let at = known.unwrap_or_else(|| {
+                    self.others.push((other.clone(), 0));
+                    self.others.len() - 1
+                });
+                &mut self.others[at].1
+            }
+        };
+        *count += 1;
+        Ok(*count - 1)
+    }
+}
+
+/// The items that `choose` takes by how often they were there before, in order.
+fn chosen(
+    args: &mut Args<'_, '_, '_>,
+    items: impl IntoIterator<Item = FeelValue>,
+    choose: impl Fn(usize) -> bool,
+) -> Answer {
+    let mut counted = Counted::default();
+    let mut kept = Vec::new();
     for item in items {
-        if !kept.contains(&item) {
+        if choose(counted.add(args, &item)?) {
             kept.push(item);
         }
     }
-    kept
+    Ok(kept.into())
 }
 
 fn union(args: &mut Args<'_, '_, '_>) -> Answer {
     let items = lists(args)?;
-    charge_pairs(args, items.len())?;
-    Ok(distinct(items).into())
+    chosen(args, items, |before| before == 0)
 }
 
 fn distinct_values(args: &mut Args<'_, '_, '_>) -> Answer {
     let list = args.list(0)?;
-    charge_pairs(args, list.len())?;
-    Ok(distinct(list.iter()).into())
+    chosen(args, list.iter(), |before| before == 0)
 }
 
+/// In the order in which they were there first.
 fn duplicate_values(args: &mut Args<'_, '_, '_>) -> Answer {
     let list = args.list(0)?;
-    charge_pairs(args, list.len())?;
-    let occurs_twice =
-        |value: &FeelValue| list.iter().filter(|it| equal(it, value) == Some(true)).count() > 1;
-    Ok(distinct(list.iter().filter(occurs_twice)).into())
+    let mut counted = Counted::default();
+    for item in list.iter() {
+        counted.add(args, &item)?;
+    }
+    let mut kept = Vec::new();
+    let mut seen = Counted::default();
+    for item in list.iter() {
+        if seen.add(args, &item)? == 0 && counted.add(args, &item)? > 1 {
+            kept.push(item);
+        }
+    }
+    Ok(kept.into())
 }
 
 fn flatten(args: &mut Args<'_, '_, '_>) -> Answer {

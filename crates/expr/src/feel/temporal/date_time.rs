@@ -162,5 +162,10 @@ mod tests {
         let before = date_time("2024-03-31T01:30:00@Europe/Berlin");
         let after = before.add(DaysDuration::from_seconds(3_600)).unwrap();
         assert_eq!(after.to_string(), "2024-03-31T03:30:00@Europe/Berlin");
+        // There is no half past two: it is an hour and a half after one.
+        let skipped = date_time("2024-03-31T02:30:00@Europe/Berlin");
+        let shown = skipped.add(DaysDuration::default()).unwrap();
+        assert_eq!(shown.to_string(), "2024-03-31T03:30:00@Europe/Berlin");
+        assert_eq!(skipped.compare(&shown), Some(Ordering::Equal));
     }
 }

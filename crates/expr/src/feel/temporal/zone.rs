@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use jiff::{civil, tz::TimeZone};
+use jiff::{
+    civil,
+    tz::{AmbiguousOffset, TimeZone},
+};
 
 use super::{DAY_SECONDS, Date};
 
@@ -54,8 +57,15 @@ impl Zone {
             Self::Local => None,
             Self::Offset(seconds) => Some((*seconds).into()),
             Self::Named(zone) => {
-                let ambiguous = zone.to_ambiguous_zoned(with_rules(date, second_of_day)?);
-                Some(ambiguous.compatible().ok()?.offset().seconds().into())
+                let local = with_rules(date, second_of_day)?;
+                // Clocks that skip a time, or show it twice: as they went before they were changed.
+                let offset = match zone.to_ambiguous_timestamp(local).offset() {
+                    AmbiguousOffset::Unambiguous { offset } => offset,
+                    AmbiguousOffset::Gap { before, .. } | AmbiguousOffset::Fold { before, .. } => {
+                        before
+                    }
+                };
+                Some(offset.seconds().into())
             }
         }
     }

@@ -45,10 +45,24 @@ fn loops_end() {
         "every i in 1..1000000000 satisfies true",
         "for i in 1..1000, j in 1..1000 return 1",
         "count(for i in @\"0001-01-01\"..@\"9999-01-01\" return i)",
-        "distinct values(for i in 1..5000 return i)",
+        "distinct values(for i in 1..5000 return [i])",
     ] {
         assert_eq!(limit(source), Limit::Steps, "{source}");
     }
+}
+
+#[test]
+fn many_simple_values_are_told_apart() {
+    assert_eq!(super::value("count(distinct values(for i in 1..20000 return i))"), "20000");
+    assert_eq!(super::value("count(union(for i in 1..20000 return i, [1, 2]))"), "20000");
+    assert_eq!(
+        super::value("duplicate values([1, \"a\", 1.0, null, \"a\", null, 2])"),
+        "[1, \"a\", null]"
+    );
+    assert_eq!(
+        super::value("distinct values([[1], [1], @\"P1D\", @\"PT24H\", 1, true, 1])"),
+        "[[1], P1D, 1, true]"
+    );
 }
 
 #[test]
