@@ -48,6 +48,9 @@ pub(crate) fn pair(text: &str) -> Result<(Name, Value), String> {
 pub(crate) fn value_of(text: &str) -> Result<Value, String> {
     match Value::parse_json(text) {
         Ok(value) => Ok(value),
+        Err(error) if begins_like_json(text) && !error.is_malformed() => Err(format!(
+            "this JSON cannot be taken: {error}; what is so deep or so long is kept as a text, in double quotes"
+        )),
         Err(error) if begins_like_json(text) => Err(format!(
             "it begins like JSON, but is not: {error}; a text that begins so is written in double quotes, \
              as JSON has it"
@@ -97,7 +100,8 @@ pub(crate) fn line(text: &str) -> Result<Assignments, String> {
 pub(crate) fn object(text: &str) -> Result<Assignments, String> {
     match Value::parse_json(text) {
         Ok(value) => of_value(&value),
-        Err(error) => Err(format!("this is not JSON: {error}")),
+        Err(error) if error.is_malformed() => Err(format!("this is not JSON: {error}")),
+        Err(error) => Err(format!("this JSON cannot be taken: {error}")),
     }
 }
 
@@ -191,6 +195,24 @@ mod tests {
             assert!(fault(text).contains("in double quotes it is a text"), "{}", fault(text));
         }
         assert_eq!(pair("x=1e").unwrap().1, "1e".into());
+    }
+
+    #[test]
+    fn json_that_is_too_deep_or_too_long_is_told_from_what_is_none() {
+        let deep = "[".repeat(2_000) + &"]".repeat(2_000);
+        let long = format!("[{}]", "1".repeat(35));
+        for (text, why) in
+            [(deep, "nested deeper than 256"), (long, "at most 34 significant digits")]
+        {
+            for fault in
+                [value_of(&text).unwrap_err(), object(&format!("{{\"a\":{text}}}")).unwrap_err()]
+            {
+                assert!(
+                    fault.starts_with("this JSON cannot be taken: ") && fault.contains(why),
+                    "{fault}"
+                );
+            }
+        }
     }
 
     #[test]

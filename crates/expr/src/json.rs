@@ -28,6 +28,21 @@ pub struct JsonError {
     pub line: u32,
     /// Where in the line.
     pub column: u32,
+    is_malformed: bool,
+}
+
+impl JsonError {
+    /// Whether it is no JSON at all. Otherwise it is, but holds a number that cannot be kept exactly, or is
+    /// nested too deeply.
+    ///
+    /// ```
+    /// # use travertine_expr::Value;
+    /// assert!(Value::parse_json("[1,").unwrap_err().is_malformed());
+    /// assert!(!Value::parse_json("1e7000").unwrap_err().is_malformed());
+    /// ```
+    pub fn is_malformed(&self) -> bool {
+        self.is_malformed
+    }
 }
 
 impl fmt::Display for JsonError {
@@ -50,9 +65,9 @@ pub(crate) fn position(text: &str, offset: usize) -> (u32, u32) {
 pub(crate) fn parse(text: &str) -> Result<Value, JsonError> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let value = parser.document();
-    value.map_err(|Problem { message, at }| {
+    value.map_err(|Problem { message, at, is_malformed }| {
         let (line, column) = position(text, at);
-        JsonError { message, line, column }
+        JsonError { message, line, column, is_malformed }
     })
 }
 
@@ -65,6 +80,7 @@ struct Parser<'a> {
 struct Problem {
     message: String,
     at: usize,
+    is_malformed: bool,
 }
 
 impl Parser<'_> {
@@ -95,7 +111,8 @@ impl Parser<'_> {
         read: impl Fn(&mut Self) -> Result<Value, Problem>,
     ) -> Result<Value, Problem> {
         if self.depth == DEPTH_MAX {
-            return Err(self.problem(&format!("nested deeper than {DEPTH_MAX}")));
+            let message = format!("nested deeper than {DEPTH_MAX}");
+            return Err(Problem { message, at: self.at, is_malformed: false });
         }
         self.depth += 1;
         self.at += 1;
@@ -167,9 +184,11 @@ impl Parser<'_> {
             self.skip_here(b"+-");
             self.some_digits()?;
         }
-        self.text[start..self.at]
-            .parse()
-            .map_err(|error: NumberError| Problem { message: error.to_string(), at: start })
+        self.text[start..self.at].parse().map_err(|error: NumberError| Problem {
+            message: error.to_string(),
+            at: start,
+            is_malformed: false,
+        })
     }
 
     fn some_digits(&mut self) -> Result<(), Problem> {
@@ -223,14 +242,22 @@ impl Parser<'_> {
             Some(b't') => '\t',
             Some(b'u') => return self.unicode(start),
             Some(_) | None => {
-                return Err(Problem { message: "unknown escape".to_owned(), at: start });
+                return Err(Problem {
+                    message: "unknown escape".to_owned(),
+                    at: start,
+                    is_malformed: true,
+                });
             }
         })
     }
 
     /// One `\uXXXX`, or two that make a pair.
     fn unicode(&mut self, start: usize) -> Result<char, Problem> {
-        let alone = || Problem { message: "half of a surrogate pair".to_owned(), at: start };
+        let alone = || Problem {
+            message: "half of a surrogate pair".to_owned(),
+            at: start,
+            is_malformed: true,
+        };
         let first = self.hex(start)?;
         if !(0xD800..0xE000).contains(&first) {
             return char::from_u32(first).ok_or_else(alone);
@@ -254,6 +281,7 @@ impl Parser<'_> {
         code.ok_or_else(|| Problem {
             message: "four hexadecimal digits are expected here".to_owned(),
             at: start,
+            is_malformed: true,
         })
     }
 
@@ -282,7 +310,7 @@ impl Parser<'_> {
     }
 
     fn problem(&self, message: &str) -> Problem {
-        Problem { message: message.to_owned(), at: self.at }
+        Problem { message: message.to_owned(), at: self.at, is_malformed: true }
     }
 }
 
