@@ -198,6 +198,21 @@ impl Program {
         &self.source
     }
 
+    /// The text for messages: of a long one only the beginning, which tells which it is.
+    ///
+    /// ```
+    /// # use travertine_expr::{Program, Value};
+    /// let program = Program::constant(Value::from("a".repeat(1_000_000)));
+    /// assert_eq!(program.quoted().chars().count(), 200);
+    /// ```
+    pub fn quoted(&self) -> String {
+        const CHARS_MAX: usize = 200;
+        if self.source.chars().nth(CHARS_MAX).is_none() {
+            return self.source.to_string();
+        }
+        self.source.chars().take(CHARS_MAX - 1).chain(['…']).collect()
+    }
+
     /// Runs it for everything it leaves behind.
     pub fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError> {
         self.compiled.run(variables, limits)

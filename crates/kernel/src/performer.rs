@@ -106,7 +106,7 @@ impl Run<'_> {
             let message = format!(
                 "{}: the list of activities to begin with, `{}`, {what}; it can name {}",
                 at.name,
-                program.source(),
+                program.quoted(),
                 known.join(", ")
             );
             Err(Failure::new(FailureKind::AdHoc, message))

@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
         let (count, items, what) = match &plan.count {
             Count::Cardinality(program) => {
                 let value = self.eval(token, program)?;
-                let what = format!("cardinality `{}`", program.source());
+                let what = format!("cardinality `{}`", program.quoted());
                 let Some(count) = whole(&value) else {
                     return bad(format!("{name}: the {what} is {value}, not a whole number ≥ 0"));
                 };
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
             }
             Count::Collection(program) => {
                 let value = self.eval(token, program)?;
-                let what = format!("collection `{}`", program.source());
+                let what = format!("collection `{}`", program.quoted());
                 let Value::List(items) = value else {
                     return bad(format!("{name}: the {what} is {}, not a list", value.kind()));
                 };

@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
             .value(&self.view(token), &self.plan.limits)
             .map_err(|error| script_failure(program, &error))?;
         self.check_value(&value).map_err(|why| {
-            let message = format!("`{}`: the value is {why}", program.source());
+            let message = format!("`{}`: the value is {why}", program.quoted());
             Failure::new(FailureKind::Script, message)
         })?;
         Ok(value)
@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
             other @ (Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_)) => {
                 Err(Failure::new(
                     FailureKind::Script,
-                    format!("`{}` is {}, not a text", program.source(), other.kind()),
+                    format!("`{}` is {}, not a text", program.quoted(), other.kind()),
                 ))
             }
         }
@@ -262,7 +262,7 @@ impl<'a> Run<'a> {
             _ => None,
         });
         holds.ok_or_else(|| {
-            let (source, kind) = (program.source(), value.kind());
+            let (source, kind) = (program.quoted(), value.kind());
             let message = format!("the condition `{source}` is {kind}, neither true nor false");
             Failure::new(FailureKind::Script, message)
         })
@@ -447,6 +447,6 @@ pub(crate) fn script_failure(program: &Program, error: &EvalError) -> Failure {
         let code = Some(code.as_str().into());
         Failure { kind: FailureKind::Error, code, message: message.clone() }
     } else {
-        Failure::new(FailureKind::Script, format!("`{}`: {error}", program.source()))
+        Failure::new(FailureKind::Script, format!("`{}`: {error}", program.quoted()))
     }
 }

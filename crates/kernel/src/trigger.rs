@@ -43,7 +43,7 @@ impl<'a> Run<'a> {
             Trigger::Timer { kind, when } => {
                 let value = self.eval(token, when)?;
                 let wrong = |why: &dyn std::fmt::Display| {
-                    let message = format!("the timer `{}` is no time: {why}", when.source());
+                    let message = format!("the timer `{}` is no time: {why}", when.quoted());
                     Failure::new(FailureKind::Timer, message)
                 };
                 let Value::String(text) = &value else { return Err(wrong(&value.kind())) };

@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
                 whole(&value).ok_or_else(|| {
                     let message = format!(
                         "the number of retries `{}` is {}, not a whole number",
-                        program.source(),
+                        program.quoted(),
                         value
                     );
                     Failure::new(FailureKind::Script, message)
