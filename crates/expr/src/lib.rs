@@ -19,7 +19,7 @@ mod value;
 pub use json::JsonError;
 pub use number::{Number, NumberError, Rounding};
 pub use program::{
-    CompileError, EvalError, Evaluate, Kind, Language, Languages, Limit, Limits, Outcome, Program,
-    Variables,
+    CompileError, EXECUTION_METHODS, EvalError, Evaluate, Fact, Kind, Language, Languages, Limit,
+    Limits, Outcome, Program, Variables, execution_has,
 };
 pub use value::{Excess, Map, Name, VALUE_DEPTH_MAX, Value};

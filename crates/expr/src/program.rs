@@ -18,10 +18,65 @@ pub trait Variables {
     /// Every visible name once, in a stable order.
     fn names(&self) -> Vec<Name>;
 
+    /// What there is to know of the instance besides its variables; `None` where nobody knows.
+    fn fact(&self, _: Fact) -> Option<Name> {
+        None
+    }
+
     /// The time to tell a program that asks for it; `None` where there is no clock.
     fn now(&self) -> Option<Timestamp> {
         None
     }
+}
+
+/// What a program can ask about the instance that it runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// The id of the instance.
+    Instance,
+    /// What people call the instance.
+    BusinessKey,
+    /// The id of the process.
+    Process,
+    /// The id of the element.
+    Element,
+    /// The name of the element.
+    ElementName,
+}
+
+impl Fact {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Instance, Self::BusinessKey, Self::Process, Self::Element, Self::ElementName];
+
+    /// The fact that `execution` has under that name in models made for Camunda 7.
+    pub(crate) fn of_execution(name: &str) -> Option<Self> {
+        Some(match name {
+            "id" | "processInstanceId" => Self::Instance,
+            "processBusinessKey" | "businessKey" => Self::BusinessKey,
+            "processDefinitionId" | "processDefinitionKey" => Self::Process,
+            "currentActivityId" => Self::Element,
+            "currentActivityName" => Self::ElementName,
+            _ => return None,
+        })
+    }
+}
+
+/// What `execution` offers in scripts and expressions, besides what it knows of the instance.
+pub const EXECUTION_METHODS: [&str; 4] =
+    ["getVariable", "hasVariable", "setVariable", "removeVariable"];
+
+/// Whether `execution` has something of that name.
+pub fn execution_has(name: &str) -> bool {
+    let getter = name.strip_prefix("get").map(|it| {
+        let mut letters = it.chars();
+        letters
+            .next()
+            .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    });
+    EXECUTION_METHODS.contains(&name)
+        || Fact::of_execution(name).is_some()
+        || getter.is_some_and(|it: String| Fact::of_execution(&it).is_some())
 }
 
 /// The simplest variables: one layer.
@@ -153,6 +208,8 @@ pub struct CompileError {
     pub line: u32,
     /// Where in the line.
     pub column: u32,
+    /// Whether it asks for something of a Java application, which is not there.
+    pub foreign: bool,
 }
 
 impl fmt::Display for CompileError {

@@ -194,6 +194,12 @@ pub fn due(timer: Timer, text: &str, now: Timestamp) -> Result<Due, TimeError> {
     }
 }
 
+/// A date and time of ISO 8601, and a duration after it, or before it where that is negative.
+pub fn shift(date_text: &str, by: &str) -> Result<Timestamp, TimeError> {
+    let at = date(date_text.trim())?.at;
+    duration(by)?.times(1, at, None).ok_or_else(|| TimeError::OutOfRange(by.to_owned()))
+}
+
 impl Repeat {
     /// The firing after the one that was due at `previous`.
     pub fn next(&self, previous: Timestamp) -> Option<Due> {

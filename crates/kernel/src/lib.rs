@@ -70,8 +70,8 @@ pub use remains::Remains;
 pub use rules::{NoRules, Rule, Rules};
 pub use run::Turn;
 pub use state::{
-    Cue, Each, Failing, FanOut, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role,
-    Scope, ScopeKind, State, Status, Token, Wait,
+    Cue, Each, Failing, FanOut, Identity, Instance, Layer, Merged, Performer, Phase, ROOT,
+    ROOT_LAYER, Role, Scope, ScopeKind, State, Status, Token, Wait,
 };
 pub use status::TIMESTAMP;
 pub use table::{Iter, Key, Table};

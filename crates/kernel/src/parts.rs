@@ -19,8 +19,8 @@ use crate::{
     plan::{FlowId, NodeId},
     scope::DEPTH_MAX,
     state::{
-        Cue, Failing, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role, Scope,
-        ScopeKind, State, Status, Token, Wait,
+        Cue, Failing, Identity, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role,
+        Scope, ScopeKind, State, Status, Token, Wait,
     },
     table::{Key, Table},
     vocabulary::{Catches, Destination, Incident, LayerId, Post, PostId, Slot, TokenId, WaitId},
@@ -143,6 +143,8 @@ impl Instance {
     /// All of it as plain data, between two turns.
     pub fn parts(&self) -> Parts {
         let Self {
+            // The world says who it is.
+            identity: _,
             phase,
             started,
             start,
@@ -346,6 +348,7 @@ impl Parts {
         }
         let tokens = tokens.into_iter().map(|(id, it)| (id, it.alone())).collect();
         let mut instance = Instance {
+            identity: Identity::default(),
             phase,
             started,
             start,

@@ -25,9 +25,27 @@ pub const ROOT: TokenId = TokenId(1);
 /// The layer of the process itself.
 pub const ROOT_LAYER: LayerId = LayerId(1);
 
+/// Who an instance is, for those who ask from within. The world knows that and no event tells it, so
+/// it is no part of what makes two instances equal.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// The id that the world has given it.
+    pub id: Option<Name>,
+    /// What people call it.
+    pub business_key: Option<Name>,
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// One run of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Instance {
+    /// Who it is.
+    pub identity: Identity,
     /// How far it is.
     pub phase: Phase,
     /// When it began.

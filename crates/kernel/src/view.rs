@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use travertine_expr::{Name, Value, Variables, time::Timestamp};
+use travertine_expr::{Fact, Name, Value, Variables, time::Timestamp};
 
 use crate::{
     plan::{LOOP_COUNTER, Plan, Repeat, Tally},
@@ -126,6 +126,18 @@ impl Variables for View<'_> {
             next = layer.parent;
         }
         names.into_iter().collect()
+    }
+
+    fn fact(&self, fact: Fact) -> Option<Name> {
+        let node = self.token.map(|it| self.plan.node(it.node));
+        let identity = &self.instance.identity;
+        match fact {
+            Fact::Instance => identity.id.clone(),
+            Fact::BusinessKey => identity.business_key.clone(),
+            Fact::Process => self.plan.nodes.first().map(|it| Name::clone(&it.name)),
+            Fact::Element => node.map(|it| Name::clone(&it.name)),
+            Fact::ElementName => node.and_then(|it| it.label.clone()),
+        }
     }
 
     fn now(&self) -> Option<Timestamp> {

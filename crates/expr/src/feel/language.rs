@@ -58,6 +58,7 @@ impl Language for Feel {
                 message: problem.message.clone(),
                 line: problem.place.line,
                 column: problem.place.column,
+                foreign: false,
             });
         }
         Ok(Program::new(source, Arc::new(Compiled { expression, is_strict: self.is_strict })))

@@ -13,7 +13,7 @@ use rquickjs::{
 };
 
 use crate::{
-    program::{CompileError, EvalError, Kind, Limit, Limits, Outcome, Variables},
+    program::{CompileError, EvalError, Fact, Kind, Limit, Limits, Outcome, Variables},
     value::{Name, Value},
 };
 
@@ -80,7 +80,12 @@ const SOURCE_BYTES_MAX: usize = 1 << 20;
 const SHORT_BYTES_MAX: usize = 4 << 10;
 
 fn check_text(text: &str, before: &'static str) -> Result<(), CompileError> {
-    let refused = |message: &str| CompileError { message: message.to_owned(), line: 1, column: 1 };
+    let refused = |message: &str| CompileError {
+        message: message.to_owned(),
+        line: 1,
+        column: 1,
+        foreign: false,
+    };
     if text.len() > SOURCE_BYTES_MAX {
         return Err(refused("the script is too long: keep data in variables"));
     }
@@ -96,7 +101,7 @@ fn check_text(text: &str, before: &'static str) -> Result<(), CompileError> {
 fn read_text(text: &str, before: &str) -> Result<(), CompileError> {
     let problem = |message: String, line: u32, column: u32| {
         let shift = if line == 1 { u32::try_from(before.len()).unwrap_or(0) } else { 0 };
-        CompileError { message, line, column: column.saturating_sub(shift).max(1) }
+        CompileError { message, line, column: column.saturating_sub(shift).max(1), foreign: false }
     };
     let (_, context) = empty(&Limits::default())
         .map_err(|error| problem(format!("no room for a script: {error}"), 1, 1))?;
@@ -129,7 +134,9 @@ pub(super) fn run(
 ) -> Result<Outcome, EvalError> {
     let deadline = Deadline::after(limits.time_ms_max);
     let known = script.words.iter().map(|it| (Name::clone(it), variables.get(it))).collect();
-    let first = Attempt { known: Known::Words(known), needs: script.needs, limits: *limits };
+    let asks = |needs: Needs| needs.execution.then(|| Fact::ALL.map(|it| variables.fact(it)));
+    let facts = asks(script.needs).unwrap_or_default();
+    let first = Attempt { known: Known::Words(known), facts, needs: script.needs, limits: *limits };
     let is_quick = script.is_short && !first.known.has_big_numbers();
     if let Some(outcome) = first.make(&script.text, &deadline, is_quick)? {
         return outcome;
@@ -139,14 +146,20 @@ pub(super) fn run(
     let all =
         variables.names().into_iter().filter_map(|it| variables.get(&it).map(|value| (it, value)));
     let known = Known::All(all.collect());
-    let second = Attempt { known, needs: Needs::EVERYTHING, limits: *limits };
+    let facts = asks(Needs::EVERYTHING).unwrap_or_default();
+    let second = Attempt { known, facts, needs: Needs::EVERYTHING, limits: *limits };
     let outcome = second.make(&script.text, &deadline, false)?;
     outcome.unwrap_or_else(|| Err(EvalError::Failed("a variable is not known".to_owned())))
 }
 
+/// What there is to know of the instance, in the order of [`Fact::ALL`].
+type Facts = [Option<Name>; Fact::ALL.len()];
+
 /// All that a run takes from its caller.
 struct Attempt {
     known: Known,
+    /// What `execution` knows of the instance.
+    facts: Facts,
     needs: Needs,
     limits: Limits,
 }
@@ -167,7 +180,7 @@ impl Attempt {
     }
 
     fn run(self, text: &str, deadline: &Deadline) -> Option<Result<Outcome, EvalError>> {
-        let host = Rc::new(Host::new(self.known, &self.limits, deadline.clone()));
+        let host = Rc::new(Host::new(self.known, self.facts, &self.limits, deadline.clone()));
         let outcome = run_with(text, self.needs, &host, &self.limits);
         (!host.lacks_a_name.get()).then_some(outcome)
     }
@@ -176,6 +189,7 @@ impl Attempt {
 /// What the script can reach outside of its runtime.
 struct Host {
     known: Known,
+    facts: Facts,
     depth_max: usize,
     steps_max: u64,
     steps: Cell<u64>,
@@ -203,9 +217,10 @@ impl Known {
 }
 
 impl Host {
-    fn new(known: Known, limits: &Limits, deadline: Deadline) -> Self {
+    fn new(known: Known, facts: Facts, limits: &Limits, deadline: Deadline) -> Self {
         Self {
             known,
+            facts,
             depth_max: limits.depth_max.min(convert::DEPTH_MAX),
             steps_max: limits.steps_max,
             steps: Cell::new(0),
@@ -438,7 +453,8 @@ impl<'js, 'h> Stage<'js, 'h> {
             let context: Object<'js> = made.get("context")?;
             if needs.execution {
                 let execution: Function<'js> = eval(ctx, EXECUTION, "prelude")?;
-                let () = execution.call((context.clone(),))?;
+                let facts = host.facts.clone().map(|it| it.map(|it| it.to_string()));
+                let () = execution.call((context.clone(), Vec::from(facts)))?;
             }
             show(ctx, context)?;
             let (target, scope) = (made.get("target")?, made.get("scope")?);

@@ -647,3 +647,35 @@ fn only_what_does_each_thing_once_needs_no_clock() {
         assert!(!words::are_soon_done(source), "{source}");
     }
 }
+
+#[test]
+fn scripts_know_the_instance_through_execution() {
+    struct Somewhere;
+    impl Variables for Somewhere {
+        fn get(&self, _: &str) -> Option<Value> {
+            None
+        }
+
+        fn names(&self) -> Vec<Name> {
+            Vec::new()
+        }
+
+        fn fact(&self, fact: crate::Fact) -> Option<Name> {
+            (fact != crate::Fact::BusinessKey).then(|| format!("{fact:?}").into())
+        }
+    }
+    for (text, value) in [
+        ("execution.id", "\"Instance\""),
+        ("execution.getProcessInstanceId()", "\"Instance\""),
+        ("execution.businessKey", "null"),
+        ("execution.getProcessBusinessKey()", "null"),
+        (
+            "execution.getCurrentActivityId() + '/' + execution.currentActivityName",
+            "\"Element/ElementName\"",
+        ),
+    ] {
+        let program = JavaScript.compile(Kind::Expression, text).unwrap();
+        let found = program.value(&Somewhere, &Limits::default()).map(|it| it.to_string());
+        assert_eq!(found.as_deref(), Ok(value), "{text}");
+    }
+}

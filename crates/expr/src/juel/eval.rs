@@ -6,6 +6,7 @@ use crate::{
     Variables,
     number::{Number, NumberError},
     program::{EvalError, Limit, Limits},
+    time,
     value::{Name, Value},
 };
 
@@ -42,6 +43,11 @@ impl<'a> Run<'a> {
         let value = match expression {
             Expr::Constant(value) => Ok(value.clone()),
             Expr::Variable(name) => self.variable(name),
+            Expr::Now => match self.variables.now() {
+                Some(now) => Ok(now.to_string().into()),
+                None => Err(failed("there is no clock here")),
+            },
+            Expr::Fact(fact) => Ok(self.variables.fact(*fact).map_or(Value::Null, Value::String)),
             Expr::Path(root, steps) => self.path(root, steps),
             Expr::Execution(method, arguments) => self.execution(*method, arguments),
             Expr::Not(inner) => self.boolean(inner).map(|it| Value::Bool(!it)),
@@ -326,10 +332,29 @@ fn call(value: &Value, method: Method, arguments: &[Value]) -> Result<Value, Eva
         (Method::ToLowerCase, Value::String(it)) => it.to_lowercase().into(),
         (Method::ToUpperCase, Value::String(it)) => it.to_uppercase().into(),
         (Method::Trim, Value::String(it)) => it.trim().into(),
+        (Method::ToDate, Value::String(it)) => moved(it, "PT0S")?.into(),
+        (Method::Plus(unit), Value::String(it)) => {
+            moved(it, &unit.duration(count(argument)?))?.into()
+        }
+        (Method::Minus(unit), Value::String(it)) => {
+            moved(it, &unit.duration(-count(argument)?))?.into()
+        }
         (method, value) => {
             return Err(failed(format!("{} has no method {}", value.kind(), method.name())));
         }
     })
+}
+
+/// A whole number of days, hours and so on.
+fn count(value: &Value) -> Result<i64, EvalError> {
+    let count = number(value)?.to_i64().filter(|it| it.unsigned_abs() < 1_000_000);
+    count.ok_or_else(|| failed(format!("not a number of days, hours or the like: {}", text(value))))
+}
+
+/// A time, moved by a duration.
+fn moved(time: &str, by: &str) -> Result<String, EvalError> {
+    let at = time::shift(time, by);
+    at.map(|it| it.to_string()).map_err(|error| failed(error.to_string()))
 }
 
 /// A place in a list or text, counted in characters from 0.

@@ -20,11 +20,17 @@ pub(super) enum Token {
 pub(super) struct Problem {
     pub(super) message: String,
     pub(super) at: usize,
+    /// Whether it asks for something of a Java application.
+    pub(super) foreign: bool,
 }
 
 impl Problem {
     pub(super) fn new(message: impl Into<String>, at: usize) -> Self {
-        Self { message: message.into(), at }
+        Self { message: message.into(), at, foreign: false }
+    }
+
+    pub(super) fn foreign(message: impl Into<String>, at: usize) -> Self {
+        Self { foreign: true, ..Self::new(message, at) }
     }
 }
 

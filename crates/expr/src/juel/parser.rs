@@ -5,7 +5,7 @@
 
 use crate::{
     json::position,
-    program::CompileError,
+    program::{CompileError, Fact, execution_has},
     value::{Name, Value},
 };
 
@@ -23,6 +23,10 @@ pub(super) enum Expr {
     Variable(Name),
     /// What is reached from a value, step by step.
     Path(Box<Self>, Vec<Step>),
+    /// The time.
+    Now,
+    /// What is known of the instance.
+    Fact(Fact),
     /// A method of `execution`.
     Execution(ExecutionMethod, Vec<Self>),
     Not(Box<Self>),
@@ -145,10 +149,60 @@ pub(super) enum Method {
     ToString,
     ToUpperCase,
     Trim,
+    /// Something is added to a time.
+    Plus(Unit),
+    /// Something is taken from a time.
+    Minus(Unit),
+    /// A time stays one.
+    ToDate,
+}
+
+/// What times are moved by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Seconds,
+    Minutes,
+    Hours,
+    Days,
+    Weeks,
+    Months,
+    Years,
+}
+
+impl Unit {
+    /// So many of them, as a duration of ISO 8601.
+    pub(super) fn duration(self, count: i64) -> String {
+        let (sign, count) =
+            if count < 0 { ("-", count.unsigned_abs()) } else { ("", count.unsigned_abs()) };
+        match self {
+            Self::Seconds => format!("{sign}PT{count}S"),
+            Self::Minutes => format!("{sign}PT{count}M"),
+            Self::Hours => format!("{sign}PT{count}H"),
+            Self::Days => format!("{sign}P{count}D"),
+            Self::Weeks => format!("{sign}P{count}W"),
+            Self::Months => format!("{sign}P{count}M"),
+            Self::Years => format!("{sign}P{count}Y"),
+        }
+    }
 }
 
 impl Method {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 30] = [
+        Self::Plus(Unit::Seconds),
+        Self::Plus(Unit::Minutes),
+        Self::Plus(Unit::Hours),
+        Self::Plus(Unit::Days),
+        Self::Plus(Unit::Weeks),
+        Self::Plus(Unit::Months),
+        Self::Plus(Unit::Years),
+        Self::Minus(Unit::Seconds),
+        Self::Minus(Unit::Minutes),
+        Self::Minus(Unit::Hours),
+        Self::Minus(Unit::Days),
+        Self::Minus(Unit::Weeks),
+        Self::Minus(Unit::Months),
+        Self::Minus(Unit::Years),
+        Self::ToDate,
         Self::Contains,
         Self::ContainsKey,
         Self::EndsWith,
@@ -183,6 +237,21 @@ impl Method {
             Self::ToString => "toString",
             Self::ToUpperCase => "toUpperCase",
             Self::Trim => "trim",
+            Self::Plus(Unit::Seconds) => "plusSeconds",
+            Self::Plus(Unit::Minutes) => "plusMinutes",
+            Self::Plus(Unit::Hours) => "plusHours",
+            Self::Plus(Unit::Days) => "plusDays",
+            Self::Plus(Unit::Weeks) => "plusWeeks",
+            Self::Plus(Unit::Months) => "plusMonths",
+            Self::Plus(Unit::Years) => "plusYears",
+            Self::Minus(Unit::Seconds) => "minusSeconds",
+            Self::Minus(Unit::Minutes) => "minusMinutes",
+            Self::Minus(Unit::Hours) => "minusHours",
+            Self::Minus(Unit::Days) => "minusDays",
+            Self::Minus(Unit::Weeks) => "minusWeeks",
+            Self::Minus(Unit::Months) => "minusMonths",
+            Self::Minus(Unit::Years) => "minusYears",
+            Self::ToDate => "toDate",
         }
     }
 
@@ -194,7 +263,9 @@ impl Method {
             | Self::Equals
             | Self::Get
             | Self::IndexOf
-            | Self::StartsWith => arguments == 1,
+            | Self::StartsWith
+            | Self::Plus(_)
+            | Self::Minus(_) => arguments == 1,
             Self::Substring => arguments == 1 || arguments == 2,
             Self::IsEmpty
             | Self::Length
@@ -202,7 +273,8 @@ impl Method {
             | Self::ToLowerCase
             | Self::ToString
             | Self::ToUpperCase
-            | Self::Trim => arguments == 0,
+            | Self::Trim
+            | Self::ToDate => arguments == 0,
         }
     }
 }
@@ -223,7 +295,7 @@ pub(super) fn bare(source: &str) -> Result<Template, CompileError> {
 
 fn located(source: &str, problem: Problem) -> CompileError {
     let (line, column) = position(source, problem.at);
-    CompileError { message: problem.message, line, column }
+    CompileError { message: problem.message, line, column, foreign: problem.foreign }
 }
 
 /// White space around a single expression is the indentation of a model, not a text.
@@ -404,7 +476,15 @@ impl<'a> Parser<'a> {
 
     fn named(&mut self, name: String, at: usize) -> Result<Expr, Problem> {
         if self.token == Token::Sign("(") {
-            return Err(Problem::new(format!("unknown function: {name}"), at));
+            if ["now", "dateTime"].contains(&name.as_str()) {
+                self.advance()?;
+                self.expect(")")?;
+                return Ok(Expr::Now);
+            }
+            return Err(Problem::foreign(
+                format!("there is no function {name}(): only now() and dateTime() are there"),
+                at,
+            ));
         }
         if self.token == Token::Sign(":") && self.is_prefixed_function() {
             return Err(Problem::new(format!("unknown function prefix: {name}"), at));
@@ -440,7 +520,7 @@ impl<'a> Parser<'a> {
         let at = self.at;
         let name = self.field_name()?;
         let Some(method) = ExecutionMethod::of(&name) else {
-            return Err(Problem::new(format!("execution has no {name}"), at));
+            return self.fact(&name, at);
         };
         self.expect("(")?;
         let arguments = self.arguments()?;
@@ -455,6 +535,24 @@ impl<'a> Parser<'a> {
             ExecutionMethod::Set | ExecutionMethod::Remove => {}
         }
         Ok(Expr::Execution(method, arguments))
+    }
+
+    /// `execution.businessKey`, or `execution.getBusinessKey()`.
+    fn fact(&mut self, name: &str, at: usize) -> Result<Expr, Problem> {
+        if !execution_has(name) {
+            let message = format!("execution has no {name} outside of Camunda's Java API");
+            return Err(Problem::foreign(message, at));
+        }
+        if let Some(fact) = Fact::of_execution(name) {
+            return Ok(Expr::Fact(fact));
+        }
+        self.expect("(")?;
+        self.expect(")")?;
+        let rest = &name["get".len()..];
+        let property = rest[..1].to_lowercase() + &rest[1..];
+        Fact::of_execution(&property)
+            .map(Expr::Fact)
+            .ok_or_else(|| Problem::foreign(format!("execution has no {name}"), at))
     }
 
     fn step(&mut self) -> Result<Option<Step>, Problem> {
@@ -472,7 +570,11 @@ impl<'a> Parser<'a> {
             return Ok(Some(Step::Field(name.into())));
         }
         let Some(method) = Method::ALL.into_iter().find(|it| it.name() == name) else {
-            return Err(Problem::new(format!("unknown method: {name}"), at));
+            let message = format!(
+                "there is no method {name}(): values have no methods but Java's everyday ones, and \
+                 beans of a Java application are not here"
+            );
+            return Err(Problem::foreign(message, at));
         };
         let arguments = self.arguments()?;
         if !method.takes(arguments.len()) {

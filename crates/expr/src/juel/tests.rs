@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
-use crate::{CompileError, EvalError, Limit, Limits, Map, Outcome, Program, Value};
+use crate::{
+    CompileError, EvalError, Fact, Limit, Limits, Map, Name, Outcome, Program, Value, Variables,
+    time::Timestamp,
+};
 
 use super::*;
 
@@ -252,12 +255,24 @@ fn set_variable_is_a_write_that_the_run_itself_sees() {
 #[test]
 fn what_cannot_work_is_refused_when_compiling() {
     answers(&[
-        ("now()", "unknown function: now (line 1, column 1)"),
+        (
+            "today()",
+            "there is no function today(): only now() and dateTime() are there (line 1, column 1)",
+        ),
         ("fn:length(name)", "unknown function prefix: fn (line 1, column 1)"),
-        ("bean.doIt(1)", "unknown method: doIt (line 1, column 6)"),
-        ("name.getClass().forName('x')", "unknown method: getClass (line 1, column 6)"),
+        (
+            "bean.doIt(1)",
+            "there is no method doIt(): values have no methods but Java's everyday ones, and beans of a Java application are not here (line 1, column 6)",
+        ),
+        (
+            "name.getClass().forName('x')",
+            "there is no method getClass(): values have no methods but Java's everyday ones, and beans of a Java application are not here (line 1, column 6)",
+        ),
         ("name.length(1)", "wrong number of arguments: length (line 1, column 6)"),
-        ("execution.getEngine()", "execution has no getEngine (line 1, column 11)"),
+        (
+            "execution.getEngine()",
+            "execution has no getEngine outside of Camunda's Java API (line 1, column 11)",
+        ),
         (
             "execution.setVariable('x')",
             "wrong number of arguments: setVariable (line 1, column 11)",
@@ -338,4 +353,54 @@ proptest! {
             let _ = program.value(&variables(), &Limits::default());
         }
     }
+}
+
+/// Variables at a time, in an instance.
+struct Somewhere(Map);
+
+impl Variables for Somewhere {
+    fn get(&self, name: &str) -> Option<Value> {
+        Variables::get(&self.0, name)
+    }
+
+    fn names(&self) -> Vec<Name> {
+        self.0.names()
+    }
+
+    fn fact(&self, fact: Fact) -> Option<Name> {
+        (fact != Fact::ElementName).then(|| format!("{fact:?}").into())
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        Some(Timestamp::from_millis(1_706_659_200_000))
+    }
+}
+
+#[test]
+fn the_everyday_words_of_camunda_7_are_there() {
+    let here = Somewhere(Map::from_iter([(Name::from("days"), Value::from(2_i64))]));
+    for (text, value) in [
+        ("${now()}", "\"2024-01-31T00:00:00Z\""),
+        ("${dateTime()}", "\"2024-01-31T00:00:00Z\""),
+        ("${dateTime().plusMonths(1).toDate()}", "\"2024-02-29T00:00:00Z\""),
+        ("${dateTime().plusDays(days).minusHours(1)}", "\"2024-02-01T23:00:00Z\""),
+        ("${execution.id}", "\"Instance\""),
+        ("${execution.processInstanceId}", "\"Instance\""),
+        ("${execution.getProcessInstanceId()}", "\"Instance\""),
+        ("${execution.processBusinessKey}", "\"BusinessKey\""),
+        ("${execution.getBusinessKey()}", "\"BusinessKey\""),
+        ("${execution.currentActivityId}", "\"Element\""),
+        ("${execution.currentActivityName}", "null"),
+        ("Order ${execution.businessKey}", "\"Order BusinessKey\""),
+        ("${execution.getVariable('days') + 1}", "3"),
+    ] {
+        let program = Juel.compile(Kind::Expression, text).unwrap();
+        let found = program.value(&here, &Limits::default()).map(|it| it.to_string());
+        assert_eq!(found.as_deref(), Ok(value), "{text}");
+    }
+    let now = Juel.compile(Kind::Expression, "${now()}").unwrap();
+    let error = now.value(&Map::new(), &Limits::default()).unwrap_err();
+    assert_eq!(error.to_string(), "there is no clock here");
+    assert!(Juel.compile(Kind::Expression, "${bean.call()}").unwrap_err().foreign);
+    assert!(!Juel.compile(Kind::Expression, "${1 +}").unwrap_err().foreign);
 }

@@ -7,8 +7,8 @@ use std::{
 
 use travertine_expr::{Name, Value};
 use travertine_kernel::{
-    Assignments, Ending, Event, Incident, Instance, Job, LayerId, NodeId, Phase, Plan, ROOT,
-    ROOT_LAYER, Reads, Reason, Role, Slot, State, Table, TokenId, Wait, WaitFor, WaitId, Why,
+    Assignments, Ending, Event, Identity, Incident, Instance, Job, LayerId, NodeId, Phase, Plan,
+    ROOT, ROOT_LAYER, Reads, Reason, Role, Slot, State, Table, TokenId, Wait, WaitFor, WaitId, Why,
     apply,
     plan::{Container, Element, Node, WorkKind},
     why,
@@ -226,6 +226,16 @@ impl Live {
     /// Whether it was started by a call of another instance.
     pub fn is_called(&self) -> bool {
         self.created.caller.is_some()
+    }
+
+    /// Tells the kernel who the instance is, for scripts that ask.
+    pub(super) fn introduce(&mut self) {
+        if self.state.identity.id.is_none() {
+            self.state.identity = Identity {
+                id: Some(self.id.to_string().into()),
+                business_key: self.created.business_id.as_deref().map(Name::from),
+            };
+        }
     }
 
     /// What people call it.

@@ -57,6 +57,7 @@ impl Shard {
         }
         live.turns = if command == Command::Continue { live.turns + 1 } else { 0 };
         let definition = Arc::clone(&live.definition);
+        live.introduce();
         let state = &mut live.state;
         let (plan, rules) = (&definition.plan, definitions.rules(&definition));
         let outcome = catch_unwind(AssertUnwindSafe(|| {

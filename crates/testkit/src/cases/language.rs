@@ -235,5 +235,5 @@ impl Variables for Over<'_> {
 
 fn unknown(source: &str) -> CompileError {
     let message = format!("the suite does not say what this means: {source}");
-    CompileError { message, line: 1, column: 1 }
+    CompileError { message, line: 1, column: 1, foreign: false }
 }

@@ -13,6 +13,8 @@ use super::{
 pub(super) const FUNCTIONS: &[Entry] = &[
     ("now()", now),
     ("today()", today),
+    ("cycle(interval)", |args| cycle(&FeelValue::Null, &args.value(0))),
+    ("cycle(repetitions, interval)", |args| cycle(&args.value(0), &args.value(1))),
     ("day of year(date)", |args| Ok(day(args)?.day_of_year().into())),
     ("day of week(date)", |args| Ok(name_of(&WEEKDAYS, day(args)?.weekday()).into())),
     ("month of year(date)", |args| Ok(name_of(&MONTHS, day(args)?.month()).into())),
@@ -43,6 +45,24 @@ fn clock(args: &Args<'_, '_, '_>) -> Result<DateTime, Fault> {
 
 fn now(args: &mut Args<'_, '_, '_>) -> Answer {
     Ok(clock(args)?.into())
+}
+
+/// A cycle of ISO 8601, for timers: so many times, or for ever.
+fn cycle(repetitions: &FeelValue, interval: &FeelValue) -> Answer {
+    let interval = match interval.clone().unwrap_singleton() {
+        FeelValue::DaysDuration(it) => it.to_string(),
+        FeelValue::YearsDuration(it) => it.to_string(),
+        other => return Err(wrong(&other, "a duration")),
+    };
+    let times = match repetitions.clone().unwrap_singleton() {
+        FeelValue::Null => String::new(),
+        FeelValue::Number(it) => match it.to_i64().filter(|it| *it >= 0) {
+            Some(times) => times.to_string(),
+            None => return Err(Fault::argument("repetitions are a whole number of 0 or more")),
+        },
+        other => return Err(wrong(&other, "a number of repetitions")),
+    };
+    Ok(format!("R{times}/{interval}").into())
 }
 
 fn today(args: &mut Args<'_, '_, '_>) -> Answer {

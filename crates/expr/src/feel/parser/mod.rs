@@ -44,7 +44,12 @@ impl SyntaxError {
 
     fn locate(self, source: &str) -> CompileError {
         let place = Place::of(source, self.at);
-        CompileError { message: self.message, line: place.line, column: place.column }
+        CompileError {
+            message: self.message,
+            line: place.line,
+            column: place.column,
+            foreign: false,
+        }
     }
 }
 

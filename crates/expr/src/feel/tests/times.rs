@@ -58,6 +58,14 @@ fn times_have_properties() {
 #[test]
 fn the_clock_comes_from_outside() {
     check(&[("now()", "2024-03-10T10:00:00Z"), ("today()", "2024-03-10")]);
+    check(&[
+        ("cycle(3, duration(\"PT1H\"))", "R3/PT1H"),
+        ("cycle(duration(\"P1D\"))", "R/P1D"),
+        ("cycle(null, duration(\"P2M\"))", "R/P2M"),
+        ("cycle(repetitions: 1, interval: duration(\"PT5M\"))", "R1/PT5M"),
+        ("cycle(-1, duration(\"PT5M\"))", "null"),
+        ("cycle(2, \"PT5M\")", "null"),
+    ]);
     let berlin = Settings { zone: Zone::from_name("Europe/Berlin").unwrap(), ..settings() };
     let now = Expression::parse("now()", &Names::new()).unwrap();
     let value = now.evaluate(&scope(), &berlin).unwrap().value;
