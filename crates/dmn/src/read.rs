@@ -9,6 +9,7 @@ use crate::{
     definitions::Definitions,
     files::Files,
     report::{Report, Sink},
+    source,
 };
 
 /// Reads files that belong together. The decisions of the first one can be asked for; the others are
@@ -21,6 +22,9 @@ pub fn read(files: &[(&str, &[u8])]) -> Report {
             Ok(document) => documents.push(document),
             Err(fault) => sink.fault(name, fault),
         }
+    }
+    for document in &documents {
+        source::languages(document, &sink);
     }
     let known = Files::new(&documents, &sink);
     let model = compile(&known, &sink);

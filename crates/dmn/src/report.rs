@@ -68,13 +68,13 @@ impl Sink {
         self.found.borrow().iter().any(|it| it.severity == Severity::Error)
     }
 
-    /// Everything once, in the order of the files and of the places in them.
+    /// Everything once, in the order of the files, of how bad it is, and of the places.
     pub(crate) fn into_diagnostics(self, files: &[&str]) -> Vec<Diagnostic> {
         let mut found = self.found.into_inner();
         found.sort_by(|a, b| {
             let key = |it: &Diagnostic| {
                 let file = files.iter().position(|file| *file == it.file);
-                (file, it.line, it.column, it.severity, it.code)
+                (file, it.severity, it.line, it.column, it.code)
             };
             key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
         });

@@ -1,10 +1,12 @@
 //! Texts of FEEL where they stand in a model, to compiled ones.
 
+use std::collections::BTreeMap;
+
 use travertine_expr::{
     CompileError, Name,
     feel::{self, Names, Problem},
 };
-use travertine_xml::{Node, Place, Severity};
+use travertine_xml::{Document, Node, Place, Severity};
 
 use crate::{
     logic::Spot,
@@ -14,6 +16,9 @@ use crate::{
 
 /// Compiles the expression in a node. What is wrong with it is reported; `None` where it is none.
 pub(crate) fn expression(node: Node<'_>, names: &Names, sink: &Sink) -> Option<Text> {
+    if is_foreign(node) {
+        return None;
+    }
     let compiled = feel::Expression::parse(node.text(), names);
     let compiled = compiled.map_err(|error| refuse(node, &error, sink)).ok()?;
     warn(node, compiled.problems(), sink);
@@ -37,10 +42,46 @@ pub(crate) fn tests_of(text: &str, spot: &Spot, names: &Names) -> Vec<Tests> {
 }
 
 fn tests_in(node: Node<'_>, text: &str, names: &Names, sink: &Sink) -> Option<Tests> {
+    if is_foreign(node) {
+        return None;
+    }
     let compiled = feel::UnaryTests::parse(text, names);
     let compiled = compiled.map_err(|error| refuse(node, &error, sink)).ok()?;
     warn(node, compiled.problems(), sink);
     Some(Tests { spot: text_spot(node), compiled })
+}
+
+/// The attribute that names the language of the texts in an element.
+const LANGUAGE: &str = "expressionLanguage";
+
+/// Whether a text says that it is in another language. That is reported for the whole file at once.
+fn is_foreign(node: Node<'_>) -> bool {
+    let mut around = std::iter::once(node).chain(node.ancestors());
+    around.find_map(|it| it.attr(LANGUAGE)).is_some_and(|it| !is_feel(it))
+}
+
+/// FEEL goes by many names: all of its versions have a URI, and some tools write S-FEEL.
+fn is_feel(language: &str) -> bool {
+    let language = language.trim();
+    language.is_empty() || language.to_ascii_lowercase().contains("feel")
+}
+
+/// Reports the languages of a file that are not FEEL, each once.
+pub(crate) fn languages(document: &Document, sink: &Sink) {
+    let mut found: BTreeMap<&str, (Node<'_>, usize)> = BTreeMap::new();
+    for node in document.nodes() {
+        if let Some(language) = node.attr(LANGUAGE).filter(|it| !is_feel(it)) {
+            found.entry(language.trim()).or_insert((node, 0)).1 += 1;
+        }
+    }
+    for (language, (first, count)) in found {
+        let places = if count == 1 { String::new() } else { format!(", in {count} places") };
+        let message =
+            format!("the language of expressions is '{language}'{places}; only FEEL is evaluated");
+        let help = "write the expressions in FEEL, as `amount > 100` for `${amount > 100}`, and \
+                    remove expressionLanguage";
+        sink.error("TV2103", first, message, help);
+    }
 }
 
 /// Where a node begins.

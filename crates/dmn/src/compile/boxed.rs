@@ -101,7 +101,7 @@ impl<'a> Compiler<'a> {
     fn literal(&mut self, node: Node<'a>, names: &mut Names, reads: &mut Reads) -> Logic {
         if let Some(language) = self.foreign_language(node) {
             let message = format!("the expression language '{language}' is not supported");
-            self.sink.error("TV2103", node, message.clone(), "write it in FEEL");
+            // What to do about it is said once for the whole file.
             return Logic::Nothing(message);
         }
         let text = node.child("text").filter(|it| !it.text().trim().is_empty());

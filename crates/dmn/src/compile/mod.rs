@@ -195,7 +195,7 @@ impl<'a> Compiler<'a> {
                     "add an informationRequirement or a knowledgeRequirement",
                 );
             }
-            if is_needed && !is_element {
+            if is_needed && !is_element && declares_inputs(node) {
                 self.sink.warn(
                     "TV2007",
                     node,
@@ -298,4 +298,10 @@ impl<'a> Compiler<'a> {
 /// What stands where there is no logic.
 fn nothing(node: Node<'_>, reason: String) -> Boxed {
     Boxed { of: TypeId::ANY, spot: source::spot(node), logic: Logic::Nothing(reason) }
+}
+
+/// Whether whoever drew the element says which inputs it has. Modelers write none, and then a name that
+/// nothing declares is no mistake.
+fn declares_inputs(node: Node<'_>) -> bool {
+    node.all("informationRequirement").any(|it| it.child("requiredInput").is_some())
 }

@@ -29,10 +29,10 @@ fn every_mistake_is_reported_with_its_place() {
             m.dmn:2:26: error TV2011: there is no type 'nope' (define it as an itemDefinition, or use one of FEEL such as string or number)
             m.dmn:3:1: error TV2012: the type 'loop' is defined by itself (say what it consists of)
             m.dmn:4:28: error TV2011: there is no type 'missing' (define it as an itemDefinition, or use one of FEEL such as string or number)
-            m.dmn:5:1: warning TV2003: frobnicate is not known and has no effect
             m.dmn:7:25: error TV2009: requiredInput refers to '#gone', which does not exist (refer to an element by '#' and its id)
             m.dmn:9:3: error TV2101: this is not FEEL: expected an expression, found '*'
-            m.dmn:10:1: error TV2005: there are two elements of the name 'd' (give one of them another name)"]],
+            m.dmn:10:1: error TV2005: there are two elements of the name 'd' (give one of them another name)
+            m.dmn:5:1: warning TV2003: frobnicate is not known and has no effect"]],
     );
 }
 
@@ -50,10 +50,15 @@ fn circles_of_requirements_are_refused_once() {
 #[test]
 fn names_that_nothing_declares_are_pointed_out() {
     check(
-        &[decision("a", &[], "season"), decision("b", &[], "a + 1")].concat(),
+        &[
+            "<inputData id=\"i\" name=\"i\"/>\n",
+            &decision("a", &["Input i"], "season + i"),
+            &decision("b", &[], "a + 1"),
+        ]
+        .concat(),
         &expect![[r"
-        m.dmn:2:1: warning TV2007: nothing declares 'season'; decision 'a' takes it from the inputs (add an inputData of that name and require it)
-        m.dmn:4:1: warning TV2006: decision 'b' reads 'a' without requiring it, so that it is null (add an informationRequirement or a knowledgeRequirement)"]],
+            m.dmn:3:1: warning TV2007: nothing declares 'season'; decision 'a' takes it from the inputs (add an inputData of that name and require it)
+            m.dmn:6:1: warning TV2006: decision 'b' reads 'a' without requiring it, so that it is null (add an informationRequirement or a knowledgeRequirement)"]],
     );
 }
 
@@ -114,7 +119,7 @@ fn other_expression_languages_are_refused() {
     check(
         text,
         &expect![
-            "m.dmn:2:27: error TV2103: the expression language 'groovy' is not supported (write it in FEEL)"
+            "m.dmn:2:27: error TV2103: the language of expressions is 'groovy'; only FEEL is evaluated (write the expressions in FEEL, as `amount > 100` for `${amount > 100}`, and remove expressionLanguage)"
         ],
     );
 }
@@ -127,4 +132,39 @@ fn an_import_must_be_there() {
             "m.dmn:2:1: error TV2002: nothing is known of the imported namespace 'urn:other' (give the file with that namespace too)"
         ],
     );
+}
+
+#[test]
+fn a_table_as_modelers_write_it_declares_no_inputs_and_nobody_minds() {
+    let table = "<decision id=\"d\" name=\"d\"><decisionTable id=\"t\"><input id=\"j\">\
+        <inputExpression id=\"k\"><text>season</text></inputExpression></input><output id=\"o\"/>\
+        <rule id=\"r\"><inputEntry id=\"e\"><text>\"Winter\"</text></inputEntry>\
+        <outputEntry id=\"f\"><text>1</text></outputEntry></rule></decisionTable></decision>";
+    check(table, &expect![""]);
+}
+
+#[test]
+fn another_language_than_feel_is_said_once() {
+    let text = |id: &str| {
+        format!(
+            "<inputEntry id=\"{id}\" expressionLanguage=\"juel\"><text>${{x > 1}}</text></inputEntry>"
+        )
+    };
+    let table = format!(
+        "<decision id=\"d\" name=\"d\"><decisionTable id=\"t\"><input id=\"j\"><inputExpression id=\"k\" \
+         expressionLanguage=\"feel\"><text>x</text></inputExpression></input><output id=\"o\"/>\
+         <rule id=\"r\">{}<outputEntry id=\"f\"><text>1</text></outputEntry></rule>\
+         <rule id=\"s\">{}<outputEntry id=\"g\" expressionLanguage=\"groovy\"><text>a?.b</text></outputEntry></rule>\
+         </decisionTable></decision>",
+        text("e"),
+        text("h")
+    );
+    let said = said(&model(&table));
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(
+        lines[0].contains("TV2103: the language of expressions is 'juel', in 2 places"),
+        "{said}"
+    );
+    assert!(lines[1].contains("TV2103: the language of expressions is 'groovy'"), "{said}");
 }
