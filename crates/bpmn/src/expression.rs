@@ -124,14 +124,21 @@ impl Compiler<'_> {
                 return variable_named(variable);
             }
             let message = format!("no language '{name}' is known, for: {}", text.source);
-            let help = "write it in JavaScript, or as ${…}";
+            let help = "write it in JavaScript or FEEL, or let a worker do it: as an external task, or a \
+                        service task with tv:jobType";
             self.sink.add(Severity::Error, "TV0502", text.at, text.place, message, help);
             return nothing();
         };
         language.compile(kind, source).unwrap_or_else(|error| {
             let place = text.at(error.line, error.column);
-            let message = format!("this is not {name}: {}", error.message);
-            self.sink.add(Severity::Error, "TV0503", text.at, place, message, "correct the text");
+            let (message, help) = if error.foreign {
+                let help = "let a worker do it, which has the application at hand: as an external task, or \
+                            a service task with tv:jobType";
+                (format!("this cannot be evaluated here: {}", error.message), help)
+            } else {
+                (format!("this is not {name}: {}", error.message), "correct the text")
+            };
+            self.sink.add(Severity::Error, "TV0503", text.at, place, message, help);
             nothing()
         })
     }

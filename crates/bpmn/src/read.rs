@@ -141,7 +141,7 @@ fn lower_all<'a>(cx: lower::Context<'a>, files: &'a Files<'a>) -> Vec<(Node<'a>,
 fn process(node: Node<'_>, lowered: Lowered<'_>, files: &Files<'_>) -> Process {
     Process {
         id: node.id().unwrap_or_default().to_owned(),
-        name: node.attr("name").map(str::to_owned),
+        name: lower::label(node),
         executable: is_executable(node, files),
         plan: Arc::new(lowered.plan),
         file: node.document().file.clone(),

@@ -385,3 +385,89 @@ fn message_events_and_send_tasks_of_camunda_8_are_jobs_whatever_they_refer_to() 
         assert!(it.is_completed());
     }
 }
+
+/// The fields of the work at a node.
+fn field(it: &Scenario, name: &str) -> Option<String> {
+    let field = it.instance.waits.values().find_map(|wait| match &*wait.on {
+        WaitFor::Work(job) => job.fields.iter().find(|(it, _)| &**it == name),
+        _ => None,
+    });
+    field.map(|(_, value)| value.to_string())
+}
+
+#[test]
+fn the_priority_of_a_user_task_is_a_number_however_it_is_written() {
+    let zeebe = |priority: &str| {
+        let priority = priority.replace('"', "&quot;");
+        camunda8(&format!(
+            r#"<userTask id="task"><extensionElements><zeebe:priorityDefinition priority="{priority}"/>
+               </extensionElements></userTask>"#
+        ))
+    };
+    let native =
+        |it: &str| Scenario::process(&format!(r#"<userTask id="task" tv:priority="{it}"/>"#));
+    let camunda = |it: &str| camunda7(&format!(r#"<userTask id="task" camunda:priority="{it}"/>"#));
+    for (mut it, expected) in [
+        (zeebe("80"), Some("80")),
+        (zeebe("=p"), Some("7")),
+        (zeebe("=string(p)"), Some("7")),
+        (camunda8(r#"<userTask id="task"/>"#), Some("50")),
+        (camunda("10"), Some("10")),
+        (camunda("${p + 1}"), Some("8")),
+        (camunda7(r#"<userTask id="task"/>"#), Some("50")),
+        (native("-3"), Some("-3")),
+        (native("${p}"), Some("7")),
+        (Scenario::process(r#"<userTask id="task"/>"#), None),
+    ] {
+        it.start(r#"{"p": 7}"#);
+        assert_eq!(field(&it, "priority").as_deref(), expected);
+    }
+    for mut it in [zeebe("=p"), camunda("${p}"), native("${p}")] {
+        it.start(r#"{"p": "high"}"#);
+        let failure = it.incident("task").expect("that is no number");
+        assert!(failure.message.contains("not a whole number"), "{}", failure.message);
+        it.set(r#"{"p": 1}"#);
+        it.retry("task");
+        assert_eq!(field(&it, "priority").as_deref(), Some("1"));
+    }
+    let mut it = zeebe("=101");
+    it.start("{}");
+    assert!(it.incident("task").expect("too much").message.contains("not between 0 and 100"));
+    let wrong = Scenario::report(
+        r#"<process id="p" isExecutable="true"><userTask id="t" tv:priority="high"/></process>"#,
+    );
+    assert_eq!(wrong.diagnostics[0].code, "TV0727");
+}
+
+#[test]
+fn names_for_people_stand_in_one_line() {
+    let it =
+        Scenario::process("<userTask id=\"task\" name=\"Assign&#10;  the&#13;&#10;Approver \"/>");
+    let label = it.plan.nodes.iter().find(|it| &*it.name == "task").and_then(|it| it.label.clone());
+    assert_eq!(label.as_deref(), Some("Assign the Approver"));
+}
+
+#[test]
+fn a_timer_of_camunda_8_takes_a_cycle() {
+    let mut it = camunda8(
+        r#"<startEvent id="start"/><userTask id="task"/>
+        <boundaryEvent id="tick" attachedToRef="task" cancelActivity="false"><timerEventDefinition>
+          <timeCycle>=cycle(n, duration("PT1H"))</timeCycle></timerEventDefinition></boundaryEvent>
+        <userTask id="nudge"/><path>start task</path><path>tick nudge</path>"#,
+    );
+    it.start(r#"{"n": 2}"#);
+    (0..3).for_each(|_| it.advance(3_600_000));
+    assert_eq!(it.tokens_at("nudge").len(), 2);
+}
+
+#[test]
+fn expressions_of_camunda_7_know_the_time_and_where_they_are() {
+    let mut it = camunda7(
+        r#"<startEvent id="start"/><serviceTask id="task" name="The task" camunda:resultVariable="r"
+           camunda:expression="${execution.currentActivityName} ${execution.currentActivityId} ${now()}"/>
+           <userTask id="after"/><path>start task after</path>"#,
+    );
+    it.advance(1_000);
+    it.start("{}");
+    assert_eq!(it.variables(), r#"{"r":"The task task 1970-01-01T00:00:01Z"}"#);
+}

@@ -13,7 +13,7 @@ mod read;
 use std::{cell::Cell, collections::HashMap};
 
 pub use diagnostic::{Diagnostic, Severity};
-pub use name::{Ns, local_part};
+pub use name::{Ns, local_part, one_line};
 pub use read::{FILE_BYTES_MAX, Fault, read};
 
 /// A place in a file; both count from 1.

@@ -86,6 +86,11 @@ impl Ns {
     }
 }
 
+/// A name for people in one line: modelers write line breaks into names, for their pictures.
+pub fn one_line(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A `QName` without its prefix.
 pub fn local_part(qname: &str) -> &str {
     qname.rsplit_once(':').map_or(qname, |(_, local)| local)

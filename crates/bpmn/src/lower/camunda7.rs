@@ -36,12 +36,8 @@ impl<'a> Lowering<'a> {
                 owner.title(),
                 text.source
             );
-            self.warn(
-                "TV0711",
-                node,
-                message,
-                "provide a worker, or use camunda:type=\"external\"",
-            );
+            let help = "provide a worker, or use camunda:type=\"external\"";
+            self.warn("TV0711", node, message, help);
             let job_type = crate::expression::literal(text.source);
             return Some(Element::Work(self.work_for(owner, job_type)));
         }
@@ -118,7 +114,9 @@ impl<'a> Lowering<'a> {
             self.error("TV0714", script, message, "write the script into the model");
             return nothing();
         }
-        self.compiler.script(Text::of(script).in_language(script.attr("scriptFormat")))
+        let text = Text::of(script).in_language(script.attr("scriptFormat"));
+        self.check_script(text);
+        self.compiler.script(text)
     }
 
     /// What `camunda:in` gives a called process, or sends with a signal.

@@ -92,7 +92,12 @@ impl<'a> Lowering<'a> {
         ];
         let found = places.into_iter().filter_map(|(element, attribute, field)| {
             let text = zeebe(node, element, attribute)?;
-            Some((Name::from(field), self.feel_or_text(text)))
+            let program = if field == "priority" {
+                self.priority(node, text)
+            } else {
+                self.feel_or_text(text)
+            };
+            Some((Name::from(field), program))
         });
         found.collect()
     }

@@ -1,9 +1,12 @@
 //! Lists of named expressions, and the fields of user tasks.
 
-use travertine_expr::{Name, Program};
+use std::sync::Arc;
+
+use travertine_expr::{EvalError, Evaluate, Limits, Name, Outcome, Program, Value, Variables};
 
 use super::Lowering;
 use crate::{
+    dialect::Dialect,
     expression::Text,
     xml::{Node, Ns},
 };
@@ -54,11 +57,32 @@ impl<'a> Lowering<'a> {
                 .or_else(|| Text::ext(node, &Ns::Camunda, field));
             if let Some(text) = text {
                 let name = if ["formKey", "formRef"].contains(&field) { "form" } else { field };
-                fields.push((Name::from(name), self.compiler.text(text)));
+                let program = if field == "priority" {
+                    self.priority(node, text)
+                } else {
+                    self.compiler.text(text)
+                };
+                fields.push((Name::from(name), program));
             }
         }
         self.roles(node, &mut fields);
         fields
+    }
+
+    /// How pressing a user task is: a whole number, or an expression for one.
+    pub(super) fn priority(&self, node: Node<'a>, text: Text<'a>) -> Program {
+        let range = match self.dialect {
+            Dialect::Native | Dialect::Camunda7 => None,
+            Dialect::Camunda8 => Some((0, 100)),
+        };
+        let program = self.compiler.text(text);
+        if !text.is_marked()
+            && let Err(wrong) = whole(&Value::from(text.source), range)
+        {
+            let message = format!("the priority of {} {wrong}", node.title());
+            self.error("TV0727", node, message, "write a number such as 50, or an expression");
+        }
+        Program::new(program.source(), Arc::new(Priority { program: program.clone(), range }))
     }
 
     /// The standard's own way to name people. `user(x)` and `group(x)` are Camunda's words for
@@ -92,6 +116,39 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
+    }
+}
+
+/// A program for a priority.
+#[derive(Debug)]
+struct Priority {
+    program: Program,
+    /// The least and the greatest that there may be.
+    range: Option<(i64, i64)>,
+}
+
+impl Evaluate for Priority {
+    fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError> {
+        let value = self.program.value(variables, limits)?;
+        let value = whole(&value, self.range)
+            .map_err(|wrong| EvalError::Failed(format!("the priority {wrong}")))?;
+        Ok(Outcome { value: value.into(), writes: Vec::new() })
+    }
+
+    fn reads(&self) -> Option<&[Name]> {
+        self.program.reads()
+    }
+}
+
+/// A whole number, which may be written as a text, or what is wrong with it.
+fn whole(value: &Value, range: Option<(i64, i64)>) -> Result<i64, String> {
+    let number = value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
+    match (number, range) {
+        (None, _) => Err(format!("is {value}, not a whole number")),
+        (Some(it), Some((least, most))) if it < least || it > most => {
+            Err(format!("is {it}, not between {least} and {most}"))
+        }
+        (Some(it), _) => Ok(it),
     }
 }
 

@@ -20,6 +20,7 @@ mod listener;
 mod process;
 mod repeat;
 mod route;
+mod script;
 mod task;
 mod throw;
 mod timer;
@@ -43,7 +44,7 @@ use crate::{
     files::Files,
     report::Sink,
     schema,
-    xml::{Node, Ns},
+    xml::{Node, Ns, one_line},
 };
 
 /// What lowering needs to know besides the process.
@@ -137,7 +138,7 @@ impl<'a> Lowering<'a> {
     fn declare(&mut self, source: Node<'a>, parent: Option<NodeId>) -> NodeId {
         let place = NodeId(u32::try_from(self.nodes.len()).expect("files are limited in size"));
         let mut node = plan::Node::new(&name_of(source), parent, Element::Pass);
-        node.label = source.attr("name").map(Name::from);
+        node.label = label(source).map(Name::from);
         self.nodes.push(node);
         self.sources.push(source);
         self.places.insert(source.key(), place);
@@ -277,6 +278,11 @@ fn index(place: NodeId) -> usize {
 /// The flow nodes directly in a container.
 fn flow_nodes(container: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     container.children().filter(|it| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "flowNode"))
+}
+
+/// What people call it.
+pub(crate) fn label(node: Node<'_>) -> Option<String> {
+    node.attr("name").map(one_line).filter(|it| !it.is_empty())
 }
 
 /// Its id, or one made from where it stands.

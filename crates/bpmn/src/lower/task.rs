@@ -15,6 +15,9 @@ use crate::{
 /// What `implementation` says where it says nothing.
 const UNSPECIFIED: &[&str] = &["", "##unspecified", "##Unspecified", "##WebService"];
 
+/// The priority of user tasks that name none, in models for Camunda.
+const PRIORITY: i64 = 50;
+
 impl<'a> Lowering<'a> {
     pub(super) fn plain_task(&self, node: Node<'a>) -> Element {
         if is_true_ext(node, &Ns::Travertine, "decision") == Some(true) {
@@ -33,6 +36,10 @@ impl<'a> Lowering<'a> {
             fields.extend(super::camunda8::zeebe_headers(node));
         }
         fields.extend(self.keyed(node, "header", "key"));
+        let is_camunda = self.dialect != Dialect::Native;
+        if is_camunda && !fields.iter().any(|(name, _)| &**name == "priority") {
+            fields.push((Name::from("priority"), Program::constant(PRIORITY.into())));
+        }
         Element::Work(Work {
             kind: WorkKind::User,
             job_type: literal(node.name()),
@@ -61,6 +68,9 @@ impl<'a> Lowering<'a> {
         };
         let language = node.attr(format).filter(|it| !it.trim().is_empty());
         let text = Text::of(script).in_language(language);
+        if self.dialect == Dialect::Camunda7 {
+            self.check_script(text);
+        }
         Element::Script { program: self.compiler.script(text), result }
     }
 

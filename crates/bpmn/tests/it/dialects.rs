@@ -200,3 +200,81 @@ fn camunda_7_says_how_often_a_job_may_fail() {
     assert!(work.retries.is_none());
     assert_eq!(report(&job("${often}")).diagnostics[0].code, "TV0720");
 }
+
+/// The help of all diagnostics of a code.
+fn helps(text: &str, code: &str) -> Vec<String> {
+    let found = report(text).diagnostics.into_iter().filter(|it| it.code == code);
+    found.map(|it| it.help).collect()
+}
+
+#[test]
+fn a_decision_without_its_file_says_to_give_the_file_along_and_nothing_else() {
+    let zeebe = camunda8(&around(
+        "<businessRuleTask id='n'><extensionElements><zeebe:calledDecision decisionId='d' \
+         resultVariable='r' bindingType='latest'/></extensionElements></businessRuleTask>",
+    ));
+    let camunda = camunda7(&around(
+        "<businessRuleTask id='n' camunda:decisionRef='d' camunda:resultVariable='r' \
+         camunda:mapDecisionResult='singleEntry'/>",
+    ));
+    for text in [zeebe, camunda] {
+        assert_eq!(report(&text).diagnostics.len(), 1, "{:?}", report(&text).diagnostics);
+        assert!(helps(&text, "TV0711")[0].starts_with("give the DMN file"), "{text}");
+    }
+}
+
+#[test]
+fn beans_and_groovy_are_said_to_be_work_for_workers() {
+    let bean =
+        camunda7(&around("<serviceTask id='n' camunda:expression='${mailer.send(order)}'/>"));
+    let groovy = camunda7(&around(
+        "<scriptTask id='n' scriptFormat='groovy' camunda:resultVariable='r'><script>x</script></scriptTask>",
+    ));
+    for (text, code) in [(bean, "TV0503"), (groovy, "TV0502")] {
+        assert!(helps(&text, code)[0].contains("external task"), "{:?}", helps(&text, code));
+    }
+}
+
+#[test]
+fn scripts_that_need_the_java_api_are_warned_about() {
+    let listener = |script: &str| {
+        camunda7(&around(&format!(
+            "<userTask id='n'><extensionElements><camunda:taskListener event='create'>\
+             <camunda:script scriptFormat='javascript'>{script}</camunda:script></camunda:taskListener>\
+             </extensionElements></userTask>"
+        )))
+    };
+    let codes =
+        |text: &str| -> Vec<_> { report(text).diagnostics.iter().map(|it| it.code).collect() };
+    assert_eq!(codes(&listener("task.execution.setVariable('a', 1)")), ["TV0728"]);
+    assert_eq!(codes(&listener("execution.setVariable('a', 1)")), Vec::<&str>::new());
+}
+
+#[test]
+fn the_engine_that_a_modeler_names_is_the_one_that_is_meant() {
+    let text = camunda8(&camunda7(&around(
+        "<serviceTask id='n' camunda:topic='t'><extensionElements>\
+         <zeebe:taskDefinition type='t'/></extensionElements></serviceTask>",
+    )));
+    let cloud = "xmlns:modeler='http://camunda.org/schema/modeler/1.0' \
+                 modeler:executionPlatform='Camunda Cloud' targetNamespace";
+    let text = text.replacen("targetNamespace", cloud, 1);
+    assert_eq!(plan(&text).policy, Policy::CAMUNDA8);
+}
+
+#[test]
+fn workers_cannot_choose_the_activities_of_an_ad_hoc_sub_process() {
+    let text = |extension: &str| {
+        camunda8(&around(&format!(
+            "<adHocSubProcess id='n'><extensionElements>{extension}</extensionElements>\
+             <task id='a'/></adHocSubProcess>"
+        )))
+    };
+    assert_eq!(errors(&text("<zeebe:taskDefinition type='agent'/>")), ["TV0722"]);
+    assert_eq!(
+        errors(&text("<zeebe:adHoc outputCollection='r' outputElement='=x'/>")),
+        ["TV0723"; 2]
+    );
+    assert_eq!(errors(&text("<zeebe:adHoc activeElementsCollection='a'/>")), ["TV0725"]);
+    assert_eq!(helps(&text("<zeebe:versionTag value='1'/>"), "TV0724").len(), 1);
+}

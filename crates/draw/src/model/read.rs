@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use travertine_xml::{Document, Node, local_part};
+use travertine_xml::{Document, Node, local_part, one_line};
 
 use super::{
     Activity, DataRole, Event, EventPlace, Gateway, Item, ItemId, Kind, Link, LinkKind, Model,
@@ -42,7 +42,7 @@ impl Reader {
         self.model.ids.entry(key.clone()).or_insert(id);
         self.model.items.push(Item {
             id: key,
-            name: node.attr("name").unwrap_or_default().trim().to_owned(),
+            name: one_line(node.attr("name").unwrap_or_default()),
             kind,
             class: node.name().to_owned(),
             parent,
@@ -101,7 +101,7 @@ impl Reader {
                 if item.name.is_empty()
                     && let Some(name) = meant.and_then(|it| it.attr("name"))
                 {
-                    name.trim().clone_into(&mut item.name);
+                    item.name = one_line(name);
                 }
                 let state = node.child("dataState").and_then(|it| it.attr("name"));
                 if let Some(state) =
@@ -243,7 +243,7 @@ impl Reader {
         let id = self.model.links.len();
         let key = node.id().map_or_else(|| format!("{} {id}", node.name()), str::to_owned);
         self.model.link_ids.entry(key.clone()).or_insert(id);
-        let name = node.attr("name").unwrap_or_default().trim().to_owned();
+        let name = one_line(node.attr("name").unwrap_or_default());
         self.model.links.push(Link { id: key, name, kind, from, to });
     }
 }
