@@ -219,7 +219,7 @@ pub(crate) fn tries_left(pending: &Pending) -> u32 {
             WaitFor::Work(job) => job.retries.saturating_sub(1),
             _ => 0,
         },
-        What::Incident(_) | What::Condition(_) | What::Tokens => 0,
+        What::Incident(_) | What::Condition(_) | What::Tokens | What::Events => 0,
     }
 }
 

@@ -79,7 +79,9 @@ impl Dialog<'_> {
         let (paint, now) = (self.out.paint, self.world.now());
         let kind = match pending.what {
             What::Incident(_) => paint.red(pending.kind()),
-            What::Wait(..) | What::Condition(_) | What::Tokens => paint.cyan(pending.kind()),
+            What::Wait(..) | What::Condition(_) | What::Tokens | What::Events => {
+                paint.cyan(pending.kind())
+            }
         };
         self.out.gap();
         self.out.line(format!("{kind} {}", paint.bold(pending.title())));
@@ -147,7 +149,7 @@ impl Dialog<'_> {
             What::Condition(text) if vars.is_empty() => {
                 bail!("set variables so that {text} holds, such as name=value")
             }
-            What::Incident(_) | What::Condition(_) | What::Tokens => {
+            What::Incident(_) | What::Condition(_) | What::Tokens | What::Events => {
                 self.act(|it| it.set_variables(pending.instance, Some(pending.token), vars))
             }
         }
@@ -313,7 +315,7 @@ fn hint(pending: &Pending, kept: bool) -> &'static str {
         Kind::Data => "name=value gives it · Enter begins without it",
         Kind::Decision => "Enter or name=value decides",
         Kind::UserTask | Kind::Job => "Enter or name=value completes it",
-        Kind::Call | Kind::Tokens => "nothing can be done about it here",
+        Kind::Call | Kind::Tokens | Kind::Events => "nothing can be done about it here",
     }
 }
 

@@ -141,7 +141,9 @@ fn instance(record: Record<'_>, world: &World, data: Option<&Path>, out: &Screen
     for (line, it, count) in same.iter().take(LINES_MAX) {
         let kind = match it.what {
             What::Incident(_) => paint.red(it.kind()),
-            What::Wait(..) | What::Condition(_) | What::Tokens => paint.cyan(it.kind()),
+            What::Wait(..) | What::Condition(_) | What::Tokens | What::Events => {
+                paint.cyan(it.kind())
+            }
         };
         let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
         out.line(format!("  {kind} {line}{times}"));

@@ -42,6 +42,8 @@ pub(crate) enum What {
     Condition(String),
     /// Other tokens must come.
     Tokens,
+    /// The first of the events behind a gateway must happen.
+    Events,
 }
 
 /// What kind of thing waits, the most pressing first.
@@ -59,6 +61,7 @@ pub(crate) enum Kind {
     Timer,
     Condition,
     Tokens,
+    Events,
 }
 
 impl fmt::Display for Kind {
@@ -76,6 +79,7 @@ impl fmt::Display for Kind {
             Self::Timer => "timer",
             Self::Condition => "condition",
             Self::Tokens => "tokens",
+            Self::Events => "events",
         })
     }
 }
@@ -104,7 +108,9 @@ pub(crate) fn of(record: Record<'_>) -> Vec<Pending> {
             && !state.scopes.contains_key(id)
             && !state.incidents.contains_key(id)
         {
-            all.extend(pending(record, *id, What::Tokens));
+            // Its events stand beside it, and are listed themselves.
+            let what = if token.guards.is_empty() { What::Tokens } else { What::Events };
+            all.extend(pending(record, *id, what));
         }
     }
     all
@@ -171,7 +177,7 @@ impl Pending {
     pub(crate) fn address(&self) -> Option<Address> {
         match self.what {
             What::Wait(wait, _) => Some(Address { instance: self.instance, wait }),
-            What::Incident(_) | What::Condition(_) | What::Tokens => None,
+            What::Incident(_) | What::Condition(_) | What::Tokens | What::Events => None,
         }
     }
 
@@ -179,7 +185,7 @@ impl Pending {
     pub(crate) fn is_askable(&self) -> bool {
         match &self.what {
             What::Incident(_) | What::Wait(..) | What::Condition(_) => true,
-            What::Tokens => false,
+            What::Tokens | What::Events => false,
         }
     }
 
@@ -193,6 +199,7 @@ impl Pending {
             What::Incident(_) => Kind::Incident,
             What::Condition(_) => Kind::Condition,
             What::Tokens => Kind::Tokens,
+            What::Events => Kind::Events,
             What::Wait(_, on) => match &**on {
                 WaitFor::Work(job) => match job.kind {
                     WorkKind::User => Kind::UserTask,
@@ -223,6 +230,7 @@ impl Pending {
             What::Incident(failure) => failure.uncaught(),
             What::Condition(text) => format!("waits until {text} holds"),
             What::Tokens => "waits for other tokens".to_owned(),
+            What::Events => "waits for the first of the events behind it".to_owned(),
             What::Wait(_, on) => waits(on, now),
         };
         match &self.beside {
@@ -236,6 +244,7 @@ impl Pending {
         match &self.what {
             What::Incident(failure) => Some(way_out(failure)),
             What::Tokens => Some("let the other branches arrive, or correct the join"),
+            What::Events => Some("let one of its events happen"),
             What::Wait(..) | What::Condition(_) => None,
         }
     }
@@ -257,7 +266,7 @@ impl Pending {
                 | WaitFor::Choice
                 | WaitFor::Data { .. } => (None, &[][..]),
             },
-            What::Incident(_) | What::Condition(_) | What::Tokens => (None, &[][..]),
+            What::Incident(_) | What::Condition(_) | What::Tokens | What::Events => (None, &[][..]),
         };
         let due = self.due().map(|it| it.to_string());
         json::object([
@@ -285,7 +294,7 @@ impl Pending {
                 WaitFor::Timer { due, .. } => Some(*due),
                 _ => None,
             },
-            What::Incident(_) | What::Condition(_) | What::Tokens => None,
+            What::Incident(_) | What::Condition(_) | What::Tokens | What::Events => None,
         }
     }
 }

@@ -199,3 +199,17 @@ fn deploying_says_nothing_of_files_that_were_deployed_before() {
     let said = second.json().field("diagnostics").unwrap().as_list().unwrap().len();
     assert_eq!(said, 0, "{}", second.out);
 }
+
+#[test]
+fn a_decision_in_another_language_is_reported_once_and_its_task_not_at_all() {
+    let dmn = "<definitions xmlns=\"https://www.omg.org/spec/DMN/20191111/MODEL/\" id=\"d\" name=\"d\" \
+               namespace=\"t\"><decision id=\"x\" name=\"x\"><literalExpression id=\"l\" \
+               expressionLanguage=\"juel\"><text>${a}</text></literalExpression></decision></definitions>";
+    let dmn = file("check-juel.dmn", dmn);
+    let task =
+        file("check-juel.bpmn", &process("<businessRuleTask id=\"it\" tv:decisionRef=\"x\"/>"));
+    let report = travertine(&["check", "--json", &task, &dmn]).json();
+    let found = report.field("diagnostics").unwrap().as_list().unwrap().to_vec();
+    let codes: Vec<_> = found.iter().map(|it| it.field("code").unwrap().to_string()).collect();
+    assert_eq!(codes, ["\"TV2103\""]);
+}

@@ -2,7 +2,7 @@
 
 use expect_test::{ExpectFile, expect_file};
 
-use super::{travertine, travertine_at};
+use super::{command, finish, travertine, travertine_at};
 
 #[test]
 fn what_the_command_line_is_said_to_print_is_printed() {
@@ -42,6 +42,49 @@ fn what_the_guide_to_stores_shows_is_printed() {
     }
     written += rest;
     expect_file!["../../../../docs/store.md"].assert_eq(&written);
+}
+
+/// The page that everybody reads first: its model is a file, and its commands are given where that lies.
+/// What is asked at a terminal, and what is built, is shown elsewhere.
+#[test]
+fn what_the_first_page_shows_is_printed() {
+    let document = include_str!("../../../../README.md");
+    let dir = tempfile::tempdir().unwrap();
+    let (_, model) = document.split_once("```xml\n").unwrap();
+    let (model, _) = model.split_once("```\n").unwrap();
+    let mut written = String::new();
+    let mut rest = document;
+    let mut shown_blocks = 0;
+    while let Some((before, block)) = rest.split_once("```text\n") {
+        let (shown, after) = block.split_once("```\n").unwrap();
+        written.extend([before, "```text\n"]);
+        let mut model = model.to_owned();
+        if written.contains("Change `javascript` to `groovy` and `P2D` to `2 days`.") {
+            model = model.replace("javascript", "groovy").replace("P2D", "2 days");
+        }
+        std::fs::write(dir.path().join("expense.bpmn"), model).unwrap();
+        let asks = shown.contains("approve> ");
+        if shown.starts_with("$ travertine ") && shown.contains("expense") && !asks {
+            shown_blocks += 1;
+            for call in shown.lines().filter(|it| it.starts_with("$ ")) {
+                let args = words(call.strip_prefix("$ travertine ").unwrap());
+                let args: Vec<&str> = args.iter().map(String::as_str).collect();
+                let child = command(&args).current_dir(dir.path()).spawn().unwrap();
+                let called = finish(child, "");
+                let printed = without_times(&format!("{}{}", called.out, called.err));
+                // The timer of two days.
+                let printed = printed.replace("until 2026-01-05", "until 2026-01-07");
+                written.extend([call, "\n", &printed]);
+            }
+        } else {
+            written += shown;
+        }
+        written += "```\n";
+        rest = after;
+    }
+    written += rest;
+    assert!(shown_blocks >= 4, "{shown_blocks}");
+    expect_file!["../../../../README.md"].assert_eq(&written);
 }
 
 /// The text with the same time everywhere.

@@ -368,3 +368,20 @@ fn a_business_rule_task_makes_the_decision_of_a_file_given_along_with_the_model(
     let checked = travertine(&["check", both[0], both[1]]);
     assert_eq!(checked.status, 0, "{}", checked.out);
 }
+
+#[test]
+fn an_event_based_gateway_is_said_to_wait_for_its_events() {
+    let body = "<signal id=\"S\" name=\"go\"/><process id=\"p\" isExecutable=\"true\">\
+        <startEvent id=\"s\"/><eventBasedGateway id=\"race\"/>\
+        <intermediateCatchEvent id=\"go\"><signalEventDefinition signalRef=\"S\"/></intermediateCatchEvent>\
+        <intermediateCatchEvent id=\"late\"><timerEventDefinition><timeDuration>PT1H</timeDuration>\
+        </timerEventDefinition></intermediateCatchEvent>\
+        <sequenceFlow id=\"a\" sourceRef=\"s\" targetRef=\"race\"/>\
+        <sequenceFlow id=\"b\" sourceRef=\"race\" targetRef=\"go\"/>\
+        <sequenceFlow id=\"c\" sourceRef=\"race\" targetRef=\"late\"/></process>";
+    let path = file("run-race.bpmn", &model(body));
+    let called = travertine(&["run", &path]);
+    assert_eq!(called.status, 3, "{}", called.err);
+    assert!(called.out.contains("waits for the first of the events behind it"), "{}", called.out);
+    assert!(!called.out.contains("other tokens"), "{}", called.out);
+}
