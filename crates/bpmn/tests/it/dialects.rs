@@ -219,7 +219,7 @@ fn a_decision_without_its_file_says_to_give_the_file_along_and_nothing_else() {
     ));
     for text in [zeebe, camunda] {
         assert_eq!(report(&text).diagnostics.len(), 1, "{:?}", report(&text).diagnostics);
-        assert!(helps(&text, "TV0711")[0].starts_with("give the DMN file"), "{text}");
+        assert!(helps(&text, "TV0720")[0].starts_with("give its DMN file"), "{text}");
     }
 }
 
