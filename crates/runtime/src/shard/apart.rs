@@ -76,6 +76,7 @@ impl Shard {
         let Apart { definition, at, id, variables } = apart.clone();
         let found = self.definitions.find(&definition);
         let key = found.ok_or_else(|| Error::no_such_definition(&definition))?.key;
+        self.check_chain(key)?;
         let at = at.map_or(At::Start, |it| At::Elements(vec![it]));
         Ok(self.start(Begin { definition: key, business_id: id, at, variables })?.0)
     }

@@ -39,7 +39,7 @@ impl Shard {
                     format!("no such version of definition {definition}: {version}")
                 }
             };
-            self.letters.push_back((Letter::NotCalled { to: from, reason }, None));
+            self.letters.push_back((Letter::NotCalled { to: from, reason }, None, 0));
             return;
         };
         let call = Call {
@@ -59,15 +59,31 @@ impl Shard {
         let Call { from, definition, variables, catches, root, depth } = call;
         let outcome = if depth > self.settings.call_depth_max {
             Err(format!("more than {} calls within one another", self.settings.call_depth_max))
+        } else if let Some(max) = self.too_many_descendants(root, depth) {
+            Err(format!(
+                "more than {max} instances are open below instance {root}: cancel it, or retry when some have \
+                 ended"
+            ))
         } else {
             let created =
                 Created { definition, business_id: None, caller: Some(from), root, depth };
             let start = Command::Start { at: Vec::new(), variables, caller: Some(catches) };
-            self.create(created, start).map_err(|error| error.to_string())
+            // What it sends is sent for its caller.
+            self.chain = self.lives.get(&from.0).map_or(0, |it| it.generation);
+            let made = self.create(created, start).map_err(|error| error.to_string());
+            self.chain = 0;
+            made
         };
         if let Err(reason) = outcome {
             self.send(self.shard_of(from.0), Letter::NotCalled { to: from, reason });
         }
+    }
+
+    /// How many instances may be open below `root`, where that is exceeded.
+    fn too_many_descendants(&self, root: u64, depth: u32) -> Option<u32> {
+        let max = self.settings.descendants_max;
+        let open = || self.descendants.get(&root).copied().unwrap_or(0);
+        (depth > 1 && open() > max).then_some(max)
     }
 
     /// What an instance called cannot be started.

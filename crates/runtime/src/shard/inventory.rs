@@ -41,7 +41,7 @@ impl Shard {
         let now = self.now.as_millis();
         let known = self.known_until.values().filter(|(_, until)| now < *until);
         lines.extend(known.map(|it| format!("known: {it:?}")));
-        lines.extend(self.letters.iter().map(|(it, _)| format!("to do: {it:?}")));
+        lines.extend(self.letters.iter().map(|(it, ..)| format!("to do: {it:?}")));
         lines.extend(self.unfinished.iter().map(|it| format!("unfinished: {it}")));
         Ok(lines)
     }

@@ -81,6 +81,13 @@ pub struct Live {
     pub(super) subscribed: BTreeMap<WaitId, ShardId>,
     /// How many turns it has taken since anyone asked something of it.
     pub(super) turns: u32,
+    /// How many timers that were due at once have rung since then.
+    pub(super) hurries: u32,
+    /// Timers that were due when they were set.
+    pub(super) hurried: BTreeSet<WaitId>,
+    /// How many instances have started one another up to this one, by what they sent. A chain is quick, so
+    /// nobody need know after a restart.
+    pub(super) generation: u32,
     /// The tokens whose incidents have rows.
     pub(super) broken: BTreeSet<TokenId>,
     /// Its code, where it is a function that has thought lately.
@@ -177,6 +184,9 @@ impl Live {
             calls: BTreeMap::new(),
             subscribed: BTreeMap::new(),
             turns: 0,
+            hurries: 0,
+            hurried: BTreeSet::new(),
+            generation: 0,
             broken: BTreeSet::new(),
             mind: Mind::default(),
         }

@@ -89,6 +89,13 @@ pub struct Settings {
     pub batch_bytes: usize,
     /// How many callers an instance may have, one around the other.
     pub call_depth_max: u32,
+    /// How many instances may be open under one that nobody has called, besides those that it has called
+    /// itself, for each shard.
+    pub descendants_max: u32,
+    /// How many instances may start one another by messages and signals, each within a second.
+    pub generations_max: u32,
+    /// How many timers in a row may ring for an instance that were due when they were set.
+    pub instant_timers_max: u32,
     /// How long a message is recognised when it is sent again, in milliseconds, if it is not held
     /// longer.
     pub known_for: i64,
@@ -122,6 +129,9 @@ impl Default for Settings {
             batch_entries: 4_096,
             batch_bytes: 4 << 20,
             call_depth_max: 256,
+            descendants_max: 100_000,
+            generations_max: 1_000,
+            instant_timers_max: 100_000,
             known_for: 3_600_000,
             pending_max: 10_000,
             dead_for: 7 * 24 * 3_600_000,
@@ -199,7 +209,8 @@ pub struct Shard {
     changed_timers: BTreeSet<StartKey>,
     /// What is to be done for this shard's own instances, and the mails that say so, where the store
     /// has any.
-    letters: VecDeque<(Letter, Option<MailId>)>,
+    /// The last number says how many instances have started one another up to what the letter starts.
+    letters: VecDeque<(Letter, Option<MailId>, u32)>,
     /// Instances that used up their turn.
     unfinished: VecDeque<u64>,
     /// How many of them had when it was opened; they are the first.
@@ -220,6 +231,14 @@ pub struct Shard {
     events: u64,
     /// Those who wait for an instance to end.
     watchers: HashMap<u64, Vec<Watcher>, Hashed>,
+    /// How many calls of what others have called are open, by the outermost caller.
+    descendants: HashMap<u64, u32, Hashed>,
+    /// How many instances have started one another up to what is seen to now.
+    chain: u32,
+    /// The second for which chained starts are counted, and how many there were of each definition.
+    chained: (i64, BTreeMap<u64, u32>),
+    /// Whether the timer that rings was due when it was set.
+    hurries: bool,
     /// How many more of them may come before those are forgotten who do not wait any more.
     watchers_left: usize,
     /// Held messages and subscriptions that have no row yet.
@@ -480,7 +499,7 @@ impl Shard {
     /// keeps it.
     fn open_mail(&mut self, mail: &Mail) {
         match decode_letter(&mail.body) {
-            Ok(letter) => self.letters.push_back((letter, Some(mail.id))),
+            Ok(letter) => self.letters.push_back((letter, Some(mail.id), 0)),
             Err(error) => {
                 let MailId { from, number } = mail.id;
                 self.pass_over(&format!("mail {number} from shard {from} in the inbox"), &error);
@@ -584,7 +603,7 @@ impl Shard {
     pub fn seal(&mut self) -> Option<Sealed> {
         let mut letters = std::mem::take(&mut self.letters);
         let id = self.id();
-        for (letter, mail) in &mut letters {
+        for (letter, mail, _) in &mut letters {
             if mail.is_none() {
                 *mail = self.mail(id, letter);
             }
@@ -604,9 +623,11 @@ impl Shard {
 
     fn settle(&mut self) {
         while !self.is_full() && self.drive != Drive::Rests {
-            let Some((letter, mail)) = self.letters.pop_front() else { break };
+            let Some((letter, mail, generation)) = self.letters.pop_front() else { break };
+            self.chain = generation;
             self.pending.taken.extend(mail);
             self.carry_out(letter);
+            self.chain = 0;
         }
         self.close_ended();
     }
@@ -626,7 +647,7 @@ impl Shard {
     /// Sends a letter to whom it concerns.
     fn send(&mut self, to: ShardId, letter: Letter) {
         if to == self.id() {
-            self.letters.push_back((letter, None));
+            self.letters.push_back((letter, None, 0));
         } else {
             self.mail(to, &letter);
         }

@@ -1,6 +1,7 @@
 //! How instances begin: asked for, called, or triggered from outside.
 
 use std::{
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -17,6 +18,9 @@ use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
     correlates, id, message::is_addressed, schedule::SCHEDULE,
 };
+
+/// How many starts of a definition in a second may be chained, as a multiple of how long a chain may be.
+const CHAINED_FOLD: u32 = 10;
 
 /// What to start, and how.
 #[derive(Clone, Debug)]
@@ -353,6 +357,7 @@ impl Shard {
 
     /// Starts an instance at a start event.
     fn start_at(&mut self, start: StartKey, variables: Assignments) -> Result<Receipt, Error> {
+        self.check_chain(start.definition)?;
         let created = Created {
             definition: start.definition,
             business_id: None,
@@ -365,19 +370,54 @@ impl Shard {
         Ok(Receipt::Started(InstanceId(self.create(created, command)?)))
     }
 
+    /// Refuses to start what has been started by one another too often.
+    pub(super) fn check_chain(&mut self, definition: u64) -> Result<(), Error> {
+        if self.chain <= 1 {
+            return Ok(());
+        }
+        let max = self.settings.generations_max;
+        if self.chain > max {
+            let reason = format!(
+                "{max} instances have started one another by what they sent, each within a second: this would \
+                 not end by itself"
+            );
+            return Err(Error::Failed { reason });
+        }
+        let second = self.now.as_millis().div_euclid(1_000);
+        if self.chained.0 != second {
+            self.chained = (second, BTreeMap::new());
+        }
+        let count = self.chained.1.entry(definition).or_default();
+        *count += 1;
+        if *count > max.saturating_mul(CHAINED_FOLD) {
+            let reason = format!(
+                "instances have started one another by what they sent, {count} within a second: this would not \
+                 end by itself"
+            );
+            return Err(Error::Failed { reason });
+        }
+        Ok(())
+    }
+
     /// The same, where nobody can be told that it did not start.
     pub(super) fn trigger_start_or_log(
         &mut self,
         start: StartKey,
         variables: Assignments,
     ) -> Option<Receipt> {
-        let receipt = self.trigger_start(start, variables);
-        receipt
-            .inspect_err(|error| {
+        let brought = (self.chain > 1).then(|| variables.clone());
+        match self.trigger_start(start, variables) {
+            Ok(receipt) => Some(receipt),
+            Err(error) => {
                 let StartKey { definition, node, .. } = start;
                 tracing::error!(%error, definition, node, "a start event did not start");
-            })
-            .ok()
+                if let (Some(variables), Ok(it)) = (brought, self.definition(definition)) {
+                    let message = Message { variables, ..Message::new(&it.id) };
+                    self.bury_new(message, self.now.as_millis(), None, &error.to_string());
+                }
+                None
+            }
+        }
     }
 
     /// Takes one of each trigger of a start event that needs them all.
@@ -393,7 +433,8 @@ impl Shard {
     pub(super) fn create(&mut self, created: Created, start: Command) -> Result<u64, Error> {
         let definition = self.runnable(created.definition)?;
         let id = self.id().instance(self.counts.instances + 1, self.shards);
-        let live = Live::new(id, created.clone(), definition);
+        let mut live = Live::new(id, created.clone(), definition);
+        live.generation = self.chain;
         self.lives.insert(id, Box::new(live));
         let made = self.turn_first(id, start, created);
         if made.is_err() {

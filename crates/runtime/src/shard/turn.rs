@@ -23,6 +23,9 @@ const ROOM_MAX: usize = 256;
 /// How many rooms are kept: a turn has one, and another for what its code decides.
 const ROOMS: usize = 2;
 
+/// Instances that start others sooner than this after their own start are links of one chain.
+const CHAIN_MS: i64 = 1_000;
+
 /// Whether an instance has heard something.
 pub(super) enum Heard {
     /// It has, or will as soon as it can.
@@ -51,11 +54,17 @@ impl Shard {
         let seen = self.hook.is_some().then(|| command.clone());
         let room = self.rooms.pop().unwrap_or_default();
         let definitions = self.newest();
+        let hurries = std::mem::take(&mut self.hurries);
         let live = self.live(id)?;
         if let Some(reason) = &live.halted {
             return Err(Error::Halted { instance: live.id, reason: reason.clone() });
         }
-        live.turns = if command == Command::Continue { live.turns + 1 } else { 0 };
+        if command == Command::Continue {
+            live.turns += 1;
+        } else {
+            live.turns = 0;
+            live.hurries = if hurries { live.hurries + 1 } else { 0 };
+        }
         let definition = Arc::clone(&live.definition);
         live.introduce();
         let state = &mut live.state;
@@ -90,6 +99,9 @@ impl Shard {
     ) {
         let now = self.now;
         let live = self.lives.get_mut(&id).expect("it has just taken a turn");
+        // Those it has called itself are as many as its tokens at most.
+        let root = (live.created.depth > 0).then(|| live.root());
+        let calls = live.calls.len();
         live.note(now.as_millis(), &turn.events);
         self.events += turn.events.len() as u64 + 1;
         for record in &more {
@@ -115,6 +127,11 @@ impl Shard {
         let live = self.lives.get_mut(&id).expect("it was here a moment ago");
         // What began and ended in one turn has no effect.
         live.forget_closed(&events);
+        let (before, after) = (calls, live.calls.len());
+        let hurries = live.hurries;
+        if let Some(root) = root.filter(|_| before != after) {
+            self.count_calls(root, before, after);
+        }
         self.give_room(events);
         for wait in offered {
             self.offer(id, wait);
@@ -133,8 +150,25 @@ impl Shard {
                  or where its tokens are; resolved as it is, it goes on"
             );
             self.halt(id, reason);
+        } else if hurries >= self.settings.instant_timers_max {
+            let reason = format!(
+                "{hurries} of its timers in a row were due when they were set: cancel it, or change its \
+                 variables or where its tokens are; resolved as it is, it goes on"
+            );
+            self.halt(id, reason);
         } else if turn.unfinished {
             self.unfinished.push_back(id);
+        }
+    }
+
+    /// An instance below `root` has more or fewer calls open than before.
+    fn count_calls(&mut self, root: u64, before: usize, after: usize) {
+        let count = self.descendants.entry(root).or_default();
+        let more = u32::try_from(after.saturating_sub(before)).unwrap_or(u32::MAX);
+        let fewer = u32::try_from(before.saturating_sub(after)).unwrap_or(u32::MAX);
+        *count = count.saturating_add(more).saturating_sub(fewer);
+        if *count == 0 {
+            self.descendants.remove(&root);
         }
     }
 
@@ -276,7 +310,7 @@ impl Shard {
             return;
         }
         self.tell(id, &[Record::Recalled]);
-        self.letters.extend(letters.into_iter().map(|it| (it, None)));
+        self.letters.extend(letters.into_iter().map(|it| (it, None, 0)));
     }
 
     /// Goes on with an instance that used up its turn.
@@ -337,7 +371,13 @@ impl Shard {
 
     fn arm(&mut self, id: u64, wait: WaitId, on: &Arc<WaitFor>) {
         match &**on {
-            WaitFor::Timer { due, .. } => self.alarms.set(*due, Alarm::Wait(id, wait.0)),
+            WaitFor::Timer { due, .. } => {
+                if *due <= self.now {
+                    let live = self.lives.get_mut(&id).expect("it has just asked");
+                    live.hurried.insert(wait);
+                }
+                self.alarms.set(*due, Alarm::Wait(id, wait.0));
+            }
             WaitFor::Message { .. } | WaitFor::Signal { .. } => self.subscribe(id, wait, on),
             WaitFor::Delivery(post) => {
                 let to = (id, wait.0);
@@ -372,6 +412,7 @@ impl Shard {
     pub(super) fn disarm(&mut self, id: u64, wait: WaitId) {
         self.alarms.unset(Alarm::Wait(id, wait.0));
         let live = self.lives.get_mut(&id).expect("it has just asked");
+        live.hurried.remove(&wait);
         if let Some(work) = live.work.remove(&wait) {
             let job = live.address(wait);
             // Also what a worker has may be on its way up: someone may have offered it again meanwhile.
@@ -415,7 +456,7 @@ impl Shard {
             }
             Post::Escalation { code, variables } => {
                 let Some(to) = self.lives[&id].created.caller else {
-                    self.letters.push_back((confirm, None));
+                    self.letters.push_back((confirm, None, 0));
                     return;
                 };
                 let (code, variables, confirm) =
@@ -430,8 +471,21 @@ impl Shard {
                 (self.keeper(&id), Letter::Start { definition, id, variables })
             }
         };
-        self.send(to, letter);
-        self.letters.push_back((confirm, None));
+        if to == self.id() {
+            let generation = self.next_generation(id);
+            self.letters.push_back((letter, None, generation));
+        } else {
+            self.mail(to, &letter);
+        }
+        self.letters.push_back((confirm, None, 0));
+    }
+
+    /// How many instances have started one another up to those that this one starts by what it sends. One
+    /// that has run for a while begins a chain of its own.
+    fn next_generation(&self, id: u64) -> u32 {
+        let live = &self.lives[&id];
+        let ran = live.state.started.map_or(0, |it| self.now.as_millis() - it.as_millis());
+        if ran < CHAIN_MS { live.generation.saturating_add(1) } else { 1 }
     }
 
     /// A timer rings, of whatever kind. Says whether there was one.
@@ -458,7 +512,9 @@ impl Shard {
             return;
         }
         let command = Command::Complete { wait: WaitId(to.1), variables: Vec::new() };
+        self.hurries = self.live(to.0).is_ok_and(|it| it.hurried.remove(&WaitId(to.1)));
         self.tell_or_defer(to.0, command, &Letter::Ring { to });
+        self.hurries = false;
     }
 
     /// What an instance has sent is there. The instance may have ended since, or gone on without.

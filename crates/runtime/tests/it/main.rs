@@ -3,6 +3,7 @@
 mod activation;
 mod address;
 mod apart;
+mod chain;
 mod child;
 mod code;
 mod copy;

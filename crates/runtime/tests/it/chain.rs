@@ -1,0 +1,125 @@
+//! Instances that start one another, without anyone asking.
+
+use travertine_kernel::Budgets;
+use travertine_runtime::{Message, Settings, engine::Options};
+use travertine_store::view::{Filter, InstanceState, Row, Table};
+
+use crate::world::World;
+
+const ENDS: [&str; 4] = [
+    // A message that starts the process that sends it.
+    r#"<process id="p" isExecutable="true"><startEvent id="s"><messageEventDefinition
+       messageRef="m"/></startEvent><sequenceFlow id="f" sourceRef="s" targetRef="e"/>
+       <endEvent id="e"><messageEventDefinition messageRef="m"/></endEvent></process>"#,
+    // A signal that does.
+    r#"<process id="p" isExecutable="true"><startEvent id="s"><signalEventDefinition
+       signalRef="n"/></startEvent><startEvent id="t"><messageEventDefinition messageRef="m"/>
+       </startEvent><sequenceFlow id="f" sourceRef="s" targetRef="e"/>
+       <sequenceFlow id="g" sourceRef="t" targetRef="e"/>
+       <endEvent id="e"><signalEventDefinition signalRef="n"/></endEvent></process>"#,
+    // Two processes that start each other.
+    r#"<process id="p" isExecutable="true"><startEvent id="s"><messageEventDefinition
+       messageRef="m"/></startEvent><sequenceFlow id="f" sourceRef="s" targetRef="e"/>
+       <endEvent id="e"><messageEventDefinition messageRef="o"/></endEvent></process>
+       <process id="q" isExecutable="true"><startEvent id="qs"><messageEventDefinition
+       messageRef="o"/></startEvent><sequenceFlow id="qf" sourceRef="qs" targetRef="qe"/>
+       <endEvent id="qe"><messageEventDefinition messageRef="m"/></endEvent></process>"#,
+    // One that has another send it, twice.
+    r#"<process id="p" isExecutable="true"><startEvent id="s"><messageEventDefinition
+       messageRef="m"/></startEvent><sequenceFlow id="f" sourceRef="s" targetRef="c"/>
+       <callActivity id="c" calledElement="q"/><sequenceFlow id="g" sourceRef="c" targetRef="e"/>
+       <endEvent id="e"><messageEventDefinition messageRef="m"/></endEvent></process>
+       <process id="q" isExecutable="true"><startEvent id="qs"/>
+       <sequenceFlow id="qf" sourceRef="qs" targetRef="qe"/>
+       <endEvent id="qe"><messageEventDefinition messageRef="m"/></endEvent></process>"#,
+];
+
+fn world(settings: Settings) -> World {
+    World::with(Options { shards: 1, settings, ..Options::default() })
+}
+
+#[test]
+fn instances_that_start_one_another_for_ever_end_in_dead_letters() {
+    for model in ENDS {
+        let world = world(Settings { generations_max: 10, ..Settings::default() });
+        world.deploy(&format!(
+            r#"<message id="m" name="m"/><message id="o" name="o"/><signal id="n" name="n"/>{model}"#
+        ));
+        world.engine().publish(Message::new("m")).wait().expect("it is routed");
+        world.rest();
+        let count = world.rows(Table::Instances, Vec::new()).len();
+        assert!((10..=400).contains(&count), "{count} of {model}");
+        let dead = world.engine().dead_letters(None, None, 1_000).expect("they can be read");
+        assert!(!dead.is_empty() && dead.len() < 400, "{} of {model}", dead.len());
+        assert!(dead[0].reason.contains("started one another"), "{}", dead[0].reason);
+        world.check();
+    }
+}
+
+#[test]
+fn instances_that_start_one_another_now_and_then_may_do_so_for_ever() {
+    let world = world(Settings { generations_max: 5, ..Settings::default() });
+    world.deploy(
+        r#"<message id="m" name="m"/><process id="p" isExecutable="true"><startEvent id="s">
+        <messageEventDefinition messageRef="m"/></startEvent>
+        <sequenceFlow id="f" sourceRef="s" targetRef="t"/><intermediateCatchEvent id="t">
+        <timerEventDefinition><timeDuration>PT1M</timeDuration></timerEventDefinition>
+        </intermediateCatchEvent><sequenceFlow id="g" sourceRef="t" targetRef="e"/>
+        <endEvent id="e"><messageEventDefinition messageRef="m"/></endEvent></process>"#,
+    );
+    world.engine().publish(Message::new("m")).wait().expect("it is routed");
+    for _ in 0..10 {
+        world.advance(60_000);
+        world.rest();
+    }
+    assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 11);
+    assert_eq!(world.engine().dead_letters(None, None, 10).expect("they can be read").len(), 0);
+}
+
+#[test]
+fn calls_that_multiply_end_in_incidents_and_can_be_cancelled() {
+    let world = world(Settings { descendants_max: 100, ..Settings::default() });
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f" sourceRef="s" targetRef="c"/><callActivity id="c" calledElement="p">
+        <multiInstanceLoopCharacteristics><loopCardinality>10</loopCardinality>
+        </multiInstanceLoopCharacteristics></callActivity>
+        <sequenceFlow id="g" sourceRef="c" targetRef="e"/><endEvent id="e"/></process>"#,
+    );
+    let root = world.engine().start("p").wait().expect("it starts");
+    world.rest();
+    let open = world.rows(Table::Instances, Vec::new()).len();
+    assert!((11..=250).contains(&open), "{open} instances");
+    let incidents = world.rows(Table::Incidents, Vec::new());
+    let [Row::Incident(first), ..] = &incidents[..] else { panic!("{incidents:?}") };
+    assert!(first.message.contains("open below instance"), "{}", first.message);
+    world.engine().cancel(root).wait().expect("it ends");
+    world.rest();
+    let running = vec![Filter::State(vec![InstanceState::Running])];
+    assert_eq!(world.rows(Table::Instances, running), []);
+    world.check();
+}
+
+#[test]
+fn an_instance_whose_timers_are_always_due_is_halted_and_can_be_cancelled() {
+    let budgets = Budgets { turn_events: 200, ..Budgets::default() };
+    let settings = Settings { instant_timers_max: 50, budgets, ..Settings::default() };
+    let world = world(settings);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f" sourceRef="s" targetRef="in"/><exclusiveGateway id="in"/>
+        <sequenceFlow id="g" sourceRef="in" targetRef="t"/><userTask id="t"/>
+        <boundaryEvent id="b" attachedToRef="t"><timerEventDefinition>
+        <timeDuration>PT0S</timeDuration></timerEventDefinition></boundaryEvent>
+        <sequenceFlow id="h" sourceRef="b" targetRef="in"/>
+        <sequenceFlow id="i" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("it starts");
+    world.rest();
+    let row = world.engine().look(id).wait().expect("it is there").row;
+    assert_eq!(row.state, InstanceState::Halted);
+    assert!(row.reason.is_some_and(|it| it.contains("cancel it")));
+    world.engine().cancel(id).wait().expect("it ends");
+    assert_eq!(world.rows(Table::Tasks, Vec::new()), []);
+    world.check();
+}
