@@ -15,6 +15,9 @@ use crate::{args::store as args, json, pairs, screen::Screen, shell, status::Sta
 /// The most rows of each kind that are shown of one instance.
 const ROWS_MAX: u32 = 1_000;
 
+/// How many lines of the tree of tokens people read.
+const TREE_LINES_MAX: usize = 200;
+
 /// How many lines people read about what waits, where they have asked for it.
 const LINES_MAX: usize = 40;
 
@@ -123,8 +126,13 @@ pub(crate) fn shown_tree<'a>(
 /// Where tokens are, and the variables of the process.
 pub(crate) fn state(tree: Option<&Branch>, variables: &Assignments, full: bool, out: &Screen) {
     if let Some(tree) = tree {
-        for line in tree.to_string().lines() {
+        let tree = tree.to_string();
+        for line in tree.lines().take(TREE_LINES_MAX) {
             out.line(format!("  {}", out.paint.cyan(line)));
+        }
+        let more = tree.lines().count().saturating_sub(TREE_LINES_MAX);
+        if more > 0 {
+            out.line(format!("  and {more} tokens more; --json has them all"));
         }
     }
     out.variables(variables, full);

@@ -724,6 +724,17 @@ fn an_operator_reaches_an_instance_before_what_is_due() {
     assert_eq!(store.state("other"), "completed", "what is due comes before what is new");
 }
 
+#[test]
+fn of_many_tokens_the_first_are_shown_and_the_others_counted() {
+    let each = r#"<userTask id="it"><multiInstanceLoopCharacteristics>
+        <loopCardinality>5000</loopCardinality></multiInstanceLoopCharacteristics></userTask>"#;
+    let store = Store::with(&[&file("store-tokens.bpmn", &process(each))]);
+    store.text(&["start", "p"]);
+    let shown = store.text(&["show", "1"]);
+    assert!(shown.lines().count() < 400, "{} lines", shown.lines().count());
+    assert!(shown.contains("tokens more; --json has them all"), "{shown}");
+}
+
 /// A command on a store that has little memory.
 #[cfg(target_os = "linux")]
 fn with_little_memory(store: &Store, args: &str) -> std::process::Output {
