@@ -17,6 +17,7 @@ mod eval;
 mod feel;
 mod files;
 mod json;
+mod manual;
 mod new;
 mod paint;
 mod pairs;
@@ -51,6 +52,8 @@ fn main() -> ExitCode {
         Command::Decide(decide) => decide::decide(decide, &out, &err),
         Command::New(args) => new::new(args, &out),
         Command::Bench(bench) => bench::bench(bench, &out),
+        Command::Completions(args) => manual::completions(args, &out),
+        Command::Man(args) => manual::man(args, &out),
         Command::Store(command) => store::run(command, &out, &err),
     };
     let status = done.unwrap_or_else(|error| {

@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Decide(Decide),
     New(New),
     Bench(bench::Bench),
+    Completions(Completions),
+    Man(Man),
     #[command(flatten)]
     Store(store::Command),
 }
@@ -88,6 +90,30 @@ pub(crate) struct New {
     /// A repository of Travertine to use
     #[arg(long, value_name = "URL", conflicts_with = "path")]
     pub(crate) git: Option<String>,
+}
+
+/// Print a script that completes commands and options in a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine completions bash > ~/.local/share/bash-completion/completions/travertine
+  travertine completions zsh > ~/.zfunc/_travertine    with ~/.zfunc in fpath
+  travertine completions fish > ~/.config/fish/completions/travertine.fish")]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual, or write a page for each command
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine man | man -l -
+  travertine man --dir ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// A directory for the pages of all commands; it is made where it is missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// Say what becomes of every element of a model

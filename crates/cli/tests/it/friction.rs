@@ -395,3 +395,31 @@ fn a_value_of_megabytes_is_shown_by_its_beginning_unless_it_is_wanted_in_full() 
     let value = data.field("variables").unwrap().field("large").unwrap().as_str().unwrap().len();
     assert_eq!(value, 2_000_000);
 }
+
+#[test]
+fn a_shell_takes_the_script_that_completes_commands_and_options() {
+    let script = travertine(&["completions", "bash"]);
+    assert_eq!(script.status, 0, "{}", script.err);
+    let mut shell = Command::new("bash");
+    // What bash would offer after these words.
+    shell.args(["-c", "source /dev/stdin; COMP_WORDS=(travertine sta); COMP_CWORD=1; _travertine travertine sta travertine; echo ${COMPREPLY[*]}"]);
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let offered = finish(shell.spawn().unwrap(), &script.out);
+    assert_eq!(offered.out, "start stats\n", "{}", offered.err);
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        assert!(travertine(&["completions", shell]).out.contains("incidents"), "{shell}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let page = travertine(&["man"]).out;
+    assert!(page.contains(".TH travertine 1"), "{page}");
+    let dir = tempfile::tempdir().unwrap();
+    let pages = dir.path().join("man1");
+    let written = travertine(&["man", "--dir", pages.to_str().unwrap()]);
+    assert_eq!(written.status, 0, "{}", written.err);
+    for name in ["travertine.1", "travertine-start.1", "travertine-timers-move.1"] {
+        assert!(pages.join(name).is_file(), "{name}");
+    }
+}
