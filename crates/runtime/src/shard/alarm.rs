@@ -99,8 +99,8 @@ impl Alarms {
         self.muted.iter().chain(&self.order)
     }
 
-    /// How many are set.
-    pub(super) fn len(&self) -> usize {
-        self.due.len()
+    /// How many timers of models are set: leases, pauses and messages that end are none.
+    pub(super) fn timers(&self) -> usize {
+        self.due.keys().filter(|it| matches!(it, Alarm::Wait(..) | Alarm::Start(_))).count()
     }
 }

@@ -110,7 +110,7 @@ impl Shard {
         shard.forget_finished();
         shard.left = shard.unfinished.len();
         found.jobs = (jobs_of(&shard.board) - others) as u64;
-        found.timers = shard.alarms.len() as u64;
+        found.timers = shard.alarms.timers() as u64;
         found.subscriptions = shard.waiting.len() as u64;
         found.messages = shard.held.iter().count() as u64;
         let mut mails = shard.store.inbox(id)?;

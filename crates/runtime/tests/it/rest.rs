@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::WaitId;
-use travertine_runtime::{Address, InstanceId, engine::Options};
+use travertine_runtime::{Address, InstanceId, Message, Receipt, engine::Options};
 use travertine_store::{
     Seq, ShardId,
     view::{Filter, InstanceState, Row, Table},
@@ -145,4 +145,16 @@ fn an_operator_comes_before_what_is_due_and_what_follows_from_it_happens() {
         world.ended(id);
     }
     world.check();
+}
+
+#[test]
+fn messages_that_are_kept_are_not_counted_as_timers() {
+    let mut world = World::new(1);
+    world.deploy(PROCESS);
+    world.engine().start("p").wait().expect("starts");
+    let message = Message { id: Some("m-1".into()), ttl: Some(60_000), ..Message::new("news") };
+    assert_eq!(world.engine().publish(message).wait().expect("it is taken"), Receipt::Held);
+    world.restart();
+    // The one of the instance, and the one that starts others.
+    assert_eq!(world.engine().opened().shards[0].timers, 2);
 }
