@@ -26,11 +26,11 @@ pub const ROOT: TokenId = TokenId(1);
 pub const ROOT_LAYER: LayerId = LayerId(1);
 
 /// Who an instance is, for those who ask from within. The world knows that and no event tells it, so
-/// it is no part of what makes two instances equal.
+/// it is no part of what makes two instances equal. The world says it before a turn and takes it back after it.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
-    /// The id that the world has given it.
-    pub id: Option<Name>,
+    /// The number that the world has given it.
+    pub id: Option<u64>,
     /// What people call it.
     pub business_key: Option<Name>,
 }

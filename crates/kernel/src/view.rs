@@ -132,7 +132,7 @@ impl Variables for View<'_> {
         let node = self.token.map(|it| self.plan.node(it.node));
         let identity = &self.instance.identity;
         match fact {
-            Fact::Instance => identity.id.clone(),
+            Fact::Instance => identity.id.map(|it| it.to_string().into()),
             Fact::BusinessKey => identity.business_key.clone(),
             Fact::Process => self.plan.nodes.first().map(|it| Name::clone(&it.name)),
             Fact::Element => node.map(|it| Name::clone(&it.name)),

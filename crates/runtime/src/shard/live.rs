@@ -238,14 +238,9 @@ impl Live {
         self.created.caller.is_some()
     }
 
-    /// Tells the kernel who the instance is, for scripts that ask.
-    pub(super) fn introduce(&mut self) {
-        if self.state.identity.id.is_none() {
-            self.state.identity = Identity {
-                id: Some(self.id.to_string().into()),
-                business_key: self.created.business_id.as_deref().map(Name::from),
-            };
-        }
+    /// Who the instance is, for scripts that ask.
+    pub(super) fn introduction(&self) -> Identity {
+        Identity { id: Some(self.id.0), business_key: self.created.business_id.clone() }
     }
 
     /// What people call it.

@@ -9,8 +9,8 @@ use std::{
 
 use travertine_expr::Name;
 use travertine_kernel::{
-    Command, Effect, Event, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId, effects,
-    handle_with,
+    Command, Effect, Event, Identity, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId,
+    effects, handle_with,
 };
 use travertine_store::codec::record::{Consume, Created, Letter, Message, Record, encode_records};
 
@@ -61,17 +61,21 @@ impl Shard {
         }
         if command == Command::Continue {
             live.turns += 1;
+        } else if live.state.is_unfinished() {
+            // It has not come to rest. What it sent itself is no reason to think that it has.
+            live.turns += u32::from(matches!(command, Command::Delivered { .. }));
         } else {
             live.turns = 0;
             live.hurries = if hurries { live.hurries + 1 } else { 0 };
         }
         let definition = Arc::clone(&live.definition);
-        live.introduce();
+        live.state.identity = live.introduction();
         let state = &mut live.state;
         let (plan, rules) = (&definition.plan, definitions.rules(&definition));
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             handle_with(plan, &rules, state, now, command, room, &budgets)
         }));
+        live.state.identity = Identity::default();
         match outcome {
             Ok(Ok(mut turn)) => {
                 let mut records = records;
