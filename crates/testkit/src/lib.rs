@@ -5,6 +5,7 @@ pub mod cases;
 pub mod clock;
 pub mod crash;
 pub mod faulty;
+pub mod hostile;
 pub mod oracle;
 pub mod page;
 pub mod races;

@@ -13,7 +13,7 @@ use travertine_store::{
 use super::{
     Ledger, at,
     ledger::{Act, Asked, Fate},
-    open,
+    models, open,
 };
 
 /// How long something may go on by itself, before it is said that it never ends.
@@ -38,6 +38,7 @@ pub fn settle(dir: &Path, ledger: &mut Ledger) -> Result<Vec<String>, Error> {
     let engine = open(dir, &clock)?;
     let mut wrong = ledger.wrong.clone();
     compare(&engine, ledger, &mut wrong)?;
+    stop_hostile(&engine)?;
     let mut left = Vec::new();
     for _ in 0..ROUNDS {
         ledger.time += 10_000;
@@ -75,6 +76,18 @@ fn running(engine: &Engine) -> Result<Vec<InstanceRow>, Error> {
         .into_iter()
         .filter_map(|it| if let Row::Instance(row) = it { Some(row) } else { None })
         .collect())
+}
+
+fn is_hostile(row: &InstanceRow) -> bool {
+    models::HOSTILE.contains(&&*row.definition)
+}
+
+/// Ends what would never end by itself.
+fn stop_hostile(engine: &Engine) -> Result<(), Error> {
+    for row in running(engine)?.iter().filter(|it| is_hostile(it)) {
+        engine.cancel(InstanceId(row.id)).wait()?;
+    }
+    Ok(())
 }
 
 /// Does what everybody waits for.
@@ -466,7 +479,7 @@ fn endings(engine: &Engine, ledger: &Ledger, wrong: &mut Vec<String>) -> Result<
         let Row::Instance(row) = row else { continue };
         let cancelled = ledger.about(row.root).any(|it| matches!(it.act, Act::Cancel(_)));
         let completed = row.state == InstanceState::Completed;
-        let called_off = cancelled && row.state == InstanceState::Cancelled;
+        let called_off = (cancelled || is_hostile(row)) && row.state == InstanceState::Cancelled;
         if !completed && !called_off {
             wrong.push(format!("{} {} has ended as {:?}", row.definition, row.id, row.state));
         }

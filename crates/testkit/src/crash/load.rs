@@ -118,7 +118,8 @@ impl Client {
             92..94 => self.ring(),
             94..95 => self.sweep(),
             95..96 => self.delete(),
-            96..98 => self.look_back(),
+            96..97 => self.poison(),
+            97..98 => self.look_back(),
             _ => self.look(),
         }
     }
@@ -183,6 +184,22 @@ impl Client {
         );
         if let (Some((instance, _)), Some(id)) = (started, id) {
             self.known.entry(kind).or_default().push((instance.0, id));
+        }
+    }
+
+    /// Starts what would take the store with it. Somebody may stop it at once, or nobody before the end.
+    fn poison(&mut self) {
+        let kind = *self.random.of(&models::HOSTILE).expect("there are kinds");
+        let started = self.ask(
+            |_| Act::Start(kind.to_owned(), None),
+            |engine, number| engine.start(kind).variables(mark(number)).begin().wait(),
+            |(instance, _)| format!("{instance} new"),
+        );
+        if let Some((id, _)) = started
+            && self.random.below(2) == 0
+        {
+            let done = |(): &()| String::new();
+            self.ask(|_| Act::Cancel(id.0), |engine, _| engine.cancel(id).wait(), done);
         }
     }
 

@@ -18,6 +18,7 @@ pub use load::load;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use travertine_kernel::Budgets;
 use travertine_runtime::{
     Engine, Error, Settings, Timestamp,
     engine::{ManualClock, Options, Pace},
@@ -54,6 +55,8 @@ fn open(dir: &Path, clock: &Arc<ManualClock>) -> Result<Engine, Error> {
             instances_max: 30,
             known_for: 1 << 50,
             snapshot_bytes: 1_000,
+            // What swells is stopped early.
+            budgets: Budgets { data_bytes: 1 << 20, ..Budgets::default() },
             ..Settings::default()
         },
         ..Options::default()

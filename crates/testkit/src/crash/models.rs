@@ -6,6 +6,10 @@ use travertine_runtime::engine::File;
 pub(super) const KINDS: [&str; 8] =
     ["job", "person", "message", "signal", "timer", "move", "call", "many"];
 
+/// What would take a store with it: each comes to an incident, again and again, and ends only when somebody
+/// cancels it.
+pub(super) const HOSTILE: [&str; 3] = ["spin", "flood", "swell"];
+
 const PROCESSES: &str = r#"
 <message id="paid" name="paid"><extensionElements>
   <tv:correlation name="key">key</tv:correlation></extensionElements></message>
@@ -52,7 +56,29 @@ const PROCESSES: &str = r#"
     <multiInstanceLoopCharacteristics><loopCardinality>3</loopCardinality>
     </multiInstanceLoopCharacteristics></callActivity><endEvent id="e8"/>
   <sequenceFlow id="f81" sourceRef="s8" targetRef="c8"/>
-  <sequenceFlow id="f82" sourceRef="c8" targetRef="e8"/></process>"#;
+  <sequenceFlow id="f82" sourceRef="c8" targetRef="e8"/></process>
+<process id="spin" isExecutable="true" tv:stepLimit="3000"><startEvent id="s9"/><task id="a9"/>
+  <exclusiveGateway id="g9" default="f92"/><endEvent id="e9"/>
+  <sequenceFlow id="f90" sourceRef="s9" targetRef="a9"/>
+  <sequenceFlow id="f91" sourceRef="a9" targetRef="g9"/>
+  <sequenceFlow id="f92" sourceRef="g9" targetRef="a9"/>
+  <sequenceFlow id="f93" sourceRef="g9" targetRef="e9">
+    <conditionExpression>false</conditionExpression></sequenceFlow></process>
+<process id="flood" isExecutable="true"><startEvent id="s10"/>
+  <serviceTask id="t10" tv:jobType="nobody">
+    <multiInstanceLoopCharacteristics><loopCardinality>1000000000</loopCardinality>
+    </multiInstanceLoopCharacteristics></serviceTask><endEvent id="e10"/>
+  <sequenceFlow id="f101" sourceRef="s10" targetRef="t10"/>
+  <sequenceFlow id="f102" sourceRef="t10" targetRef="e10"/></process>
+<process id="swell" isExecutable="true"><startEvent id="s11"/>
+  <scriptTask id="a11" scriptFormat="javascript"><script>_context.all = (typeof all === 'undefined' ? '' : all)
+    + 'x'.repeat(100000)</script></scriptTask>
+  <exclusiveGateway id="g11" default="f112"/><endEvent id="e11s"/>
+  <sequenceFlow id="f110" sourceRef="s11" targetRef="a11"/>
+  <sequenceFlow id="f111" sourceRef="a11" targetRef="g11"/>
+  <sequenceFlow id="f112" sourceRef="g11" targetRef="a11"/>
+  <sequenceFlow id="f113" sourceRef="g11" targetRef="e11s">
+    <conditionExpression>false</conditionExpression></sequenceFlow></process>"#;
 
 /// All kinds, in one file.
 pub(super) fn processes() -> File {
