@@ -49,9 +49,12 @@ impl Answers {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = files::title(path);
         let text = files::text(path)?;
-        let value = Value::parse_json(&text).map_err(|it| match it.is_malformed() {
-            true => anyhow!("{file} is not JSON: {it}"),
-            false => anyhow!("the JSON in {file} cannot be taken: {it}"),
+        let value = Value::parse_json(&text).map_err(|it| {
+            if it.is_malformed() {
+                anyhow!("{file} is not JSON: {it}")
+            } else {
+                anyhow!("the JSON in {file} cannot be taken: {it}")
+            }
         })?;
         let Some(items) = value.as_list() else {
             bail!("{file} holds {}, not a list of answers; see docs/cli.md", value.kind());

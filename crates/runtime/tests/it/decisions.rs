@@ -305,8 +305,8 @@ fn a_process_and_a_decision_may_have_the_same_id() {
 fn only_the_files_that_are_given_are_spoken_of() {
     let world = World::new(1);
     let engine = world.engine();
-    // It reads a name that nothing declares, which is worth a warning.
-    let loose = dmn("loose.dmn", "urn:loose", &literal("loose", "amount + 1"));
+    // It calls a function that is not there, which is worth a warning.
+    let loose = dmn("loose.dmn", "urn:loose", &literal("loose", "frob(1)"));
     let first = engine.deploy(&[loose]).unwrap();
     assert!(!first.diagnostics.is_empty());
     let next = engine.deploy(&[bpmn("a.bpmn", "")]).unwrap();

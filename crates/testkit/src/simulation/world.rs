@@ -376,7 +376,15 @@ impl World {
         self.figures.takeovers += 1;
         let shard = u16::try_from(seat).expect("there are few shards");
         self.board.clear(|job| ShardId::of(job.instance.0, self.store.shards()).0 == shard);
-        let new = self.open(ShardId(shard))?;
+        let new = match self.open(ShardId(shard)) {
+            Ok(new) => new,
+            // Rows are stored while a long log is read.
+            Err(travertine_runtime::Error::Store(_)) => {
+                self.figures.faults += 1;
+                return self.crash();
+            }
+            Err(error) => return Err(unopened(ShardId(shard), &error)),
+        };
         let old = std::mem::replace(&mut self.seats[seat], new);
         self.zombies.push(old);
         self.clients.lost(|it| it == shard, self.store.shards());
@@ -419,13 +427,14 @@ impl World {
         self.note()?;
         self.seats.clear();
         for shard in 0..self.shards() {
-            let seat = self.open(ShardId(shard))?;
+            let shard = ShardId(shard);
+            let seat = self.open(shard).map_err(|error| unopened(shard, &error))?;
             self.seats.push(seat);
         }
         Ok(())
     }
 
-    fn open(&self, shard: ShardId) -> Result<Seat, String> {
+    fn open(&self, shard: ShardId) -> Result<Seat, travertine_runtime::Error> {
         let opening = Opening {
             functions: Arc::clone(&self.functions),
             store: Arc::clone(&self.store) as Arc<dyn Store>,
@@ -435,9 +444,8 @@ impl World {
             settings: self.settings.clone(),
             now: self.now,
         };
-        let inbox = self.store.inbox(shard).map_err(|error| error.to_string())?;
-        let (shard, _) = Shard::recover(shard, opening, &mut |_, _| {})
-            .map_err(|error| format!("shard {shard} cannot be opened: {error}"))?;
+        let inbox = self.store.inbox(shard)?;
+        let (shard, _) = Shard::recover(shard, opening, &mut |_, _| {})?;
         let (writes, rows, stored) = Default::default();
         let told = inbox.iter().map(|it| it.id).collect();
         Ok(Seat { shard, writes, rows, stored, told })
@@ -510,4 +518,8 @@ impl World {
         }
         Err("it does not come to rest".to_owned())
     }
+}
+
+fn unopened(shard: ShardId, error: &travertine_runtime::Error) -> String {
+    format!("shard {shard} cannot be opened: {error}")
 }

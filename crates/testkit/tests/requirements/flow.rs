@@ -1447,7 +1447,8 @@ fn messages_match_where_both_sides_say_something() {
         (r#"{"a": 1, "b": 2}"#, r#"{"b": 2, "c": 3}"#, true),
         (r#"{"a": 1, "b": 2}"#, r#"{"a": 1, "b": 3}"#, false),
         (r#"{"a": 1}"#, r#"{"a": null}"#, true),
-        (r#"{"a": 1}"#, r#"{"a": "1"}"#, false),
+        (r#"{"a": 1}"#, r#"{"a": "1"}"#, true),
+        (r#"{"a": 1}"#, r#"{"a": "1.5"}"#, false),
     ];
     for (one, other, matches) in cases {
         let (one, other) = (assignments(one), assignments(other));
