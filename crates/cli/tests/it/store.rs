@@ -335,7 +335,7 @@ fn each_of_very_many_tasks_can_be_claimed_and_given_back() {
     drop(connection);
     let task = format!("1-{last}");
     assert_eq!(done(&["claim", &task, "ann"]).out, format!("{task} it: ann has claimed it\n"));
-    assert_eq!(done(&["unclaim", &task]).out, format!("{task} it: nobody does it\n"));
+    assert_eq!(done(&["unclaim", &task]).out, format!("{task} it: nobody has claimed it\n"));
 }
 
 #[test]
