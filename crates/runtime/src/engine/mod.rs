@@ -695,7 +695,8 @@ impl Engine {
             shard.follow();
             Ok(())
         };
-        let asked: Vec<_> = (0..self.shards()).map(|it| self.ask(ShardId(it), follow)).collect();
+        let asked: Vec<_> =
+            (0..self.shards()).map(|it| self.ask_inside(ShardId(it), follow)).collect();
         asked.into_iter().try_for_each(Pending::wait)
     }
 

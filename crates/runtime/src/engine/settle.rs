@@ -116,7 +116,8 @@ impl Engine {
                 restless: shard.only_restless(),
             })
         };
-        (0..self.shards()).map(|it| self.ask(ShardId(it), look)).collect()
+        // Much that waits is what is looked for, and no reason to refuse.
+        (0..self.shards()).map(|it| self.ask_inside(ShardId(it), look)).collect()
     }
 
     /// The last entry of each shard and when it has something to do, where all of them rest.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::WaitId;
-use travertine_runtime::{Address, InstanceId, Message, Receipt, engine::Options};
+use travertine_runtime::{Address, Error, InstanceId, Message, Receipt, engine::Options};
 use travertine_store::{
     Seq, ShardId,
     view::{Filter, InstanceState, Row, Table},
@@ -157,4 +157,12 @@ fn messages_that_are_kept_are_not_counted_as_timers() {
     world.restart();
     // The one of the instance, and the one that starts others.
     assert_eq!(world.engine().opened().shards[0].timers, 2);
+}
+
+#[test]
+fn whoever_waits_for_rest_is_not_refused_because_much_is_under_way() {
+    let world = World::with(Options { requests_max: 0, ..Options::default() });
+    let refused = world.engine().signal("go", Vec::new()).wait();
+    assert!(matches!(refused, Err(Error::Busy { .. })), "{refused:?}");
+    world.rest();
 }
