@@ -1,8 +1,9 @@
 //! What nobody means well with: models, expressions and data that would take a store, its memory or its time.
 //!
-//! Each [`Case`] runs in a process of its own with little memory, on a store in which a good instance
-//! waits as well. Whatever the case does, it is answered: refused, an incident, halted, or simply done. Afterwards
-//! an operator can cancel it, the good instance goes on to its end, and the store can be opened again.
+//! Each [`Case`] runs in a process of its own with little memory; models and data on a store in which a good
+//! instance waits as well. Whatever the case does, it is answered: refused, an incident, halted, or simply done.
+//! Afterwards an operator can cancel it, the good instance goes on to its end, and the store can be opened again.
+//! Expressions run alone, and whatever they give is an answer.
 //! A process that dies, runs out of memory or does not come to an answer is a case that was lost.
 
 mod data;
