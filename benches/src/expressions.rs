@@ -3,10 +3,11 @@
 use std::{fmt::Write as _, hint::black_box, sync::Arc};
 
 use travertine_dmn::Definitions;
-use travertine_expr::{
-    Kind, Languages, Limits, Map, Name, Number, Program, Value,
+use travertine_lang::{
+    Kind, Languages,
     feel::{Context, Settings},
 };
+use travertine_value::{Limits, Map, Name, Number, Program, Value};
 
 use crate::Comparison;
 

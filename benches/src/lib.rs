@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 pub use expressions::COMPARISONS;
 
-use travertine_expr::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
 use travertine_kernel::{
     Command, Decision, Instance, NodeId, Plan, Turn, WaitFor, WaitId, handle,
     plan::{
@@ -20,6 +19,7 @@ use travertine_kernel::{
     },
     time::Timestamp,
 };
+use travertine_value::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
 
 /// A scenario: what its unit of work is, and how to do `size` of them.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use travertine_expr::{
-    Limits,
-    feel::{Context, Settings},
-};
+use travertine_lang::feel::{Context, Settings};
+use travertine_value::Limits;
 use travertine_fuzz::{Counting, within};
 
 #[global_allocator]

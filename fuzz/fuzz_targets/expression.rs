@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use travertine_expr::{Kind, Languages, Limits, Map, Value, juel};
+use travertine_lang::{Kind, Languages, juel};
+use travertine_value::{Limits, Map, Value};
 use travertine_fuzz::{Counting, within};
 
 #[global_allocator]

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{
-    EvalError, Evaluate, Kind, Languages, Limits, Map, Name, Outcome, Program, Value, Variables,
+use travertine_lang::{Kind, Languages};
+use travertine_value::{
+    EvalError, Evaluate, Limits, Map, Name, Outcome, Program, Value, Variables,
 };
 
 use crate::{

@@ -20,8 +20,9 @@ mod validate;
 
 use std::{collections::BTreeSet, time::SystemTime};
 
-use travertine_expr::{Languages, time::Timestamp};
 use travertine_kernel::plan::Policy;
+use travertine_lang::Languages;
+use travertine_value::time::Timestamp;
 use travertine_xml as xml;
 
 pub use dialect::Dialect;

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use travertine_expr::time::{self, TimeError, Timer};
 use travertine_runtime::Timestamp;
+use travertine_value::time::{self, TimeError, Timer};
 
 /// What the clock of this machine shows. In whole seconds, because people read it.
 pub(crate) fn now() -> Timestamp {

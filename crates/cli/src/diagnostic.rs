@@ -1,7 +1,7 @@
 //! A diagnostic with the line it is about, and as data.
 
 use travertine_bpmn::{Diagnostic, Severity};
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use crate::{files::Models, json, paint::Paint, screen::one_line};
 

@@ -1,9 +1,7 @@
 //! Values of FEEL, for people: as they could be typed again.
 
-use travertine_expr::{
-    Name, Value,
-    feel::{End, FeelValue},
-};
+use travertine_lang::feel::{End, FeelValue};
+use travertine_value::{Name, Value};
 
 use crate::json::{end_line, next_line};
 
@@ -97,7 +95,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use travertine_expr::feel::{Context, Expression, Names, Settings};
+    use travertine_lang::feel::{Context, Expression, Names, Settings};
 
     use super::*;
 

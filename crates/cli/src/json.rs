@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use travertine_expr::{Map, Name, Value};
+use travertine_value::{Map, Name, Value};
 
 /// An object with these fields, in this order.
 pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {

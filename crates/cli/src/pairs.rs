@@ -1,8 +1,8 @@
 //! Variables as people type them: `name=value`.
 
 use anyhow::{Result, anyhow};
-use travertine_expr::{Name, Value};
 use travertine_kernel::Assignments;
+use travertine_value::{Name, Value};
 
 use crate::{files, json};
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use clap::ColorChoice;
-use travertine_expr::{Name, Value};
+use travertine_value::{Name, Value};
 
 use crate::{json, paint::Paint};
 

@@ -5,10 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::{
-    Map, Name,
-    feel::{Context, FeelValue, Session, Settings, Type},
-};
+use travertine_lang::feel::{Context, FeelValue, Session, Settings, Type};
+use travertine_value::{Map, Name};
 
 use crate::{
     eval::{Frame, Record, Run, World},
@@ -159,7 +157,7 @@ impl Definitions {
     /// input asks for one, its text becomes one.
     pub fn inputs_from_json(&self, invocable: &str, given: &Map) -> Context {
         let inputs = self.find(invocable).map(|it| self.typed_inputs(it)).unwrap_or_default();
-        let value = |(name, value): (&Name, &travertine_expr::Value)| {
+        let value = |(name, value): (&Name, &travertine_value::Value)| {
             let of = inputs.get(name).copied().unwrap_or(TypeId::ANY);
             (Name::clone(name), from_json(&self.model.types, of, value))
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use crate::{
     model::{FunctionOf, Variable},

@@ -2,10 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use travertine_expr::{
-    Name,
-    feel::{Expression, Names},
-};
+use travertine_lang::feel::{Expression, Names};
+use travertine_value::Name;
 
 use crate::{
     logic::Boxed,

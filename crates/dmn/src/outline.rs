@@ -1,6 +1,6 @@
 //! What a file says of itself, without compiling it.
 
-use travertine_expr::Name;
+use travertine_value::Name;
 use travertine_xml::{self as xml, Node, Ns, Place};
 
 use crate::{files::is_of_dmn, name};

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{
-    EvalError, Evaluate, Limits, Map, Name, Outcome, Program, Variables, feel::Settings,
-};
+use travertine_lang::feel::Settings;
+use travertine_value::{EvalError, Evaluate, Limits, Map, Name, Outcome, Program, Variables};
 
 use crate::{definitions::Definitions, result::Error};
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use travertine_expr::{Limit, Name, feel::FeelValue};
+use travertine_lang::feel::FeelValue;
+use travertine_value::{Limit, Name};
 
 use crate::logic::Spot;
 

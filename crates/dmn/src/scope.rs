@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{
-    Name,
-    feel::{self, FeelValue},
-};
+use travertine_lang::feel::{self, FeelValue};
+use travertine_value::Name;
 
 /// Layers of names. Cheap to clone; a layer never changes once another lies on it.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +78,7 @@ impl Growing {
 
 #[cfg(test)]
 mod tests {
-    use travertine_expr::feel::Scope as _;
+    use travertine_lang::feel::Scope as _;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Values in messages.
 
-use travertine_expr::feel::FeelValue;
+use travertine_lang::feel::FeelValue;
 
 /// The value in a few characters.
 pub(crate) fn short(value: &FeelValue) -> String {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use travertine_expr::{
-    CompileError, Name,
+use travertine_lang::{
+    CompileError,
     feel::{self, Names, Problem},
 };
+use travertine_value::Name;
 use travertine_xml::{Document, Node, Place, Severity};
 
 use crate::{

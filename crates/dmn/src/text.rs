@@ -1,9 +1,7 @@
 //! Texts of FEEL in a model: compiled, and evaluated so that what becomes null is known by its place.
 
-use travertine_expr::{
-    Limit,
-    feel::{self, FeelValue, Session},
-};
+use travertine_lang::feel::{self, FeelValue, Session};
+use travertine_value::Limit;
 
 use crate::{eval::Record, logic::Spot, scope::Scope};
 

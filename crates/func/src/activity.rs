@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::{Value, typed};
+use travertine_value::{Value, typed};
 
 use crate::{definition::BoxFuture, error::Failure};
 

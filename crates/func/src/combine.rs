@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use travertine_expr::time::Timestamp;
+use travertine_value::time::Timestamp;
 
 use crate::{
     context::Context,

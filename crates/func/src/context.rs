@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::{Name, time::Timestamp, typed};
+use travertine_value::{Name, time::Timestamp, typed};
 
 use crate::{
     core::Core,
@@ -337,7 +337,7 @@ impl Context {
     /// # use travertine_func::{Context, Flow};
     /// # async fn example(cx: Context) -> Flow<()> {
     /// let midnight = (cx.now().as_millis() / 86_400_000 + 1) * 86_400_000;
-    /// cx.sleep_until(travertine_expr::time::Timestamp::from_millis(midnight)).await?;
+    /// cx.sleep_until(travertine_value::time::Timestamp::from_millis(midnight)).await?;
     /// # Ok(()) }
     /// ```
     pub fn sleep_until(&self, due: Timestamp) -> Sleep {

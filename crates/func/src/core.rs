@@ -11,8 +11,8 @@ use std::{
     task::{Poll, Waker},
 };
 
-use travertine_expr::{Name, Value, time::Timestamp};
 use travertine_kernel::{Assignments, Decision, Digest, JournalEntry, Post, WaitFor};
+use travertine_value::{Name, Value, time::Timestamp};
 
 use crate::{
     entry::{Brought, Said, Told},

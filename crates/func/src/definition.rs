@@ -11,8 +11,8 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::{Name, Value, typed};
 use travertine_kernel::Assignments;
+use travertine_value::{Name, Value, typed};
 
 use crate::{
     activity::ActivityContext,

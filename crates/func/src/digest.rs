@@ -6,8 +6,8 @@
 //! field that is null, since what is missing is null everywhere: a new optional argument, or a new
 //! optional field of one, changes nothing for those who do not use it.
 
-use travertine_expr::{Map, Value};
 use travertine_kernel::{Assignments, Digest};
+use travertine_value::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The digest of what must be the same again, unless the code says that it may change.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Digest, JournalEntry};
+use travertine_value::{Name, Value};
 
 /// An entry that the code has decided.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::Value;
 use travertine_kernel::Assignments;
 pub use travertine_kernel::{Consume, Delivery};
+use travertine_value::Value;
 
 /// A type whose values can be sent to functions and waited for by them.
 ///

@@ -4,7 +4,7 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::{Value, typed};
+use travertine_value::{Value, typed};
 
 use crate::error::Failure;
 

@@ -12,8 +12,8 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::{Map, Name, Value, time::Timestamp, typed};
 use travertine_kernel::{Assignments, Catches, Digest, Job, Post, WaitFor, plan::WorkKind};
+use travertine_value::{Map, Name, Value, time::Timestamp, typed};
 
 use crate::{
     context::Context,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
 
 use linkme::distributed_slice;
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use crate::{
     activity::ActivityContext,

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use travertine_expr::{Name, Value, time::Timestamp};
 use travertine_kernel::{Decision, Journal, JournalEntry};
+use travertine_value::{Name, Value, time::Timestamp};
 
 use crate::{
     context::Context,

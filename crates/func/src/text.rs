@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 thread_local! {
     /// Where a name is put together, so that nothing but the name itself takes memory.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use travertine_expr::{Name, Value};
+use travertine_value::{Name, Value};
 
 use crate::state::Instance;
 

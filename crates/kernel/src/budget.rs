@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use travertine_expr::{Name, Value};
+use travertine_value::{Name, Value};
 
 use crate::{
     plan::Plan,

@@ -120,7 +120,7 @@ fn instance_is_live(instance: &Instance, id: crate::vocabulary::TokenId) -> bool
 
 #[cfg(test)]
 mod tests {
-    use travertine_expr::time::Timestamp;
+    use travertine_value::time::Timestamp;
 
     use super::*;
     use crate::{Decision, WaitFor, handle, plan::Plan, vocabulary::Command};

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Map, Name, Value};
+use travertine_value::{Map, Name, Value};
 
 use crate::{
     plan::{Key, Send},

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Name, Value, Variables as _};
+use travertine_value::{Name, Value, Variables as _};
 
 use crate::{
     handle::check_variables,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use travertine_expr::{Map, Name, Value};
+use travertine_value::{Map, Name, Value};
 
 use crate::{
     element::Step,

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use travertine_expr::time::Timestamp;
-use travertine_expr::{Limits, Name, Value};
+use travertine_value::time::Timestamp;
+use travertine_value::{Limits, Name, Value};
 
 use crate::{
     budget::{self, Budgets},

@@ -1,6 +1,6 @@
 //! Joins: the parallel, the inclusive and the complex gateway.
 
-use travertine_expr::Program;
+use travertine_value::Program;
 
 use crate::{
     element::Step,

@@ -75,7 +75,7 @@ pub use state::{
 };
 pub use status::TIMESTAMP;
 pub use table::{Iter, Key, Table};
-pub use travertine_expr::time;
+pub use travertine_value::time;
 pub use tree::{Branch, address, tree};
 pub use view::View;
 pub use vocabulary::{

@@ -291,8 +291,8 @@ impl<'a> Run<'a> {
     pub(crate) fn take_result(
         &mut self,
         token: TokenId,
-        name: travertine_expr::Name,
-        value: Option<travertine_expr::Value>,
+        name: travertine_value::Name,
+        value: Option<travertine_value::Value>,
     ) {
         if self.is_status(&name) {
             self.keep_status(token, name, value.unwrap_or_default());

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Name, Value};
+use travertine_value::{Name, Value};
 
 use crate::{
     plan::{Element, Listener, Moment, Write},

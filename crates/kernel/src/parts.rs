@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::{Name, time::Timestamp};
+use travertine_value::{Name, time::Timestamp};
 
 use crate::{
     answer::{Answer, Answers},

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use crate::{
     plan::{Activation, AdHoc, Element, Node, NodeId, Plan},

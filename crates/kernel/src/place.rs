@@ -4,7 +4,7 @@
 //! gates, mappings, boundary events and event sub-processes are seen to as for any token, and only
 //! then, in place of its starts, the container begins with tokens on their way further in.
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use crate::{
     plan::{Element, FlowId, Node, NodeId, Plan, Trigger},

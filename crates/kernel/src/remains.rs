@@ -1,6 +1,6 @@
 //! What is left of an instance after its end.
 
-use travertine_expr::time::Timestamp;
+use travertine_value::time::Timestamp;
 
 use crate::{
     answer::Answers,

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Name, Program, Value};
+use travertine_value::{Name, Program, Value};
 
 use crate::{
     element::whole,

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use travertine_expr::{Name, Program};
+use travertine_value::{Name, Program};
 
 /// Decisions that business rule tasks can make.
 pub trait Rules: fmt::Debug {

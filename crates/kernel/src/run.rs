@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use travertine_expr::time::Timestamp;
-use travertine_expr::{EvalError, Excess, Name, Program, VALUE_DEPTH_MAX, Value};
+use travertine_value::time::Timestamp;
+use travertine_value::{EvalError, Excess, Name, Program, VALUE_DEPTH_MAX, Value};
 
 use crate::{
     apply::apply,

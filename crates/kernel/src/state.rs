@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::time::Timestamp;
-use travertine_expr::{Name, Value};
+use travertine_value::time::Timestamp;
+use travertine_value::{Name, Value};
 
 use crate::{
     answer::Answers,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use travertine_expr::{Name, Value, time::Timestamp};
+use travertine_value::{Name, Value, time::Timestamp};
 
 use crate::{
     element::Step,

@@ -7,9 +7,9 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use travertine_expr::{EvalError, Evaluate, Limits, Name, Outcome, Program, Value, Variables};
+use travertine_value::{EvalError, Evaluate, Limits, Name, Outcome, Program, Value, Variables};
 
-use travertine_expr::time::Timestamp;
+use travertine_value::time::Timestamp;
 
 use crate::{
     Command, Event, Instance, Plan, Rejection, TokenId, Turn, WaitFor, WaitId, check_at_rest,

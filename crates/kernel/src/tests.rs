@@ -1,7 +1,7 @@
 //! The kernel's mechanisms, on plans made by hand. What BPMN means by them is tested in `testkit`.
 
 use expect_test::expect;
-use travertine_expr::{EvalError, Program, VALUE_DEPTH_MAX, Value};
+use travertine_value::{EvalError, Program, VALUE_DEPTH_MAX, Value};
 
 use crate::{
     Command, Ending, NodeId, Rejection, State,
@@ -158,7 +158,7 @@ fn an_error_is_caught_by_a_boundary_event_that_has_no_token_yet_while_others_hav
     let job = build.job(PROCESS, "job");
     build.chain(&[start, job]);
     let timer = |when: &str| Trigger::Timer {
-        kind: travertine_expr::time::Timer::Duration,
+        kind: travertine_value::time::Timer::Duration,
         when: Program::constant(when.into()),
     };
     let error = Trigger::Error { code: None, code_variable: None, message_variable: None };
@@ -187,7 +187,7 @@ fn an_error_nobody_catches_stays_as_an_incident_and_can_be_retried() {
         "fragile",
         Element::Script {
             program: program(|it| match it.get("fixed") {
-                Some(_) => Ok(travertine_expr::Outcome::default()),
+                Some(_) => Ok(travertine_value::Outcome::default()),
                 None => Err(EvalError::Failed("not fixed".into())),
             }),
             result: None,

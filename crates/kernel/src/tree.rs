@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use crate::{
     plan::{Element, EventSubProcess, Plan},

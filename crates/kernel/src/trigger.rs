@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use travertine_expr::time::{self, Repeat};
-use travertine_expr::{Name, Value};
+use travertine_value::time::{self, Repeat};
+use travertine_value::{Name, Value};
 
 use crate::{
     element::Step,

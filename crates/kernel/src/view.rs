@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use travertine_expr::{Fact, Name, Value, Variables, time::Timestamp};
+use travertine_value::{Fact, Name, Value, Variables, time::Timestamp};
 
 use crate::{
     plan::{LOOP_COUNTER, Plan, Repeat, Tally},

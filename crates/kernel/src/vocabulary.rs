@@ -5,8 +5,8 @@ mod rejection;
 
 use std::{fmt, sync::Arc};
 
-use travertine_expr::time::{Repeat, Timestamp};
-use travertine_expr::{Name, Value};
+use travertine_value::time::{Repeat, Timestamp};
+use travertine_value::{Name, Value};
 
 use crate::{
     journal::{Decision, JournalEntry},

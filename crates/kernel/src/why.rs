@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use travertine_expr::{Name, time::Timestamp};
+use travertine_value::{Name, time::Timestamp};
 
 use crate::{
     plan::{Element, FlowId, NodeId, Plan, Trigger, WorkKind},

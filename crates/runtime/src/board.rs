@@ -10,7 +10,7 @@ use std::{
 };
 
 use tokio::sync::{Notify, futures::Notified, mpsc};
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use crate::{
     Address, Limit, Timestamp,

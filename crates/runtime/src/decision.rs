@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use travertine_dmn::{Definitions as Decided, Diagnostic, Outline, OutlinedDecision, Severity};
-use travertine_expr::{Name, Program};
 use travertine_kernel::{Rule, Rules};
+use travertine_value::{Name, Program};
 
 use crate::{Definition, Definitions, definition::Versioned};
 

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use travertine_expr::{Map, Name, Program, Value, time};
 use travertine_kernel::{
     Assignments, FlowId, NodeId, Plan,
     plan::{Element, Start, TO, Trigger},
 };
+use travertine_value::{Map, Name, Program, Value, time};
 
 use travertine_store::Deployed;
 

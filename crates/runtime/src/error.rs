@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use travertine_expr::Name;
 use travertine_kernel::Rejection;
+use travertine_value::Name;
 
 use crate::{Address, InstanceId, Timestamp};
 

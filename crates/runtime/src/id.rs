@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-use travertine_expr::Name;
 use travertine_kernel::WaitId;
+use travertine_value::Name;
 
 use crate::{BadId, Error};
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use travertine_expr::{Name, Number, Value};
 use travertine_kernel::{Assignments, plan::TO};
+use travertine_value::{Name, Number, Value};
 
 /// A place in the order in which things are found.
 pub(crate) type Place = (i64, u64);

@@ -44,4 +44,4 @@ pub use shard::{
     Live, Opening, Recovered, Release, RunStatus, Sealed, Seen, Settings, Shard, TaskChange,
     Trouble, Verified,
 };
-pub use travertine_expr::time::Timestamp;
+pub use travertine_value::time::Timestamp;

@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-use travertine_expr::Name;
 use travertine_func::Functions;
+use travertine_value::Name;
 
 use crate::{Error, board::Order};
 

@@ -5,9 +5,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, plan::TO};
 use travertine_store::codec::record::{Held as HeldMessage, Subscription, SubscriptionKind};
+use travertine_value::{Map, Name, Value};
 
 use crate::{
     Address, InstanceId,

@@ -6,15 +6,15 @@
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use travertine_expr::{
-    Name, Value,
-    time::{self, Timer, Timestamp},
-};
 use travertine_func::{
     Arguments, Context, Failure, Flow, LocalBoxFuture, Operation, Workflow, WorkflowDefinition,
     select,
 };
 use travertine_kernel::Assignments;
+use travertine_value::{
+    Name, Value,
+    time::{self, Timer, Timestamp},
+};
 
 /// The function that every schedule is a run of.
 pub const SCHEDULE: &str = "travertine.schedule";
@@ -369,7 +369,7 @@ fn variables(json: &str) -> Result<Assignments, Failure> {
 
 /// Variables as JSON.
 pub(crate) fn json(variables: Assignments) -> String {
-    let map: travertine_expr::Map = variables.into_iter().collect();
+    let map: travertine_value::Map = variables.into_iter().collect();
     Value::from(map).to_json()
 }
 

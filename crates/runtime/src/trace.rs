@@ -5,12 +5,12 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{
     Assignments, Command, Cue, Decision, Effect, Ending, Event, Failure, Gate, JournalEntry,
     Modification, NodeId, Plan, Post, Role, Slot, WaitFor, Which,
     plan::{Element, Node},
 };
+use travertine_value::{Name, Value};
 
 /// One command with what came of it, line by line.
 pub fn trace(plan: &Plan, command: &Command, events: &[Event], effects: &[Effect]) -> String {

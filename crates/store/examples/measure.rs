@@ -6,7 +6,6 @@
 
 use std::{hint::black_box, time::Instant};
 
-use travertine_expr::{Program, Value};
 use travertine_kernel::{
     Command, Event, Instance, LayerId, NodeId, Plan, WaitId, handle,
     plan::{Container, Count, Each, Element, Flow, Node, OnEmpty, Repeat, Start, Work, WorkKind},
@@ -14,6 +13,7 @@ use travertine_kernel::{
     time::Timestamp,
 };
 use travertine_store::codec::{decode_events, decode_instance, encode_events, encode_instance};
+use travertine_value::{Program, Value};
 
 const VALUES: [(&str, &str); 6] = [
     ("a whole number", "1200"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use crate::{
     Error,

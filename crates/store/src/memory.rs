@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use crate::{
     Batch, Claim, Deployment, Entry, Error, Fold, Mail, MailId, Seq, ShardId, Store,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use crate::{
     Error,

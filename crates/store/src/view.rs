@@ -2,7 +2,7 @@
 //!
 //! Values are kept as JSON text, for people and for queries. The exact value is in the log.
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use crate::{Seq, ShardId};
 

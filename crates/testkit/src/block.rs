@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use travertine_expr::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
 use travertine_kernel::plan::{
     Activation, AdHoc, Boundary, Call, Catch, Changes, Container, Count, Data, Each, Element,
     EventSubProcess, Extras, Flow, FlowId, Gates, Listener, Listeners, Loop, Merge, Message, Node,
     NodeId, OnEmpty, Payload, Plan, Repeat, Start, Throw, TimerKind, Trigger, Work, WorkKind,
 };
+use travertine_value::{EvalError, Evaluate, Limits, Outcome, Program, Value, Variables};
 
 /// A piece of a process with one way in and one way out.
 #[derive(Clone, Debug)]

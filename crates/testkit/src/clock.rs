@@ -1,6 +1,6 @@
 //! Times for tests: fixed, and written as people write them.
 
-use travertine_expr::time::{self, Timestamp};
+use travertine_value::time::{self, Timestamp};
 
 /// When tests begin: 2030-01-01T00:00:00Z, a time that no model mentions.
 pub const DAWN: Timestamp = Timestamp::from_millis(1_893_456_000_000);

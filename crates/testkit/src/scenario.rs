@@ -21,13 +21,13 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use travertine_bpmn::{Options, Report, Severity, read};
-use travertine_expr::{Map, Value, Variables as _, time::Timestamp};
 use travertine_kernel::{
     Assignments, Command, Destination, Effect, Ending, Event, Failure, Instance, Mapping,
     Modification, Plan, Problem, Rejection, Role, State, TokenId, Turn, View, WaitFor, WaitId,
     apply, check_at_rest, dry_run, effects, handle, migrate, outstanding, tree, why,
 };
 use travertine_runtime::trace;
+use travertine_value::{Map, Value, Variables as _, time::Timestamp};
 
 /// One instance, and everything that has happened to it.
 #[derive(Debug)]

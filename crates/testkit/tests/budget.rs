@@ -1,10 +1,10 @@
 //! How much an instance may have: beyond that it has one incident, and goes on when there is less.
 
-use travertine_expr::time::Timestamp;
 use travertine_kernel::{
     Command, FailureKind, Instance, Modification, Over, Rejection, TokenId, Which, handle,
 };
 use travertine_testkit::Scenario;
+use travertine_value::time::Timestamp;
 
 fn process(attributes: &str, body: &str) -> Scenario {
     Scenario::definitions(&format!(

@@ -27,7 +27,7 @@ fn seen(it: &Scenario, name: &str) -> Vec<String> {
         .into_iter()
         .filter(|token| it.instance.waits.values().any(|wait| wait.token == *token));
     let view = |token| travertine_kernel::View::new(&it.plan, &it.instance, token);
-    let value = |token| travertine_expr::Variables::get(&view(token), name);
+    let value = |token| travertine_value::Variables::get(&view(token), name);
     runs.map(|it| value(it).map_or_else(|| "nothing".to_owned(), |it| it.to_string())).collect()
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Name, time::Timestamp};
 use travertine_runtime::{InstanceId, Message, Receipt, Sandbox, Start};
 use travertine_testkit::{Scenario, assignments};
+use travertine_value::{Name, time::Timestamp};
 
 /// A world with the processes of definitions with this inside.
 fn world(inside: &str) -> Sandbox {

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use travertine_expr::Value;
 use travertine_kernel::{Failure, FailureKind};
 use travertine_runtime::{InstanceId, Sandbox, Start, Timestamp, read_models};
 use travertine_testkit::{Scenario, document};
+use travertine_value::Value;
 
 /// Who may approve an amount: up to 100 anyone, up to 1000 someone.
 fn rules(tag: &str, who: &str) -> String {

@@ -14,7 +14,7 @@ use syn::{
 };
 
 /// The rooms that are looked at.
-const ROOMS: [&str; 7] = ["travertine", "func", "macros", "runtime", "expr", "kernel", "store"];
+const ROOMS: [&str; 7] = ["travertine", "func", "macros", "runtime", "value", "kernel", "store"];
 
 /// A type, function, macro or module of a room, or a method.
 struct Public {

@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use travertine_expr::time::Timestamp;
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Dependencies, Functions, Retry, Workflow,
     WorkflowDefinition, encode,
@@ -19,6 +18,7 @@ use travertine_runtime::{
 };
 use travertine_store::{MemoryStore, ShardId, Store};
 use travertine_testkit::faulty::{Fault, Faulty, Write};
+use travertine_value::time::Timestamp;
 
 /// What goes wrong when the first attempt is over, and how many there were.
 struct Plan {

@@ -2,11 +2,8 @@
 
 use std::fmt::Write as _;
 
-use travertine_expr::{
-    Value,
-    feel::{Context, Expression, FeelValue, Names, Settings},
-    time::Timestamp,
-};
+use travertine_lang::feel::{Context, Expression, FeelValue, Names, Settings};
+use travertine_value::{Value, time::Timestamp};
 
 const PAGE: &str = include_str!("../../../docs/feel.md");
 

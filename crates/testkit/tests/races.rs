@@ -13,7 +13,6 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use travertine_expr::Value;
 use travertine_func::{
     Activity, ActivityOptions, Event, Functions, Workflow, WorkflowDefinition, encode, select,
 };
@@ -21,6 +20,7 @@ use travertine_kernel::{Ending, Event as Happened, JournalEntry, Phase};
 use travertine_runtime::{Delivery, Live, Message, Receipt};
 use travertine_testkit::document;
 use travertine_testkit::races::{Answer, Conditions, Request, Scenario, World, explore, replay};
+use travertine_value::Value;
 
 const HOUR: Duration = Duration::from_hours(1);
 

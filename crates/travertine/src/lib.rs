@@ -43,7 +43,6 @@
 
 pub mod testing;
 
-pub use travertine_expr::{Excess, JsonError, Map, Name, Number, NumberError, Rounding, Value};
 #[doc(hidden)]
 pub use travertine_func::__macros;
 pub use travertine_func::{
@@ -70,6 +69,7 @@ pub use travertine_runtime::{
         Workers,
     },
 };
+pub use travertine_value::{Excess, JsonError, Map, Name, Number, NumberError, Rounding, Value};
 
 /// What the engine says of the inside of an instance: where its tokens are and why they rest, how it has
 /// failed, what it refuses, how much it may have, and what would become of it in another version.

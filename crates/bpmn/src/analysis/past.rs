@@ -1,10 +1,10 @@
 //! Timers whose time is over before anyone starts them.
 
-use travertine_expr::{
+use travertine_kernel::plan::{Element, NodeId, TimerKind, Trigger};
+use travertine_value::{
     Limits, Map,
     time::{Timestamp, due},
 };
-use travertine_kernel::plan::{Element, NodeId, TimerKind, Trigger};
 
 use super::Subject;
 

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use travertine_expr::{Limits, Map, Program};
 use travertine_kernel::plan::{Element, Node as PlanNode, Repeat, Send, Throw, Trigger};
+use travertine_value::{Limits, Map, Program};
 
 use crate::{files::Files, lower::Lowered, report::Sink, xml::Node};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use travertine_expr::Name;
 use travertine_kernel::plan::{Element, NodeId, Trigger};
+use travertine_value::Name;
 
 use super::Subject;
 

@@ -1,7 +1,7 @@
 //! Call activities.
 
-use travertine_expr::Name;
 use travertine_kernel::plan::{Call, Element};
+use travertine_value::Name;
 
 use super::{Lowering, camunda7::camunda_all, is_true_ext};
 use crate::{

@@ -1,7 +1,7 @@
 //! What Camunda 7's extensions mean.
 
-use travertine_expr::{Name, Program};
 use travertine_kernel::plan::Element;
+use travertine_value::{Name, Program};
 
 use super::Lowering;
 use crate::{

@@ -1,8 +1,8 @@
 //! What Camunda 8's extensions mean. A text that begins with `=` is FEEL there, any other stands
 //! for itself.
 
-use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{Call, Element};
+use travertine_value::{Name, Program};
 
 use super::{Lowering, call::tagged, is_true};
 use crate::{

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use travertine_expr::Name;
 use travertine_kernel::plan::{Key, Message};
+use travertine_value::Name;
 
 use super::{Lowering, data::name_of_item};
 use crate::{

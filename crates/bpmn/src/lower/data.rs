@@ -6,8 +6,10 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{EvalError, Evaluate, Limits, Map, Name, Outcome, Program, Value, Variables};
 use travertine_kernel::plan::{Data, NodeId, Payload};
+use travertine_value::{
+    EvalError, Evaluate, Limits, Map, Name, Outcome, Program, Value, Variables,
+};
 
 use super::{Lowering, index};
 use crate::{

@@ -1,7 +1,7 @@
 //! Business rule tasks that name a decision.
 
-use travertine_expr::Name;
 use travertine_kernel::plan::{BusinessRule, Element};
+use travertine_value::Name;
 
 use super::Lowering;
 use crate::{

@@ -1,7 +1,7 @@
 //! Events that wait: start, intermediate catch and boundary events.
 
-use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{Boundary, Catch, Changes, Element, Message, Start, Trigger};
+use travertine_value::{Name, Program};
 
 use super::{Lowering, is_true};
 use crate::{

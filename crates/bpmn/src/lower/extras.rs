@@ -1,7 +1,7 @@
 //! What extensions add to any node: gates, mappings, operators, restrictions, listeners, merges.
 
-use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{Gates, Listeners, Merge, NodeId, Restriction, RestrictionScope};
+use travertine_value::{Name, Program};
 
 use super::{Lowering, index};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{EvalError, Evaluate, Limits, Name, Outcome, Program, Value, Variables};
+use travertine_value::{EvalError, Evaluate, Limits, Name, Outcome, Program, Value, Variables};
 
 use super::Lowering;
 use crate::{

@@ -3,10 +3,10 @@
 //! Whatever a listener asks for that is never called is left alone here, so that the reader says of it
 //! that it has no effect.
 
-use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{
     Element, Listener, Listeners, Moment, NodeId, Throw, Work, WorkKind,
 };
+use travertine_value::{Name, Program};
 
 use super::{
     Lowering,

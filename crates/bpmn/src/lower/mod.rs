@@ -34,8 +34,8 @@ pub use camunda8::CORRELATION_KEY;
 pub(crate) use conversation::Conversations;
 pub(crate) use data::{feeds_loop, is_invented};
 pub(crate) use route::Routes;
-use travertine_expr::Name;
 use travertine_kernel::plan::{self, Container, Element, Flow, NodeId, Plan};
+use travertine_value::Name;
 
 use crate::{
     Options,

@@ -1,7 +1,7 @@
 //! What a process says about itself: policies, status attributes, the step limit.
 
-use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{CompensateOnError, Policy, ScopeOutput, UnhandledError, Write};
+use travertine_value::{Name, Program};
 
 use super::Lowering;
 use crate::{

@@ -3,10 +3,10 @@
 //! What to repeat over can be said in several ways: by the standard's elements, by the same names
 //! as plain attributes, and by the extensions of each dialect. All of them meet here.
 
-use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{
     Count, Each, Element, Loop, OnEmpty, OutputItem, Repeat, Throw, Trigger, When,
 };
+use travertine_value::{Name, Program};
 
 use super::{Lowering, camunda8::zeebe_loop, data::name_of_item, is_true};
 use crate::{

@@ -7,8 +7,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use travertine_expr::{Name, Program, Value};
 use travertine_kernel::plan::{Message, TO};
+use travertine_value::{Name, Program, Value};
 
 use super::{Lowering, conversation::message_name};
 use crate::{

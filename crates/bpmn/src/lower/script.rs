@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use travertine_expr::execution_has;
+use travertine_lang::execution_has;
 
 use super::Lowering;
 use crate::expression::Text;

@@ -1,9 +1,9 @@
 //! Tasks.
 
-use travertine_expr::{Name, Program};
 use travertine_kernel::plan::{
     Catch, Element, Message, NodeId, Send, Start, Trigger, Work, WorkKind,
 };
+use travertine_value::{Name, Program};
 
 use super::{Lowering, index, is_true, is_true_ext};
 use crate::{

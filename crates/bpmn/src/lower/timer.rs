@@ -1,7 +1,7 @@
 //! Timers: their expressions, and the texts that stand for themselves: ISO 8601, and cron.
 
-use travertine_expr::time::{Cron, TimeError, Timestamp, due};
 use travertine_kernel::plan::{TimerKind, Trigger};
+use travertine_value::time::{Cron, TimeError, Timestamp, due};
 
 use super::Lowering;
 use crate::{

@@ -1,7 +1,7 @@
 //! Models written for other engines.
 
-use travertine_expr::Program;
 use travertine_kernel::plan::{Element, Policy, TimerKind, Trigger, WorkKind};
+use travertine_value::Program;
 
 use crate::model::{around, element, errors, node, plan, report};
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use travertine_bpmn::Options;
-use travertine_expr::{CompileError, Kind, Language, Languages, Program, Value};
+use travertine_lang::{CompileError, Kind, Language, Languages};
+use travertine_value::{Program, Value};
 
 #[derive(Debug)]
 struct Anything;

@@ -1,7 +1,7 @@
 //! Every way to say how often an activity runs.
 
-use travertine_expr::Program;
 use travertine_kernel::plan::{Count, Each, OnEmpty, OutputItem, Repeat};
+use travertine_value::Program;
 
 use crate::model::{around, errors, repeat};
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use travertine_bpmn::{Options, read};
-use travertine_expr::Program;
 use travertine_kernel::plan::{
     CompensateOnError, Element, Merge, Policy, RestrictionScope, ScopeOutput, UnhandledError, Write,
 };
+use travertine_value::Program;
 
 use crate::model::{around, element, errors, file, node, plan};
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use travertine_bpmn::{Dialect, Report, Severity, Verdict, read};
-use travertine_expr::Value;
+use travertine_value::Value;
 use travertine_xml::{Node, Ns};
 
 use crate::language::lenient;

@@ -8,8 +8,8 @@ pub(crate) mod words;
 use std::path::PathBuf;
 
 use clap::{ColorChoice, Parser, Subcommand};
-use travertine_expr::{Name, Value};
 use travertine_runtime::Timestamp;
+use travertine_value::{Name, Value};
 
 use crate::{clock, pairs};
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, builder::NonEmptyStringValueParser};
-use travertine_expr::{Name, Value};
 use travertine_kernel::Assignments;
 use travertine_runtime::{Address, Timestamp};
 use travertine_store::view::{Cursor, InstanceState, JobState};
+use travertine_value::{Name, Value};
 
 use super::{words, words::Whose};
 use crate::{

@@ -2,9 +2,9 @@
 
 use std::{convert::Infallible, str::FromStr, time::Duration};
 
-use travertine_expr::Name;
 use travertine_runtime::{Address, InstanceId, Timestamp, engine::NUMBER};
 use travertine_store::view::{Cursor, InstanceState, JobState, Key};
+use travertine_value::Name;
 
 use crate::clock;
 

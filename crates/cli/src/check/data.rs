@@ -1,7 +1,7 @@
 //! The report as data. `docs/cli.md` promises the names of the fields.
 
 use travertine_bpmn::{Answer, Process, Report, Severity, Verdict};
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use crate::{diagnostic, files::Models, json};
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use travertine_dmn::{Definitions, Error, Input, Invocable, Report, Severity};
-use travertine_expr::{Map, Name, feel::Settings};
+use travertine_lang::feel::Settings;
+use travertine_value::{Map, Name};
 
 use crate::{
     args, clock, diagnostic, files::Models, json, pairs, screen::Screen, status::Status, store,

@@ -3,7 +3,8 @@
 use travertine_dmn::{
     DecisionResult, EvaluatedDecision, EvaluatedTable, Invocable, MatchedRule, Problem,
 };
-use travertine_expr::{Name, Value, feel::FeelValue};
+use travertine_lang::feel::FeelValue;
+use travertine_value::{Name, Value};
 
 use crate::{feel, json, paint::Paint, screen::Screen, status::Status};
 

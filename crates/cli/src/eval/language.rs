@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use travertine_bpmn::{Diagnostic, Severity};
-use travertine_expr::{
-    CompileError, Kind, Languages, Limits, Map, Name, Value,
+use travertine_lang::{
+    CompileError, Kind, Languages,
     feel::{Context, Expression, FeelValue, Names, Settings, Warning},
 };
 use travertine_runtime::Timestamp;
+use travertine_value::{Limits, Map, Name, Value};
 
 use crate::args::Lang;
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::ValueEnum as _;
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use super::{language::Speaker, show, tell, warn};
 use crate::{

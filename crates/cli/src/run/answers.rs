@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use travertine_bpmn::CORRELATION_KEY;
-use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, WaitFor};
 use travertine_runtime::{Address, Message};
+use travertine_value::{Map, Name, Value};
 
 use super::{
     notes::Notes,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use travertine_expr::Name;
 use travertine_kernel::Why;
 use travertine_runtime::{Address, Engine, Error, InstanceId, Timestamp, engine::Look};
 use travertine_store::view::{Filter, Query, Row, Table};
+use travertine_value::Name;
 
 use super::record::Record;
 

@@ -25,10 +25,10 @@ use std::{
 
 use anyhow::{Result, anyhow, bail};
 use travertine_bpmn::{Report, Severity};
-use travertine_expr::Name;
 use travertine_kernel::Assignments;
 use travertine_runtime::{Engine, Error, InstanceId, Seen, Timestamp, Turned, engine::Observer};
 use travertine_store::view::{Filter, InstanceRow, InstanceState, Query, Row, Table};
+use travertine_value::Name;
 
 use crate::{
     args, clock, diagnostic,

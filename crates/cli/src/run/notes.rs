@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use super::world::World;
 use crate::json;

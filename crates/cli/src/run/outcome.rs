@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use travertine_bpmn::Report;
-use travertine_expr::{Name, Value};
 use travertine_kernel::{Ending, Phase, tree};
+use travertine_value::{Name, Value};
 
 use super::{
     pending::{self, Pending, What},

@@ -2,13 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{
     Failure, FailureKind, Gate, NodeId, Plan, Role, Slot, State, TokenId, Wait, WaitFor, WaitId,
     address,
     plan::{Element, Trigger, WorkKind},
 };
 use travertine_runtime::{Address, InstanceId, Timestamp};
+use travertine_value::{Name, Value};
 
 use super::record::Record;
 use crate::{clock, json, pairs};

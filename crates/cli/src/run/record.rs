@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{Instance, Phase, Plan};
 use travertine_runtime::{Address, Definition, InstanceId, Live, engine::Look};
 use travertine_store::view::InstanceState;
+use travertine_value::{Name, Value};
 
 /// An instance as a run sees it.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! What someone at the prompt asks for.
 
-use travertine_expr::Name;
 use travertine_kernel::Assignments;
+use travertine_value::Name;
 
 use crate::pairs;
 

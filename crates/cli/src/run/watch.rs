@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{Command, NodeId, Plan, tree};
 use travertine_runtime::{InstanceId, Turned, trace};
+use travertine_value::{Name, Value};
 
 use crate::{json, places::Places, screen::Screen};
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use travertine_bpmn::Process;
-use travertine_expr::Name;
 use travertine_kernel::{Assignments, TokenId};
 use travertine_runtime::{
     Address, DecisionModel, Error, InstanceId, Message, Receipt, Sandbox, Start, Timestamp, Turned,
 };
+use travertine_value::Name;
 
 use super::{kept::Kept, pending, pending::Pending, record::Record, watch::Watch};
 

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{
     Assignments, Ending, Event, Failing, Failure, JournalEntry, LayerId, NodeId, Plan, Post, Reads,
     Role, Slot, State, TokenId, WaitFor, WaitId,
@@ -17,6 +16,7 @@ use travertine_runtime::{
     trace,
 };
 use travertine_store::codec::record::{Edit, Record};
+use travertine_value::{Name, Value};
 
 use super::{history::of_change, rows};
 use crate::{clock, json, pairs};

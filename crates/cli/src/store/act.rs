@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use travertine_expr::{Name, Value};
 use travertine_kernel::TokenId;
 use travertine_runtime::{Address, Delivery, Error, InstanceId, Receipt, engine::Pending};
 use travertine_store::view::{Cursor, Filter, InstanceState, Key, Query, Row, Table};
+use travertine_value::{Name, Value};
 
 use super::{Desk, grid, rows, show};
 use crate::{

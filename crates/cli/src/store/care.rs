@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Result, anyhow};
-use travertine_expr::{Name, Value};
 use travertine_runtime::engine::{Metrics, Opened, Retention};
 use travertine_store::{
     sqlite,
     view::{Filter, InstanceState, Query, Row, Table},
 };
+use travertine_value::{Name, Value};
 
 use super::{Desk, desk, grid, grid::Cell, grid::Tone};
 use crate::{

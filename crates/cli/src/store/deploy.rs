@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::{Result, bail};
 use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Severity};
-use travertine_expr::{Name, Value};
 use travertine_runtime::{DecisionDefinition, Definition, Engine, Error, engine::Deployment};
 use travertine_store::view::{Filter, Query, Table};
+use travertine_value::{Name, Value};
 
 use super::{Desk, Store, grid, grid::Cell, grid::Tone};
 use crate::{

@@ -9,7 +9,6 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use travertine_expr::{Name, Value};
 use travertine_kernel::Rejection;
 use travertine_runtime::{
     Engine, Error, InstanceId, Timestamp,
@@ -20,6 +19,7 @@ use travertine_store::{
     self as store,
     view::{Filter, Page, Query, Row, Table},
 };
+use travertine_value::{Name, Value};
 
 use crate::{
     args::{store::Place, words::Whose},

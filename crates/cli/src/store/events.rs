@@ -1,11 +1,11 @@
 //! The events of an instance as data: what kind of event, and its fields. `docs/store.md` promises the names.
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{
     Assignments, Ending, Event, Failing, Failure, JournalEntry, NodeId, Plan, Post, Role, TokenId,
     WaitFor, plan::WorkKind,
 };
 use travertine_store::codec::record::Record;
+use travertine_value::{Name, Value};
 
 use super::rows;
 use crate::json;

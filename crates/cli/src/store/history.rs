@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use anyhow::{Result, bail};
-use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Ending, Event, tree, why};
 use travertine_runtime::{
     Definition, Definitions, Error, InstanceId, Timestamp,
@@ -11,6 +10,7 @@ use travertine_runtime::{
     trace,
 };
 use travertine_store::codec::record::{Edit, Letter, Record, TaskChange};
+use travertine_value::{Name, Value};
 
 use super::{
     Desk,

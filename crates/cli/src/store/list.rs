@@ -1,9 +1,9 @@
 //! Commands that list rows, a page at a time.
 
 use anyhow::Result;
-use travertine_expr::{Name, Value};
 use travertine_runtime::schedule::SCHEDULE;
 use travertine_store::view::{Filter, Query, Table};
+use travertine_value::{Name, Value};
 
 use super::{Desk, grid, rows};
 use crate::{

@@ -1,9 +1,9 @@
 //! `travertine migrate`: an instance goes on as another version.
 
 use anyhow::Result;
-use travertine_expr::{Name, Value};
 use travertine_kernel::Mapping;
 use travertine_runtime::engine::Target;
+use travertine_value::{Name, Value};
 
 use super::{Desk, act};
 use crate::{args::store as args, json, status::Status};

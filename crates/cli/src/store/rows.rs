@@ -1,12 +1,12 @@
 //! What rows of a store look like: for people, and as data. `docs/cli.md` promises the names of the
 //! fields.
 
-use travertine_expr::{Name, Value};
 use travertine_runtime::{Address, InstanceId, Timestamp};
 use travertine_store::view::{
     IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow, Row, SubscriptionKind,
     SubscriptionRow, TaskRow, TimerRow,
 };
+use travertine_value::{Name, Value};
 
 use super::grid::{Cell, Tone};
 use crate::{args::words, clock, json, paint::Paint};

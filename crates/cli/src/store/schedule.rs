@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use travertine_expr::{Name, Value, time};
 use travertine_runtime::{Engine, Error, Overlap, Timestamp, When, engine::Scheduled};
 use travertine_store::view::{Filter, InstanceState, Query, Table};
+use travertine_value::{Name, Value, time};
 
 use super::{
     Desk,

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use travertine_bpmn::CORRELATION_KEY;
-use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Branch, Ending, Phase, Reason, WaitId, Why, plan::WorkKind};
 use travertine_runtime::{Definition, INSTANCE, InstanceId, engine::Look, trace};
 use travertine_store::view::{Filter, Query, Row, Table};
+use travertine_value::{Name, Value};
 
 use super::{Desk, rows};
 use crate::{args::store as args, json, pairs, screen::Screen, shell, status::Status};

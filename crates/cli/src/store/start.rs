@@ -10,7 +10,6 @@ use std::{
 };
 
 use anyhow::Result;
-use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, Event};
 use travertine_runtime::{
     Error, InstanceId, Seen,
@@ -20,6 +19,7 @@ use travertine_store::{
     codec::record::Record,
     view::{Filter, InstanceState, Query, Row, Table},
 };
+use travertine_value::{Map, Name, Value};
 
 use super::{Desk, Store, rows, show, work};
 use crate::{

@@ -20,11 +20,11 @@ use std::{
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::runtime::Runtime;
-use travertine_expr::{Name, Value};
 use travertine_runtime::{
     Engine,
     engine::{Job, Outcome, Workers},
 };
+use travertine_value::{Name, Value};
 
 use crate::{args::store as args, json, pairs};
 

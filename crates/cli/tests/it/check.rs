@@ -1,7 +1,7 @@
 //! `travertine check`.
 
 use expect_test::expect;
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use super::{file, model, process, store::Store, travertine};
 

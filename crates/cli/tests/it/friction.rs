@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use super::{
     Called, command, file, finish, model, process, store::Store, store::list, store::text,

@@ -9,7 +9,7 @@ use travertine::{
     view::{Query, Row, Table},
     workflow,
 };
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use super::{
     process,

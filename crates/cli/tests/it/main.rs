@@ -26,7 +26,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use travertine_expr::Value;
+use travertine_value::Value;
 
 /// What came of calling the binary.
 struct Called {

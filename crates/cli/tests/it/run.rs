@@ -1,7 +1,7 @@
 //! `travertine run`.
 
 use expect_test::expect;
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use super::{Called, command, file, model, process, travertine, travertine_with};
 

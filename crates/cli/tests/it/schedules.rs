@@ -50,7 +50,7 @@ fn schedules_are_listed_with_what_they_start_and_when() {
         assert_eq!(often.field(field), Some(&value.into()), "{field}");
     }
     for field in ["cron", "zone", "next", "last", "problem"] {
-        assert_eq!(often.field(field), Some(&travertine_expr::Value::Null), "{field}");
+        assert_eq!(often.field(field), Some(&travertine_value::Value::Null), "{field}");
     }
 }
 

@@ -8,11 +8,11 @@ use std::{
 };
 
 use tempfile::TempDir;
-use travertine_expr::{Value, time::Timestamp};
 use travertine_runtime::{
     Engine,
     engine::{self, ManualClock, Options},
 };
+use travertine_value::{Value, time::Timestamp};
 
 use super::{Called, command, file, model, process, travertine_at, travertine_with};
 

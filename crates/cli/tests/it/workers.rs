@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use super::{
     command, file, model, process,

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use travertine_expr::{Name, feel::Names};
+use travertine_lang::feel::Names;
+use travertine_value::Name;
 use travertine_xml::Node;
 
 use super::{Compiler, nothing, reads::Reads};

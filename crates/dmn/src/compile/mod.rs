@@ -10,7 +10,8 @@ mod table;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use travertine_expr::{Name, feel::Names};
+use travertine_lang::feel::Names;
+use travertine_value::Name;
 use travertine_xml::{Node, Ns};
 
 use crate::{

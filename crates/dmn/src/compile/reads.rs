@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 /// Names that expressions read from outside. Each is needed, or may be something else: a name in a
 /// filter can be an entry of the items.

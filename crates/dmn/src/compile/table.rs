@@ -1,6 +1,6 @@
 //! Decision tables.
 
-use travertine_expr::feel::Names;
+use travertine_lang::feel::Names;
 use travertine_xml::Node;
 
 use super::{Compiler, reads::Reads};

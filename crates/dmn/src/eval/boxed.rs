@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 
-use travertine_expr::{
-    Name,
-    feel::{FeelValue, Function, List},
-};
+use travertine_lang::feel::{FeelValue, Function, List};
+use travertine_value::Name;
 
 use super::{Run, Valued};
 use crate::{
@@ -184,7 +182,7 @@ impl Run<'_, '_> {
         domain: &Boxed,
         scope: &Scope,
         boxed: &Boxed,
-    ) -> Result<Option<List>, travertine_expr::Limit> {
+    ) -> Result<Option<List>, travertine_value::Limit> {
         Ok(match self.boxed(domain, scope)? {
             FeelValue::Null => {
                 self.null(&boxed.spot, "there is nothing to go over");

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{
-    Limit, Name,
-    feel::{Context, FeelValue, Function, Parameter, Session, Type},
-};
+use travertine_lang::feel::{Context, FeelValue, Function, Parameter, Session, Type};
+use travertine_value::{Limit, Name};
 
 use super::{Frame, Key, Run, Valued, World};
 use crate::{

@@ -10,10 +10,8 @@ mod table;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use travertine_expr::{
-    Limit, Name,
-    feel::{Context, FeelValue, Session},
-};
+use travertine_lang::feel::{Context, FeelValue, Session};
+use travertine_value::{Limit, Name};
 
 use crate::{
     logic::Spot,

@@ -5,10 +5,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use travertine_expr::{
-    Limit, Name,
-    feel::{FeelValue, Session},
-};
+use travertine_lang::feel::{FeelValue, Session};
+use travertine_value::{Limit, Name};
 
 use crate::{
     logic::Spot,

@@ -1,9 +1,7 @@
 //! Decision tables.
 
-use travertine_expr::{
-    Limit, Name,
-    feel::{FeelValue, List},
-};
+use travertine_lang::feel::{FeelValue, List};
+use travertine_value::{Limit, Name};
 
 use super::{Run, Valued};
 use crate::{

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map::Entry};
 
-use travertine_expr::{
-    Name,
-    feel::{Names, Type},
-};
+use travertine_lang::feel::{Names, Type};
+use travertine_value::Name;
 use travertine_xml::Node;
 
 use super::{DEPTH_MAX, ItemType, Shape, TypeId, Types};

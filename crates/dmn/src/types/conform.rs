@@ -1,9 +1,7 @@
 //! Whether a value is of a type, and what makes it so.
 
-use travertine_expr::{
-    Limit,
-    feel::{FeelValue, Session, Type},
-};
+use travertine_lang::feel::{FeelValue, Session, Type};
+use travertine_value::Limit;
 
 use super::{Shape, TypeId, Types};
 use crate::{eval::Record, scope::Scope};
@@ -105,7 +103,7 @@ impl Conform<'_, '_> {
     fn item_mismatch(
         &mut self,
         of: TypeId,
-        items: &travertine_expr::feel::List,
+        items: &travertine_lang::feel::List,
     ) -> Result<Option<Mismatch>, Limit> {
         for (index, item) in items.iter().enumerate() {
             if let Some(mismatch) = self.mismatch(of, &item)? {
@@ -117,8 +115,8 @@ impl Conform<'_, '_> {
 
     fn entry_mismatch(
         &mut self,
-        entries: &[(travertine_expr::Name, TypeId)],
-        context: &travertine_expr::feel::Context,
+        entries: &[(travertine_value::Name, TypeId)],
+        context: &travertine_lang::feel::Context,
     ) -> Result<Option<Mismatch>, Limit> {
         for (name, of) in entries {
             let Some(value) = context.get(name) else {

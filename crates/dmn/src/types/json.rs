@@ -2,13 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use travertine_expr::{
-    Name, Value,
-    feel::{
-        FeelValue, Type,
-        temporal::{Date, DateTime, DaysDuration, Time, YearsDuration},
-    },
+use travertine_lang::feel::{
+    FeelValue, Type,
+    temporal::{Date, DateTime, DaysDuration, Time, YearsDuration},
 };
+use travertine_value::{Name, Value};
 
 use super::{Shape, TypeId, Types};
 

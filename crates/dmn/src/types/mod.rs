@@ -12,7 +12,8 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::{Name, feel::Type};
+use travertine_lang::feel::Type;
+use travertine_value::Name;
 
 use crate::text::Tests;
 

@@ -3,10 +3,8 @@
 use std::fmt::Write;
 
 use travertine_dmn::{Error, Severity, read};
-use travertine_expr::{
-    Limit, Limits, Value,
-    feel::{Context, Settings},
-};
+use travertine_lang::feel::{Context, Settings};
+use travertine_value::{Limit, Limits, Value};
 
 use super::{decide, decision, definitions, model, said};
 

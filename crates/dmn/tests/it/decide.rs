@@ -2,10 +2,8 @@
 
 use expect_test::expect;
 use travertine_dmn::{Error, InvocableKind};
-use travertine_expr::{
-    Limit, Limits,
-    feel::{Context, FeelValue, Settings},
-};
+use travertine_lang::feel::{Context, FeelValue, Settings};
+use travertine_value::{Limit, Limits};
 
 use super::{decide, decision, definitions};
 

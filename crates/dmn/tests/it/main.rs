@@ -8,7 +8,8 @@ mod diagnose;
 mod robust;
 
 use travertine_dmn::{DecisionResult, Definitions, read};
-use travertine_expr::{Value, feel::Settings};
+use travertine_lang::feel::Settings;
+use travertine_value::Value;
 
 /// A model with this in it.
 fn model(inside: &str) -> String {

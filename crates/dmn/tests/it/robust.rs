@@ -1,7 +1,7 @@
 //! Models that are broken in any way are refused or evaluated, but never the end of it.
 
 use travertine_dmn::read;
-use travertine_expr::feel::{Context, Settings};
+use travertine_lang::feel::{Context, Settings};
 
 const MODELS: [&str; 4] = [
     include_str!("../../../../examples/shipping.dmn"),

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use expect_test::expect;
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use super::{Cancel, HOUR, act, driver::Driver, function};
 use crate::{Context, Flow, Stop, WorkflowDefinition, merge, select};

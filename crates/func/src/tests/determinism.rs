@@ -6,8 +6,8 @@ use std::{
     task::Poll,
 };
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::JournalEntry;
+use travertine_value::{Name, Value};
 
 use super::{HOUR, act, driver::Driver, function};
 use crate::{
@@ -232,7 +232,7 @@ fn what_was_told_while_the_code_was_blocked_is_thought_about_in_order() {
         Ok::<_, Stop>(cx.call(act::<()>("two")).await?)
     });
     let mut driver = Driver::new(code);
-    let at = travertine_expr::time::Timestamp::from_millis(5);
+    let at = travertine_value::time::Timestamp::from_millis(5);
     // Nobody could run the code when this was told.
     let done = JournalEntry::Done { operation: driver.number("sleep#2"), at, outcome: Ok(vec![]) };
     driver.journal.entries.push(done.into());
@@ -324,7 +324,7 @@ fn a_loop_that_never_waits_is_found() {
         SessionSettings { operations_max: 100, ..SessionSettings::default() },
         vec![],
     );
-    let at = travertine_expr::time::Timestamp::from_millis(5);
+    let at = travertine_value::time::Timestamp::from_millis(5);
     driver.journal.entries.push(JournalEntry::Cancelled { at }.into());
     driver.journal.due = true;
     let blocked = driver.session.advance(&driver.journal).unwrap_err();

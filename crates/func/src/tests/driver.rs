@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use travertine_expr::{Value, time::Timestamp};
 use travertine_kernel::{self as kernel, Assignments, Decision, Journal, JournalEntry, TokenId};
+use travertine_value::{Value, time::Timestamp};
 
 use crate::{
     Advance, Answer, Arguments, Blocked, Failure, Identity, Session, SessionSettings,

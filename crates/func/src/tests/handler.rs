@@ -3,7 +3,7 @@
 use std::{cell::Cell, rc::Rc};
 
 use expect_test::expect;
-use travertine_expr::Value;
+use travertine_value::Value;
 
 use super::{HOUR, driver::Driver, function};
 use crate::{Failure, WorkflowDefinition};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use travertine_expr::{Value, time::Timestamp};
 use travertine_kernel::{Decision, Post, WaitFor};
+use travertine_value::{Value, time::Timestamp};
 
 use super::{Cancel, HOUR, act, driver::Driver, function};
 use crate::{

@@ -1,8 +1,8 @@
 //! Steps and what undoes them.
 
 use expect_test::expect;
-use travertine_expr::Value;
 use travertine_kernel::Decision;
+use travertine_value::Value;
 
 use super::{HOUR, act, driver::Driver, function};
 use crate::{Activity, WorkflowDefinition};

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{EvalError, Name, Value};
+use travertine_value::{EvalError, Name, Value};
 
 use crate::{
     plan::{BusinessRule, Call, Catch, Element, Node, Start, Throw, Work},
@@ -107,8 +107,8 @@ impl<'a> Run<'a> {
     pub(crate) fn run_script(
         &self,
         token: TokenId,
-        program: &travertine_expr::Program,
-    ) -> Result<travertine_expr::Outcome, Failure> {
+        program: &travertine_value::Program,
+    ) -> Result<travertine_value::Outcome, Failure> {
         let outcome = program
             .run(&self.view(token), &self.plan.limits)
             .map_err(|error: EvalError| script_failure(program, &error))?;

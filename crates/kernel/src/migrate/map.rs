@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use travertine_expr::Name;
+use travertine_value::Name;
 
 use super::{Change, Fate, Mapping, Problem, same};
 use crate::{

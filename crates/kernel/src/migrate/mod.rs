@@ -15,7 +15,7 @@ use std::{
     fmt,
 };
 
-use travertine_expr::{Name, time::Timestamp};
+use travertine_value::{Name, time::Timestamp};
 
 use self::map::Map;
 use crate::{

@@ -1,6 +1,6 @@
 //! Whether two plans define the same thing. Programs are the same where their text is.
 
-use travertine_expr::{Name, Program};
+use travertine_value::{Name, Program};
 
 use crate::plan::{Catch, Each, Element, Message, Node, Payload, Repeat, Send, Trigger, Work};
 

@@ -1,7 +1,7 @@
 //! The kinds of node and their settings, as data.
 
-pub use travertine_expr::time::Timer as TimerKind;
-use travertine_expr::{Name, Program};
+pub use travertine_value::time::Timer as TimerKind;
+use travertine_value::{Name, Program};
 
 use super::NodeId;
 

@@ -9,7 +9,7 @@ mod reach;
 
 use std::sync::Arc;
 
-use travertine_expr::{Limits, Name, Program};
+use travertine_value::{Limits, Name, Program};
 
 pub use element::{
     Activation, AdHoc, Boundary, BusinessRule, Call, Catch, Changes, Container, Count, Each,

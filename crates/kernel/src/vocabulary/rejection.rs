@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use travertine_expr::{Excess, Name};
+use travertine_value::{Excess, Name};
 
 use super::{PostId, TokenId, WaitId};
 use crate::{budget::Over, plan::NodeId};

@@ -12,8 +12,8 @@ use travertine::{
     Delivery, Dependencies, Event as _, EventConfig, Failure, Flow, Retry, Stop, WORKFLOWS,
     Workflow,
 };
-use travertine_expr::Value;
 use travertine_macros::{Event, activity, workflow};
+use travertine_value::Value;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Order {

@@ -9,12 +9,12 @@ use std::{
 
 use tokio::runtime::{Handle, Runtime};
 use tracing::Instrument;
-use travertine_expr::{Name, Value};
 use travertine_func::{
     ActivityContext, Arguments, Attempt, BoxFuture, Dependencies, Failure, Functions, Heart,
     RunnableActivity,
 };
 use travertine_store::ShardId;
+use travertine_value::{Name, Value};
 
 use super::{
     ask_common, tell_common,

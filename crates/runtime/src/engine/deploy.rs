@@ -6,7 +6,6 @@ use std::{
 };
 
 use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Process, Report, Severity};
-use travertine_expr::{Map, Name, Program};
 use travertine_func::{Functions, WorkflowDefinition};
 use travertine_kernel::{Plan, plan::Element};
 use travertine_store::{
@@ -14,6 +13,7 @@ use travertine_store::{
     codec::record::{Record, decode_records},
     view::{Filter, Query, Table},
 };
+use travertine_value::{Map, Name, Program};
 
 use super::{Engine, Pending, threads::Input};
 use crate::{

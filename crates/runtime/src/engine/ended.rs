@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use travertine_expr::Value;
 use travertine_kernel::{Assignments, Ending, Instance, Rejection, WaitId};
+use travertine_value::Value;
 
 use crate::{
     Address, Engine, Error, InstanceId,

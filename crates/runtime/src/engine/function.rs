@@ -10,13 +10,13 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_expr::{Name, Value, typed};
 use travertine_func::{Event, Failure, Workflow};
 use travertine_kernel::Ending;
 use travertine_store::{
     Error as StoreError, ShardId, Store,
     view::{Filter, InstanceState, Page, Query, Row, Table},
 };
+use travertine_value::{Name, Value, typed};
 
 use super::{Engine, Pending, State, block_on};
 use crate::{

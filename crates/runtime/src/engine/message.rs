@@ -10,13 +10,13 @@ use std::{
 
 use tokio::sync::oneshot;
 use travertine_bpmn::CORRELATION_KEY;
-use travertine_expr::{Limits, Map, Name, Value};
 use travertine_kernel::{Assignments, check_variables};
 use travertine_store::{
     ShardId,
     codec::record::decode_held,
     view::{Cursor, Filter, Key, Query, Row, Table},
 };
+use travertine_value::{Limits, Map, Name, Value};
 
 use super::{Common, Engine, Input, Pending, State, block_on, tell_common};
 use crate::{

@@ -41,9 +41,9 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use travertine_expr::Name;
 use travertine_func::{Dependencies, Functions, Retry};
 use travertine_store::{MemoryStore, ShardId, SqliteStore, Store, sqlite};
+use travertine_value::Name;
 
 pub use crate::id::NUMBER;
 pub use clock::{Clock, ManualClock, SystemClock};

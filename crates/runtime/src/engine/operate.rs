@@ -3,11 +3,11 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
-use travertine_expr::{Limits, Name, Value};
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, check_variables,
 };
 use travertine_store::ShardId;
+use travertine_value::{Limits, Name, Value};
 
 use super::{Engine, Pending, Startable, State};
 use crate::{

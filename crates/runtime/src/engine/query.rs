@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeSet, future::Future, pin::pin, sync::Arc};
 
-use travertine_expr::Name;
 use travertine_kernel::{Branch, tree};
 use travertine_store::{
     Error as StoreError, ShardId, Store,
     view::{InstanceRow, Page, Query, Row, Table},
 };
+use travertine_value::Name;
 
 use super::{
     Engine, Pending, ask_common, block_on, tell_all,

@@ -7,10 +7,10 @@ use std::{
 };
 
 use serde::Serialize;
-use travertine_expr::{Name, time::Cron, typed};
 use travertine_func::Workflow;
 use travertine_kernel::{Assignments, Reason, Rejection, Why};
 use travertine_store::view::{Filter, InstanceState, Row, Table};
+use travertine_value::{Name, time::Cron, typed};
 
 use super::{Engine, Run};
 use crate::{

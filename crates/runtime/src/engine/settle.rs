@@ -7,8 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use travertine_expr::Name;
 use travertine_store::{Mail, Seq, ShardId, codec::record::decode_letter};
+use travertine_value::Name;
 
 use super::{Engine, Pending};
 use crate::{Error, InstanceId, Shard, Timestamp};

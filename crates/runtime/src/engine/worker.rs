@@ -16,8 +16,8 @@ use tokio::{
     sync::{Notify, mpsc},
     task::JoinHandle,
 };
-use travertine_expr::Name;
 use travertine_kernel::{Assignments, Command, Rejection};
+use travertine_value::Name;
 
 use super::{Engine, threads::Common};
 use crate::{

@@ -9,9 +9,9 @@ mod tests;
 
 use std::sync::{Arc, mpsc};
 
-use travertine_expr::Name;
 use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, TokenId};
 use travertine_store::{MemoryStore, ShardId, Store, view::Table};
+use travertine_value::Name;
 
 use crate::{
     Address, At, Begin, Board, DecisionDefinition, DecisionModel, Definition, Definitions, Error,

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
-use travertine_expr::{Kind, Language, Name, Program, Value, juel::Juel};
 use travertine_kernel::{
     Assignments, Ending, NodeId, Phase, Plan,
     plan::{
@@ -11,6 +10,8 @@ use travertine_kernel::{
         Payload, Send, Start as StartPlan, Throw, TimerKind, Trigger, Work, WorkKind,
     },
 };
+use travertine_lang::{Kind, Language, juel::Juel};
+use travertine_value::{Name, Program, Value};
 
 use super::*;
 
@@ -555,12 +556,12 @@ fn an_instance_whose_first_entry_cannot_be_stored_is_refused_and_leaves_nothing(
 #[derive(Debug)]
 struct Explodes;
 
-impl travertine_expr::Evaluate for Explodes {
+impl travertine_value::Evaluate for Explodes {
     fn run(
         &self,
-        _: &dyn travertine_expr::Variables,
-        _: &travertine_expr::Limits,
-    ) -> Result<travertine_expr::Outcome, travertine_expr::EvalError> {
+        _: &dyn travertine_value::Variables,
+        _: &travertine_value::Limits,
+    ) -> Result<travertine_value::Outcome, travertine_value::EvalError> {
         panic!("nobody expects this")
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use travertine_expr::time::Timestamp;
 use travertine_store::codec::record::StartKey;
+use travertine_value::time::Timestamp;
 
 /// Whom a timer wakes. Of those due at once the order is that of their kinds, then of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,9 +2,9 @@
 //! triggers they need. One that is refused is kept as a dead letter: people see why, and it is tried again
 //! when something is deployed or someone says so.
 
-use travertine_expr::Name;
 use travertine_kernel::Assignments;
 use travertine_store::codec::record::Message;
+use travertine_value::Name;
 
 use super::Shard;
 use crate::{At, Begin, Error, InstanceId};

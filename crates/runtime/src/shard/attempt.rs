@@ -12,9 +12,9 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use travertine_expr::{Map, Name, Value};
 use travertine_func::{Failure, Retry};
 use travertine_kernel::{Assignments, Command, Job, Rejection, WaitId};
+use travertine_value::{Map, Name, Value};
 
 use super::{
     Shard,

@@ -1,12 +1,12 @@
 //! Instances that other instances have called.
 
-use travertine_expr::Name;
 use travertine_func::Failure;
 use travertine_kernel::{Assignments, Catches, Command, Ending, WaitId};
 use travertine_store::{
     ShardId,
     codec::record::{Call, Created, Letter},
 };
+use travertine_value::Name;
 
 use super::{Shard, turn::Heard};
 use crate::Error;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, hash_map::Entry};
 
-use travertine_expr::{Map, Name, Value, time::Timestamp};
 use travertine_kernel::{
     Assignments, Ending, LayerId, Phase, ROOT, Role, Slot, State, TokenId, WaitFor, WaitId,
 };
@@ -17,6 +16,7 @@ use travertine_store::{
         MessageRow, Row, SubscriptionRow, Table, TaskRow, TimerRow, VariableRow,
     },
 };
+use travertine_value::{Map, Name, Value, time::Timestamp};
 
 use super::{Shard, job::TaskFields, live::Live, start::name_of};
 use crate::message::MessageKey;

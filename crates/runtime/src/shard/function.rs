@@ -8,7 +8,6 @@ use std::{
 };
 
 use send_wrapper::SendWrapper;
-use travertine_expr::{Limits, Map, Name, Value, typed};
 use travertine_func::{
     Advance, Answer, Arguments, Blocked, EventConfig, Failure, Functions, Identity, Session,
 };
@@ -17,6 +16,7 @@ use travertine_kernel::{
     Phase, Post, ROOT_LAYER, Turn, WaitFor, check_variables, handle_in,
 };
 use travertine_store::codec::record::{Message, Record};
+use travertine_value::{Limits, Map, Name, Value, typed};
 
 use super::{Release, Shard, live::Live, turn::panic_text};
 use crate::{Definition, Error, InstanceId, trace};

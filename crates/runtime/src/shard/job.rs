@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, Command, Job, TokenId, View, WaitId, plan::WorkKind};
 use travertine_store::codec::record::{Edit, Record, TaskChange};
+use travertine_value::{Map, Name, Value};
 
 use super::{Release, Shard, alarm::Alarm, live::Live};
 use crate::{Address, Error, Timestamp, board::Hand};
@@ -369,7 +369,7 @@ fn texts(value: Option<&Value>) -> Vec<Name> {
 
 /// A date, or a duration from when the task began. What is neither is for people only.
 fn date(value: Option<&Value>, since: i64) -> Option<i64> {
-    use travertine_expr::time::{Timer, due};
+    use travertine_value::time::{Timer, due};
     let text = value?.as_str()?;
     let since = Timestamp::from_millis(since);
     let due = due(Timer::Date, text, since).or_else(|_| due(Timer::Duration, text, since));

@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{
     Assignments, Ending, Event, Identity, Incident, Instance, Job, LayerId, NodeId, Phase, Plan,
     ROOT, ROOT_LAYER, Reads, Reason, Role, Slot, State, Table, TokenId, Wait, WaitFor, WaitId, Why,
@@ -21,6 +20,7 @@ use travertine_store::{
     codec::{DecodeError, EncodeError, decode_instance, encode_instance},
     view,
 };
+use travertine_value::{Name, Value};
 
 use super::function::Mind;
 use crate::{Address, Definition, Error, InstanceId, Timestamp, board::Offer};

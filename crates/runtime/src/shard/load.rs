@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use travertine_expr::Name;
 use travertine_func::quietly;
 use travertine_kernel::Event;
 use travertine_store::{
@@ -10,6 +9,7 @@ use travertine_store::{
     codec::record::{Created, Record, decode_records, decode_snapshot},
     view::{Change, InstanceRow},
 };
+use travertine_value::Name;
 
 use super::{
     Shard,

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use travertine_expr::{Name, Variables as _};
 use travertine_kernel::{Assignments, Command, View, WaitFor, WaitId, plan::Correlation};
 use travertine_store::{
     codec::record::{
@@ -11,6 +10,7 @@ use travertine_store::{
     },
     view::{Change, Key, Table},
 };
+use travertine_value::{Name, Variables as _};
 
 use super::{Live, Shard, alarm::Alarm, apart::Apart, turn::Heard};
 use crate::{

@@ -34,7 +34,6 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{Assignments, Budgets, Command};
 use travertine_store::{
     Batch, Claim, Entry, Mail, MailId, Seq, ShardId, Store,
@@ -42,6 +41,7 @@ use travertine_store::{
         Letter, Record, StartKey, StartTimer, decode_letter, encode_letter, encode_records,
     },
 };
+use travertine_value::{Name, time::Timestamp};
 
 pub use attempt::Given;
 pub(crate) use attempt::Outcome;
@@ -220,9 +220,9 @@ pub struct Shard {
     /// Attempts that workers of this process are making, by instance and wait.
     attempts: HashMap<(u64, u64), Attempt, Hashed>,
     /// What such attempts have told of themselves last.
-    details: HashMap<(u64, u64), travertine_expr::Value, Hashed>,
+    details: HashMap<(u64, u64), travertine_value::Value, Hashed>,
     /// What code has answered to an update last.
-    answer: Option<Result<travertine_expr::Value, travertine_func::Failure>>,
+    answer: Option<Result<travertine_value::Value, travertine_func::Failure>>,
     /// How often code has thought.
     thoughts: u64,
     /// What a function calls the result of an activity.

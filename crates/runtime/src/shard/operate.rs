@@ -6,7 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::Name;
 use travertine_kernel::{
     Answer, Assignments, Command, Ending, Event, Mapping, Migration, Phase, Rejection, TokenId,
     WaitFor, WaitId, dry_run_with,
@@ -16,6 +15,7 @@ use travertine_store::{
     codec::record::{Created, Folded, Letter, Record, encode_records},
     view::{Change, Filter, InstanceRow, Query, Row, Table},
 };
+use travertine_value::Name;
 
 use super::{Ended, Release, Shard, Watcher, live::Live, turn::panic_text};
 use crate::{Address, Error, InstanceId, Timestamp};

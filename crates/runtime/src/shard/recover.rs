@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{Effect, Instance, WaitId, effects};
 use travertine_store::{
     Claim, Entry, Error as StoreError, Seq, ShardId, Store,
@@ -15,6 +14,7 @@ use travertine_store::{
     },
     view::{JobState, Row, Table},
 };
+use travertine_value::{Name, time::Timestamp};
 
 use super::{
     Counts, Drive, Pending, Release, Settings, Shard,

@@ -6,12 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::{Map, Name};
 use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId, handle_with};
 use travertine_store::{
     codec::record::{Created, Letter, Record, StartKey, StartTimer},
     view::InstanceRow,
 };
+use travertine_value::{Map, Name};
 
 use super::{Shard, alarm::Alarm, apart::Apart, keeper, live::Live, turn::panic_text};
 use crate::{

@@ -7,12 +7,12 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::Name;
 use travertine_kernel::{
     Command, Effect, Event, Identity, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId,
     effects, handle_with,
 };
 use travertine_store::codec::record::{Consume, Created, Letter, Message, Record, encode_records};
+use travertine_value::Name;
 
 use super::{Ended, Release, Seen, Shard, alarm::Alarm, function};
 use crate::{Error, InstanceId, Timestamp};

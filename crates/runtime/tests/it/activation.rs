@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use travertine_expr::{Map, Value};
 use travertine_kernel::{Command, WaitId};
 use travertine_runtime::{
     Activated, Address, Board, Engine, Error, InstanceId, Lease, Opening, Settings, Shard,
@@ -14,6 +13,7 @@ use travertine_store::{
     MemoryStore, ShardId, Store,
     view::{Row, Table},
 };
+use travertine_value::{Map, Value};
 
 use crate::world::{World, file, vars, within};
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use travertine_expr::Value;
 use travertine_kernel::Ending;
 use travertine_runtime::{Consume, Error, InstanceId, Message, Receipt, engine::File};
 use travertine_store::view::Table;
+use travertine_value::Value;
 
 use crate::world::{World, vars};
 

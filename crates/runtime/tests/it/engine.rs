@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use travertine_expr::Value;
 use travertine_kernel::{Ending, Mapping, WaitId};
 use travertine_runtime::{
     Address, Consume, Error, InstanceId, Message, Receipt, Settings,
     engine::{Options, Outcome, Target, Workers},
 };
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
+use travertine_value::Value;
 
 use crate::world::{World, file, vars, within, within_now};
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use travertine_expr::Value;
 use travertine_kernel::Ending;
 use travertine_runtime::{
     Consume, DeadLetter, Delivery, Error, InstanceId, Message, Receipt, Settings, engine::Options,
 };
 use travertine_store::view::{Filter, Table};
+use travertine_value::Value;
 
 use crate::world::{World, vars};
 

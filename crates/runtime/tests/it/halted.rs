@@ -1,10 +1,10 @@
 //! Instances that the engine has given up, and what operators can do about them.
 
-use travertine_expr::Value;
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::{Budgets, Destination, Ending, Modification, Which};
 use travertine_runtime::{Error, InstanceId, Settings, engine::Options};
 use travertine_store::view::{InstanceState, Row, Table};
+use travertine_value::Value;
 
 use crate::world::{PATIENCE, World};
 

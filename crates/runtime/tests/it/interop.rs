@@ -173,7 +173,7 @@ const SENDER: WorkflowDefinition = WorkflowDefinition {
     run: |cx, _| {
         Box::pin(async move {
             cx.send(Paid { cents: 5 }).await?;
-            Ok(travertine_expr::Value::Null)
+            Ok(travertine_value::Value::Null)
         })
     },
 };
@@ -215,7 +215,7 @@ fn shop(world: &World, thing: &str, many: i64) -> InstanceId {
     id
 }
 
-fn value(variables: &[(travertine_expr::Name, travertine_expr::Value)], name: &str) -> String {
+fn value(variables: &[(travertine_value::Name, travertine_value::Value)], name: &str) -> String {
     let found = variables.iter().find(|(it, _)| &**it == name);
     found.unwrap_or_else(|| panic!("no {name} in {variables:?}")).1.to_string()
 }

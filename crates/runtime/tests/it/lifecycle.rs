@@ -12,7 +12,6 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use travertine_expr::Value;
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Dependencies, Event, Failure, Functions,
     Workflow, WorkflowDefinition, encode, select,
@@ -27,6 +26,7 @@ use travertine_store::{
     codec::record::{Record, decode_records},
     view::{Filter, InstanceRow, InstanceState, Row, Table},
 };
+use travertine_value::Value;
 
 use crate::world::{World, rest, within};
 

@@ -7,7 +7,6 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use travertine_expr::Name;
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Dependencies, Failure, Functions, Retry,
     Workflow, WorkflowDefinition, encode,
@@ -16,6 +15,7 @@ use travertine_runtime::{
     Activated, Engine, InstanceId, Limit, RunStatus, Timestamp,
     engine::{Clock as _, File, ManualClock, Options},
 };
+use travertine_value::Name;
 
 use super::world::within;
 

@@ -2,7 +2,6 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use travertine_expr::Value;
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::{Ending, WaitId};
 use travertine_runtime::{
@@ -10,6 +9,7 @@ use travertine_runtime::{
     engine::{Options, Retention},
 };
 use travertine_store::view::{Filter, InstanceRow, InstanceState, Row, Table};
+use travertine_value::Value;
 
 use crate::world::World;
 

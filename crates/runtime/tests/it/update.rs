@@ -3,13 +3,13 @@
 use std::{cell::Cell, rc::Rc, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use travertine_expr::Value;
 use travertine_func::{Event, Failure, Functions, Workflow, WorkflowDefinition, select};
 use travertine_kernel::JournalEntry;
 use travertine_runtime::{
     Error, RunStatus,
     engine::{Options, Retention, Run},
 };
+use travertine_value::Value;
 
 use travertine_store::view::Table;
 

@@ -10,13 +10,13 @@ use std::{
 };
 
 use tempfile::TempDir;
-use travertine_expr::{Name, Value};
 use travertine_kernel::Assignments;
 use travertine_runtime::{
     Ended, Engine, InstanceId, Timestamp,
     engine::{File, ManualClock, Options},
 };
 use travertine_store::view::{Filter, JobRow, Query, Row, Table};
+use travertine_value::{Name, Value};
 
 pub(crate) struct World {
     dir: TempDir,

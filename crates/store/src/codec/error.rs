@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use travertine_expr::NumberError;
 use travertine_kernel::Unsound;
+use travertine_value::NumberError;
 
 use super::VALUE_DEPTH_MAX;
 

@@ -9,14 +9,14 @@ mod error;
 pub mod record;
 mod v1;
 
-use travertine_expr::{Name, Value, time::Repeat};
 use travertine_kernel::{Assignments, Event, Instance};
+use travertine_value::{Name, Value, time::Repeat};
 
 use v1::{Out, Put};
 
 pub use error::{DecodeError, EncodeError, Flaw};
 
-pub use travertine_expr::VALUE_DEPTH_MAX;
+pub use travertine_value::VALUE_DEPTH_MAX;
 
 /// The first byte of what a store puts in the place of bytes whose checksum is wrong. No version has it.
 const DAMAGED: u8 = 0;

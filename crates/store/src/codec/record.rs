@@ -6,9 +6,9 @@
 //! events' codec.
 
 use serde::Deserialize;
-use travertine_expr::{Name, time::Repeat};
 use travertine_kernel::{Assignments, Catches, Ending, Event};
 pub use travertine_kernel::{Consume, Delivery};
+use travertine_value::{Name, time::Repeat};
 
 use super::{
     DecodeError, EncodeError, append,

@@ -171,7 +171,7 @@ fn number(it: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use rusqlite::{Connection, params_from_iter};
-    use travertine_expr::Name;
+    use travertine_value::Name;
 
     use super::*;
     use crate::sqlite::rows;

@@ -1,10 +1,10 @@
 //! Bytes that mean harm, or came to harm. The fuzz target `decode` looks for more of them.
 
-use travertine_expr::Value;
 use travertine_kernel::{Event, LayerId};
 use travertine_store::codec::{
     DecodeError, EncodeError, Flaw, VALUE_DEPTH_MAX, decode_events, encode_events,
 };
+use travertine_value::Value;
 
 use crate::{encoded, sample, try_decode};
 

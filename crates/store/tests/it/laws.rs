@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use proptest::{collection::vec, prelude::*};
-use travertine_expr::{Map, Value};
 use travertine_kernel::{Event, LayerId};
 use travertine_store::codec::{
     DecodeError, decode_events, decode_repeat, decode_values, encode_events, encode_repeat,
     encode_values,
 };
+use travertine_value::{Map, Value};
 
 use crate::{encoded, strategy, try_decode};
 

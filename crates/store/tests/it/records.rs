@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use travertine_expr::time::{Period, Repeat, Rhythm, Timestamp};
 use travertine_kernel::{Catches, Ending, Failure, FailureKind};
 use travertine_store::codec::{
     DecodeError, EncodeError, Flaw,
@@ -14,6 +13,7 @@ use travertine_store::codec::{
         encode_subscription,
     },
 };
+use travertine_value::time::{Period, Repeat, Rhythm, Timestamp};
 
 use crate::{golden::golden, sample};
 

@@ -3,7 +3,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use travertine_expr::Value;
 use travertine_kernel::{
     Assignments, Catches, Cue, Destination, Digest, Each, Ending, Event, Failing, Failure,
     FailureKind, FanOut, FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId,
@@ -12,6 +11,7 @@ use travertine_kernel::{
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
 use travertine_store::codec::record::{Consume, Delivery, Message, Subscription, SubscriptionKind};
+use travertine_value::Value;
 
 pub(crate) const STATES: [State; 13] = [
     State::Created,

@@ -1,8 +1,8 @@
 //! Instances of many shapes, each stopped where it has something particular to keep.
 
-use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{Command, Decision, Event, Instance, Plan, WaitFor, handle};
 use travertine_testkit::{Scenario, assignments};
+use travertine_value::{Name, time::Timestamp};
 
 /// Their names, and everything that happened to them.
 pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {

@@ -8,11 +8,11 @@
 use std::{fmt::Write as _, fs, path::PathBuf};
 
 use rusqlite::Connection;
-use travertine_expr::Name;
 use travertine_store::{
     Batch, Deployed, Deployment, Entry, Fold, Mail, MailId, Resource, ShardId, SqliteStore, Store,
     sqlite::Options,
 };
+use travertine_value::Name;
 
 const VERSIONS: [&str; 2] = ["v1", "v2"];
 /// The tables of the newest views, which are made again where they are older.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
-use travertine_expr::{Map, Name, Number, Value};
 use travertine_kernel::{
     Assignments, Catches, Destination, Digest, Each, Ending, Event, Failing, Failure, FanOut,
     FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId, Reads, Role,
@@ -11,6 +10,7 @@ use travertine_kernel::{
     plan::WorkKind,
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
+use travertine_value::{Map, Name, Number, Value};
 
 use crate::sample::{CUES, FAILURES, GATES, MOMENTS, STATES};
 

@@ -1,9 +1,9 @@
 //! What steps do.
 
 use travertine_bpmn::CORRELATION_KEY;
-use travertine_expr::{Map, Value, Variables};
 use travertine_kernel::{Assignments, Role, View, WaitFor, plan::Element};
 use travertine_runtime::{Address, Error, InstanceId, Live, Message, Receipt, Start, StartOn};
+use travertine_value::{Map, Value, Variables};
 
 use super::{
     format::{Action, MessageStep},
@@ -204,7 +204,7 @@ impl World<'_> {
             root = caller;
         }
         let key = record.business_id().or_else(|| root.business_id());
-        let has = |(name, value): (&travertine_expr::Name, &Value)| {
+        let has = |(name, value): (&travertine_value::Name, &Value)| {
             record.variables().any(|(it, known)| it == name && known == value)
         };
         step.business_key.as_deref().is_none_or(|it| key == Some(it))

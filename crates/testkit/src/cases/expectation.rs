@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Ending, FailureKind, Phase};
 use travertine_runtime::Live;
+use travertine_value::{Map, Name, Value};
 
 use super::{
     format::Expectation,

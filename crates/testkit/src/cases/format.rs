@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use travertine_expr::{JsonError, Map, Value};
+use travertine_value::{JsonError, Map, Value};
 
 /// The cases of one file, and what they share.
 #[derive(Clone, Debug)]

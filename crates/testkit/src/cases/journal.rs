@@ -5,12 +5,12 @@ use std::{
     fmt::Write as _,
 };
 
-use travertine_expr::Name;
 use travertine_kernel::{
     Event, NodeId, Plan, ROOT, Role, State, TokenId,
     plan::{Element, Throw},
 };
 use travertine_runtime::{InstanceId, Turned, trace::trace};
+use travertine_value::Name;
 
 /// A trace longer than this says nothing to anyone.
 const TRACE_BYTES_MAX: usize = 200_000;

@@ -5,10 +5,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use travertine_expr::{
-    CompileError, EvalError, Evaluate, Kind, Language, Languages, Limits, Map, Name, Outcome,
-    Program, Value, Variables,
+use travertine_lang::{
+    CompileError, Kind, Language, Languages,
     juel::{self, Juel},
+};
+use travertine_value::{
+    EvalError, Evaluate, Limits, Map, Name, Outcome, Program, Value, Variables,
 };
 
 use super::format::{Case, Suite};

@@ -7,9 +7,9 @@ use std::{
 };
 
 use travertine_bpmn::{Dialect, Options, Severity};
-use travertine_expr::{Map, Name};
 use travertine_kernel::{Assignments, Role, Token, WaitFor, plan::Element};
 use travertine_runtime::{InstanceId, Live, Sandbox};
+use travertine_value::{Map, Name};
 
 use super::{
     Failure, Restarts,

@@ -12,13 +12,13 @@ use std::{
     time::Duration,
 };
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{Assignments, Destination, Modification, WaitId, Which};
 use travertine_runtime::{
     Address, Engine, Error, InstanceId, Message, Receipt,
     engine::{ManualClock, Retention},
 };
 use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
+use travertine_value::{Name, Value};
 
 use super::{Act, Random, at, models, open};
 

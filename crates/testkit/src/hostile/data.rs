@@ -1,8 +1,8 @@
 //! Data that is deep, large or much.
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::Assignments;
 use travertine_runtime::engine::File;
+use travertine_value::{Name, Value};
 
 use super::{Case, What, bpmn, process};
 

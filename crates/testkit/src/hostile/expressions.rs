@@ -1,6 +1,7 @@
 //! Expressions that would compute for ever, or make something as large as memory.
 
-use travertine_expr::{Kind, Languages, Limits, Map};
+use travertine_lang::{Kind, Languages};
+use travertine_value::{Limits, Map};
 
 use super::{Case, Fate, What};
 

@@ -21,9 +21,9 @@
 use std::sync::{Arc, Mutex};
 
 use travertine_bpmn::{KnownDecisions, Options, Report, Severity, read};
-use travertine_expr::{Map, Name, Value};
 use travertine_kernel::{Assignments, Ending, Role, TokenId, WaitFor, tree};
 use travertine_runtime::{Address, Error, Live, Message, Models, Receipt, Sandbox, Start};
+use travertine_value::{Map, Name, Value};
 
 use super::story::Story;
 use crate::{assignments, clock};

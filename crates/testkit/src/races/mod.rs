@@ -25,10 +25,10 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::{Name, Value};
 use travertine_func::{Failure, Functions};
 use travertine_kernel::{Assignments, Plan};
 use travertine_runtime::{Given, InstanceId, Message, Receipt, Settings};
+use travertine_value::{Name, Value};
 
 pub use world::{Step, World};
 

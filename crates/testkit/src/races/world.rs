@@ -6,7 +6,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use travertine_expr::{Name, time::Timestamp};
 use travertine_func::Functions;
 use travertine_kernel::{Command, Event, JournalEntry, Plan};
 use travertine_runtime::{
@@ -16,6 +15,7 @@ use travertine_store::{
     Batch, Mail, MemoryStore, ShardId, Store,
     codec::record::{Created, Record, decode_letter, decode_records},
 };
+use travertine_value::{Name, time::Timestamp};
 
 use super::{Answer, Conditions, FOR_EVER, Request, Scenario};
 use crate::clock::DAWN;
@@ -54,7 +54,7 @@ pub struct World {
     pub(super) shards: Vec<Shard>,
     now: Timestamp,
     actors: Vec<VecDeque<Request>>,
-    outcome: fn(&Given) -> Result<travertine_expr::Value, travertine_func::Failure>,
+    outcome: fn(&Given) -> Result<travertine_value::Value, travertine_func::Failure>,
     pub(super) check: fn(&mut Self) -> Result<(), String>,
     /// What actors were told, in the order in which they were.
     pub answers: Vec<(Request, Answer)>,

@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use travertine_expr::{Name, Value};
 use travertine_kernel::{
     Assignments, Command, Destination, Mapping, Modification, NodeId, TokenId, WaitFor, Which,
     plan::WorkKind,
@@ -15,6 +14,7 @@ use travertine_runtime::{
     Shard, TaskChange,
 };
 use travertine_store::ShardId;
+use travertine_value::{Name, Value};
 
 use super::{journal::Journal, models, world::World};
 

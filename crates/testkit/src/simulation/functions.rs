@@ -108,7 +108,7 @@ macro_rules! definition {
             run: |cx, arguments| {
                 Box::pin(async move {
                     $function(cx, arguments).await?;
-                    Ok(travertine_expr::Value::Null)
+                    Ok(travertine_value::Value::Null)
                 })
             },
         }

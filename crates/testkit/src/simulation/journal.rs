@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use travertine_expr::Name;
 use travertine_kernel::{Event, JournalEntry, WaitFor};
 use travertine_runtime::{Definitions, InstanceId};
 use travertine_store::{
     Entry, Seq,
     codec::record::{Created, Record, decode_records},
 };
+use travertine_value::Name;
 
 /// All that was ever durable.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 use travertine_bpmn::{Options, Severity, read};
-use travertine_expr::Name;
 use travertine_kernel::Plan;
+use travertine_value::Name;
 
 use super::functions;
 use crate::{block::block, document, random::Random};

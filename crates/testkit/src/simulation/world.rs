@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use travertine_expr::time::Timestamp;
 use travertine_func::Functions;
 use travertine_runtime::{
     Board, Checkpoint, Definitions, FunctionSettings, InstanceId, Opening, Sealed, Settings, Shard,
@@ -15,6 +14,7 @@ use travertine_store::{
     codec::record::{decode_letter, decode_records},
     view::{Row, Table},
 };
+use travertine_value::time::Timestamp;
 
 use super::{Figures, Trace, client::Clients, functions, journal::Journal, models};
 use crate::{

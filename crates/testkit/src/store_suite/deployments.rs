@@ -1,7 +1,7 @@
 //! Promises about deployments.
 
-use travertine_expr::Name;
 use travertine_store::{Deployed, Deployment, Error, Resource, Store};
+use travertine_value::Name;
 
 use super::Promise;
 

@@ -1,11 +1,11 @@
 //! A load whose every step can be recognised afterwards, for stores that are killed while it runs.
 
-use travertine_expr::Name;
 use travertine_store::{
     Batch, Claim, Deployed, Deployment, Entry, Error, Fold, Mail, MailId, Resource, Seq, ShardId,
     Store,
     view::{Change, Query, Row, Table},
 };
+use travertine_value::Name;
 
 use super::rows;
 

@@ -1,6 +1,5 @@
 //! A row of every table, to be changed where a test asks for something special.
 
-use travertine_expr::Name;
 use travertine_store::{
     ShardId,
     view::{
@@ -8,6 +7,7 @@ use travertine_store::{
         SubscriptionKind, SubscriptionRow, TaskRow, TimerRow, VariableRow,
     },
 };
+use travertine_value::Name;
 
 /// A running instance.
 pub fn instance(id: u64) -> InstanceRow {

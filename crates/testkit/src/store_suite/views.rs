@@ -1,6 +1,5 @@
 //! Promises about the views and the questions about them.
 
-use travertine_expr::Name;
 use travertine_store::{
     Claim, Error, ShardId, Store,
     view::{
@@ -8,6 +7,7 @@ use travertine_store::{
         MessageRow, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, VariableRow,
     },
 };
+use travertine_value::Name;
 
 use super::{Promise, batch, claim, entry, rows};
 

@@ -1,9 +1,7 @@
 //! Cases as files write them.
 
-use travertine_expr::{
-    Name,
-    feel::{Context, FeelValue},
-};
+use travertine_lang::feel::{Context, FeelValue};
+use travertine_value::Name;
 use travertine_xml::{self as xml, Node, Ns};
 
 use super::value;

@@ -1,6 +1,7 @@
 //! When a value is the expected one.
 
-use travertine_expr::{Number, feel::FeelValue};
+use travertine_lang::feel::FeelValue;
+use travertine_value::Number;
 
 /// How far a number may be off where the case gives it with fewer digits.
 const TOLERANCE: &str = "0.00000001";

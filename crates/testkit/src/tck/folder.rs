@@ -7,10 +7,8 @@ use std::{
 };
 
 use travertine_dmn::{DecisionResult, Definitions};
-use travertine_expr::{
-    feel::{Context, FeelValue, Settings},
-    time::Timestamp,
-};
+use travertine_lang::feel::{Context, FeelValue, Settings};
+use travertine_value::time::Timestamp;
 
 use super::{
     Failure, LoadError, Summary,

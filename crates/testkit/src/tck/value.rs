@@ -1,12 +1,10 @@
 //! Values as cases write them.
 
-use travertine_expr::{
-    Name, Number,
-    feel::{
-        FeelValue,
-        temporal::{Date, DateTime, DaysDuration, Time, YearsDuration},
-    },
+use travertine_lang::feel::{
+    FeelValue,
+    temporal::{Date, DateTime, DaysDuration, Time, YearsDuration},
 };
+use travertine_value::{Name, Number};
 use travertine_xml::{Node, Ns, local_part};
 
 /// The value in an `inputNode`, `expected`, `component` or `item`: a value, a list, or components.

@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect;
-use travertine_expr::{Value, Variables as _};
 use travertine_kernel::{
     Command, Each, Ending, Event, FailureKind, FanOut, Instance, LayerId, Phase, ROOT, ROOT_LAYER,
     Role, Scope, ScopeKind, State, TokenId, View, apply, plan::Element,
 };
 use travertine_testkit::Scenario;
+use travertine_value::{Value, Variables as _};
 
 // Models.
 

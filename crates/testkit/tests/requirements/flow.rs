@@ -2,7 +2,6 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use travertine_expr::{Value, Variables as _};
 use travertine_kernel::{
     Assignments, Command, Ending, Event, FailureKind, Gate, Post, ROOT, Rejection, Role, State,
     TokenId, View, WaitFor, address,
@@ -11,6 +10,7 @@ use travertine_kernel::{
 };
 use travertine_runtime::{Message, Receipt, Sandbox, Start, correlates};
 use travertine_testkit::{Scenario, assignments};
+use travertine_value::{Value, Variables as _};
 
 use crate::common::{
     CAUGHT, definitions, event_sub_process, life, lives, on_message, run, run_undoing, status,
@@ -1427,7 +1427,7 @@ fn a_signal_gives_its_content_to_all_who_wait() {
     let Some(Post::Signal { name, payload }) = sent.as_deref() else { panic!("{sent:?} was sent") };
     assert_eq!((&**name, payload), ("S", &assignments(r#"{"load": 5, "place": null}"#)));
     let content: Assignments = payload.clone();
-    let text = Value::from(content.into_iter().collect::<travertine_expr::Map>()).to_json();
+    let text = Value::from(content.into_iter().collect::<travertine_value::Map>()).to_json();
     it.signal("S", &text);
     for node in ["after-a", "after-b"] {
         assert_eq!(status(&it, node, "load").as_deref(), Some("5"));

@@ -3,13 +3,13 @@
 //! A comment names the lines a test holds the engine to. The documents' host is the main token of the
 //! activity, an iteration a token of role `Run` in the scope the main token hosts.
 
-use travertine_expr::{Value, Variables as _};
 use travertine_kernel::{
     Command, Each, Effect, Ending, Event, Failing, FailureKind, Instance, LayerId, ROOT,
     ROOT_LAYER, Role, ScopeKind, State, TokenId, View, WaitFor, apply, effects,
     plan::{self, Count, OutputItem},
 };
 use travertine_testkit::{Scenario, assignments};
+use travertine_value::{Value, Variables as _};
 
 // Models.
 

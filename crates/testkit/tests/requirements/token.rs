@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use travertine_expr::Value;
 use travertine_kernel::{Event, FailureKind, Gate, ROOT, Role, State, WaitFor};
 use travertine_testkit::Scenario;
+use travertine_value::Value;
 
 use crate::common::{
     CAUGHT, definitions, event_sub_process, life, lives, on_message, run, run_undoing, status,

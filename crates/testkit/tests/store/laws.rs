@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
-use travertine_expr::Name;
 use travertine_store::{
     Batch, Claim, Entry, Error, Fold, Mail, MailId, MemoryStore, Seq, ShardId, SqliteStore, Store,
     sqlite::Options,
@@ -14,6 +13,7 @@ use travertine_store::{
     },
 };
 use travertine_testkit::store_suite::rows;
+use travertine_value::Name;
 
 const SHARDS: u16 = 2;
 

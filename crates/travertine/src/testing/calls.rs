@@ -9,8 +9,8 @@ use std::{
 
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, oneshot, watch};
-use travertine_expr::typed;
 use travertine_func::{ActivityContext, Arguments, BoxFuture, Failure, RunnableActivity};
+use travertine_value::typed;
 
 use crate::{Assignments, Clock as _, ManualClock, Timestamp, Value};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use travertine_expr::time::Timestamp;
 use travertine_kernel::{self as kernel, FlowId, LayerId, NodeId, PostId, TokenId, WaitId};
+use travertine_value::time::Timestamp;
 
 use super::{
     Fault,

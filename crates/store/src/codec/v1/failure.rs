@@ -1,8 +1,8 @@
 //! The parts of events about what went wrong.
 
 use serde::Deserialize;
-use travertine_expr::time::Timestamp;
 use travertine_kernel as kernel;
+use travertine_value::time::Timestamp;
 
 use super::{puts, token::Cue};
 

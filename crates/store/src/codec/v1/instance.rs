@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{
     self as kernel, FlowId, LayerId, NodeId, Parts, PostId, ScopePart, TokenId, TokenPart, WaitId,
 };
+use travertine_value::{Name, time::Timestamp};
 
 use super::{
     Fault, Out, Put,

@@ -1,8 +1,8 @@
 //! What functions have asked for and been told.
 
 use serde::Deserialize;
-use travertine_expr::{Name, time::Timestamp};
 use travertine_kernel::{self as kernel, TokenId};
+use travertine_value::{Name, time::Timestamp};
 
 use super::{
     Fault, Out, Put,

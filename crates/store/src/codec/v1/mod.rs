@@ -22,7 +22,7 @@ mod wait;
 
 use postcard::{Deserializer, de_flavors};
 use serde::Deserialize;
-use travertine_expr::time;
+use travertine_value::time;
 
 use self::{event::Event, value::Assignments, wait::Repeat};
 pub(super) use self::{

@@ -4,8 +4,8 @@ use serde::{
     Deserialize, Deserializer,
     de::{self, DeserializeOwned},
 };
-use travertine_expr::time;
 use travertine_kernel as kernel;
+use travertine_value::time;
 
 use super::{
     Fault, VERSION,

@@ -13,8 +13,8 @@ use std::{
     sync::Arc,
 };
 
-use travertine_expr::time::Timestamp;
 use travertine_kernel::{FlowId, LayerId, NodeId, PostId, TokenId, WaitId};
+use travertine_value::time::Timestamp;
 
 use crate::codec::error::EncodeError;
 

@@ -22,8 +22,8 @@ use std::{
 };
 
 use serde::Deserialize;
-use travertine_expr::{self as expr, Map, Name, Number};
 use travertine_kernel::{self as kernel, Status};
+use travertine_value::{self as value, Map, Name, Number};
 
 use super::{
     super::{VALUE_DEPTH_MAX, error::Flaw},
@@ -36,18 +36,18 @@ use super::{
 pub(super) struct Value<'a>(&'a [u8]);
 
 impl<'a> Value<'a> {
-    pub(super) fn lift(self) -> Result<expr::Value, Fault<'a>> {
+    pub(super) fn lift(self) -> Result<value::Value, Fault<'a>> {
         read(self.0)
     }
 
-    pub(super) fn lift_list(self) -> Result<Vec<expr::Value>, Fault<'a>> {
+    pub(super) fn lift_list(self) -> Result<Vec<value::Value>, Fault<'a>> {
         match read(self.0)? {
-            expr::Value::List(items) => Ok(Arc::unwrap_or_clone(items)),
-            expr::Value::Null
-            | expr::Value::Bool(_)
-            | expr::Value::Number(_)
-            | expr::Value::String(_)
-            | expr::Value::Map(_) => Err(Fault { place: self.0, flaw: Flaw::UnknownKind }),
+            value::Value::List(items) => Ok(Arc::unwrap_or_clone(items)),
+            value::Value::Null
+            | value::Value::Bool(_)
+            | value::Value::Number(_)
+            | value::Value::String(_)
+            | value::Value::Map(_) => Err(Fault { place: self.0, flaw: Flaw::UnknownKind }),
         }
     }
 }
@@ -61,7 +61,7 @@ impl<'a> Assignments<'a> {
         self.0.into_iter().map(|(name, value)| Ok((name.into(), value.lift()?))).collect()
     }
 
-    pub(super) fn lift_map(self) -> Result<BTreeMap<Name, expr::Value>, Fault<'a>> {
+    pub(super) fn lift_map(self) -> Result<BTreeMap<Name, value::Value>, Fault<'a>> {
         self.0.into_iter().map(|(name, value)| Ok((name.into(), value.lift()?))).collect()
     }
 
@@ -70,7 +70,7 @@ impl<'a> Assignments<'a> {
     }
 }
 
-impl Put for expr::Value {
+impl Put for value::Value {
     #[inline]
     fn put(&self, out: &mut Out) {
         out.sized(|out| write(self, 0, out));
@@ -78,7 +78,7 @@ impl Put for expr::Value {
 }
 
 /// Items that are put as one value.
-pub(super) struct List<'a>(pub(super) &'a [expr::Value]);
+pub(super) struct List<'a>(pub(super) &'a [value::Value]);
 
 impl Put for List<'_> {
     fn put(&self, out: &mut Out) {
@@ -100,18 +100,18 @@ const TRUE: u64 = 2;
 /// All five bits: the number follows.
 const LONG: u8 = 31;
 
-fn write(value: &expr::Value, depth: usize, out: &mut Out) {
+fn write(value: &value::Value, depth: usize, out: &mut Out) {
     match value {
-        expr::Value::Null => head(NULL_OR_BOOL, NULL, out),
-        expr::Value::Bool(false) => head(NULL_OR_BOOL, FALSE, out),
-        expr::Value::Bool(true) => head(NULL_OR_BOOL, TRUE, out),
-        expr::Value::Number(number) => write_number(*number, out),
-        expr::Value::String(text) => {
+        value::Value::Null => head(NULL_OR_BOOL, NULL, out),
+        value::Value::Bool(false) => head(NULL_OR_BOOL, FALSE, out),
+        value::Value::Bool(true) => head(NULL_OR_BOOL, TRUE, out),
+        value::Value::Number(number) => write_number(*number, out),
+        value::Value::String(text) => {
             head(TEXT, length(text.len()), out);
             out.raw(text.as_bytes());
         }
-        expr::Value::List(items) => write_list(items, depth, out),
-        expr::Value::Map(fields) => {
+        value::Value::List(items) => write_list(items, depth, out),
+        value::Value::Map(fields) => {
             if depth == VALUE_DEPTH_MAX {
                 return out.refuse_depth();
             }
@@ -124,7 +124,7 @@ fn write(value: &expr::Value, depth: usize, out: &mut Out) {
     }
 }
 
-fn write_list(items: &[expr::Value], depth: usize, out: &mut Out) {
+fn write_list(items: &[value::Value], depth: usize, out: &mut Out) {
     if depth == VALUE_DEPTH_MAX {
         return out.refuse_depth();
     }
@@ -204,7 +204,7 @@ fn head(kind: u8, number: u64, out: &mut Out) {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<expr::Value, Fault<'_>> {
+fn read(bytes: &[u8]) -> Result<value::Value, Fault<'_>> {
     let mut reader = Reader { rest: bytes, owed: 0 };
     let value = reader.value(0)?;
     if reader.rest.is_empty() { Ok(value) } else { Err(reader.fault(Flaw::TrailingBytes)) }
@@ -219,7 +219,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// This is what recurses, so what a value needs is kept out of its frame.
-    fn value(&mut self, depth: usize) -> Result<expr::Value, Fault<'a>> {
+    fn value(&mut self, depth: usize) -> Result<value::Value, Fault<'a>> {
         let start = self.rest;
         match self.head()? {
             (LIST | MAP, _) if depth == VALUE_DEPTH_MAX => {
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn list(&mut self, count: u64, depth: usize) -> Result<expr::Value, Fault<'a>> {
+    fn list(&mut self, count: u64, depth: usize) -> Result<value::Value, Fault<'a>> {
         let count = self.promise(count, 1)?;
         let mut items = Vec::with_capacity(count);
         for _ in 0..count {
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         Ok(items.into())
     }
 
-    fn map(&mut self, count: u64, depth: usize) -> Result<expr::Value, Fault<'a>> {
+    fn map(&mut self, count: u64, depth: usize) -> Result<value::Value, Fault<'a>> {
         let count = self.promise(count, 2)?;
         let mut fields = Map::with_capacity(count);
         for _ in 0..count {
@@ -253,9 +253,14 @@ impl<'a> Reader<'a> {
         Ok(fields.into())
     }
 
-    fn scalar(&mut self, kind: u8, number: u64, place: &'a [u8]) -> Result<expr::Value, Fault<'a>> {
+    fn scalar(
+        &mut self,
+        kind: u8,
+        number: u64,
+        place: &'a [u8],
+    ) -> Result<value::Value, Fault<'a>> {
         match (kind, number) {
-            (NULL_OR_BOOL, NULL) => Ok(expr::Value::Null),
+            (NULL_OR_BOOL, NULL) => Ok(value::Value::Null),
             (NULL_OR_BOOL, FALSE) => Ok(false.into()),
             (NULL_OR_BOOL, TRUE) => Ok(true.into()),
             (WHOLE, number) => Ok(unzigzag(number).into()),
@@ -346,13 +351,13 @@ mod tests {
     use super::*;
     use crate::codec::EncodeError;
 
-    fn written(value: &expr::Value) -> Result<Vec<u8>, EncodeError> {
+    fn written(value: &value::Value) -> Result<Vec<u8>, EncodeError> {
         let mut bytes = Vec::new();
         Out::append(&mut bytes, |out| write(value, 0, out)).map(|()| bytes)
     }
 
     fn stored(json: &str) -> Vec<u8> {
-        written(&expr::Value::parse_json(json).unwrap()).unwrap()
+        written(&value::Value::parse_json(json).unwrap()).unwrap()
     }
 
     #[test]
@@ -382,7 +387,7 @@ mod tests {
             "[[],{},[null]]",
             r#"{"b":1,"a":{"":[0.5]}}"#,
         ] {
-            let value = expr::Value::parse_json(json).unwrap();
+            let value = value::Value::parse_json(json).unwrap();
             let bytes = stored(json);
             let read = read(&bytes).unwrap();
             assert_eq!(read, value, "{json}");
@@ -428,7 +433,7 @@ mod tests {
             (&[WHOLE << 5 | 31, 0x80], 2, Flaw::CutShort),
             (&[list(31), 255, 255, 255, 255, 255, 255, 255, 255, 255, 1], 11, Flaw::BadEncoding),
             (&[list(31), 255, 255, 255, 255, 255, 255, 255, 255, 255, 3], 11, Flaw::BadEncoding),
-            (&[DECIMAL << 5 | 31, 255, 255, 1, 2], 0, Flaw::Number(expr::NumberError::OutOfRange)),
+            (&[DECIMAL << 5 | 31, 255, 255, 1, 2], 0, Flaw::Number(value::NumberError::OutOfRange)),
         ] {
             assert_eq!(flaw(bytes), (at, expected), "{bytes:?}");
         }
@@ -441,12 +446,12 @@ mod tests {
         bytes.push(0x04);
         assert_eq!(flaw(&bytes), (20, Flaw::BadEncoding));
         bytes[19] = 0x03;
-        assert_eq!(flaw(&bytes), (0, Flaw::Number(expr::NumberError::TooManyDigits)));
+        assert_eq!(flaw(&bytes), (0, Flaw::Number(value::NumberError::TooManyDigits)));
     }
 
     #[test]
     fn depth_is_bounded_on_both_ways() {
-        let nested = |depth| (0..depth).fold(expr::Value::Null, |it, _| vec![it].into());
+        let nested = |depth| (0..depth).fold(value::Value::Null, |it, _| vec![it].into());
         let mut bytes = written(&nested(VALUE_DEPTH_MAX)).unwrap();
         assert_eq!(read(&bytes).unwrap(), nested(VALUE_DEPTH_MAX));
         assert_eq!(written(&nested(VALUE_DEPTH_MAX + 1)), Err(EncodeError::TooDeep));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use travertine_expr::time::{self, Timestamp};
 use travertine_kernel::{self as kernel, plan};
+use travertine_value::time::{self, Timestamp};
 
 use super::{Fault, Flaw, Out, Put, puts, value::Assignments};
 

@@ -1,0 +1,15 @@
+//! The languages of expressions and scripts: FEEL, JavaScript and `${…}`.
+//!
+//! [`Language`] turns a text into a [`Program`](travertine_value::Program), which is all that the rest
+//! of the engine sees of it.
+
+#![forbid(unsafe_code)]
+
+mod execution;
+pub mod feel;
+pub mod js;
+pub mod juel;
+mod language;
+
+pub use execution::execution_has;
+pub use language::{CompileError, Kind, Language, Languages};
