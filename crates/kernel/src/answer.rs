@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use travertine_value::{Name, Value};
 
-use crate::state::Instance;
+use crate::state::InstanceState;
 
 /// How many answers outlive the journal that they belong to.
 const KEPT_MAX: u64 = 1_000;
@@ -64,7 +64,7 @@ impl FromIterator<(Name, Answer)> for Answers {
     }
 }
 
-impl Instance {
+impl InstanceState {
     /// What the update of that id was answered with.
     pub fn answer(&self, id: &str) -> Option<&Value> {
         self.answers.find(id)

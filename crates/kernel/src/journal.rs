@@ -10,7 +10,7 @@ use travertine_value::{Name, Value};
 
 use crate::{
     run::Run,
-    state::{Cue, Instance, Phase, ROOT_LAYER},
+    state::{Cue, Instance, InstanceState, Phase, ROOT_LAYER},
     vocabulary::{
         Assignments, Ending, Event, Failure, FailureKind, Post, Rejection, Slot, TokenId, WaitFor,
         WaitId,
@@ -217,7 +217,7 @@ impl Journal {
     }
 }
 
-impl Instance {
+impl InstanceState {
     /// Whether it is a function whose code has to think.
     pub fn is_thoughtful(&self) -> bool {
         self.journal.as_ref().is_some_and(|it| {
@@ -226,7 +226,7 @@ impl Instance {
     }
 }
 
-impl Instance {
+impl InstanceState {
     /// Whether there is something to do that needs nothing from outside.
     pub fn has_work(&self) -> bool {
         self.is_unfinished() || self.is_thoughtful()

@@ -19,9 +19,7 @@
 
 mod about;
 mod answer;
-mod apply;
 mod budget;
-mod check;
 mod compensation;
 mod conversation;
 mod data;
@@ -36,15 +34,14 @@ mod lifecycle;
 mod listener;
 mod migrate;
 mod modify;
-mod parts;
 mod performer;
 mod place;
 pub mod plan;
-mod remains;
 mod repeat;
 mod rules;
 mod run;
 mod scope;
+mod scribe;
 mod state;
 mod status;
 mod table;
@@ -55,23 +52,20 @@ mod vocabulary;
 mod why;
 
 pub use answer::{Answer, Answers};
-pub use apply::{apply, replay};
 pub use budget::{Budgets, Over};
-pub use check::{check, check_at_rest};
 pub use effect::{Effect, effects, outstanding};
 pub use handle::{check_variables, handle, handle_in, handle_with};
 pub use journal::{Decision, Digest, Journal, JournalEntry};
 pub use migrate::{
     Change, Fate, Mapping, Migration, Problem, dry_run, dry_run_with, migrate, migrate_with,
 };
-pub use parts::{Parts, ScopePart, TokenPart, Unsound};
 pub use plan::{FlowId, NodeId, Plan};
-pub use remains::Remains;
 pub use rules::{NoRules, Rule, Rules};
 pub use run::Turn;
 pub use state::{
-    Cue, Each, Failing, FanOut, Identity, Instance, Layer, Merged, Performer, Phase, ROOT,
-    ROOT_LAYER, Role, Scope, ScopeKind, State, Status, Token, Wait,
+    Cue, Each, Failing, FanOut, Identity, Instance, InstanceState, Layer, Merged, Parts, Performer,
+    Phase, ROOT, ROOT_LAYER, Remains, Role, Scope, ScopeKind, ScopePart, State, Status, Token,
+    TokenPart, Unsound, Wait, apply, check, check_at_rest, replay,
 };
 pub use status::TIMESTAMP;
 pub use table::{Iter, Key, Table};

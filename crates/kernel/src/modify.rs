@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::{
     plan::NodeId,
     run::Run,
-    state::{Instance, ROOT, Role, ScopeKind, State},
+    state::{InstanceState, ROOT, Role, ScopeKind, State},
     vocabulary::{Destination, Ending, Modification, Reads, Rejection, TokenId, Which},
 };
 
@@ -260,7 +260,7 @@ impl Run<'_> {
     }
 }
 
-impl Instance {
+impl InstanceState {
     /// Whether a token is one that its scope waits for.
     pub(crate) fn is_live(&self, token: TokenId) -> bool {
         self.token(token).scope.is_none_or(|scope| self.scope(scope).live.contains(&token))

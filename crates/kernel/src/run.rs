@@ -1,7 +1,7 @@
 //! The answer to one command, as it is being worked out.
 //!
 //! A [`Run`] takes the tokens on the agenda in turn until none is left or the turn is used up.
-//! [`Run::emit`] is the only place where an instance changes.
+//! [`Run::emit`] is the only way in which an instance changes.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use travertine_value::time::Timestamp;
 use travertine_value::{EvalError, Excess, Name, Program, VALUE_DEPTH_MAX, Value};
 
 use crate::{
-    apply::apply,
-    budget::{Budgets, weight_of_event},
+    budget::Budgets,
     plan::{Changes, Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
     rules::Rules,
+    scribe::Scribe,
     state::{Cue, Instance, Role, Status},
     view::View,
     vocabulary::{
@@ -45,11 +45,8 @@ pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) rules: &'a dyn Rules,
     pub(crate) now: Timestamp,
-    pub(crate) instance: &'a mut Instance,
+    pub(crate) instance: Scribe<'a>,
     pub(crate) budgets: Budgets,
-    events: Vec<Event>,
-    /// How many bytes of values have been written.
-    written: usize,
     /// How many when the variables were last weighed.
     weighed: usize,
     /// Whether the variables are to be weighed.
@@ -83,16 +80,13 @@ impl<'a> Run<'a> {
         room: Vec<Event>,
         budgets: &Budgets,
     ) -> Self {
-        debug_assert!(room.is_empty(), "a turn begins without events");
         Self {
             plan,
             rules,
             now,
             budgets: budgets.of(plan),
             weighs: instance.over > 0,
-            instance,
-            events: room,
-            written: 0,
+            instance: Scribe::new(instance, room),
             weighed: 0,
             changed: Vec::new(),
             fresh: Vec::new(),
@@ -112,8 +106,8 @@ impl<'a> Run<'a> {
                 }
                 break;
             };
-            let full = self.written >= self.budgets.turn_bytes
-                || self.events.len() >= self.budgets.turn_events;
+            let full = self.instance.written() >= self.budgets.turn_bytes
+                || self.instance.events().len() >= self.budgets.turn_events;
             if steps == 0 || full {
                 break;
             }
@@ -124,12 +118,12 @@ impl<'a> Run<'a> {
                     let (_, cue) = self.instance.token(token).cue.expect("it is on the agenda");
                     self.incident(token, failure, cue);
                 }
-                return Turn { events: self.events, unfinished: false };
+                return Turn { events: self.instance.into_events(), unfinished: false };
             }
             self.visit(token);
         }
         let unfinished = self.instance.is_unfinished();
-        Turn { events: self.events, unfinished }
+        Turn { events: self.instance.into_events(), unfinished }
     }
 
     fn visit(&mut self, token: TokenId) {
@@ -183,13 +177,7 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn emit(&mut self, event: Event) {
-        apply(self.instance, &event);
-        // It looks at the whole instance, so it is for builds that are not for speed.
-        if cfg!(debug_assertions) {
-            crate::check::check(self.instance);
-        }
-        self.written += weight_of_event(&event);
-        self.events.push(event);
+        self.instance.emit(event);
     }
 
     /// The node that a token stands at.
@@ -198,7 +186,7 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn view(&self, token: TokenId) -> View<'_> {
-        View::new(self.plan, self.instance, token).at(self.now)
+        View::new(self.plan, &self.instance, token).at(self.now)
     }
 
     pub(crate) fn eval(&self, token: TokenId, program: &Program) -> Result<Value, Failure> {
@@ -301,8 +289,8 @@ impl<'a> Run<'a> {
             Some(value) => {
                 self.emit(Event::VariableSet { layer, name, value });
                 let many = self.instance.layers[&layer].variables.len() > self.budgets.names;
-                if many || self.written - self.weighed > WEIGHED_EVERY {
-                    self.weighed = self.written;
+                if many || self.instance.written() - self.weighed > WEIGHED_EVERY {
+                    self.weighed = self.instance.written();
                     self.weighs = true;
                 }
             }

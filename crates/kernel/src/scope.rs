@@ -4,7 +4,7 @@ use crate::{
     element::Step,
     plan::{Compensation, Element, Moment, NodeId, RestrictionScope},
     run::Run,
-    state::{Cue, Failing, Instance, ROOT, Role, ScopeKind, State},
+    state::{Cue, Failing, InstanceState, ROOT, Role, ScopeKind, State},
     status,
     vocabulary::{Ending, Event, Failure, FailureKind, Reads, TokenId},
 };
@@ -233,7 +233,7 @@ impl Run<'_> {
     }
 }
 
-impl Instance {
+impl InstanceState {
     /// The innermost scope around a token that is the inside of a container.
     pub(crate) fn container_scope(&self, token: TokenId) -> TokenId {
         let (mut id, mut scope) = self.scope_of(token);

@@ -1,7 +1,17 @@
-//! What is true of one instance now.
+//! What is true of one instance now, and all that can change it.
+//!
+//! The fields of an [`Instance`] are private to this module. Inside of it, `apply` makes events true,
+//! `parts` puts an instance together that was taken apart, and `remains` does so with one that has ended.
+//! Everyone else reads.
+
+mod apply;
+mod check;
+mod parts;
+mod remains;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    ops::Deref,
     sync::Arc,
 };
 
@@ -17,6 +27,13 @@ use crate::{
         Assignments, Catches, Destination, Ending, Failure, Incident, LayerId, Post, PostId, Slot,
         TokenId, WaitFor, WaitId,
     },
+};
+
+pub use self::{
+    apply::{apply, replay},
+    check::{check, check_at_rest},
+    parts::{Parts, ScopePart, TokenPart, Unsound},
+    remains::Remains,
 };
 
 /// The token of the process itself, which hosts the outermost scope.
@@ -42,8 +59,39 @@ impl PartialEq for Identity {
 }
 
 /// One run of a plan.
+///
+/// It can be read as its [`InstanceState`], and changes only by events: [`apply`] makes one true of it.
+///
+/// ```compile_fail,E0594
+/// let mut instance = travertine_kernel::Instance::default();
+/// instance.steps += 1;
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Instance {
+    /// Written by this module and those inside it, and by no other.
+    state: InstanceState,
+}
+
+impl Deref for Instance {
+    type Target = InstanceState;
+
+    #[inline]
+    fn deref(&self) -> &InstanceState {
+        &self.state
+    }
+}
+
+impl Instance {
+    /// Tells it who it is, before a turn; the default takes that back. No event does, because it is
+    /// nothing that happens to it.
+    pub fn introduce(&mut self, identity: Identity) {
+        self.state.identity = identity;
+    }
+}
+
+/// What is true of an instance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InstanceState {
     /// Who it is.
     pub identity: Identity,
     /// How far it is.
@@ -399,7 +447,7 @@ impl Scope {
     }
 }
 
-impl Instance {
+impl InstanceState {
     /// Whether it has begun and not ended.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running

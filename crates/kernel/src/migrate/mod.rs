@@ -22,7 +22,7 @@ use crate::{
     plan::{Element, FlowId, NodeId, Plan},
     rules::{NoRules, Rules},
     run::{Run, Turn},
-    state::{Cue, Instance, Role, State},
+    state::{Cue, Instance, InstanceState, Role, State},
     vocabulary::{Event, Failure, Slot, TokenId, WaitFor},
 };
 
@@ -362,7 +362,7 @@ impl Run<'_> {
     }
 }
 
-impl Instance {
+impl InstanceState {
     /// Whether the boundary events of the activity that a token is in are armed, or would be if
     /// there were any.
     fn is_watched(&self, id: TokenId) -> bool {

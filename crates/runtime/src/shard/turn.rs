@@ -69,13 +69,14 @@ impl Shard {
             live.hurries = if hurries { live.hurries + 1 } else { 0 };
         }
         let definition = Arc::clone(&live.definition);
-        live.state.identity = live.introduction();
+        let introduction = live.introduction();
+        live.state.introduce(introduction);
         let state = &mut live.state;
         let (plan, rules) = (&definition.plan, definitions.rules(&definition));
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             handle_with(plan, &rules, state, now, command, room, &budgets)
         }));
-        live.state.identity = Identity::default();
+        live.state.introduce(Identity::default());
         match outcome {
             Ok(Ok(mut turn)) => {
                 let mut records = records;

@@ -1,6 +1,6 @@
 //! What holds of every instance after every event.
 
-use crate::state::{Cue, Instance, Phase, ROOT, Role, ScopeKind, State};
+use super::{Cue, Instance, Phase, ROOT, Role, ScopeKind, State};
 
 /// The cost of looking at all of a large instance after each event would be its square. One token of a
 /// function may have a hundred thousand waits.
@@ -140,7 +140,7 @@ mod tests {
         let decide = Command::Decide { decisions, answers: Vec::new() };
         handle(&plan, &mut it, now, decide).expect("it goes on");
         let (wait, token) = it.waits.iter().map(|(id, it)| (*id, it.token)).next().expect("one");
-        it.tokens.get_mut(&token).expect("it is there").waits.remove(&wait);
+        it.state.tokens.get_mut(&token).expect("it is there").waits.remove(&wait);
         it
     }
 

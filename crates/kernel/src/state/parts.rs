@@ -18,12 +18,13 @@ use crate::{
     journal::Journal,
     plan::{FlowId, NodeId},
     scope::DEPTH_MAX,
-    state::{
-        Cue, Failing, Identity, Instance, Layer, Merged, Performer, Phase, ROOT, ROOT_LAYER, Role,
-        Scope, ScopeKind, State, Status, Token, Wait,
-    },
     table::{Key, Table},
     vocabulary::{Catches, Destination, Incident, LayerId, Post, PostId, Slot, TokenId, WaitId},
+};
+
+use super::{
+    Cue, Failing, Identity, Instance, InstanceState, Layer, Merged, Performer, Phase, ROOT,
+    ROOT_LAYER, Role, Scope, ScopeKind, State, Status, Token, Wait,
 };
 
 /// How deep scopes may nest in what is put together. What is undone can stand deeper than where it
@@ -142,7 +143,7 @@ impl std::error::Error for Unsound {}
 impl Instance {
     /// All of it as plain data, between two turns.
     pub fn parts(&self) -> Parts {
-        let Self {
+        let InstanceState {
             // The world says who it is.
             identity: _,
             phase,
@@ -167,7 +168,7 @@ impl Instance {
             over: _,
             names,
             cues,
-        } = self;
+        } = &self.state;
         let part = |id: TokenId, scope: &Scope| {
             let joins = inclusive.range((id, NodeId(0))..=(id, NodeId(u32::MAX)));
             ScopePart::of(scope, joins.map(|(_, node)| *node).collect())
@@ -347,7 +348,7 @@ impl Parts {
             must(count <= COUNT_MAX, "counts begin at 0", count)?;
         }
         let tokens = tokens.into_iter().map(|(id, it)| (id, it.alone())).collect();
-        let mut instance = Instance {
+        let mut state = InstanceState {
             identity: Identity::default(),
             phase,
             started,
@@ -361,20 +362,20 @@ impl Parts {
             posts: table(posts, names)?,
             journal,
             answers: take_answers(answers)?,
-            ..Instance::default()
+            ..InstanceState::default()
         };
-        let joins = instance.take_scopes(scopes)?;
-        instance.seat_tokens()?;
+        let joins = state.take_scopes(scopes)?;
+        state.seat_tokens()?;
         for (scope, at_joins) in joins {
-            instance.park(scope, at_joins)?;
+            state.park(scope, at_joins)?;
         }
-        instance.take_waits(waits)?;
-        instance.take_incidents(incidents)?;
-        instance.take_bound(bound)?;
-        instance.check_layers()?;
-        instance.check_scopes()?;
-        instance.check_journal()?;
-        Ok(instance)
+        state.take_waits(waits)?;
+        state.take_incidents(incidents)?;
+        state.take_bound(bound)?;
+        state.check_layers()?;
+        state.check_scopes()?;
+        state.check_journal()?;
+        Ok(Instance { state })
     }
 
     fn check_phase(&self) -> Result<(), Unsound> {
@@ -403,7 +404,7 @@ impl Parts {
 }
 
 /// Putting together, step by step.
-impl Instance {
+impl InstanceState {
     /// Takes the scopes over, without their tokens, and answers with who is at their joins.
     fn take_scopes(
         &mut self,
@@ -718,13 +719,11 @@ fn bounded<K: Key>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{
-        apply::replay,
-        check::check,
-        state::FanOut,
-        vocabulary::{Event, Failure, FailureKind, Reads, Slot, WaitFor},
+    use super::{
+        super::{FanOut, check, replay},
+        *,
     };
+    use crate::vocabulary::{Event, Failure, FailureKind, Reads, Slot, WaitFor};
 
     fn created(token: u64, node: u32, scope: Option<u64>, role: Role) -> Event {
         let (layer, via) = match (scope, role) {

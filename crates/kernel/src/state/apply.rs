@@ -8,13 +8,14 @@ use std::{
 use crate::{
     journal::Journal,
     plan::{FlowId, NodeId},
-    state::{
-        Cue, Instance, Layer, Merged, Performer, Phase, ROOT, Role, Scope, ScopeKind, State, Token,
-        Wait,
-    },
     status,
     table::Table,
     vocabulary::{Ending, Event, FailureKind, LayerId, Reads, Slot, TokenId, WaitFor, WaitId},
+};
+
+use super::{
+    Cue, Instance, InstanceState, Layer, Merged, Performer, Phase, ROOT, Role, Scope, ScopeKind,
+    State, Token, Wait,
 };
 
 /// The instance that `events` tell of.
@@ -28,6 +29,7 @@ pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Instance {
 
 /// Makes `event` true of `instance`. Nothing else writes to an instance.
 pub fn apply(instance: &mut Instance, event: &Event) {
+    let instance = &mut instance.state;
     match event {
         Event::Started { at, start, caller } => {
             instance.phase = Phase::Running;
@@ -360,7 +362,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
 }
 
 /// The moves that events are made of.
-impl Instance {
+impl InstanceState {
     /// The runs of a loop go on with each other's variables, so they have none of their own.
     fn is_loop(&self, scope: TokenId) -> bool {
         matches!(self.scope(scope).kind, ScopeKind::Loop { .. })
@@ -430,7 +432,7 @@ impl Instance {
     }
 
     /// A token is one that its scope must wait for.
-    pub(crate) fn join_scope(&mut self, id: TokenId) {
+    pub(super) fn join_scope(&mut self, id: TokenId) {
         let scope = self.token(id).scope.expect("only the process's token is in no scope");
         let scope = self.scope_mut(scope);
         scope.live.insert(id);
@@ -528,7 +530,7 @@ impl Instance {
     }
 
     /// A wait that is looked up by what it is for.
-    pub(crate) fn note_wait(&mut self, id: WaitId, wait: &Wait) {
+    pub(super) fn note_wait(&mut self, id: WaitId, wait: &Wait) {
         if let Slot::Operation(number) = wait.slot {
             self.note_operation(number, Some(id));
         }

@@ -2,13 +2,9 @@
 
 use travertine_value::time::Timestamp;
 
-use crate::{
-    answer::Answers,
-    plan::NodeId,
-    state::{Instance, Layer, Phase, ROOT_LAYER},
-    table::Table,
-    vocabulary::Catches,
-};
+use crate::{answer::Answers, plan::NodeId, table::Table, vocabulary::Catches};
+
+use super::{Instance, InstanceState, Layer, Phase, ROOT_LAYER};
 
 /// All that there is of an instance that has ended and has nothing under way: much less room than an
 /// instance needs.
@@ -28,21 +24,22 @@ pub struct Remains {
 impl Instance {
     /// Takes out all that is left of it, where it has ended and what it has sent has arrived.
     pub fn take_remains(&mut self) -> Option<Remains> {
-        let over = matches!(self.phase, Phase::Ended(_)) && self.posts.is_empty();
-        if !over || self.layers.len() != 1 {
+        let state = &mut self.state;
+        let over = matches!(state.phase, Phase::Ended(_)) && state.posts.is_empty();
+        if !over || state.layers.len() != 1 {
             return None;
         }
-        let variables = self.layers.remove(&ROOT_LAYER)?;
+        let variables = state.layers.remove(&ROOT_LAYER)?;
         let remains = Remains {
-            phase: std::mem::take(&mut self.phase),
-            started: self.started.take(),
-            start: std::mem::take(&mut self.start),
-            caller: self.caller.take().map(Box::new),
+            phase: std::mem::take(&mut state.phase),
+            started: state.started.take(),
+            start: std::mem::take(&mut state.start),
+            caller: state.caller.take().map(Box::new),
             variables,
-            answers: std::mem::take(&mut self.answers),
-            steps: std::mem::take(&mut self.steps),
-            names: std::mem::take(&mut self.names),
-            cues: std::mem::take(&mut self.cues),
+            answers: std::mem::take(&mut state.answers),
+            steps: std::mem::take(&mut state.steps),
+            names: std::mem::take(&mut state.names),
+            cues: std::mem::take(&mut state.cues),
         };
         debug_assert_eq!(*self, Self::default(), "nothing else is left of an ended instance");
         Some(remains)
@@ -53,7 +50,7 @@ impl From<Remains> for Instance {
     fn from(it: Remains) -> Self {
         let mut layers = Table::default();
         layers.insert(ROOT_LAYER, it.variables);
-        Self {
+        let state = InstanceState {
             phase: it.phase,
             started: it.started,
             start: it.start,
@@ -63,7 +60,8 @@ impl From<Remains> for Instance {
             steps: it.steps,
             names: it.names,
             cues: it.cues,
-            ..Self::default()
-        }
+            ..InstanceState::default()
+        };
+        Self { state }
     }
 }
