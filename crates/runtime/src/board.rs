@@ -157,6 +157,15 @@ impl Handing {
         self.0.is_empty()
     }
 
+    /// Keeps the jobs of an instance from going out. Whoever was to have them is free again.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self, instance: crate::InstanceId) {
+        for (_, jobs) in &mut self.0 {
+            jobs.retain(|(given, _)| given.job.instance != instance);
+        }
+        self.0.retain(|(_, jobs)| !jobs.is_empty());
+    }
+
     /// Gives them to the workers.
     pub(crate) fn put(self) {
         for (hands, jobs) in self.0 {

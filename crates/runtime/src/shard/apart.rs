@@ -74,7 +74,7 @@ impl Shard {
 
     pub(super) fn try_apart(&mut self, apart: &Apart) -> Result<InstanceId, Error> {
         let Apart { definition, at, id, variables } = apart.clone();
-        let found = self.definitions.find(&definition);
+        let found = self.env.definitions.find(&definition);
         let key = found.ok_or_else(|| Error::no_such_definition(&definition))?.key;
         self.check_chain(key)?;
         let at = at.map_or(At::Start, |it| At::Elements(vec![it]));

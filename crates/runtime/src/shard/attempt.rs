@@ -4,6 +4,7 @@
 //! often an activity has failed, and when it is tried again, stands in the log.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,16 +18,39 @@ use travertine_kernel::{Assignments, Command, Job, Rejection, WaitId};
 use travertine_value::{Map, Name, Value};
 
 use super::{
-    Shard,
+    Hashed, Shard,
     alarm::Alarm,
     job::{assignments, called_with, variables},
     live::field,
 };
 use crate::{Address, Error, Timestamp};
 
+/// Attempts that workers of this process are making.
+pub(super) struct Attempts {
+    /// By instance and wait.
+    all: HashMap<(u64, u64), Attempt, Hashed>,
+    /// What such attempts have told of themselves last.
+    details: HashMap<(u64, u64), Value, Hashed>,
+    /// What a function calls the result of an activity.
+    result: Name,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self { all: HashMap::default(), details: HashMap::default(), result: "result".into() }
+    }
+}
+
+impl Attempts {
+    /// Whether one is made at a job.
+    pub(super) fn has(&self, job: Address) -> bool {
+        self.all.contains_key(&(job.instance.0, job.wait.0))
+    }
+}
+
 /// An attempt that is being made.
 #[derive(Debug)]
-pub(super) struct Attempt {
+struct Attempt {
     /// How long it may take.
     timeout: Option<i64>,
     /// When all attempts must be done.
@@ -122,7 +146,7 @@ impl Shard {
             return None;
         }
         let given = self.prepare_attempt(job);
-        let attempt = self.attempts.get(&(job.instance.0, job.wait.0))?;
+        let attempt = self.attempts.all.get(&(job.instance.0, job.wait.0))?;
         if attempt.deadline.is_some_and(|it| it <= self.now.as_millis()) {
             self.forget_attempt((job.instance.0, job.wait.0));
             let failure = Failure::timeout("nobody could begin with it before its deadline");
@@ -138,7 +162,7 @@ impl Shard {
     /// Gives a job that a worker may have to one of this process, who begins with it later.
     pub(super) fn prepare_attempt(&mut self, job: Address) -> Arc<Given> {
         let key = (job.instance.0, job.wait.0);
-        let live = self.lives.get_mut(&key.0).expect("whoever offers a job has seen it");
+        let live = self.instances.lives.get_mut(&key.0).expect("whoever offers a job has seen it");
         live.take(job.wait);
         let work = live.job(job.wait).expect("only jobs are offered");
         let all = number(work, "attempts").unwrap_or_else(|| i64::from(work.retries));
@@ -157,7 +181,7 @@ impl Shard {
             idempotency_key: idempotency_key.and_then(text),
             wants_result: idempotency_key.is_some() && field(work, "answer").is_none(),
             number: u32::try_from(done.saturating_add(1)).unwrap_or(1),
-            details: self.details.get(&key).cloned(),
+            details: self.attempts.details.get(&key).cloned(),
             is_timed: timeout.or(deadline).or(heartbeat).is_some(),
             input,
             off: AtomicBool::new(false),
@@ -172,7 +196,7 @@ impl Shard {
             given: Arc::clone(&given),
             outcome: None,
         };
-        let replaced = self.attempts.insert(key, attempt);
+        let replaced = self.attempts.all.insert(key, attempt);
         debug_assert!(replaced.is_none(), "a job that someone is at is not up");
         given
     }
@@ -190,19 +214,19 @@ impl Shard {
     pub(crate) fn beat(&mut self, given: &Arc<Given>, details: Value) {
         if self.attempt(given).is_some() {
             let job = given.job;
-            self.details.insert((job.instance.0, job.wait.0), details);
+            self.attempts.details.insert((job.instance.0, job.wait.0), details);
             self.set_attempt_alarm(job);
         }
     }
 
     /// The attempt that whoever was given this makes, if it is still that one.
     fn attempt(&mut self, given: &Arc<Given>) -> Option<&mut Attempt> {
-        let attempt = self.attempts.get_mut(&(given.job.instance.0, given.job.wait.0))?;
+        let attempt = self.attempts.all.get_mut(&(given.job.instance.0, given.job.wait.0))?;
         (Arc::ptr_eq(&attempt.given, given) && attempt.outcome.is_none()).then_some(attempt)
     }
 
     fn set_attempt_alarm(&mut self, job: Address) {
-        let Some(attempt) = self.attempts.get(&(job.instance.0, job.wait.0)) else { return };
+        let Some(attempt) = self.attempts.all.get(&(job.instance.0, job.wait.0)) else { return };
         let silent = attempt.heartbeat.map(|it| self.now.as_millis().saturating_add(it));
         if let Some(due) = attempt.ends.into_iter().chain(silent).min() {
             let alarm = Alarm::Attempt(job.instance.0, job.wait.0);
@@ -237,17 +261,17 @@ impl Shard {
         match value {
             Value::Null if !wants_result => Vec::new(),
             Value::Map(map) if !wants_result => assignments(&map),
-            value => vec![(Name::clone(&self.result), value)],
+            value => vec![(Name::clone(&self.attempts.result), value)],
         }
     }
 
     fn tell_outcome(&mut self, job: Address, outcome: Outcome<Assignments>) -> Result<(), Error> {
         let key = (job.instance.0, job.wait.0);
         if self.live(key.0).is_ok_and(|it| it.is_deaf(job.wait)) {
-            if let Some(attempt) = self.attempts.get_mut(&key) {
+            if let Some(attempt) = self.attempts.all.get_mut(&key) {
                 attempt.outcome = Some(outcome);
                 if std::mem::take(&mut attempt.is_limited) {
-                    self.board.leave(job);
+                    self.env.board.leave(job);
                 }
             }
             self.alarms.unset(Alarm::Attempt(key.0, key.1));
@@ -274,9 +298,9 @@ impl Shard {
     /// Whether an attempt is being made at a job, or has been and was not heard of. In that case the
     /// instance hears of it in a moment, if it can hear again.
     pub(super) fn is_attempted(&mut self, id: u64, wait: WaitId) -> bool {
-        let Some(attempt) = self.attempts.get(&(id, wait.0)) else { return false };
+        let Some(attempt) = self.attempts.all.get(&(id, wait.0)) else { return false };
         let has_outcome = attempt.outcome.is_some();
-        let Some(live) = self.lives.get_mut(&id) else { return false };
+        let Some(live) = self.instances.lives.get_mut(&id) else { return false };
         live.take(wait);
         if has_outcome && !live.is_deaf(wait) {
             self.alarms.set(self.now, Alarm::Attempt(id, wait.0));
@@ -316,7 +340,7 @@ impl Shard {
     /// hear of that now.
     pub(super) fn attempt_rang(&mut self, key: (u64, u64)) {
         let now = self.now.as_millis();
-        let Some(attempt) = self.attempts.get_mut(&key) else { return };
+        let Some(attempt) = self.attempts.all.get_mut(&key) else { return };
         let outcome = attempt.outcome.take().unwrap_or_else(|| {
             let late = if attempt.ends.is_some_and(|it| it <= now) {
                 "the attempt took too long"
@@ -334,14 +358,14 @@ impl Shard {
 
     /// Nobody needs an attempt any more.
     pub(super) fn call_off_attempt(&mut self, id: u64, wait: WaitId) {
-        self.details.remove(&(id, wait.0));
+        self.attempts.details.remove(&(id, wait.0));
         self.forget_attempt((id, wait.0));
     }
 
     pub(super) fn forget_attempt(&mut self, key: (u64, u64)) {
-        let Some(attempt) = self.attempts.remove(&key) else { return };
+        let Some(attempt) = self.attempts.all.remove(&key) else { return };
         if attempt.is_limited {
-            self.board.leave(Address::new(key));
+            self.env.board.leave(Address::new(key));
         }
         attempt.given.call_off();
         self.alarms.unset(Alarm::Attempt(key.0, key.1));

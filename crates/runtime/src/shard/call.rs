@@ -15,7 +15,7 @@ impl Shard {
     /// The shard on which a call is started. A plain call of a process stays with its caller; the runs
     /// of a multi-instance activity, and what functions call, are spread.
     pub(super) fn place_of_run(&self, run: u32) -> ShardId {
-        ShardId::of(u64::from(self.id().0) + u64::from(run), self.shards)
+        ShardId::of(u64::from(self.id().0) + u64::from(run), self.env.shards)
     }
 
     /// An instance calls a definition.
@@ -28,9 +28,9 @@ impl Shard {
         variables: &Assignments,
         catches: &Catches,
     ) {
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         let from = (id, wait.0);
-        let definitions = self.newest();
+        let definitions = self.env.newest();
         let Some(definition) = definitions.bound(definition, binding, &live.definition) else {
             let reason = match binding {
                 None => Error::no_such_definition(definition).to_string(),
@@ -39,7 +39,7 @@ impl Shard {
                     format!("no such version of definition {definition}: {version}")
                 }
             };
-            self.letters.push_back((Letter::NotCalled { to: from, reason }, None, 0));
+            self.outbox.enqueue(Letter::NotCalled { to: from, reason });
             return;
         };
         let call = Call {
@@ -57,8 +57,8 @@ impl Shard {
     /// Another instance calls.
     pub(super) fn called_by(&mut self, call: Call) {
         let Call { from, definition, variables, catches, root, depth } = call;
-        let outcome = if depth > self.settings.call_depth_max {
-            Err(format!("more than {} calls within one another", self.settings.call_depth_max))
+        let outcome = if depth > self.env.settings.call_depth_max {
+            Err(format!("more than {} calls within one another", self.env.settings.call_depth_max))
         } else if let Some(max) = self.too_many_descendants(root, depth) {
             Err(format!(
                 "more than {max} instances are open below instance {root}: cancel it, or retry when some have \
@@ -69,9 +69,9 @@ impl Shard {
                 Created { definition, business_id: None, caller: Some(from), root, depth };
             let start = Command::Start { at: Vec::new(), variables, caller: Some(catches) };
             // What it sends is sent for its caller.
-            self.chain = self.lives.get(&from.0).map_or(0, |it| it.generation);
+            self.starts.chain = self.instances.lives.get(&from.0).map_or(0, |it| it.generation);
             let made = self.create(created, start).map_err(|error| error.to_string());
-            self.chain = 0;
+            self.starts.chain = 0;
             made
         };
         if let Err(reason) = outcome {
@@ -81,9 +81,8 @@ impl Shard {
 
     /// How many instances may be open below `root`, where that is exceeded.
     fn too_many_descendants(&self, root: u64, depth: u32) -> Option<u32> {
-        let max = self.settings.descendants_max;
-        let open = || self.descendants.get(&root).copied().unwrap_or(0);
-        (depth > 1 && open() > max).then_some(max)
+        let max = self.env.settings.descendants_max;
+        (depth > 1 && self.instances.descendants(root) > max).then_some(max)
     }
 
     /// What an instance called cannot be started.
@@ -170,10 +169,10 @@ impl Shard {
 
     /// The instance that a call has started, where it may still run.
     fn child(&self, from: (u64, u64)) -> Option<u64> {
-        if let Some(child) = self.called.get(&from) {
-            return Some(*child);
+        if let Some(child) = self.instances.started_by(from) {
+            return Some(child);
         }
-        let found = self.store.called(from.0, from.1).map_err(Error::from);
+        let found = self.env.store.called(from.0, from.1).map_err(Error::from);
         match found.and_then(|it| it.map_or(Ok(None), |id| self.row_of(id))) {
             Ok(row) => row.filter(|(it, _)| it.ended.is_none()).map(|(it, _)| it.id),
             Err(error) => {

@@ -1,6 +1,6 @@
 //! The rows of what has changed, for people and for the next start.
 
-use std::collections::{BTreeMap, BTreeSet, hash_map::Entry};
+use std::collections::{BTreeMap, BTreeSet};
 
 use travertine_kernel::{
     Assignments, Ending, LayerId, Phase, ROOT, Role, Slot, State, TokenId, WaitFor, WaitId,
@@ -58,12 +58,12 @@ impl Checkpoint {
 impl Shard {
     /// How many instances have changed since the last checkpoint.
     pub fn changed(&self) -> usize {
-        self.dirty.len()
+        self.views.dirty.len()
     }
 
     /// Whether anything has changed since the last checkpoint.
     pub fn is_behind(&self) -> bool {
-        self.seq != self.checkpointed || !self.changed_timers.is_empty()
+        self.outbox.seq != self.views.checkpointed || !self.starts.changed.is_empty()
     }
 
     /// The rows of all that has changed since the last checkpoint; `None` where nothing has.
@@ -71,27 +71,27 @@ impl Shard {
         if !self.is_behind() {
             return None;
         }
-        self.checkpointed = self.seq;
-        let mut changes = std::mem::take(&mut self.rows);
+        self.views.checkpointed = self.outbox.seq;
+        let mut changes = std::mem::take(&mut self.views.rows);
         // Most have one.
-        changes.reserve(self.dirty.len() * 3 / 2);
-        self.closing.hand_over(&mut changes);
-        for id in std::mem::take(&mut self.dirty) {
-            let Some(live) = self.lives.get_mut(&id) else { continue };
-            instance_rows(live, self.settings.snapshot_bytes, &mut changes);
+        changes.reserve(self.views.dirty.len() * 3 / 2);
+        self.instances.closing.hand_over(&mut changes);
+        for id in std::mem::take(&mut self.views.dirty) {
+            let Some(live) = self.instances.lives.get_mut(&id) else { continue };
+            instance_rows(live, self.env.settings.snapshot_bytes, &mut changes);
             if live.has_ended() {
-                self.ended.push_back((live.last, id));
+                self.instances.ended.push_back((live.last, id));
             }
         }
-        for start in std::mem::take(&mut self.changed_timers) {
+        for start in std::mem::take(&mut self.starts.changed) {
             changes.push(self.start_timer_row(start));
         }
-        for number in std::mem::take(&mut self.fresh_messages) {
-            let held = self.held.get(number).expect("a fresh message is held");
+        for number in std::mem::take(&mut self.messages.fresh_held) {
+            let held = self.messages.held.get(number).expect("a fresh message is held");
             changes.push(Change::Put(Row::Message(message_row(held))));
         }
-        for number in std::mem::take(&mut self.fresh_known) {
-            let (MessageKey { name, receiver, id }, until) = &self.known_until[&number];
+        for number in std::mem::take(&mut self.messages.fresh_known) {
+            let (MessageKey { name, receiver, id }, until) = &self.messages.known_until[&number];
             changes.push(Change::Put(Row::Message(MessageRow {
                 id: number,
                 name: Name::clone(name),
@@ -104,8 +104,8 @@ impl Shard {
                 reason: None,
             })));
         }
-        for address in std::mem::take(&mut self.fresh_subscriptions) {
-            let it = self.waiting.get(address).expect("a fresh subscription waits");
+        for address in std::mem::take(&mut self.messages.fresh_waiting) {
+            let it = self.messages.waiting.get(address).expect("a fresh subscription waits");
             let mut body = Vec::new();
             if let Err(error) = encode_subscription(it, &mut body) {
                 tracing::error!(%error, "a subscription cannot be stored");
@@ -129,66 +129,38 @@ impl Shard {
         if let Err(error) = encode_shard(&self.shard_state(), &mut state) {
             tracing::error!(%error, "the state of the shard cannot be stored");
         }
-        let folds = std::mem::take(&mut self.folds);
-        Some(Checkpoint { claim: self.claim, upto: self.seq, state, changes, folds })
+        let folds = std::mem::take(&mut self.views.folds);
+        Some(Checkpoint { claim: self.env.claim, upto: self.outbox.seq, state, changes, folds })
     }
 
     /// A checkpoint is stored.
     pub fn stored(&mut self, upto: Seq) {
-        self.stored = self.stored.max(upto);
-        while let Some((_, id)) = self.fresh.pop_front_if(|(seq, _)| *seq <= upto) {
-            let live = self.lives.get(&id).map(|it| (&it.created, &it.definition));
-            let closed = || self.closing.get(id).map(|it| (&it.created, &it.definition));
-            let Some((created, definition)) = live.or_else(closed) else { continue };
-            if let Some(caller) = created.caller {
-                self.called.remove(&caller);
-            }
-            if let Some(name) = &created.business_id {
-                let key = (Name::clone(&definition.id), Name::clone(name));
-                // Another one may be called so since then.
-                if self.named.get(&key) == Some(&id) {
-                    self.named.remove(&key);
-                }
-                if self.runs.get(name) == Some(&id) {
-                    self.runs.remove(name);
-                }
-            }
-        }
-        self.closing.stored(upto);
-        while let Some((seq, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {
-            // What it has sent may have arrived since then, which is one more entry.
-            if let Entry::Occupied(live) = self.lives.entry(id)
-                && live.get().last == seq
-            {
-                live.remove();
-            }
-        }
-        if self.order.len() > 2 * self.lives.len() + 1_024 {
-            self.order.retain(|id| self.lives.contains_key(id));
-        }
+        self.views.stored = self.views.stored.max(upto);
+        self.instances.stored(upto);
         self.evict();
     }
 
     fn shard_state(&self) -> ShardState {
         ShardState {
-            instances: self.counts.instances,
-            messages: self.counts.messages,
+            instances: self.instances.count,
+            messages: self.messages.count,
             noted: self
+                .starts
                 .noted
                 .iter()
                 .flat_map(|(start, all)| all.iter().map(|it| (*start, it.clone())))
                 .map(|(start, variables)| Noted { start, variables })
                 .collect(),
-            timers: self.timers.values().cloned().collect(),
-            unfinished: self.unfinished.iter().copied().collect(),
+            timers: self.starts.timers.values().cloned().collect(),
+            unfinished: self.agenda.unfinished.iter().copied().collect(),
         }
     }
 
     fn start_timer_row(&self, start: StartKey) -> Change {
-        let wait = self.id().instance(name_of(start), self.shards);
+        let wait = self.id().instance(name_of(start), self.env.shards);
         let stands = !self.alarms.is_set(super::alarm::Alarm::Start(start));
-        let timer = self.timers.get(&start).filter(|_| !stands).and_then(|it| it.due);
-        let definition = self.definitions.get(start.definition);
+        let timer = self.starts.timers.get(&start).filter(|_| !stands).and_then(|it| it.due);
+        let definition = self.env.definitions.get(start.definition);
         match (timer, definition) {
             (Some(due), Some(definition)) => Change::Put(Row::Timer(TimerRow {
                 instance: 0,

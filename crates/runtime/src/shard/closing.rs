@@ -106,16 +106,16 @@ impl Closing {
 impl Shard {
     /// Gives up the room of instances that have ended and to which nothing will happen any more.
     pub(super) fn close_ended(&mut self) {
-        let mut ending = std::mem::take(&mut self.ending);
+        let mut ending = std::mem::take(&mut self.instances.ending);
         for id in ending.drain(..) {
-            let Some(live) = self.lives.get_mut(&id) else { continue };
+            let Some(live) = self.instances.lives.get_mut(&id) else { continue };
             if !live.is_plain() {
                 continue;
             }
             let row = instance_row(live);
             let Some(state) = live.state.take_remains() else { continue };
-            let live = self.lives.remove(&id).expect("it was there a moment ago");
-            self.closing.push(Box::new(Closed {
+            let live = self.instances.lives.remove(&id).expect("it was there a moment ago");
+            self.instances.closing.push(Box::new(Closed {
                 id,
                 created: live.created,
                 definition: live.definition,
@@ -126,7 +126,7 @@ impl Shard {
                 row: Some(row),
             }));
         }
-        self.ending = ending;
+        self.instances.ending = ending;
     }
 }
 
@@ -165,12 +165,15 @@ mod tests {
         shard.hear(|shard| {
             shard.start(begin).unwrap();
         });
-        assert_eq!((shard.lives.len(), shard.closing.all.len()), (0, 1));
-        assert_eq!((shard.named.len(), shard.fresh.len()), (1, 1));
+        assert_eq!((shard.instances.lives.len(), shard.instances.closing.all.len()), (0, 1));
+        assert_eq!(shard.instances.unstored(), (1, 1));
         let rows = shard.checkpoint().expect("something has changed");
         assert_eq!(rows.changes.len(), 1);
         shard.stored(rows.upto);
-        assert_eq!((shard.closing.all.len(), shard.closing.places.len()), (0, 0));
-        assert_eq!((shard.named.len(), shard.fresh.len()), (0, 0));
+        assert_eq!(
+            (shard.instances.closing.all.len(), shard.instances.closing.places.len()),
+            (0, 0)
+        );
+        assert_eq!(shard.instances.unstored(), (0, 0));
     }
 }

@@ -18,7 +18,7 @@ use travertine_kernel::{
 use travertine_store::codec::record::{Message, Record};
 use travertine_value::{Limits, Map, Name, Value, typed};
 
-use super::{Release, Shard, live::Live, turn::panic_text};
+use super::{Shard, live::Live, turn::panic_text};
 use crate::{Definition, Error, InstanceId, trace};
 
 /// The code of a function in the middle of its run. It stays on the thread that it was begun on.
@@ -154,7 +154,7 @@ impl Live {
 impl Shard {
     /// The functions that this process has.
     pub fn functions(&self) -> &Arc<Functions> {
-        &self.functions
+        &self.code.functions
     }
 
     /// Has the code of a function think about what it was told, if it has to. What it decides becomes
@@ -165,12 +165,12 @@ impl Shard {
         turn: &mut Turn,
         records: &mut Vec<Record>,
     ) -> Option<String> {
-        if !self.lives[&id].state.is_thoughtful() {
+        if !self.instances.lives[&id].state.is_thoughtful() {
             return None;
         }
         let lost = self.think_through(id, turn, records);
         // One that begins anew lets others have their turn first.
-        turn.unfinished |= lost.is_none() && self.lives[&id].state.is_thoughtful();
+        turn.unfinished |= lost.is_none() && self.instances.lives[&id].state.is_thoughtful();
         lost
     }
 
@@ -193,7 +193,7 @@ impl Shard {
                 let failure = format!("{message}; nothing has changed");
                 let refused = self.write_down(id, turn, Command::RefuseUpdate { message });
                 let lost = refused.or_else(|| self.think(id, turn, records));
-                self.answer = Some(Err(Failure::terminal("handler", failure)));
+                self.code.answer = Some(Err(Failure::terminal("handler", failure)));
                 lost
             }
             Err(Blocked { message, .. }) => {
@@ -205,13 +205,13 @@ impl Shard {
 
     /// The function whose code thinks.
     fn thinker(&mut self, id: u64) -> &mut Live {
-        self.lives.get_mut(&id).expect("what thinks is in memory")
+        self.instances.lives.get_mut(&id).expect("what thinks is in memory")
     }
 
     /// Has the kernel do what follows from the thoughts of a function, as a part of the turn.
     fn write_down(&mut self, id: u64, turn: &mut Turn, command: Command) -> Option<String> {
-        let (now, budgets) = (self.now, Arc::clone(&self.budgets));
-        let room = self.rooms.pop().unwrap_or_default();
+        let (now, budgets) = (self.now, Arc::clone(&self.env.budgets));
+        let room = self.outbox.buffer();
         let Live { definition, state, .. } = self.thinker(id);
         let plan = &definition.plan;
         let turned =
@@ -219,7 +219,7 @@ impl Shard {
         match turned {
             Ok(Ok(mut next)) => {
                 turn.events.append(&mut next.events);
-                self.give_room(next.events);
+                self.outbox.give_back(next.events);
                 turn.unfinished |= next.unfinished;
                 None
             }
@@ -245,14 +245,14 @@ impl Shard {
                 }
                 _ => continue,
             };
-            if self.definitions.bound(definition, binding, &live.definition).is_none() {
+            if self.env.definitions.bound(definition, binding, &live.definition).is_none() {
                 return Err(missing(definition, binding));
             }
         }
         let Some(Decision::ContinueAs { definition, .. }) = decisions.last() else {
             return Ok(None);
         };
-        let Some(next) = self.definitions.find(definition).map(Arc::clone) else {
+        let Some(next) = self.env.definitions.find(definition).map(Arc::clone) else {
             return Err(missing(definition, None));
         };
         if !next.is_function() {
@@ -269,7 +269,7 @@ impl Shard {
         records: &mut Vec<Record>,
     ) -> Result<(Vec<Decision>, Assignments), Blocked> {
         let (decisions, answers) = self.advance(id)?;
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         let limits = &live.definition.plan.limits;
         check_variables(&answers, limits).map_err(|why| Blocked {
             message: format!("an update is answered with too much: {why}"),
@@ -285,21 +285,21 @@ impl Shard {
 
     /// Has the code read what is new in its journal.
     fn advance(&mut self, id: u64) -> Result<(Vec<Decision>, Assignments), Blocked> {
-        self.thoughts += 1;
-        let every = self.settings.functions.shadow_every;
-        let shadowed = every > 0 && self.thoughts.is_multiple_of(every);
-        let had_mind = self.lives[&id].mind.0.is_some();
+        self.code.thoughts += 1;
+        let every = self.env.settings.functions.shadow_every;
+        let shadowed = every > 0 && self.code.thoughts.is_multiple_of(every);
+        let had_mind = self.instances.lives[&id].mind.0.is_some();
         if !had_mind {
             self.wake_mind(id)?;
         }
-        let live = self.lives.get_mut(&id).expect("it has to think");
+        let live = self.instances.lives.get_mut(&id).expect("it has to think");
         let journal = live.state.journal.as_ref().expect("only functions think");
         let session = live.mind.0.as_mut().expect("it has one now");
         let Advance { decisions, mut answers } = session.advance(journal)?;
         let new = new_answers(&live.state, journal, &answers);
-        self.answer = answers.pop().map(|it| it.result);
+        self.code.answer = answers.pop().map(|it| it.result);
         if shadowed && had_mind {
-            let live = &self.lives[&id];
+            let live = &self.instances.lives[&id];
             let journal = live.state.journal.as_ref().expect("only functions think");
             let again = self.session(live)?.advance(journal).map_err(|it| it.message)?;
             if again.decisions != decisions {
@@ -311,7 +311,7 @@ impl Shard {
 
     /// Gets the code of a function, at its beginning.
     fn wake_mind(&mut self, id: u64) -> Result<(), String> {
-        let session = self.session(&self.lives[&id])?;
+        let session = self.session(&self.instances.lives[&id])?;
         self.thinker(id).mind = Mind(Some(SendWrapper::new(session)));
         Ok(())
     }
@@ -324,12 +324,12 @@ impl Shard {
     /// The same with the code of another version.
     fn session_as(&self, live: &Live, definition: &Definition) -> Result<Session, String> {
         let Definition { id, version, .. } = definition;
-        let Some(function) = self.functions.find_workflow(id, Some(*version)) else {
+        let Some(function) = self.code.functions.find_workflow(id, Some(*version)) else {
             return Err(format!("this program has no function {id} version {version}"));
         };
         let run = live.state.journal.as_ref().map_or(0, |it| it.run);
         let arguments = Arguments::new(Name::clone(id), arguments(live));
-        let settings = self.settings.functions.session;
+        let settings = self.env.settings.functions.session;
         Ok(Session::new(function, live.identity(run), arguments, settings))
     }
 
@@ -341,7 +341,7 @@ impl Shard {
         input: &Value,
     ) -> Result<Value, Error> {
         self.awake_mind(id)?;
-        let live = self.lives.get_mut(&id.0).expect("its mind is awake");
+        let live = self.instances.lives.get_mut(&id.0).expect("its mind is awake");
         let session = live.mind.0.as_mut().expect("it is awake");
         let answer = session.query(name, input);
         live.forget_undecided();
@@ -364,14 +364,15 @@ impl Shard {
         self.awake_mind(id)?;
         self.ready(id.0)?;
         let refused = |failure: Failure| Error::Function { instance: id, failure };
-        let live = self.lives.get_mut(&id.0).expect("its mind is awake");
+        let live = self.instances.lives.get_mut(&id.0).expect("its mind is awake");
         let session = live.mind.0.as_mut().expect("it is awake");
         let valid = session.validate_update(name, &input);
         live.forget_undecided();
         valid.map_err(refused)?;
-        self.answer = None;
+        self.code.answer = None;
         self.turn(id.0, Command::Update { name: Name::clone(name), input, id: sent_as })?;
-        self.answer
+        self.code
+            .answer
             .take()
             .unwrap_or_else(|| {
                 Err(Failure::terminal("blocked", "its code cannot go on: see its incident"))
@@ -394,7 +395,7 @@ impl Shard {
         };
         if live.mind.0.is_none() {
             self.wake_mind(id.0).map_err(blocked)?;
-            let live = self.lives.get_mut(&id.0).expect("it was here a moment ago");
+            let live = self.instances.lives.get_mut(&id.0).expect("it was here a moment ago");
             let journal = live.state.journal.as_ref().expect("it is a function");
             let session = live.mind.0.as_mut().expect("it has one now");
             if let Err(error) = session.advance(journal) {
@@ -409,7 +410,7 @@ impl Shard {
     pub fn try_code(&self, id: InstanceId) -> Result<Result<(), String>, Error> {
         // One that is not in memory need not stay there for this.
         let loaded;
-        let live = if let Some(live) = self.lives.get(&id.0) {
+        let live = if let Some(live) = self.instances.lives.get(&id.0) {
             live
         } else {
             loaded = self.load(id.0)?;
@@ -432,7 +433,7 @@ impl Shard {
     pub(crate) fn unblock(&mut self, id: InstanceId) -> Result<Unblocked, Error> {
         // Those that stay as they are need not stay in memory.
         let loaded;
-        let live = if let Some(live) = self.lives.get(&id.0) {
+        let live = if let Some(live) = self.instances.lives.get(&id.0) {
             live
         } else {
             loaded = self.load(id.0)?;
@@ -452,17 +453,17 @@ impl Shard {
 
     /// A function cannot go on. Whoever waits for it is told, and so are people, once that is durable.
     pub(super) fn tell_blocked(&mut self, id: u64) {
-        let Some(live) = self.lives.get(&id) else { return };
+        let Some(live) = self.instances.lives.get(&id) else { return };
         let Some(incident) = live.blocked() else { return };
         let (instance, name, reason) = (live.id, live.name(), incident.failure.message.clone());
         let (function, prints) =
-            (Name::clone(&live.definition.id), self.settings.functions.prints_incidents);
-        self.release(Release::Reply(Box::new(move || {
+            (Name::clone(&live.definition.id), self.env.settings.functions.prints_incidents);
+        self.outbox.reply(move || {
             tracing::error!(%instance, run = %name, %function, %reason, "a function cannot go on");
             if prints {
                 print(&format!("{name} ({function}) cannot go on: {reason}"));
             }
-        })));
+        });
         self.tell_stuck(id);
     }
 
@@ -476,7 +477,7 @@ impl Shard {
             let problem = "a function goes on as a function, and a process as a process";
             return Err(refused(problem.to_owned()));
         };
-        let live = &self.lives[&id.0];
+        let live = &self.instances.lives[&id.0];
         self.session_as(live, new)
             .and_then(|mut session| session.advance(&journal).map(drop).map_err(|it| it.message))
             .map_err(refused)
@@ -498,11 +499,11 @@ impl Shard {
 
     /// The function instance that people call so.
     pub fn run_named(&mut self, name: &Name) -> Result<Option<u64>, Error> {
-        if let Some(known) = self.runs.get(name) {
-            return Ok(Some(*known));
+        if let Some(known) = self.instances.function_named(name) {
+            return Ok(Some(known));
         }
         self.find_named(name, |shard, row| {
-            shard.definition(row.definition_key).is_ok_and(|it| it.is_function())
+            shard.env.definition(row.definition_key).is_ok_and(|it| it.is_function())
         })
     }
 
@@ -514,8 +515,8 @@ impl Shard {
         given: &Assignments,
     ) -> Result<(), Error> {
         self.live(known)?;
-        let live = &self.lives[&known];
-        let first = self.definitions.get(live.created.definition).map(|it| &it.id);
+        let live = &self.instances.lives[&known];
+        let first = self.env.definitions.get(live.created.definition).map(|it| &it.id);
         let mut was = [Some(&live.definition.id), first, live.began_as.as_ref()].into_iter();
         let is_so = was.any(|it| it == Some(&definition.id));
         // At its end there is the result besides what it was started with; only the result, where it

@@ -31,18 +31,19 @@ impl Shard {
             );
         }
         // Places may differ, if only the order is the same.
-        let waiting = self.waiting.iter().cloned().map(|it| Subscription { place: 0, ..it });
+        let waiting =
+            self.messages.waiting.iter().cloned().map(|it| Subscription { place: 0, ..it });
         lines.extend(waiting.map(|it| format!("waits: {it:?}")));
-        lines.extend(self.held.iter().map(|it| format!("held: {it:?}")));
-        lines.extend(self.held.all_dead().map(|it| format!("dead: {it:?}")));
+        lines.extend(self.messages.held.iter().map(|it| format!("held: {it:?}")));
+        lines.extend(self.messages.held.all_dead().map(|it| format!("dead: {it:?}")));
         lines.extend(self.alarms.iter().map(|it| format!("due: {it:?}")));
-        lines.extend(self.timers.values().map(|it| format!("start timer: {it:?}")));
-        lines.extend(self.noted.iter().map(|it| format!("noted: {it:?}")));
+        lines.extend(self.starts.timers.values().map(|it| format!("start timer: {it:?}")));
+        lines.extend(self.starts.noted.iter().map(|it| format!("noted: {it:?}")));
         let now = self.now.as_millis();
-        let known = self.known_until.values().filter(|(_, until)| now < *until);
+        let known = self.messages.known_until.values().filter(|(_, until)| now < *until);
         lines.extend(known.map(|it| format!("known: {it:?}")));
-        lines.extend(self.letters.iter().map(|(it, ..)| format!("to do: {it:?}")));
-        lines.extend(self.unfinished.iter().map(|it| format!("unfinished: {it}")));
+        lines.extend(self.outbox.letters.iter().map(|it| format!("to do: {:?}", it.letter)));
+        lines.extend(self.agenda.unfinished.iter().map(|it| format!("unfinished: {it}")));
         Ok(lines)
     }
 }

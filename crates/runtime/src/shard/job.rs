@@ -6,7 +6,7 @@ use travertine_kernel::{Assignments, Command, Job, TokenId, View, WaitId, plan::
 use travertine_store::codec::record::{Edit, Record, TaskChange};
 use travertine_value::{Map, Name, Value};
 
-use super::{Release, Shard, alarm::Alarm, live::Live};
+use super::{Shard, alarm::Alarm, live::Live, outbox::Release};
 use crate::{Address, Error, Timestamp, board::Hand};
 
 /// How a worker has a job.
@@ -69,7 +69,7 @@ impl Shard {
         if !self.may_begin(job) {
             return None;
         }
-        let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+        let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
         let until = match lease {
             Lease::Until { worker, until } => {
                 let worker = Name::clone(worker);
@@ -83,7 +83,7 @@ impl Shard {
                 None
             }
         };
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         Some(activated(live, wait, names, until))
     }
 
@@ -94,13 +94,13 @@ impl Shard {
         let offer = self.live(job.instance.0).ok().and_then(|it| it.offer(job.wait));
         let Some(offer) = offer else {
             if !self.is_held(job) {
-                self.board.leave(job);
+                self.env.board.leave(job);
             }
             return false;
         };
-        let may = offer.limit.as_ref().is_none_or(|it| self.board.enter(job, it, self.now));
+        let may = offer.limit.as_ref().is_none_or(|it| self.env.board.enter(job, it, self.now));
         if !may {
-            self.release(Release::Offer(offer));
+            self.outbox.release(Release::Offer(offer));
         }
         may
     }
@@ -185,7 +185,8 @@ impl Shard {
     /// Offers a job that was never offered before.
     pub(super) fn offer_new(&mut self, id: u64, wait: WaitId) {
         if self.offer(id, wait)
-            && let Some(work) = self.lives.get_mut(&id).and_then(|it| it.work.get_mut(&wait))
+            && let Some(work) =
+                self.instances.lives.get_mut(&id).and_then(|it| it.work.get_mut(&wait))
         {
             work.is_up = false;
         }
@@ -197,18 +198,18 @@ impl Shard {
         if self.is_attempted(id, wait) {
             return false;
         }
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         let Some(work) = live.work.get(&wait).filter(|it| it.kind == WorkKind::Job) else {
             return false;
         };
         let until = work.lease.as_ref().map_or(work.paused, |(_, until)| *until);
         if work.limit.is_some() && !self.is_held(live.address(wait)) {
-            self.board.leave(live.address(wait));
+            self.env.board.leave(live.address(wait));
         }
         let is_free = live.is_free(wait, work);
         if is_free
             && work.limit.is_none()
-            && let Some(hand) = self.board.hand(&work.job_type)
+            && let Some(hand) = self.env.board.hand(&work.job_type)
         {
             self.hand_over(live.address(wait), hand);
             return true;
@@ -220,8 +221,9 @@ impl Shard {
         } else {
             self.alarms.unset(Alarm::Job(id, wait.0));
         }
-        self.release(release);
-        if let Some(work) = self.lives.get_mut(&id).and_then(|it| it.work.get_mut(&wait)) {
+        self.outbox.release(release);
+        if let Some(work) = self.instances.lives.get_mut(&id).and_then(|it| it.work.get_mut(&wait))
+        {
             work.is_up = true;
         }
         false
@@ -231,18 +233,18 @@ impl Shard {
     fn hand_over(&mut self, job: Address, hand: Hand) {
         self.alarms.unset(Alarm::Job(job.instance.0, job.wait.0));
         let given = self.prepare_attempt(job);
-        self.pending.releases.handing.add(hand, given);
+        self.outbox.handing().add(hand, given);
     }
 
     /// Whether a worker has a job, or is still at it.
     fn is_held(&self, job: Address) -> bool {
-        self.attempts.contains_key(&(job.instance.0, job.wait.0))
-            || self.lives.get(&job.instance.0).is_some_and(|it| it.is_held(job.wait))
+        self.attempts.has(job)
+            || self.instances.lives.get(&job.instance.0).is_some_and(|it| it.is_held(job.wait))
     }
 
     /// Has this shard look at the limits when time gives room to one.
     pub(super) fn set_limit_alarm(&mut self) {
-        if let Some(due) = self.board.due() {
+        if let Some(due) = self.env.board.due() {
             self.alarms.set(due, Alarm::Limit);
         }
     }
@@ -259,7 +261,7 @@ impl Shard {
             if let Some(work) = live.work.get(&job.wait).filter(|it| it.lease.is_some())
                 && let Some(limit) = work.limit.clone()
             {
-                self.board.hold(job, &limit);
+                self.env.board.hold(job, &limit);
             }
         }
     }

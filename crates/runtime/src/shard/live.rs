@@ -83,6 +83,8 @@ pub struct Live {
     pub(super) turns: u32,
     /// How many timers that were due at once have rung since then.
     pub(super) hurries: u32,
+    /// Whether the timer that rings was due when it was set.
+    pub(super) hurry: bool,
     /// Timers that were due when they were set.
     pub(super) hurried: BTreeSet<WaitId>,
     /// How many instances have started one another up to this one, by what they sent. A chain is quick, so
@@ -185,6 +187,7 @@ impl Live {
             subscribed: BTreeMap::new(),
             turns: 0,
             hurries: 0,
+            hurry: false,
             hurried: BTreeSet::new(),
             generation: 0,
             broken: BTreeSet::new(),

@@ -24,25 +24,25 @@ pub(super) const PAGE: usize = 4_096;
 impl Shard {
     /// The instance of that number, in memory. One that cannot be read is halted.
     pub(super) fn live(&mut self, id: u64) -> Result<&mut Live, Error> {
-        self.ticks += 1;
-        let ticks = self.ticks;
-        if self.lives.get(&id).is_none_or(|it| it.damage.is_some()) {
+        self.instances.ticks += 1;
+        let ticks = self.instances.ticks;
+        if self.instances.lives.get(&id).is_none_or(|it| it.damage.is_some()) {
             self.bring(id)?;
             self.halt_damaged(id);
         }
-        let live = self.lives.get_mut(&id).expect("it is in memory now");
+        let live = self.instances.lives.get_mut(&id).expect("it is in memory now");
         live.used = ticks;
         Ok(live)
     }
 
     /// Has an instance in memory.
     pub(super) fn bring(&mut self, id: u64) -> Result<(), Error> {
-        if self.lives.contains_key(&id) {
+        if self.instances.lives.contains_key(&id) {
             return Ok(());
         }
-        if let Some(live) = self.closing.reopen(id) {
-            self.lives.insert(id, Box::new(live));
-            self.order.push_back(id);
+        if let Some(live) = self.instances.closing.reopen(id) {
+            self.instances.lives.insert(id, Box::new(live));
+            self.instances.order.push_back(id);
             return Ok(());
         }
         let loaded = match self.load(id) {
@@ -50,17 +50,17 @@ impl Shard {
             loaded => loaded,
         };
         if let Err(error @ Error::Store(_)) = &loaded {
-            self.fault = Some(error.clone());
+            self.agenda.fault = Some(error.clone());
         } else if let Err(Error::NoSuchInstance(_)) = &loaded {
             self.forget_rows(id);
         }
         let live = loaded?;
         if live.touched.any {
-            self.dirty.push(id);
-            self.rows_wanted();
+            self.views.dirty.push(id);
+            self.views.want();
         }
-        self.lives.insert(id, Box::new(live));
-        self.order.push_back(id);
+        self.instances.lives.insert(id, Box::new(live));
+        self.instances.order.push_back(id);
         Ok(())
     }
 
@@ -72,32 +72,27 @@ impl Shard {
             live => {
                 live?;
                 self.mark(instance.0);
-                self.rows_wanted();
+                self.views.want();
                 Ok(())
             }
         }
     }
 
-    /// Rows must be written although no entry is.
-    pub(super) fn rows_wanted(&mut self) {
-        self.checkpointed = 0;
-    }
-
     /// Forgets what rows say of an instance that is not kept any more. A crash may have brought them
     /// back.
     fn forget_rows(&mut self, id: u64) {
-        if let Ok(Some(_)) | Err(StoreError::DamagedRow { .. }) = self.store.instance(id) {
+        if let Ok(Some(_)) | Err(StoreError::DamagedRow { .. }) = self.env.store.instance(id) {
             self.forget_indexed(id);
-            self.rows.push(Change::Remove(id));
-            self.rows_wanted();
+            self.views.rows.push(Change::Remove(id));
+            self.views.want();
         }
     }
 
     /// Forgets which jobs, timers and subscriptions an instance has.
     pub(super) fn forget_indexed(&mut self, id: u64) {
-        self.board.clear(|job| job.instance.0 == id);
+        self.env.board.clear(|job| job.instance.0 == id);
         self.alarms.forget(id);
-        for address in self.waiting.of(id) {
+        for address in self.messages.waiting.of(id) {
             self.forget_silently(address);
         }
     }
@@ -110,14 +105,14 @@ impl Shard {
 
     /// The instances in memory, by number.
     pub fn in_memory(&self) -> Vec<&Live> {
-        let mut lives: Vec<&Live> = self.lives.values().map(|it| &**it).collect();
+        let mut lives: Vec<&Live> = self.instances.lives.values().map(|it| &**it).collect();
         lives.sort_by_key(|it| it.id);
         lives
     }
 
     /// The instance of that number, if it is in memory.
     pub fn in_memory_at(&self, id: InstanceId) -> Option<&Live> {
-        self.lives.get(&id.0).map(|it| &**it)
+        self.instances.lives.get(&id.0).map(|it| &**it)
     }
 
     pub(super) fn load(&self, id: u64) -> Result<Live, Error> {
@@ -134,10 +129,10 @@ impl Shard {
         };
         // A snapshot alone does not tell that the instance is still kept.
         let after = live.last;
-        let chain = match self.store.chain(self.id(), row.last, after.min(row.last - 1)) {
+        let chain = match self.env.store.chain(self.id(), row.last, after.min(row.last - 1)) {
             Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last => {
                 // It was forgotten, and a crash has brought its row back; unless the log has lost it.
-                self.store.check_log(self.id()).map_err(|it| broken(id, it))?;
+                self.env.store.check_log(self.id()).map_err(|it| broken(id, it))?;
                 return Err(missing);
             }
             chain => chain.map_err(|it| broken(id, it))?,
@@ -161,7 +156,7 @@ impl Shard {
     /// What is left of an instance that someone has ended while it was halted. Nothing of what was before
     /// need be readable.
     fn load_ended(&self, id: u64, row: &InstanceRow) -> Result<Option<Live>, Error> {
-        let found = match self.store.chain(self.id(), row.last, row.last.saturating_sub(1)) {
+        let found = match self.env.store.chain(self.id(), row.last, row.last.saturating_sub(1)) {
             Err(StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. }) => return Ok(None),
             found => found?,
         };
@@ -178,7 +173,7 @@ impl Shard {
 
     /// The row of an instance, and whether it was made again as the log says because it cannot be read.
     pub(super) fn row_of(&self, id: u64) -> Result<Option<(InstanceRow, bool)>, Error> {
-        match self.store.instance(id) {
+        match self.env.store.instance(id) {
             Err(error @ StoreError::DamagedRow { .. }) => {
                 tracing::error!(instance = id, %error, "a row is made again from the log");
                 Ok(self.row_of_log(id)?.map(|row| (row, true)))
@@ -193,9 +188,11 @@ impl Shard {
         let mut live: Option<Live> = None;
         let mut after = 0;
         loop {
-            let entries = self.store.entries(self.id(), after, PAGE)?;
+            let entries = self.env.store.entries(self.id(), after, PAGE)?;
             let Some(end) = entries.last().map(|it| it.seq) else { break };
-            for entry in entries.iter().filter(|it| it.instance == id && it.seq <= self.stored) {
+            for entry in
+                entries.iter().filter(|it| it.instance == id && it.seq <= self.views.stored)
+            {
                 live.get_or_insert_with(|| self.begun(entry)).last = entry.seq;
             }
             after = end;
@@ -225,7 +222,7 @@ impl Shard {
 
     /// The instance as its snapshot says. Where that cannot be read, the log says the same.
     fn load_snapshot(&self, id: u64) -> Result<Option<Live>, Error> {
-        let (seq, body) = match self.store.snapshot(id) {
+        let (seq, body) = match self.env.store.snapshot(id) {
             Err(error @ (StoreError::Corrupt { .. } | StoreError::DamagedViews { .. })) => {
                 tracing::warn!(instance = id, %error, "a snapshot is passed over");
                 return Ok(None);
@@ -281,7 +278,7 @@ impl Shard {
         let mut found = Vec::new();
         let mut next = last;
         while next > 0 {
-            match self.store.chain(self.id(), next, next - 1) {
+            match self.env.store.chain(self.id(), next, next - 1) {
                 Ok(entries) => found.extend(entries.into_iter().filter(|it| it.instance == id)),
                 Err(StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. }) => break,
                 Err(error) => return Err(error.into()),
@@ -293,11 +290,11 @@ impl Shard {
 
     /// Halts an instance that cannot be read, unless its log says so already.
     pub(super) fn halt_damaged(&mut self, id: u64) {
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         let Some(error) = live.damage.clone().filter(|_| live.halted.is_none()) else { return };
-        self.board.clear(|job| job.instance.0 == id);
+        self.env.board.clear(|job| job.instance.0 == id);
         self.halt(id, error.to_string());
-        for watcher in self.watchers.remove(&id).into_iter().flatten() {
+        for watcher in self.watchers.take(id) {
             self.tell_watcher(watcher, Err(error.clone()));
         }
     }
@@ -309,7 +306,7 @@ impl Shard {
 
     /// What an instance runs, as what is stored of it says.
     pub(super) fn definition_of(&self, id: u64, key: u64) -> Result<Arc<Definition>, Error> {
-        self.definition(key).map_err(|error| damaged(id, &error))
+        self.env.definition(key).map_err(|error| damaged(id, &error))
     }
 
     /// Makes an instance in memory what it was after an entry.
@@ -339,7 +336,7 @@ impl Shard {
                 }
                 Record::Ended(folded) => {
                     // What it ran may not be known any more.
-                    if let Ok(definition) = self.definition(folded.created.definition) {
+                    if let Ok(definition) = self.env.definition(folded.created.definition) {
                         live.definition = definition;
                     }
                     live.end_by(entry.at, folded);
@@ -392,29 +389,17 @@ impl Shard {
     /// Forgets instances that nobody has used for a while, until no more are in memory than there
     /// should be. Those whose rows are not stored stay.
     pub(super) fn evict(&mut self) {
-        let mut chances = self.order.len();
-        while self.lives.len() > self.settings.instances_max && chances > 0 {
-            chances -= 1;
-            let Some(id) = self.order.pop_front() else { return };
-            let Some(live) = self.lives.get_mut(&id) else { continue };
-            let idle = (live.used == 0 && !live.is_at_work()) || live.has_ended();
-            if idle && !live.touched.any && live.last <= self.stored {
-                self.lives.remove(&id);
-            } else {
-                live.used = 0;
-                self.order.push_back(id);
-            }
-        }
+        self.instances.evict(self.env.settings.instances_max, self.views.stored);
     }
 
     /// How many instances are in memory.
     pub fn len(&self) -> usize {
-        self.lives.len()
+        self.instances.lives.len()
     }
 
     /// Whether no instance is in memory.
     pub fn is_empty(&self) -> bool {
-        self.lives.is_empty()
+        self.instances.lives.is_empty()
     }
 }
 

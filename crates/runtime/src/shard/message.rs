@@ -3,16 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use travertine_kernel::{Assignments, Command, View, WaitFor, WaitId, plan::Correlation};
-use travertine_store::{
-    codec::record::{
-        Consume, Dead, Delivery, Held, Letter, Message, Record, Shared, Subscription,
-        SubscriptionKind,
-    },
-    view::{Change, Key, Table},
+use travertine_store::codec::record::{
+    Consume, Dead, Delivery, Held, Letter, Message, Record, Shared, Subscription, SubscriptionKind,
 };
 use travertine_value::{Name, Variables as _};
 
-use super::{Live, Shard, alarm::Alarm, apart::Apart, turn::Heard};
+use super::{Live, Shard, apart::Apart, turn::Heard};
 use crate::{
     Address, Error, InstanceId, Receipt, SignalReceipt, StartOn, Timestamp,
     message::{
@@ -60,7 +56,7 @@ impl Shard {
     pub(crate) fn begin_publishing(&mut self, mut message: Message) -> Result<Publishing, Error> {
         // Who waits may have said so in what is left to do.
         self.settle();
-        self.definitions.correlate(&mut message);
+        self.env.definitions.correlate(&mut message);
         if self.is_known(&message) {
             return Ok(Publishing::Done(Receipt::Known));
         }
@@ -85,7 +81,7 @@ impl Shard {
 
     /// Those who have a message if they have the right variables.
     fn candidates(&self, message: &Message) -> Vec<Candidate> {
-        let all = self.waiting.hear(message, None).map(|it| {
+        let all = self.messages.waiting.hear(message, None).map(|it| {
             ((it.instance, it.wait), variables_wanted(&it.correlation, &message.correlation))
         });
         match consume(message) {
@@ -136,11 +132,7 @@ impl Shard {
     /// Whether the same message has come before.
     fn is_known(&self, message: &Message) -> bool {
         let Some(key) = MessageKey::of(message) else { return false };
-        let now = self.now.as_millis();
-        let lasts = |key: &MessageKey| {
-            self.known.get(key).is_some_and(|number| now < self.known_until[number].1)
-        };
-        lasts(&key) || lasts(&key.for_everybody()) || self.held.has(&key)
+        self.messages.is_known(&key, self.now)
     }
 
     /// Publishes a message that has not come before.
@@ -148,9 +140,9 @@ impl Shard {
         self.check_one(&message, looked)?;
         self.check_room(&message, looked)?;
         let key = MessageKey::of(&message);
-        let dead = key.as_ref().map_or_else(Vec::new, |it| self.held.dead_with(it));
-        let until = self.settings.known_for.max(message.ttl.unwrap_or(0));
-        let numbered = self.counts.messages;
+        let dead = key.as_ref().map_or_else(Vec::new, |it| self.messages.held.dead_with(it));
+        let until = self.env.settings.known_for.max(message.ttl.unwrap_or(0));
+        let numbered = self.messages.count;
         let receipt = self.route(message, looked);
         let Some(key) = key else { return Ok(receipt) };
         if receipt != Receipt::Dropped {
@@ -159,7 +151,7 @@ impl Shard {
             let MessageKey { name, receiver, id } = key.clone();
             self.write(&[Record::Recognised { number, name, receiver, id, until }]);
             self.recognise(number, key, until);
-        } else if self.counts.messages == numbered {
+        } else if self.messages.count == numbered {
             // Nothing is left of it, so whoever sends it again sends it for the first time.
             return Ok(receipt);
         }
@@ -175,7 +167,7 @@ impl Shard {
         if !is_addressed(message) {
             return Ok(());
         }
-        let all = self.waiting.hear(message, None);
+        let all = self.messages.waiting.hear(message, None);
         let instances: BTreeSet<InstanceId> = all
             .filter(|it| has_variables(it, message, looked))
             .map(|it| InstanceId(it.instance))
@@ -189,11 +181,12 @@ impl Shard {
 
     /// Refuses a message that would have to be held while too many are.
     fn check_room(&self, message: &Message, looked: &Looked) -> Result<(), Error> {
-        let (count, most) = (self.held.count(&message.name), self.settings.pending_max);
+        let (count, most) =
+            (self.messages.held.count(&message.name), self.env.settings.pending_max);
         let stays = match consume(message) {
             Consume::All => true,
             Consume::One => {
-                let mut all = self.waiting.hear(message, None);
+                let mut all = self.messages.waiting.hear(message, None);
                 !all.any(|it| has_variables(it, message, looked))
                     && self.start_for(message).is_none()
             }
@@ -210,8 +203,8 @@ impl Shard {
     }
 
     fn next_message(&mut self) -> u64 {
-        self.counts.messages += 1;
-        self.id().instance(self.counts.messages, self.shards)
+        self.messages.count += 1;
+        self.id().instance(self.messages.count, self.env.shards)
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers. Only the
@@ -222,17 +215,17 @@ impl Shard {
 
     /// Those who wait for messages and signals whose names it keeps.
     pub fn waiting(&self) -> impl Iterator<Item = &Subscription> {
-        self.waiting.iter()
+        self.messages.waiting.iter()
     }
 
     /// The messages that are held, oldest first.
     pub fn held(&self) -> impl Iterator<Item = &Held> {
-        self.held.iter()
+        self.messages.held.iter()
     }
 
     /// Messages that nobody has taken before they expired, by number.
     pub fn dead_letters(&self) -> impl Iterator<Item = &Held> {
-        self.held.all_dead()
+        self.messages.held.all_dead()
     }
 
     /// When a new message is dropped; for good where nothing is said.
@@ -264,7 +257,7 @@ impl Shard {
         looked: &Looked,
     ) -> Receipt {
         let found = {
-            let mut all = self.waiting.hear(&message, again.then_some(published));
+            let mut all = self.messages.waiting.hear(&message, again.then_some(published));
             all.find(|it| has_variables(it, &message, looked)).map(|it| (it.instance, it.wait))
         };
         if let Some(to) = found {
@@ -310,13 +303,14 @@ impl Shard {
         let published = self.now.as_millis();
         let kept = expires.is_none_or(|it| published < it);
         let number = self.next_message();
-        let all = self.waiting.hear(&message, None);
+        let all = self.messages.waiting.hear(&message, None);
         let receivers: Vec<Subscription> =
             all.filter(|it| has_variables(it, &message, looked)).cloned().collect();
         for it in &receivers {
             let to = (it.instance, it.wait);
             // One that is not kept cannot come again.
-            let shared = kept.then(|| Shared { number, upto: self.held.had_upto(it, number) });
+            let shared =
+                kept.then(|| Shared { number, upto: self.messages.held.had_upto(it, number) });
             self.forget(to);
             let letter =
                 Letter::Deliver { to, message: message.clone(), published, expires, shared };
@@ -328,7 +322,7 @@ impl Shard {
             if let Some(Receipt::Started(id)) = receipt {
                 received += 1;
                 // It has not been held while the instance began, so nobody else can have told it.
-                let live = &self.lives[&id.0];
+                let live = &self.instances.lives[&id.0];
                 if kept && !live.has_ended() && live.halted.is_none() {
                     let heard = live.after_hearing(&message.name, Shared { number, upto: 0 });
                     self.learn(id.0, &[heard]);
@@ -345,50 +339,22 @@ impl Shard {
 
     /// Keeps a message that nobody waits for, or nobody will.
     pub(super) fn hold(&mut self, held: Held) {
-        let until = match &held.dead {
-            // Nobody else knows of what was to be started.
-            Some(_) if Apart::of(&held.message).is_some() => None,
-            Some(dead) => Some(dead.at.saturating_add(self.settings.dead_for)),
-            None => held.expires,
-        };
-        if let Some(until) = until {
-            self.alarms.set(Timestamp::from_millis(until), Alarm::Message(held.number));
-        }
-        self.fresh_messages.insert(held.number);
-        self.held.hold(held);
+        self.messages.hold(held, self.env.settings.dead_for, &mut self.alarms);
     }
 
     /// A message will be recognised until then.
     pub(super) fn recognise(&mut self, number: u64, key: MessageKey, until: i64) {
-        self.alarms.set(Timestamp::from_millis(until), Alarm::Message(number));
-        self.fresh_known.insert(number);
-        self.known.insert(key.clone(), number);
-        self.known_until.insert(number, (key, until));
+        self.messages.recognise(number, key, until, &mut self.alarms);
     }
 
     /// A held message is not held any more.
     pub(super) fn let_go(&mut self, number: u64) -> Option<Held> {
-        let held = self.held.take(number)?;
-        self.alarms.unset(Alarm::Message(number));
-        if !self.fresh_messages.remove(&number) {
-            let key = Key { instance: number, number: 0, name: "".into() };
-            self.rows.push(Change::Delete(Table::Messages, key));
-        }
-        Some(held)
+        self.messages.let_go(number, &mut self.alarms, &mut self.views)
     }
 
     /// A message is not recognised any more. Says whether it was.
     pub(super) fn unrecognise(&mut self, number: u64) -> bool {
-        let Some((key, _)) = self.known_until.remove(&number) else { return false };
-        self.alarms.unset(Alarm::Message(number));
-        if self.known.get(&key) == Some(&number) {
-            self.known.remove(&key);
-        }
-        if !self.fresh_known.remove(&number) {
-            let key = Key { instance: number, number: 0, name: "".into() };
-            self.rows.push(Change::Delete(Table::Messages, key));
-        }
-        true
+        self.messages.unrecognise(number, &mut self.alarms, &mut self.views)
     }
 
     pub(super) fn expire(&mut self, number: u64) {
@@ -419,12 +385,12 @@ impl Shard {
     /// Makes a dead letter of a message, where any are kept.
     pub(super) fn bury(&mut self, mut held: Held, reason: &str) {
         // Nobody has received it, so it may be sent again.
-        let known = MessageKey::of(&held.message).and_then(|it| self.known.get(&it).copied());
+        let known = MessageKey::of(&held.message).and_then(|it| self.messages.known(&it));
         if let Some(number) = known {
             self.unrecognise(number);
             self.write(&[Record::Gone { message: number }]);
         }
-        if self.settings.dead_for <= 0 && Apart::of(&held.message).is_none() {
+        if self.env.settings.dead_for <= 0 && Apart::of(&held.message).is_none() {
             self.write(&[Record::Gone { message: held.number }]);
             return;
         }
@@ -435,7 +401,7 @@ impl Shard {
 
     /// Publishes a dead letter again, with a new time to live; starts what it was to start.
     pub fn replay_message(&mut self, number: u64) -> Result<Receipt, Error> {
-        let dead = self.held.dead(number).ok_or(Error::NoSuchDeadLetter(number))?;
+        let dead = self.messages.held.dead(number).ok_or(Error::NoSuchDeadLetter(number))?;
         let message = dead.message.clone();
         if let Some(apart) = Apart::of(&message) {
             let started = self.try_apart(&apart)?;
@@ -444,10 +410,10 @@ impl Shard {
         }
         let candidates = self.candidates(&message);
         let looked = self.look_here(&candidates).unwrap_or_default();
-        let numbered = self.counts.messages;
+        let numbered = self.messages.count;
         let receipt = self.publish_new(message, &looked)?;
-        let is_kept = receipt != Receipt::Dropped || self.counts.messages > numbered;
-        if is_kept && self.held.dead(number).is_some() {
+        let is_kept = receipt != Receipt::Dropped || self.messages.count > numbered;
+        if is_kept && self.messages.held.dead(number).is_some() {
             self.discard(number)?;
         }
         Ok(receipt)
@@ -455,7 +421,7 @@ impl Shard {
 
     /// Drops a dead letter.
     pub fn discard(&mut self, number: u64) -> Result<(), Error> {
-        if self.held.dead(number).is_none() {
+        if self.messages.held.dead(number).is_none() {
             return Err(Error::NoSuchDeadLetter(number));
         }
         self.let_go(number);
@@ -503,7 +469,7 @@ impl Shard {
     /// Something came that is too much for any instance. Whoever waits goes on waiting.
     fn listen_again(&mut self, to: (u64, u64)) {
         let wait = WaitId(to.1);
-        let on = self.lives[&to.0].state.waits.get(&wait).map(|it| Arc::clone(&it.on));
+        let on = self.instances.lives[&to.0].state.waits.get(&wait).map(|it| Arc::clone(&it.on));
         if let Some(on) = on {
             self.subscribe(to.0, wait, &on);
         }
@@ -532,7 +498,7 @@ impl Shard {
         from: Option<u64>,
     ) -> SignalReceipt {
         let mut received = 0;
-        for to in self.waiting.signal(name) {
+        for to in self.messages.waiting.signal(name) {
             if Some(to.0) == from {
                 continue;
             }
@@ -552,7 +518,7 @@ impl Shard {
         if keeper == self.id() {
             self.wait_or_take(subscription);
         } else {
-            let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+            let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
             live.subscribed.insert(wait, keeper);
             self.send(keeper, Letter::Subscribe(subscription));
         }
@@ -562,12 +528,12 @@ impl Shard {
     pub(super) fn subscribe_again(&mut self, id: u64, wait: WaitId, on: &WaitFor) {
         let Some(subscription) = self.subscription(id, wait, on) else { return };
         if self.keeper(&subscription.name) == self.id() {
-            self.remember(subscription);
+            self.messages.subscribe(subscription);
         }
     }
 
     fn subscription(&self, id: u64, wait: WaitId, on: &WaitFor) -> Option<Subscription> {
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         let (kind, name, correlation) = match on {
             WaitFor::Message { name, correlation } => {
                 (SubscriptionKind::Message, name, live.as_receiver(correlation))
@@ -603,15 +569,15 @@ impl Shard {
     /// Someone waits, unless what is waited for is here already.
     fn wait_or_take(&mut self, it: Subscription) {
         if it.kind == SubscriptionKind::Signal {
-            self.remember(it);
+            self.messages.subscribe(it);
             return;
         }
         if self.take(&it, &Vec::new()) {
             return;
         }
-        let names = self.held.variables_asked(&it, self.now.as_millis());
+        let names = self.messages.held.variables_asked(&it, self.now.as_millis());
         let of = (it.instance, it.wait);
-        self.remember(it);
+        self.messages.subscribe(it);
         if !names.is_empty() {
             let names = names.into_iter().collect();
             self.send(self.shard_of(of.0), Letter::AskVariables { of, names });
@@ -626,7 +592,7 @@ impl Shard {
 
     /// Some variables of a wait are known now, and so perhaps which message is for it.
     pub(super) fn variables_told(&mut self, of: (u64, u64), values: &Assignments) {
-        let Some(it) = self.waiting.get(of).cloned() else { return };
+        let Some(it) = self.messages.waiting.get(of).cloned() else { return };
         if self.take(&it, values) {
             self.forget_silently(of);
         }
@@ -636,7 +602,7 @@ impl Shard {
     /// there is one.
     fn take(&mut self, it: &Subscription, variables: &Assignments) -> bool {
         let now = self.now.as_millis();
-        let Some(held) = self.held.find(it, variables, now).cloned() else { return false };
+        let Some(held) = self.messages.held.find(it, variables, now).cloned() else { return false };
         let Held { number, message, published, expires, .. } = held;
         let to = (it.instance, it.wait);
         let mut records = Vec::new();
@@ -646,7 +612,7 @@ impl Shard {
                 records.push(Record::Gone { message: number });
                 None
             }
-            Consume::All => Some(Shared { number, upto: self.held.had_upto(it, number) }),
+            Consume::All => Some(Shared { number, upto: self.messages.held.had_upto(it, number) }),
         };
         if self.shard_of(to.0) != self.id() {
             records.push(Record::Unsubscribed { instance: to.0, wait: to.1 });
@@ -660,12 +626,6 @@ impl Shard {
         true
     }
 
-    /// Someone waits.
-    pub(super) fn remember(&mut self, subscription: Subscription) {
-        self.fresh_subscriptions.insert((subscription.instance, subscription.wait));
-        self.waiting.add(subscription);
-    }
-
     /// Someone does not wait any more.
     pub(super) fn forget(&mut self, address: (u64, u64)) {
         self.forget_silently(address);
@@ -675,17 +635,14 @@ impl Shard {
         }
     }
 
-    /// The same, where the log says so already.
+    /// Someone does not wait any more, and the log says so already.
     pub(super) fn forget_silently(&mut self, address: (u64, u64)) {
-        if self.waiting.remove(address).is_some() && !self.fresh_subscriptions.remove(&address) {
-            let key = Key { instance: address.0, number: address.1, name: "".into() };
-            self.rows.push(Change::Delete(Table::Subscriptions, key));
-        }
+        self.messages.unsubscribe(address, &mut self.views);
     }
 
     /// A wait for messages or signals is over, if it was one.
     pub(super) fn unsubscribe(&mut self, id: u64, wait: WaitId) {
-        let live = self.lives.get_mut(&id).expect("it has just asked");
+        let live = self.instances.lives.get_mut(&id).expect("it has just asked");
         if let Some(keeper) = live.subscribed.remove(&wait) {
             self.send(keeper, Letter::Unsubscribe { instance: id, wait: wait.0 });
         } else {
@@ -701,7 +658,7 @@ impl Shard {
 
     /// An instance of another shard does not wait any more.
     pub(super) fn unsubscribe_remote(&mut self, address: (u64, u64)) {
-        if self.waiting.get(address).is_some() {
+        if self.messages.waiting.get(address).is_some() {
             self.forget(address);
         }
     }

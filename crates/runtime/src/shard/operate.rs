@@ -17,11 +17,8 @@ use travertine_store::{
 };
 use travertine_value::Name;
 
-use super::{Ended, Release, Shard, Watcher, live::Live, turn::panic_text};
+use super::{Ended, Shard, Watcher, live::Live, outbox::Release, turn::panic_text};
 use crate::{Address, Error, InstanceId, Timestamp};
-
-/// So few that do not wait any more do no harm.
-const WATCHERS_MIN: usize = 64;
 
 impl Shard {
     /// An instance that can be told something.
@@ -100,7 +97,7 @@ impl Shard {
             self.cancel_called(id)?;
         }
         let at = self.now.as_millis();
-        let live = self.lives.get_mut(&id).expect("it is in memory");
+        let live = self.instances.lives.get_mut(&id).expect("it is in memory");
         let deferred = std::mem::take(&mut live.deferred);
         live.end_by(at, &folded);
         let mut records = vec![Record::Ended(Box::new(folded))];
@@ -126,7 +123,7 @@ impl Shard {
             limit: 1_000,
         };
         loop {
-            let page = self.store.query(&query)?;
+            let page = self.env.store.query(&query)?;
             for row in page.rows {
                 if let Row::Instance(it) = row
                     && it.ended.is_none()
@@ -147,11 +144,11 @@ impl Shard {
         let reason = live.halted.take();
         let turned = self.turn_with(id, command, vec![Record::Released]);
         if turned.is_err() {
-            let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+            let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
             live.halted = live.halted.take().or(reason);
             return turned;
         }
-        if self.lives.get(&id).is_some_and(|it| !it.has_ended()) {
+        if self.instances.lives.get(&id).is_some_and(|it| !it.has_ended()) {
             self.restore(id);
             self.awake(id);
         }
@@ -160,7 +157,7 @@ impl Shard {
 
     /// Lets an instance that is to end go on, where it is suspended.
     pub(crate) fn resume_to_end(&mut self, instance: InstanceId) {
-        let live = self.lives.get(&instance.0);
+        let live = self.instances.lives.get(&instance.0);
         if live.is_some_and(|it| it.suspended && !it.has_ended() && it.halted.is_none()) {
             self.resume(instance).expect("it is suspended");
         }
@@ -184,11 +181,11 @@ impl Shard {
         if live.halted.is_none() || live.suspended {
             self.ready(id)?;
         }
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         let offers: Vec<_> =
             live.work.iter().map(|(wait, work)| live.any_offer(*wait, work)).collect();
         for offer in offers {
-            self.release(Release::Withdraw(offer));
+            self.outbox.release(Release::Withdraw(offer));
         }
         self.learn(id, &[Record::Suspended]);
         Ok(())
@@ -213,12 +210,12 @@ impl Shard {
         if live.halted.is_none() {
             return Err(Error::NotHalted(instance));
         }
-        if live.touched.any || live.last > self.stored {
+        if live.touched.any || live.last > self.views.stored {
             return Err(Error::Busy {
                 reason: format!("instance {id} is being written; try again"),
             });
         }
-        self.lives.remove(&id);
+        self.instances.lives.remove(&id);
         if let Some(error) = self.live(id)?.damage.clone() {
             return Err(error);
         }
@@ -230,7 +227,7 @@ impl Shard {
 
     /// Makes rows and timers of an instance again. While it was halted, none were written.
     pub(super) fn restore(&mut self, id: u64) {
-        let live = self.lives.get_mut(&id).expect("whoever was halted is in memory");
+        let live = self.instances.lives.get_mut(&id).expect("whoever was halted is in memory");
         live.touch_all();
         // Its snapshot goes with the rows.
         live.tail += std::mem::take(&mut live.snapshot_size);
@@ -239,19 +236,19 @@ impl Shard {
         for (wait, due) in timers {
             self.set_timer(id, wait, due);
         }
-        self.rows.push(Change::Clear(id));
+        self.views.rows.push(Change::Clear(id));
     }
 
     /// An instance that stood still goes on.
     fn awake(&mut self, id: u64) {
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         if live.suspended || live.halted.is_some() {
             return;
         }
         let waits: Vec<WaitId> = live.work.keys().copied().collect();
         let timers: Vec<(WaitId, i64)> = live.timers().collect();
         if live.state.has_work() {
-            self.unfinished.push_back(id);
+            self.agenda.unfinished.push_back(id);
         }
         for (wait, due) in timers {
             self.set_timer(id, wait, due);
@@ -310,41 +307,22 @@ impl Shard {
             Ok(Some(known)) => self.tell_watcher(watcher, known),
             Err(error) => self.tell_watcher(watcher, Err(error)),
             Ok(None) => {
-                self.forget_watchers();
-                self.watchers.entry(instance.0).or_default().push(watcher);
+                self.watchers.add(instance.0, watcher);
             }
         }
     }
 
     /// Tells those who wait for a function to end that it stands still, unless they wait through that.
     pub(super) fn tell_stuck(&mut self, id: u64) {
-        let Some(error) = self.lives.get(&id).and_then(|it| it.stuck()) else { return };
-        let Some(all) = self.watchers.remove(&id) else { return };
-        let (stay, go): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.waits_through);
-        if !stay.is_empty() {
-            self.watchers.insert(id, stay);
-        }
-        for watcher in go {
+        let Some(error) = self.instances.lives.get(&id).and_then(|it| it.stuck()) else { return };
+        for watcher in self.watchers.take_impatient(id) {
             self.tell_watcher(watcher, Err(error.clone()));
         }
     }
 
-    /// Forgets now and then who does not wait any more: when as many have come as waited before.
-    fn forget_watchers(&mut self) {
-        if let Some(left) = self.watchers_left.checked_sub(1) {
-            self.watchers_left = left;
-            return;
-        }
-        self.watchers.retain(|_, it| {
-            it.retain(|watcher| !watcher.sender.is_closed());
-            !it.is_empty()
-        });
-        self.watchers_left = self.watched().max(WATCHERS_MIN);
-    }
-
     /// How many wait for instances to end, or have waited lately.
     pub fn watched(&self) -> usize {
-        self.watchers.values().map(Vec::len).sum()
+        self.watchers.len()
     }
 }
 
@@ -371,7 +349,7 @@ impl Shard {
         mapping: &Mapping,
     ) -> Result<(), Error> {
         let id = instance.0;
-        let new = self.runnable(to)?;
+        let new = self.env.runnable(to)?;
         let now = self.now;
         let live = self.live(id)?;
         if let Some(reason) = &live.halted {
@@ -385,7 +363,7 @@ impl Shard {
             self.check_code(instance, &new)?;
             return self.change_code(instance, new);
         }
-        let definitions = self.newest();
+        let definitions = self.env.newest();
         let rules = definitions.rules(&new);
         let live = self.live(id)?;
         let state = &mut live.state;
@@ -415,11 +393,11 @@ impl Shard {
         to: u64,
         mapping: &Mapping,
     ) -> Result<Migration, Error> {
-        let (new, now) = (self.runnable(to)?, self.now);
+        let (new, now) = (self.env.runnable(to)?, self.now);
         if self.look(instance)?.definition.is_function() || new.is_function() {
             self.check_code(instance, &new)?;
         }
-        let definitions = self.newest();
+        let definitions = self.env.newest();
         let rules = definitions.rules(&new);
         let live = self.look(instance)?;
         catch_unwind(AssertUnwindSafe(|| {
@@ -437,23 +415,23 @@ impl Shard {
             Ok(_) | Err(_) => {}
         }
         // What it has sent may have arrived since someone looked, which is one more entry.
-        let last = match self.lives.remove(&instance.0) {
+        let last = match self.instances.lives.remove(&instance.0) {
             Some(live) => last.max(live.last),
             None => match self.row_of(instance.0) {
                 Ok(row) => row.map_or(last, |(it, _)| last.max(it.last)),
                 Err(_) => last,
             },
         };
-        self.closing.forget(instance.0);
-        self.rows.push(Change::Remove(instance.0));
-        self.folds.push(Fold { last, entry: None });
-        self.rows_wanted();
+        self.instances.closing.forget(instance.0);
+        self.views.rows.push(Change::Remove(instance.0));
+        self.views.folds.push(Fold { last, entry: None });
+        self.views.want();
         true
     }
 
     /// Keeps of an instance that has ended only how it began and ended. Says whether there was more.
     pub fn fold(&mut self, instance: InstanceId, last: Seq) -> Result<bool, Error> {
-        let chain = match self.store.chain(self.id(), last, 0) {
+        let chain = match self.env.store.chain(self.id(), last, 0) {
             // Someone has forgotten it since.
             Err(StoreError::NoSuchEntry { .. }) => return Ok(false),
             other => other?,
@@ -489,16 +467,16 @@ impl Shard {
         }
         let (at, first, last_id) =
             (live.at, live.created.definition, Name::clone(&live.definition.id));
-        if let Some(first) = self.definitions.get(first).filter(|it| it.id != last_id) {
+        if let Some(first) = self.env.definitions.get(first).filter(|it| it.id != last_id) {
             records.push(Record::BeganAs { definition: Name::clone(&first.id) });
         }
         let mut body = Vec::new();
         encode_records(&records, &mut body)
             .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
         let entry = Entry { seq: last, instance: instance.0, previous: 0, at, body };
-        self.lives.remove(&instance.0);
-        self.closing.forget(instance.0);
-        match self.store.fold(&self.claim, &[Fold { last, entry: Some(entry) }]) {
+        self.instances.lives.remove(&instance.0);
+        self.instances.closing.forget(instance.0);
+        match self.env.store.fold(&self.env.claim, &[Fold { last, entry: Some(entry) }]) {
             Err(StoreError::NoSuchEntry { .. }) => Ok(false),
             folded => Ok(folded.map(|()| true)?),
         }

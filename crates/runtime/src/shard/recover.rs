@@ -1,9 +1,6 @@
 //! A shard as the store has it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use travertine_kernel::{Effect, Instance, WaitId, effects};
 use travertine_store::{
@@ -17,16 +14,25 @@ use travertine_store::{
 use travertine_value::{Name, time::Timestamp};
 
 use super::{
-    Counts, Drive, Pending, Release, Settings, Shard,
-    alarm::Alarm,
-    closing::Closing,
+    Settings, Shard,
+    agenda::Agenda,
+    alarm::{Alarm, Alarms},
+    attempt::Attempts,
+    code::Code,
+    environment::Environment,
+    instances::Instances,
     live::{Live, unknown_definition},
     load::{PAGE, damaged, unreadable},
+    messages::Messages,
+    outbox::{Outbox, Release},
+    starts::Starts,
+    views::Views,
+    watchers::Watchers,
 };
 use crate::{
     Address, Definitions, Error,
     board::{Board, Offer},
-    message::{Held, MessageKey, Waiting},
+    message::MessageKey,
 };
 
 /// How many instances may have changed before their rows are stored, while a log is read.
@@ -56,7 +62,7 @@ pub struct Opening<'a> {
 /// ```no_run
 /// # use travertine_runtime::{Engine, Error};
 /// # async fn example(engine: Engine) -> Result<(), Error> {
-/// let timers: u64 = engine.opened().shards.iter().map(|shard| shard.timers).sum();
+/// let timers: u64 = engine.opened().shards.iter().map(|shard| shard.starts.timers).sum();
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,15 +97,15 @@ impl Shard {
         // Other shards have put up theirs.
         let others = jobs_of(&opening.board);
         let mut shard = Self::at_checkpoint(claim, opening)?;
-        let last = shard.store.last(id)?;
-        if shard.seq == 0 {
+        let last = shard.env.store.last(id)?;
+        if shard.outbox.seq == 0 {
             // All is made from the log alone, so it must be whole.
-            shard.store.check_log(id)?;
+            shard.env.store.check_log(id)?;
         }
         let mut found = shard.read_tail(last, progress)?;
-        std::mem::take(&mut shard.pending.releases).let_out(&shard.board);
-        debug_assert!(shard.pending.entries.is_empty(), "reading the log decides nothing");
-        if shard.board.has_limits() {
+        shard.outbox.let_out(&shard.env.board);
+        debug_assert!(shard.outbox.len() == 0, "reading the log decides nothing");
+        if shard.env.board.has_limits() {
             shard.count_leased();
         }
         let damaged: Vec<u64> =
@@ -108,12 +114,12 @@ impl Shard {
             shard.halt_damaged(id);
         }
         shard.forget_finished();
-        shard.left = shard.unfinished.len();
-        found.jobs = (jobs_of(&shard.board) - others) as u64;
+        shard.agenda.left = shard.agenda.unfinished.len();
+        found.jobs = (jobs_of(&shard.env.board) - others) as u64;
         found.timers = shard.alarms.timers() as u64;
-        found.subscriptions = shard.waiting.len() as u64;
-        found.messages = shard.held.iter().count() as u64;
-        let mut mails = shard.store.inbox(id)?;
+        found.subscriptions = shard.messages.waiting.len() as u64;
+        found.messages = shard.messages.held.iter().count() as u64;
+        let mut mails = shard.env.store.inbox(id)?;
         // What it had left to do comes before what others have asked since then.
         mails.sort_by_key(|it| it.id.from != id);
         // All of it is in its place before anything is done, so that what follows from one does not
@@ -121,10 +127,10 @@ impl Shard {
         for mail in &mails {
             shard.open_mail(mail);
         }
-        found.mails = shard.letters.len() as u64;
-        found.damaged.clone_from(&shard.damaged);
+        found.mails = shard.outbox.letters.len() as u64;
+        found.damaged.clone_from(&shard.agenda.damaged);
         shard.adopt(&definitions);
-        if shard.drive == Drive::Rests {
+        if shard.agenda.rests() {
             shard.alarms.mute_due(shard.now);
         }
         Ok((shard, found))
@@ -135,23 +141,24 @@ impl Shard {
         let mut shard = Self::at_checkpoint(claim, opening)?;
         shard.read_tail(upto, &mut |_, _| {})?;
         shard.forget_finished();
-        shard.rows_wanted();
+        shard.views.want();
         shard.store_rows()
     }
 
     /// Keeps of the instances that had something to do those that still have, once each.
     fn forget_finished(&mut self) {
-        let (mut seen, lives) = (BTreeSet::new(), &self.lives);
+        let (mut seen, lives) = (BTreeSet::new(), &self.instances.lives);
         // Others may have gone on since then.
         let has_work = |it: &Live| it.state.has_work() && !it.has_ended();
-        self.unfinished
+        self.agenda
+            .unfinished
             .retain(|it| seen.insert(*it) && lives.get(it).is_none_or(|live| has_work(live)));
     }
 
     /// Stores the rows of what has been read, so that it need not stay in memory.
     fn store_rows(&mut self) -> Result<(), Error> {
         if let Some(checkpoint) = self.checkpoint() {
-            checkpoint.store(&*self.store)?;
+            checkpoint.store(&*self.env.store)?;
             self.stored(checkpoint.upto);
         }
         Ok(())
@@ -169,85 +176,42 @@ impl Shard {
         };
         let shards = store.shards();
         let mut shard = Self {
-            claim,
-            shards,
-            store,
-            definitions,
-            functions,
-            coming: None,
-            board,
-            drive: if settings.at_rest { Drive::Rests } else { Drive::Goes },
-            budgets: Arc::new(settings.budgets.clone()),
-            settings,
             now,
-            lives: HashMap::default(),
-            order: VecDeque::new(),
-            dirty: Vec::new(),
-            named: HashMap::new(),
-            runs: HashMap::new(),
-            called: HashMap::default(),
-            alarms: super::alarm::Alarms::default(),
-            waiting: Waiting::default(),
-            held: Held::default(),
-            known: BTreeMap::new(),
-            known_until: BTreeMap::new(),
-            fresh_known: BTreeSet::new(),
-            noted: BTreeMap::new(),
-            timers: BTreeMap::new(),
-            changed_timers: BTreeSet::new(),
-            letters: VecDeque::new(),
-            unfinished: state.unfinished.into_iter().collect(),
-            left: 0,
-            damaged: Vec::new(),
-            attempts: HashMap::default(),
-            details: HashMap::default(),
-            answer: None,
-            thoughts: 0,
-            result: "result".into(),
-            events: 0,
-            watchers: HashMap::default(),
-            descendants: HashMap::default(),
-            chain: 0,
-            chained: (0, BTreeMap::new()),
-            hurries: false,
-            watchers_left: 0,
-            fresh_messages: BTreeSet::new(),
-            fresh_subscriptions: BTreeSet::new(),
-            fresh: VecDeque::new(),
-            ending: Vec::new(),
-            closing: Closing::default(),
-            ended: VecDeque::new(),
-            fault: None,
-            rows: Vec::new(),
-            folds: Vec::new(),
-            seq: upto,
-            stored: upto,
-            checkpointed: upto,
-            counts: Counts {
-                instances: state.instances,
-                messages: state.messages,
-                mails: claim.epoch << 40,
+            agenda: Agenda::new(settings.at_rest, state.unfinished),
+            instances: Instances::after(state.instances),
+            outbox: Outbox::new(claim, upto),
+            messages: Messages::after(state.messages),
+            starts: Starts::default(),
+            attempts: Attempts::default(),
+            alarms: Alarms::default(),
+            views: Views::at(upto),
+            watchers: Watchers::default(),
+            code: Code::new(functions),
+            env: Environment {
+                claim,
+                shards,
+                store,
+                definitions,
+                coming: None,
+                board,
+                budgets: Arc::new(settings.budgets.clone()),
+                settings,
             },
-            ticks: 0,
-            pending: Pending::default(),
-            scratch: Vec::new(),
-            rooms: Vec::new(),
-            hook: None,
         };
         for it in state.noted {
-            shard.noted.entry(it.start).or_default().push_back(it.variables);
+            shard.starts.note(it.start, it.variables);
         }
         for timer in state.timers {
             shard.set_start_timer(timer);
         }
-        shard.changed_timers.clear();
+        shard.starts.changed.clear();
         shard.load_rows()?;
         Ok(shard)
     }
 
     /// What the rows say of jobs, timers, messages and who waits for them.
     fn load_rows(&mut self) -> Result<(), Error> {
-        let store = Arc::clone(&self.store);
+        let store = Arc::clone(&self.env.store);
         let id = self.id();
         let scan = |table, each: &mut dyn FnMut(Row) -> Result<(), StoreError>| {
             store.scan(id, table, each).map_err(|error| match error {
@@ -266,7 +230,7 @@ impl Shard {
             let Row::Job(row) = row else { return Ok(()) };
             match (row.state, row.until) {
                 (JobState::Failed, _) => {}
-                (JobState::Available, None) => self.board.offer(&Offer {
+                (JobState::Available, None) => self.env.board.offer(&Offer {
                     job_type: row.job_type,
                     priority: row.priority,
                     since: row.created,
@@ -293,7 +257,7 @@ impl Shard {
             let it = decode_subscription(&row.body).map_err(|error| {
                 corrupt(format!("the subscription {}-{}", row.instance, row.wait), &error)
             })?;
-            self.waiting.add(it);
+            self.messages.waiting.add(it);
             Ok(())
         })?;
         scan(Table::Messages, &mut |row| {
@@ -309,8 +273,8 @@ impl Shard {
             self.hold(held);
             Ok(())
         })?;
-        self.fresh_messages.clear();
-        self.fresh_known.clear();
+        self.messages.fresh_held.clear();
+        self.messages.fresh_known.clear();
         Ok(())
     }
 
@@ -322,17 +286,17 @@ impl Shard {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Recovered, Error> {
         let mut found = Recovered::default();
-        let changed_max = self.settings.instances_max.clamp(1, CHANGED_MAX);
-        let mut after = self.seq;
+        let changed_max = self.env.settings.instances_max.clamp(1, CHANGED_MAX);
+        let mut after = self.outbox.seq;
         let total = last - after.min(last);
         while after < last {
-            let entries = self.store.entries(self.id(), after, PAGE)?;
+            let entries = self.env.store.entries(self.id(), after, PAGE)?;
             let Some(end) = entries.last().map(|it| it.seq) else { break };
             for entry in entries.iter().take_while(|it| it.seq <= last) {
                 self.read(entry)?;
                 found.entries += 1;
-                if self.dirty.len() >= changed_max {
-                    found.instances += self.dirty.len() as u64;
+                if self.views.dirty.len() >= changed_max {
+                    found.instances += self.views.dirty.len() as u64;
                     self.forget_finished();
                     self.store_rows()?;
                 }
@@ -340,14 +304,14 @@ impl Shard {
             after = end;
             progress(found.entries, total);
         }
-        found.instances += self.dirty.len() as u64;
-        self.seq = last;
+        found.instances += self.views.dirty.len() as u64;
+        self.outbox.seq = last;
         Ok(found)
     }
 
     /// Takes over what an entry says.
     fn read(&mut self, entry: &Entry) -> Result<(), Error> {
-        self.seq = entry.seq;
+        self.outbox.seq = entry.seq;
         // Times are those of then, but the clock of this process may be behind.
         self.tick(Timestamp::from_millis(entry.at));
         let records = decode_records(&entry.body);
@@ -383,29 +347,29 @@ impl Shard {
             Err(Error::NoSuchInstance(_)) => return Err(missing(0)),
             brought => brought?,
         }
-        let mut live = self.lives.remove(&id).expect("it is in memory now");
+        let mut live = self.instances.lives.remove(&id).expect("it is in memory now");
         let ends = matches!(records.first(), Some(Record::Ended(_)));
         if live.damage.is_some() && !ends {
             live.learn_readable(entry);
-            self.lives.insert(id, live);
+            self.instances.lives.insert(id, live);
             self.mark(id);
             return Ok(());
         }
         if live.last != entry.previous && !ends {
             let error = missing(live.last);
-            self.lives.insert(id, live);
+            self.instances.lives.insert(id, live);
             return Err(error);
         }
         let replayed = self.replay(&mut live, entry, records);
-        self.lives.insert(id, live);
+        self.instances.lives.insert(id, live);
         replayed?;
         self.mark(id);
         for record in records {
             self.index(id, record);
         }
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         if live.state.has_work() && !live.has_ended() {
-            self.unfinished.push_back(id);
+            self.agenda.unfinished.push_back(id);
         }
         Ok(())
     }
@@ -414,7 +378,7 @@ impl Shard {
     fn read_damaged(&mut self, entry: &Entry, error: Error) -> Result<(), Error> {
         let id = entry.instance;
         let mut live = match self.bring(id) {
-            Ok(()) => self.lives.remove(&id).expect("it is in memory now"),
+            Ok(()) => self.instances.lives.remove(&id).expect("it is in memory now"),
             Err(Error::NoSuchInstance(_)) => {
                 self.born(id, entry.seq);
                 Box::new(Live::unknown(id))
@@ -426,18 +390,17 @@ impl Shard {
         live.learn_readable(entry);
         live.damage.get_or_insert(error);
         live.state = Instance::default();
-        self.lives.insert(id, live);
-        self.unfinished.retain(|it| *it != id);
+        self.instances.lives.insert(id, live);
+        self.agenda.unfinished.retain(|it| *it != id);
         self.mark(id);
         Ok(())
     }
 
     /// An instance of that number came to be with that entry.
     fn born(&mut self, id: u64, seq: Seq) {
-        let nth = id / u64::from(self.shards);
-        self.counts.instances = self.counts.instances.max(nth);
-        self.fresh.push_back((seq, id));
-        self.order.push_back(id);
+        let nth = id / u64::from(self.env.shards);
+        self.instances.count = self.instances.count.max(nth);
+        self.instances.born(id, seq, true);
     }
 
     fn read_created(&mut self, id: u64, seq: Seq, created: &Created) {
@@ -446,12 +409,12 @@ impl Shard {
         });
         self.born(id, seq);
         if let Some(caller) = created.caller {
-            self.called.insert(caller, id);
+            self.instances.call_started(caller, id);
         }
         if let Some(name) = &created.business_id {
-            self.call_so(&definition, Name::clone(name), id);
+            self.instances.name(&definition, Name::clone(name), id);
         }
-        self.lives.insert(id, Box::new(Live::new(id, created.clone(), definition)));
+        self.instances.lives.insert(id, Box::new(Live::new(id, created.clone(), definition)));
     }
 
     fn read_folded(&mut self, entry: &Entry, records: &[Record]) -> Result<(), Error> {
@@ -459,14 +422,14 @@ impl Shard {
         let id = entry.instance;
         let has_rows = self.row_of(id)?.is_some();
         self.read_created(id, entry.seq, &folded.created);
-        let mut live = self.lives.remove(&id).expect("it has just been made");
+        let mut live = self.instances.lives.remove(&id).expect("it has just been made");
         if has_rows {
             // They may be older than its end.
             self.forget_indexed(id);
             live.rowed = u64::MAX;
         }
         self.replay(&mut live, entry, records)?;
-        self.lives.insert(id, live);
+        self.instances.lives.insert(id, live);
         self.mark(id);
         Ok(())
     }
@@ -478,7 +441,7 @@ impl Shard {
                 for effect in effects(events) {
                     match effect {
                         Effect::Arm(wait, on) => {
-                            if self.lives[&id].state.waits.contains_key(&wait) {
+                            if self.instances.lives[&id].state.waits.contains_key(&wait) {
                                 self.arm_again(id, wait, &on);
                             }
                         }
@@ -486,7 +449,7 @@ impl Shard {
                         Effect::Send(..) => {}
                     }
                 }
-                let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+                let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
                 live.forget_closed(events);
                 for wait in live.reconsidered(events) {
                     self.offer(id, wait);
@@ -503,7 +466,7 @@ impl Shard {
                 self.forget_silently(*to);
             }
             Record::Suspended | Record::Halted(_) => {
-                let waits: Vec<WaitId> = self.lives[&id].work.keys().copied().collect();
+                let waits: Vec<WaitId> = self.instances.lives[&id].work.keys().copied().collect();
                 for wait in waits {
                     self.withdraw(id, wait);
                 }
@@ -512,7 +475,7 @@ impl Shard {
                 if let Record::Released = record {
                     self.restore(id);
                 }
-                let waits: Vec<WaitId> = self.lives[&id].work.keys().copied().collect();
+                let waits: Vec<WaitId> = self.instances.lives[&id].work.keys().copied().collect();
                 for wait in waits {
                     self.offer(id, wait);
                 }
@@ -522,25 +485,25 @@ impl Shard {
     }
 
     fn withdraw(&mut self, id: u64, wait: WaitId) {
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         let Some(work) = live.work.get(&wait) else { return };
         let offer = live.any_offer(wait, work);
         self.alarms.unset(Alarm::Job(id, wait.0));
-        self.release(Release::Withdraw(offer));
+        self.outbox.release(Release::Withdraw(offer));
     }
 
     /// Forgets what a wait had asked for; whoever else was told has heard of its end too.
     fn disarm_again(&mut self, id: u64, wait: WaitId) {
         self.alarms.unset(Alarm::Wait(id, wait.0));
         self.withdraw(id, wait);
-        if self.waiting.get((id, wait.0)).is_some() {
+        if self.messages.waiting.get((id, wait.0)).is_some() {
             self.forget((id, wait.0));
         }
     }
 
     fn message_numbered(&mut self, number: u64) {
-        let nth = number / u64::from(self.shards);
-        self.counts.messages = self.counts.messages.max(nth);
+        let nth = number / u64::from(self.env.shards);
+        self.messages.count = self.messages.count.max(nth);
     }
 
     fn read_own(&mut self, record: Record) {
@@ -564,15 +527,15 @@ impl Shard {
                 self.message_numbered(number);
                 self.recognise(number, MessageKey { name, receiver, id }, until);
             }
-            Record::Subscribed(subscription) => self.remember(subscription),
+            Record::Subscribed(subscription) => self.messages.subscribe(subscription),
             Record::Unsubscribed { instance, wait } => {
                 self.forget_silently((instance, wait));
             }
             Record::Noted { start, variables } => {
-                self.noted.entry(start).or_default().push_back(variables);
+                self.starts.note(start, variables);
             }
             Record::Unnoted { start } => {
-                self.unnote(start);
+                self.starts.take_noted(start);
             }
             Record::StartTimer(timer) => self.set_start_timer(timer),
             _ => {}

@@ -1,7 +1,6 @@
 //! How instances begin: asked for, called, or triggered from outside.
 
 use std::{
-    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -18,9 +17,6 @@ use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
     correlates, id, message::is_addressed, schedule::SCHEDULE,
 };
-
-/// How many starts of a definition in a second may be chained, as a multiple of how long a chain may be.
-const CHAINED_FOLD: u32 = 10;
 
 /// What to start, and how.
 #[derive(Clone, Debug)]
@@ -50,7 +46,7 @@ pub enum At {
 impl Shard {
     /// Starts an instance. Says whether it was there already.
     pub fn start(&mut self, begin: Begin) -> Result<(InstanceId, bool), Error> {
-        let definition = self.definition(begin.definition)?;
+        let definition = self.env.definition(begin.definition)?;
         begin.business_id.as_ref().map_or(Ok(()), id::check)?;
         if definition.is_function() {
             if let Some(id) = &begin.business_id
@@ -109,60 +105,40 @@ impl Shard {
         self.trigger_starts(holds, variables)
     }
 
-    /// The definition with that key.
-    pub(super) fn definition(&self, key: u64) -> Result<Arc<Definition>, Error> {
-        let coming = || self.coming.as_ref()?.get(key);
-        let found = self.definitions.get(key).or_else(coming).map(Arc::clone);
-        found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
-    }
-
-    /// All that is deployed, also what will be taken over in a moment: an instance may be of that.
-    pub(super) fn newest(&self) -> Arc<Definitions> {
-        Arc::clone(self.coming.as_ref().unwrap_or(&self.definitions))
-    }
-
-    /// The definition with that key, where an instance may come to run it.
-    pub(super) fn runnable(&self, key: u64) -> Result<Arc<Definition>, Error> {
-        if self.definitions.is_leaving(key) {
-            return Err(Error::no_such_definition(&format!("key {key}")));
-        }
-        self.definition(key)
-    }
-
     /// Gets to know what will be deployed in a moment.
     pub fn expect(&mut self, definitions: &Arc<Definitions>) {
-        self.coming = Some(Arc::clone(definitions));
+        self.env.coming = Some(Arc::clone(definitions));
     }
 
     /// Takes over what is deployed now. Only the latest version of a definition is started by
     /// messages, signals, times and conditions.
     pub fn adopt(&mut self, definitions: &Arc<Definitions>) {
-        let before = std::mem::replace(&mut self.definitions, Arc::clone(definitions));
-        self.coming = None;
-        let timers: Vec<StartKey> = self.timers.keys().copied().collect();
+        let before = std::mem::replace(&mut self.env.definitions, Arc::clone(definitions));
+        self.env.coming = None;
+        let timers: Vec<StartKey> = self.starts.timers.keys().copied().collect();
         for start in timers {
             if definitions.get(start.definition).is_none() {
-                self.timers.remove(&start);
+                self.starts.timers.remove(&start);
             } else if definitions.startable().any(|it| it.key == start.definition) {
                 continue;
             }
             // It goes on where the newer version is removed again, or it was not removed after all.
             self.alarms.unset(Alarm::Start(start));
             if !definitions.is_leaving(start.definition) {
-                self.changed_timers.insert(start);
+                self.starts.changed.insert(start);
             }
         }
-        self.noted.retain(|start, _| definitions.is_latest(start.definition));
+        self.starts.noted.retain(|start, _| definitions.is_latest(start.definition));
         for definition in definitions.startable() {
             for trigger in &definition.starts {
                 let start = key_of(definition, trigger.node, trigger.position);
                 match &trigger.on {
                     StartOn::Timer(due) => {
-                        let mine = keeper(&definition.id, self.shards) == self.id();
+                        let mine = keeper(&definition.id, self.env.shards) == self.id();
                         if !mine {
                             continue;
                         }
-                        if self.timers.contains_key(&start) {
+                        if self.starts.timers.contains_key(&start) {
                             self.set_start_timer_again(start, before.is_leaving(definition.key));
                         } else {
                             let due_at = Some(due.at.as_millis());
@@ -183,7 +159,9 @@ impl Shard {
     /// Messages that were held start what has just been deployed.
     fn take_held(&mut self, name: &Name, wanted: &Assignments, start: StartKey) {
         let now = self.now.as_millis();
-        while let Some(number) = self.held.find_for_start(name, wanted, now).map(|it| it.number) {
+        while let Some(number) =
+            self.messages.held.find_for_start(name, wanted, now).map(|it| it.number)
+        {
             let Some(held) = self.let_go(number) else { return };
             match self.trigger_start(start, held.message.variables.clone()) {
                 Ok(_) => self.write(&[Record::Gone { message: number }]),
@@ -193,18 +171,12 @@ impl Shard {
     }
 
     pub(super) fn set_start_timer(&mut self, timer: StartTimer) {
-        if let Some(due) = timer.due {
-            self.alarms.set(Timestamp::from_millis(due), Alarm::Start(timer.start));
-        } else {
-            self.alarms.unset(Alarm::Start(timer.start));
-        }
-        self.changed_timers.insert(timer.start);
-        self.timers.insert(timer.start, timer);
+        self.starts.set_timer(timer, &mut self.alarms);
     }
 
     /// A timer that stood still goes on. What it has missed counts only where it `had` to ring.
     fn set_start_timer_again(&mut self, start: StartKey, had: bool) {
-        let Some(StartTimer { due: Some(due), repeat, .. }) = self.timers.get(&start) else {
+        let Some(StartTimer { due: Some(due), repeat, .. }) = self.starts.timers.get(&start) else {
             return;
         };
         if self.alarms.is_set(Alarm::Start(start)) {
@@ -212,7 +184,7 @@ impl Shard {
         }
         let due = Timestamp::from_millis(*due);
         if had || due > self.now {
-            self.set_start_timer(self.timers[&start].clone());
+            self.set_start_timer(self.starts.timers[&start].clone());
             return;
         }
         let next = repeat.as_ref().and_then(|it| it.next_after(due, self.now));
@@ -228,7 +200,7 @@ impl Shard {
     /// Has a timer that starts instances ring at another time. If it repeats, it goes on from there.
     pub fn move_start_timer(&mut self, timer: WaitId, due: i64) -> Result<(), Error> {
         let (start, _) = self.start_timer(timer)?;
-        let moved = StartTimer { due: Some(due), ..self.timers[&start].clone() };
+        let moved = StartTimer { due: Some(due), ..self.starts.timers[&start].clone() };
         self.write(&[Record::StartTimer(moved.clone())]);
         self.set_start_timer(moved);
         Ok(())
@@ -244,8 +216,8 @@ impl Shard {
 
     /// The timer that starts instances with that name, and when it is due.
     fn start_timer(&self, timer: WaitId) -> Result<(StartKey, Timestamp), Error> {
-        let start = start_named(timer.0 / u64::from(self.shards));
-        let due = self.timers.get(&start).and_then(|it| it.due);
+        let start = start_named(timer.0 / u64::from(self.env.shards));
+        let due = self.starts.timers.get(&start).and_then(|it| it.due);
         let due = due.filter(|_| self.alarms.is_set(Alarm::Start(start)));
         let due = due.ok_or(Rejection::NoSuchWait(timer))?;
         Ok((start, Timestamp::from_millis(due)))
@@ -253,7 +225,7 @@ impl Shard {
 
     /// A timer that starts instances rings. Firings that were missed count as this one.
     pub(super) fn start_timer_rung(&mut self, start: StartKey, due: Timestamp) {
-        let Some(timer) = self.timers.get(&start) else { return };
+        let Some(timer) = self.starts.timers.get(&start) else { return };
         let next = timer.repeat.as_ref().and_then(|it| it.next_after(due, self.now));
         let timer = StartTimer {
             start,
@@ -270,7 +242,7 @@ impl Shard {
         &self,
         happens: impl Fn(&Definition, &StartOn) -> bool,
     ) -> Vec<(StartKey, Arc<Definition>)> {
-        let all = self.definitions.startable().flat_map(|it| {
+        let all = self.env.definitions.startable().flat_map(|it| {
             let happens = &happens;
             it.starts
                 .iter()
@@ -291,7 +263,7 @@ impl Shard {
     }
 
     fn hears(&self, message: &Message) -> impl Iterator<Item = StartKey> {
-        let all = self.definitions.startable().filter(|_| !is_addressed(message));
+        let all = self.env.definitions.startable().filter(|_| !is_addressed(message));
         all.filter_map(|it| {
             let hears = |trigger: &&StartTrigger| {
                 matches!(&trigger.on, StartOn::Message(name) if *name == message.name)
@@ -326,7 +298,7 @@ impl Shard {
         start: StartKey,
         variables: Assignments,
     ) -> Result<Receipt, Error> {
-        let definition = self.definition(start.definition)?;
+        let definition = self.env.definition(start.definition)?;
         let node = NodeId(start.node);
         let event = definition.start(node).ok_or(Rejection::NoSuchStart)?;
         if event.all {
@@ -336,13 +308,13 @@ impl Shard {
                 return Ok(Receipt::Noted);
             }
             self.write(&[Record::Noted { start, variables: variables.clone() }]);
-            self.noted.entry(start).or_default().push_back(variables);
-            let (first, last) = round(start);
-            if self.noted.range(first..=last).count() < event.triggers.len() {
+            self.starts.note(start, variables);
+            if self.starts.noted(start) < event.triggers.len() {
                 return Ok(Receipt::Noted);
             }
             self.write(&[Record::Unnoted { start }]);
-            let variables: Assignments = self.unnote(start).into_iter().flatten().collect();
+            let variables: Assignments =
+                self.starts.take_noted(start).into_iter().flatten().collect();
             let started = self.start_at(start, variables.clone());
             return Ok(started.unwrap_or_else(|error| {
                 // Who brought the others was told that they are noted.
@@ -372,31 +344,7 @@ impl Shard {
 
     /// Refuses to start what has been started by one another too often.
     pub(super) fn check_chain(&mut self, definition: u64) -> Result<(), Error> {
-        if self.chain <= 1 {
-            return Ok(());
-        }
-        let max = self.settings.generations_max;
-        if self.chain > max {
-            let reason = format!(
-                "{max} instances have started one another by what they sent, each within a second: this would \
-                 not end by itself"
-            );
-            return Err(Error::Failed { reason });
-        }
-        let second = self.now.as_millis().div_euclid(1_000);
-        if self.chained.0 != second {
-            self.chained = (second, BTreeMap::new());
-        }
-        let count = self.chained.1.entry(definition).or_default();
-        *count += 1;
-        if *count > max.saturating_mul(CHAINED_FOLD) {
-            let reason = format!(
-                "instances have started one another by what they sent, {count} within a second: this would not \
-                 end by itself"
-            );
-            return Err(Error::Failed { reason });
-        }
-        Ok(())
+        self.starts.check_chain(definition, self.env.settings.generations_max, self.now)
     }
 
     /// The same, where nobody can be told that it did not start.
@@ -405,13 +353,13 @@ impl Shard {
         start: StartKey,
         variables: Assignments,
     ) -> Option<Receipt> {
-        let brought = (self.chain > 1).then(|| variables.clone());
+        let brought = (self.starts.chain > 1).then(|| variables.clone());
         match self.trigger_start(start, variables) {
             Ok(receipt) => Some(receipt),
             Err(error) => {
                 let StartKey { definition, node, .. } = start;
                 tracing::error!(%error, definition, node, "a start event did not start");
-                if let (Some(variables), Ok(it)) = (brought, self.definition(definition)) {
+                if let (Some(variables), Ok(it)) = (brought, self.env.definition(definition)) {
                     let message = Message { variables, ..Message::new(&it.id) };
                     self.bury_new(message, self.now.as_millis(), None, &error.to_string());
                 }
@@ -420,75 +368,54 @@ impl Shard {
         }
     }
 
-    /// Takes one of each trigger of a start event that needs them all.
-    pub(super) fn unnote(&mut self, start: StartKey) -> Vec<Assignments> {
-        let (first, last) = round(start);
-        let taken = self.noted.range_mut(first..=last).filter_map(|(_, it)| it.pop_front());
-        let taken = taken.collect();
-        self.noted.retain(|_, it| !it.is_empty());
-        taken
-    }
-
     /// Makes an instance and starts it; none where it refuses to start.
     pub(super) fn create(&mut self, created: Created, start: Command) -> Result<u64, Error> {
-        let definition = self.runnable(created.definition)?;
-        let id = self.id().instance(self.counts.instances + 1, self.shards);
+        let definition = self.env.runnable(created.definition)?;
+        let id = self.id().instance(self.instances.count + 1, self.env.shards);
         let mut live = Live::new(id, created.clone(), definition);
-        live.generation = self.chain;
-        self.lives.insert(id, Box::new(live));
+        live.generation = self.starts.chain;
+        self.instances.lives.insert(id, Box::new(live));
         let made = self.turn_first(id, start, created);
         if made.is_err() {
-            self.lives.remove(&id);
+            self.instances.lives.remove(&id);
         } else {
-            self.counts.instances += 1;
+            self.instances.count += 1;
         }
         made.map(|()| id)
     }
 
     fn turn_first(&mut self, id: u64, start: Command, created: Created) -> Result<(), Error> {
-        let seen = self.hook.is_some().then(|| start.clone());
-        let room = self.rooms.pop().unwrap_or_default();
-        let definitions = self.newest();
-        let live = self.lives.get_mut(&id).expect("it has just been made");
+        let seen = self.watchers.hook.is_some().then(|| start.clone());
+        let room = self.outbox.buffer();
+        let definitions = self.env.newest();
+        let live = self.instances.lives.get_mut(&id).expect("it has just been made");
         let (definition, now) = (Arc::clone(&live.definition), self.now);
-        let (state, budgets) = (&mut live.state, &self.budgets);
+        let (state, budgets) = (&mut live.state, &self.env.budgets);
         let (plan, rules) = (&definition.plan, definitions.rules(&definition));
         let turn = || handle_with(plan, &rules, state, now, start, room, budgets);
         let mut turn = catch_unwind(AssertUnwindSafe(turn))
             .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
         let mut records = Vec::new();
         let lost = self.think(id, &mut turn, &mut records);
-        let seq = self.seq + 1;
+        let seq = self.outbox.seq + 1;
         let (caller, name) = (created.caller, created.business_id.clone());
         self.happened(id, turn, Some(created), records, seen.as_ref());
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         if let (0, Some(reason)) = (live.last, &live.halted) {
             return Err(Error::Failed { reason: reason.clone() });
         }
-        if caller.is_some() || name.is_some() {
-            self.fresh.push_back((seq, id));
-        }
+        let definition = Arc::clone(&live.definition);
+        self.instances.born(id, seq, caller.is_some() || name.is_some());
         if let Some(caller) = caller {
-            self.called.insert(caller, id);
+            self.instances.call_started(caller, id);
         }
         if let Some(name) = name {
-            let definition = Arc::clone(&live.definition);
-            self.call_so(&definition, name, id);
+            self.instances.name(&definition, name, id);
         }
-        self.order.push_back(id);
         if let Some(reason) = lost {
             self.halt(id, reason);
         }
         Ok(())
-    }
-
-    /// People call an instance so.
-    pub(super) fn call_so(&mut self, definition: &Definition, name: Name, id: u64) {
-        if definition.is_function() {
-            self.runs.insert(name, id);
-        } else {
-            self.named.insert((Name::clone(&definition.id), name), id);
-        }
     }
 
     /// The instance of a definition that people call so.
@@ -497,9 +424,8 @@ impl Shard {
         definition: &Name,
         name: &Name,
     ) -> Result<Option<u64>, Error> {
-        let key = (Name::clone(definition), Name::clone(name));
-        if let Some(known) = self.named.get(&key) {
-            return Ok(Some(*known));
+        if let Some(known) = self.instances.process_named(definition, name) {
+            return Ok(Some(known));
         }
         self.find_named(name, |_, row| row.definition == *definition)
     }
@@ -510,7 +436,7 @@ impl Shard {
         name: &Name,
         is_meant: impl Fn(&Self, &InstanceRow) -> bool,
     ) -> Result<Option<u64>, Error> {
-        for id in self.store.named(self.id(), name)? {
+        for id in self.env.store.named(self.id(), name)? {
             let Some((row, made_again)) = self.row_of(id)? else { continue };
             if made_again {
                 self.mend(InstanceId(id))?;
@@ -535,11 +461,6 @@ fn start_named(name: u64) -> StartKey {
         u32::try_from(name >> shift & ((1 << bits) - 1)).expect("so few bits fit")
     };
     StartKey { definition: name >> 28, node: part(20, 8), position: part(8, 0) }
-}
-
-/// All triggers of the same start event.
-fn round(start: StartKey) -> (StartKey, StartKey) {
-    (StartKey { position: 0, ..start }, StartKey { position: u32::MAX, ..start })
 }
 
 fn key_of(definition: &Definition, node: NodeId, position: usize) -> StartKey {

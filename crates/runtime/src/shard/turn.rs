@@ -11,17 +11,11 @@ use travertine_kernel::{
     Command, Effect, Event, Identity, Phase, Post, PostId, Rejection, Turn, WaitFor, WaitId,
     effects, handle_with,
 };
-use travertine_store::codec::record::{Consume, Created, Letter, Message, Record, encode_records};
+use travertine_store::codec::record::{Consume, Created, Letter, Message, Record};
 use travertine_value::Name;
 
-use super::{Ended, Release, Seen, Shard, alarm::Alarm, function};
+use super::{Ended, Seen, Shard, alarm::Alarm, function, outbox::Release};
 use crate::{Error, InstanceId, Timestamp};
-
-/// How many events a room has that is kept.
-const ROOM_MAX: usize = 256;
-
-/// How many rooms are kept: a turn has one, and another for what its code decides.
-const ROOMS: usize = 2;
 
 /// Instances that start others sooner than this after their own start are links of one chain.
 const CHAIN_MS: i64 = 1_000;
@@ -49,12 +43,11 @@ impl Shard {
         command: Command,
         records: Vec<Record>,
     ) -> Result<(), Error> {
-        let (now, budgets) = (self.now, Arc::clone(&self.budgets));
+        let (now, budgets) = (self.now, Arc::clone(&self.env.budgets));
         let _span = tracing::trace_span!("turn", instance = id).entered();
-        let seen = self.hook.is_some().then(|| command.clone());
-        let room = self.rooms.pop().unwrap_or_default();
-        let definitions = self.newest();
-        let hurries = std::mem::take(&mut self.hurries);
+        let seen = self.watchers.hook.is_some().then(|| command.clone());
+        let room = self.outbox.buffer();
+        let definitions = self.env.newest();
         let live = self.live(id)?;
         if let Some(reason) = &live.halted {
             return Err(Error::Halted { instance: live.id, reason: reason.clone() });
@@ -66,7 +59,7 @@ impl Shard {
             live.turns += u32::from(matches!(command, Command::Delivered { .. }));
         } else {
             live.turns = 0;
-            live.hurries = if hurries { live.hurries + 1 } else { 0 };
+            live.hurries = if std::mem::take(&mut live.hurry) { live.hurries + 1 } else { 0 };
         }
         let definition = Arc::clone(&live.definition);
         let introduction = live.introduction();
@@ -103,16 +96,16 @@ impl Shard {
         command: Option<&Command>,
     ) {
         let now = self.now;
-        let live = self.lives.get_mut(&id).expect("it has just taken a turn");
+        let live = self.instances.lives.get_mut(&id).expect("it has just taken a turn");
         // Those it has called itself are as many as its tokens at most.
         let root = (live.created.depth > 0).then(|| live.root());
         let calls = live.calls.len();
         live.note(now.as_millis(), &turn.events);
-        self.events += turn.events.len() as u64 + 1;
+        self.agenda.events += turn.events.len() as u64 + 1;
         for record in &more {
             live.learn(record);
         }
-        if let (Some(hook), Some(command)) = (&mut self.hook, command) {
+        if let (Some(hook), Some(command)) = (&mut self.watchers.hook, command) {
             let wanted: Vec<Effect> = effects(&turn.events).collect();
             hook(Seen { now, live, command, events: &turn.events, effects: &wanted });
         }
@@ -129,15 +122,15 @@ impl Shard {
         for effect in effects(&events) {
             self.act(id, effect);
         }
-        let live = self.lives.get_mut(&id).expect("it was here a moment ago");
+        let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
         // What began and ended in one turn has no effect.
         live.forget_closed(&events);
         let (before, after) = (calls, live.calls.len());
         let hurries = live.hurries;
         if let Some(root) = root.filter(|_| before != after) {
-            self.count_calls(root, before, after);
+            self.instances.count_calls(root, before, after);
         }
-        self.give_room(events);
+        self.outbox.give_back(events);
         for wait in offered {
             self.offer(id, wait);
         }
@@ -149,31 +142,20 @@ impl Shard {
         } else if repaired {
             self.recall(id);
         }
-        if turn.unfinished && turns >= self.settings.turns_max {
+        if turn.unfinished && turns >= self.env.settings.turns_max {
             let reason = format!(
                 "it has not come to rest after {turns} turns in a row: cancel it, or change its variables \
                  or where its tokens are; resolved as it is, it goes on"
             );
             self.halt(id, reason);
-        } else if hurries >= self.settings.instant_timers_max {
+        } else if hurries >= self.env.settings.instant_timers_max {
             let reason = format!(
                 "{hurries} of its timers in a row were due when they were set: cancel it, or change its \
                  variables or where its tokens are; resolved as it is, it goes on"
             );
             self.halt(id, reason);
         } else if turn.unfinished {
-            self.unfinished.push_back(id);
-        }
-    }
-
-    /// An instance below `root` has more or fewer calls open than before.
-    fn count_calls(&mut self, root: u64, before: usize, after: usize) {
-        let count = self.descendants.entry(root).or_default();
-        let more = u32::try_from(after.saturating_sub(before)).unwrap_or(u32::MAX);
-        let fewer = u32::try_from(before.saturating_sub(after)).unwrap_or(u32::MAX);
-        *count = count.saturating_add(more).saturating_sub(fewer);
-        if *count == 0 {
-            self.descendants.remove(&root);
+            self.agenda.unfinished.push_back(id);
         }
     }
 
@@ -203,44 +185,34 @@ impl Shard {
         told
     }
 
-    /// Keeps the room of events that are over for those of another turn.
-    pub(super) fn give_room(&mut self, mut events: Vec<Event>) {
-        if events.capacity() <= ROOM_MAX && self.rooms.len() < ROOMS {
-            events.clear();
-            self.rooms.push(events);
-        }
-    }
-
     /// Writes what has become true of an instance. Says whether that was possible; otherwise the
     /// instance is halted, and one of which nothing was written yet is not to be kept.
     pub(super) fn tell(&mut self, id: u64, records: &[Record]) -> bool {
-        self.scratch.clear();
-        let encoded = encode_records(records, &mut self.scratch);
-        let live = self.lives.get_mut(&id).expect("whoever tells of an instance has seen it");
-        if let Err(error) = encoded {
-            let reason = format!("what has happened cannot be stored: {error}");
-            if live.last == 0 {
-                live.halted = Some(reason);
-            } else {
-                self.halt(id, reason);
+        let live =
+            self.instances.lives.get_mut(&id).expect("whoever tells of an instance has seen it");
+        match self.outbox.append(self.now, live.id, live.last, records) {
+            Ok(size) => {
+                live.last = self.outbox.seq;
+                live.tail += size;
+                self.views.mark(live);
+                true
             }
-            return false;
+            Err(error) => {
+                let reason = format!("what has happened cannot be stored: {error}");
+                if live.last == 0 {
+                    live.halted = Some(reason);
+                } else {
+                    self.halt(id, reason);
+                }
+                false
+            }
         }
-        // Written elsewhere first, it takes no more room than it needs.
-        let body = self.scratch.clone();
-        let previous = std::mem::replace(&mut live.last, self.seq + 1);
-        live.tail += body.len();
-        if !live.touched.any {
-            live.touched.any = true;
-            self.dirty.push(id);
-        }
-        self.push_entry(id, previous, body);
-        true
     }
 
     /// Takes note of records that do not come from the kernel, and writes them.
     pub(super) fn learn(&mut self, id: u64, records: &[Record]) {
-        let live = self.lives.get_mut(&id).expect("whoever learns of an instance has seen it");
+        let live =
+            self.instances.lives.get_mut(&id).expect("whoever learns of an instance has seen it");
         for record in records {
             live.learn(record);
         }
@@ -249,23 +221,21 @@ impl Shard {
 
     /// The rows of an instance must be written.
     pub(super) fn mark(&mut self, id: u64) {
-        let live = self.lives.get_mut(&id).expect("whoever changes an instance has seen it");
-        if !live.touched.any {
-            live.touched.any = true;
-            self.dirty.push(id);
-        }
+        let live =
+            self.instances.lives.get_mut(&id).expect("whoever changes an instance has seen it");
+        self.views.mark(live);
     }
 
     /// Gives an instance up until someone has looked at it. Nothing else is touched.
     pub(super) fn halt(&mut self, id: u64, reason: String) -> Error {
         tracing::error!(instance = id, %reason, "an instance is halted");
-        let live = self.lives.get_mut(&id).expect("it has just failed");
+        let live = self.instances.lives.get_mut(&id).expect("it has just failed");
         let name = live.id;
         live.halted = Some(reason.clone());
         let offers: Vec<_> =
             live.work.iter().map(|(wait, work)| live.any_offer(*wait, work)).collect();
         for offer in offers {
-            self.release(Release::Withdraw(offer));
+            self.outbox.release(Release::Withdraw(offer));
         }
         self.tell(id, &[Record::Halted(reason.clone())]);
         self.tell_stuck(id);
@@ -309,18 +279,20 @@ impl Shard {
 
     /// Tells an instance what it could not hear before.
     pub(super) fn recall(&mut self, id: u64) {
-        let live = self.lives.get_mut(&id).expect("it can hear again");
+        let live = self.instances.lives.get_mut(&id).expect("it can hear again");
         let letters = std::mem::take(&mut live.deferred);
         if letters.is_empty() {
             return;
         }
         self.tell(id, &[Record::Recalled]);
-        self.letters.extend(letters.into_iter().map(|it| (it, None, 0)));
+        for letter in letters {
+            self.outbox.enqueue(letter);
+        }
     }
 
     /// Goes on with an instance that used up its turn.
     pub(super) fn go_on(&mut self) {
-        let Some(id) = self.unfinished.remove(self.first_unfinished()) else { return };
+        let Some(id) = self.agenda.take_unfinished() else { return };
         let Ok(live) = self.live(id) else { return };
         if live.has_ended() || live.suspended || live.halted.is_some() {
             return;
@@ -331,18 +303,18 @@ impl Shard {
 
     /// What an ended instance leaves to be done.
     pub(super) fn finish(&mut self, id: u64) {
-        let live = self.lives.get_mut(&id).expect("it has just ended");
+        let live = self.instances.lives.get_mut(&id).expect("it has just ended");
         let Phase::Ended(ending) = live.state.phase.clone() else { return };
         live.rest();
-        if !self.settings.keeps_ended {
-            self.ending.push(id);
+        if !self.env.settings.keeps_ended {
+            self.instances.ending.push(id);
         }
         let variables = live.result();
         let (caller, deferred) = (live.created.caller, std::mem::take(&mut live.deferred));
         for letter in deferred {
             self.give_back(letter);
         }
-        for watcher in self.watchers.remove(&id).into_iter().flatten() {
+        for watcher in self.watchers.take(id) {
             let ended = Ended { ending: ending.clone(), variables: variables.clone() };
             self.tell_watcher(watcher, Ok(ended));
         }
@@ -378,7 +350,7 @@ impl Shard {
         match &**on {
             WaitFor::Timer { due, .. } => {
                 if *due <= self.now {
-                    let live = self.lives.get_mut(&id).expect("it has just asked");
+                    let live = self.instances.lives.get_mut(&id).expect("it has just asked");
                     live.hurried.insert(wait);
                 }
                 self.alarms.set(*due, Alarm::Wait(id, wait.0));
@@ -416,7 +388,7 @@ impl Shard {
 
     pub(super) fn disarm(&mut self, id: u64, wait: WaitId) {
         self.alarms.unset(Alarm::Wait(id, wait.0));
-        let live = self.lives.get_mut(&id).expect("it has just asked");
+        let live = self.instances.lives.get_mut(&id).expect("it has just asked");
         live.hurried.remove(&wait);
         if let Some(work) = live.work.remove(&wait) {
             let job = live.address(wait);
@@ -424,10 +396,10 @@ impl Shard {
             let offer = work.is_up.then(|| live.any_offer(wait, &work));
             self.alarms.unset(Alarm::Job(id, wait.0));
             if work.limit.is_some() {
-                self.board.leave(job);
+                self.env.board.leave(job);
             }
             if let Some(offer) = offer {
-                self.release(Release::Withdraw(offer));
+                self.outbox.release(Release::Withdraw(offer));
             }
             self.call_off_attempt(id, wait);
         } else if let Some(run) = live.calls.remove(&wait) {
@@ -448,7 +420,7 @@ impl Shard {
                     variables: payload.clone(),
                     ..Message::new(name)
                 };
-                if self.lives[&id].definition.is_function() {
+                if self.instances.lives[&id].definition.is_function() {
                     function::as_event(&mut message);
                 }
                 let letter = Letter::Publish { message, again: false, published: 0, expires: None };
@@ -460,8 +432,8 @@ impl Shard {
                 (self.keeper(&name), Letter::Broadcast { name, variables, from: Some(id) })
             }
             Post::Escalation { code, variables } => {
-                let Some(to) = self.lives[&id].created.caller else {
-                    self.letters.push_back((confirm, None, 0));
+                let Some(to) = self.instances.lives[&id].created.caller else {
+                    self.outbox.enqueue(confirm);
                     return;
                 };
                 let (code, variables, confirm) =
@@ -476,19 +448,15 @@ impl Shard {
                 (self.keeper(&id), Letter::Start { definition, id, variables })
             }
         };
-        if to == self.id() {
-            let generation = self.next_generation(id);
-            self.letters.push_back((letter, None, generation));
-        } else {
-            self.mail(to, &letter);
-        }
-        self.letters.push_back((confirm, None, 0));
+        let generation = self.next_generation(id);
+        self.outbox.send_chained(to, letter, generation);
+        self.outbox.enqueue(confirm);
     }
 
     /// How many instances have started one another up to those that this one starts by what it sends. One
     /// that has run for a while begins a chain of its own.
     fn next_generation(&self, id: u64) -> u32 {
-        let live = &self.lives[&id];
+        let live = &self.instances.lives[&id];
         let ran = live.state.started.map_or(0, |it| self.now.as_millis() - it.as_millis());
         if ran < CHAIN_MS { live.generation.saturating_add(1) } else { 1 }
     }
@@ -503,7 +471,7 @@ impl Shard {
             Alarm::Message(number) => self.expire(number),
             Alarm::Attempt(instance, wait) => self.attempt_rang((instance, wait)),
             Alarm::Limit => {
-                self.board.pass(self.now);
+                self.env.board.pass(self.now);
                 self.set_limit_alarm();
             }
         }
@@ -517,9 +485,13 @@ impl Shard {
             return;
         }
         let command = Command::Complete { wait: WaitId(to.1), variables: Vec::new() };
-        self.hurries = self.live(to.0).is_ok_and(|it| it.hurried.remove(&WaitId(to.1)));
+        if let Ok(live) = self.live(to.0) {
+            live.hurry = live.hurried.remove(&WaitId(to.1));
+        }
         self.tell_or_defer(to.0, command, &Letter::Ring { to });
-        self.hurries = false;
+        if let Ok(live) = self.live(to.0) {
+            live.hurry = false;
+        }
     }
 
     /// What an instance has sent is there. The instance may have ended since, or gone on without.

@@ -101,18 +101,18 @@ impl Shard {
     /// order of keys; one instance is in memory at a time. `progress` is told how many entries of how many have been read.
     pub fn verify(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verified, Error> {
         let mut found = Verified::default();
-        for mail in self.store.inbox(self.id())? {
+        for mail in self.env.store.inbox(self.id())? {
             if let Err(error) = decode_letter(&mail.body) {
                 let MailId { from, number } = mail.id;
                 let mail = format!("mail {number} from shard {from} to {}", self.id());
                 found.differs(0, format!("{mail} cannot be read: {error}"));
             }
         }
-        let mut walk = Walk { entries: 0, total: 2 * self.store.last(self.id())?, progress };
+        let mut walk = Walk { entries: 0, total: 2 * self.env.store.last(self.id())?, progress };
         let mut of_instances = 0;
         let mut after = 0;
         loop {
-            let entries = self.store.entries(self.id(), after, PAGE)?;
+            let entries = self.env.store.entries(self.id(), after, PAGE)?;
             let Some(end) = entries.last().map(|it| it.seq) else { break };
             for entry in entries {
                 found.entries += 1;
@@ -142,27 +142,27 @@ impl Shard {
         let mut instances = Stream::new(Table::Instances);
         let mut tables: Vec<Stream> = TABLES.map(Stream::new).into();
         let mut subscriptions = Stream::new(Table::Subscriptions);
-        while let Some(row) = instances.next(&*self.store)? {
+        while let Some(row) = instances.next(&*self.env.store)? {
             let row = match row {
                 Ok(Row::Instance(row)) => row,
                 Ok(_) => continue,
                 Err((id, what)) => {
-                    if ShardId::of(id, self.shards) == self.id() {
+                    if ShardId::of(id, self.env.shards) == self.id() {
                         found.instances += 1;
                         found.differs(id, what);
                     }
                     continue;
                 }
             };
-            if ShardId::of(row.id, self.shards) != self.id() {
+            if ShardId::of(row.id, self.env.shards) != self.id() {
                 continue;
             }
             found.instances += 1;
             let mut there = Vec::new();
             for table in &mut tables {
-                there.extend(table.of(row.id, &*self.store)?);
+                there.extend(table.of(row.id, &*self.env.store)?);
             }
-            let subscribed = subscriptions.of(row.id, &*self.store)?;
+            let subscribed = subscriptions.of(row.id, &*self.env.store)?;
             let id = row.id;
             match self.verify_instance(&row, there, &subscribed, found) {
                 Ok(length) => {
@@ -182,7 +182,7 @@ impl Shard {
         let mut last: BTreeMap<u64, Seq> = BTreeMap::new();
         let mut after = 0;
         loop {
-            let entries = self.store.entries(self.id(), after, PAGE)?;
+            let entries = self.env.store.entries(self.id(), after, PAGE)?;
             let Some(end) = entries.last().map(|it| it.seq) else { break };
             for entry in entries.iter().filter(|it| it.instance != 0) {
                 let before = last.insert(entry.instance, entry.seq).unwrap_or(0);
@@ -195,7 +195,7 @@ impl Shard {
             after = end;
         }
         for (id, last) in last {
-            let row = match self.store.instance(id) {
+            let row = match self.env.store.instance(id) {
                 // It was told before.
                 Err(StoreError::DamagedRow { .. }) => continue,
                 row => row?,
@@ -230,7 +230,7 @@ impl Shard {
     ) -> Result<u64, Error> {
         let id = row.id;
         let mut live = self.unborn(id, row)?;
-        let chain = self.store.chain(self.id(), row.last, 0).map_err(|it| broken(id, it))?;
+        let chain = self.env.store.chain(self.id(), row.last, 0).map_err(|it| broken(id, it))?;
         let length = chain.len() as u64;
         for entry in chain {
             let records =
@@ -263,7 +263,7 @@ impl Shard {
 
     /// Whether an instance has ended with an entry or before.
     fn has_ended_by(&self, id: u64, last: Seq) -> Result<bool, Error> {
-        for entry in self.store.chain(self.id(), last, 0).map_err(|it| broken(id, it))? {
+        for entry in self.env.store.chain(self.id(), last, 0).map_err(|it| broken(id, it))? {
             let records =
                 decode_records(&entry.body).map_err(|error| unreadable(&entry, &error))?;
             let ends = |it: &Record| match it {

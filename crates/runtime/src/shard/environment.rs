@@ -1,0 +1,70 @@
+//! What a shard stands on: its claim, the store, what is deployed, and how it is to behave.
+
+use std::sync::Arc;
+
+use travertine_kernel::Budgets;
+use travertine_store::{Claim, ShardId, Store};
+
+use super::settings::Settings;
+use crate::{Definition, Definitions, Error, board::Board};
+
+/// What a shard stands on. Little of it ever changes.
+pub(super) struct Environment {
+    pub(super) claim: Claim,
+    /// How many shards there are.
+    pub(super) shards: u16,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) definitions: Arc<Definitions>,
+    /// What will be deployed in a moment: other shards may ask for it already.
+    pub(super) coming: Option<Arc<Definitions>>,
+    /// Where jobs are put up.
+    pub(super) board: Arc<Board>,
+    pub(super) settings: Settings,
+    pub(super) budgets: Arc<Budgets>,
+}
+
+impl Environment {
+    /// Which shard it is.
+    pub(super) fn id(&self) -> ShardId {
+        self.claim.shard
+    }
+
+    /// The shard of an instance.
+    pub(super) fn shard_of(&self, instance: u64) -> ShardId {
+        ShardId::of(instance, self.shards)
+    }
+
+    /// The shard that finds receivers for messages and signals of a name.
+    pub(super) fn keeper(&self, name: &str) -> ShardId {
+        keeper(name, self.shards)
+    }
+
+    /// The definition with that key.
+    pub(super) fn definition(&self, key: u64) -> Result<Arc<Definition>, Error> {
+        let coming = || self.coming.as_ref()?.get(key);
+        let found = self.definitions.get(key).or_else(coming).map(Arc::clone);
+        found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
+    }
+
+    /// All that is deployed, also what will be taken over in a moment: an instance may be of that.
+    pub(super) fn newest(&self) -> Arc<Definitions> {
+        Arc::clone(self.coming.as_ref().unwrap_or(&self.definitions))
+    }
+
+    /// The definition with that key, where an instance may come to run it.
+    pub(super) fn runnable(&self, key: u64) -> Result<Arc<Definition>, Error> {
+        if self.definitions.is_leaving(key) {
+            return Err(Error::no_such_definition(&format!("key {key}")));
+        }
+        self.definition(key)
+    }
+}
+
+/// The shard that finds receivers for messages and signals of a name. Every process that opens the
+/// store must find the same one, so the hash is written down here: FNV-1a.
+pub(crate) fn keeper(name: &str, shards: u16) -> ShardId {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    ShardId::of(hash, shards)
+}

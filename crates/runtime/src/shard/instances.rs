@@ -1,0 +1,211 @@
+//! The instances of a shard: those in memory, and what is known of others whose rows are not stored yet.
+
+use std::collections::{HashMap, VecDeque};
+
+use travertine_store::Seq;
+use travertine_value::Name;
+
+use super::{Hashed, Live, closing::Closing};
+use crate::Definition;
+
+/// The instances of a shard.
+#[derive(Default)]
+pub(super) struct Instances {
+    /// Those in memory.
+    pub(super) lives: HashMap<u64, Box<Live>, Hashed>,
+    /// The same, in the order in which they are considered for being forgotten.
+    pub(super) order: VecDeque<u64>,
+    /// How often one was asked for.
+    pub(super) ticks: u64,
+    /// How many there have been.
+    pub(super) count: u64,
+    /// Processes with a business key whose rows are not stored yet, by definition and key.
+    named: HashMap<(Name, Name), u64>,
+    /// Functions with an id whose rows are not stored yet. All definitions share these ids, and one may
+    /// go on as another.
+    runs: HashMap<Name, u64>,
+    /// Instances that were called and whose rows are not stored yet, by the call.
+    called: HashMap<(u64, u64), u64, Hashed>,
+    /// New instances that `named`, `runs` or `called` knows, oldest first: the entry that made them.
+    fresh: VecDeque<(Seq, u64)>,
+    /// How many calls of what others have called are open, by the outermost caller.
+    descendants: HashMap<u64, u32, Hashed>,
+    /// Instances that have just ended.
+    pub(super) ending: Vec<u64>,
+    /// Those of them of which not more is kept than what is left.
+    pub(super) closing: Closing,
+    /// Other ended instances whose last row is not stored yet, oldest first: their last entry.
+    pub(super) ended: VecDeque<(Seq, u64)>,
+}
+
+impl Instances {
+    /// None yet, after so many that there have been.
+    pub(super) fn after(count: u64) -> Self {
+        Self { count, ..Self::default() }
+    }
+
+    /// An instance came to be with that entry.
+    pub(super) fn born(&mut self, id: u64, seq: Seq, is_known: bool) {
+        if is_known {
+            self.fresh.push_back((seq, id));
+        }
+        self.order.push_back(id);
+    }
+
+    /// A call has started an instance.
+    pub(super) fn call_started(&mut self, caller: (u64, u64), id: u64) {
+        self.called.insert(caller, id);
+    }
+
+    /// The instance that a call has started, where its row is not stored yet.
+    pub(super) fn started_by(&self, caller: (u64, u64)) -> Option<u64> {
+        self.called.get(&caller).copied()
+    }
+
+    /// People call an instance so.
+    pub(super) fn name(&mut self, definition: &Definition, name: Name, id: u64) {
+        if definition.is_function() {
+            self.runs.insert(name, id);
+        } else {
+            self.named.insert((Name::clone(&definition.id), name), id);
+        }
+    }
+
+    /// The process that people call so, where its row is not stored yet.
+    pub(super) fn process_named(&self, definition: &Name, name: &Name) -> Option<u64> {
+        self.named.get(&(Name::clone(definition), Name::clone(name))).copied()
+    }
+
+    /// The function that people call so, where its row is not stored yet.
+    pub(super) fn function_named(&self, name: &Name) -> Option<u64> {
+        self.runs.get(name).copied()
+    }
+
+    /// An instance below `root` has more or fewer calls open than before.
+    pub(super) fn count_calls(&mut self, root: u64, before: usize, after: usize) {
+        let count = self.descendants.entry(root).or_default();
+        let more = u32::try_from(after.saturating_sub(before)).unwrap_or(u32::MAX);
+        let fewer = u32::try_from(before.saturating_sub(after)).unwrap_or(u32::MAX);
+        *count = count.saturating_add(more).saturating_sub(fewer);
+        if *count == 0 {
+            self.descendants.remove(&root);
+        }
+    }
+
+    /// How many calls of what others have called are open below `root`.
+    pub(super) fn descendants(&self, root: u64) -> u32 {
+        self.descendants.get(&root).copied().unwrap_or(0)
+    }
+
+    /// All rows up to an entry are stored, so they tell what is known here of new and of ended instances.
+    pub(super) fn stored(&mut self, upto: Seq) {
+        while let Some((_, id)) = self.fresh.pop_front_if(|(seq, _)| *seq <= upto) {
+            self.forget_names(id);
+        }
+        self.closing.stored(upto);
+        while let Some((seq, id)) = self.ended.pop_front_if(|(seq, _)| *seq <= upto) {
+            // What it has sent may have arrived since then, which is one more entry.
+            if self.lives.get(&id).is_some_and(|it| it.last == seq) {
+                self.lives.remove(&id);
+            }
+        }
+        if self.order.len() > 2 * self.lives.len() + 1_024 {
+            let lives = &self.lives;
+            self.order.retain(|id| lives.contains_key(id));
+        }
+    }
+
+    fn forget_names(&mut self, id: u64) {
+        let live = self.lives.get(&id).map(|it| (&it.created, &it.definition));
+        let closed = || self.closing.get(id).map(|it| (&it.created, &it.definition));
+        let Some((created, definition)) = live.or_else(closed) else { return };
+        if let Some(caller) = created.caller {
+            self.called.remove(&caller);
+        }
+        if let Some(name) = &created.business_id {
+            let key = (Name::clone(&definition.id), Name::clone(name));
+            // Another one may be called so since then.
+            if self.named.get(&key) == Some(&id) {
+                self.named.remove(&key);
+            }
+            if self.runs.get(name) == Some(&id) {
+                self.runs.remove(name);
+            }
+        }
+    }
+
+    /// Forgets instances that nobody has used for a while, until no more than `most` are in memory. Those
+    /// whose rows are not stored stay.
+    pub(super) fn evict(&mut self, most: usize, stored: Seq) {
+        let mut chances = self.order.len();
+        while self.lives.len() > most && chances > 0 {
+            chances -= 1;
+            let Some(id) = self.order.pop_front() else { return };
+            let Some(live) = self.lives.get_mut(&id) else { continue };
+            let idle = (live.used == 0 && !live.is_at_work()) || live.has_ended();
+            if idle && !live.touched.any && live.last <= stored {
+                self.lives.remove(&id);
+            } else {
+                live.used = 0;
+                self.order.push_back(id);
+            }
+        }
+    }
+
+    /// How many instances, names and calls are known whose rows are not stored yet.
+    #[cfg(test)]
+    pub(super) fn unstored(&self) -> (usize, usize) {
+        (self.named.len() + self.runs.len() + self.called.len(), self.fresh.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instances(count: u64) -> Instances {
+        let mut instances = Instances::default();
+        for id in 1..=count {
+            instances.lives.insert(id, Box::new(Live::unknown(id)));
+            instances.born(id, id, true);
+        }
+        instances
+    }
+
+    #[test]
+    fn what_is_not_stored_or_was_used_lately_stays_in_memory() {
+        let mut instances = instances(4);
+        instances.lives.get_mut(&1).expect("it is there").last = 9;
+        instances.lives.get_mut(&2).expect("it is there").touched.any = true;
+        instances.lives.get_mut(&3).expect("it is there").used = 1;
+        instances.evict(0, 8);
+        let mut left: Vec<u64> = instances.lives.keys().copied().collect();
+        left.sort_unstable();
+        assert_eq!(left, [1, 2, 3]);
+        instances.evict(0, 9);
+        let mut left: Vec<u64> = instances.lives.keys().copied().collect();
+        left.sort_unstable();
+        assert_eq!(left, [2]);
+    }
+
+    #[test]
+    fn open_calls_are_counted_by_the_outermost_caller() {
+        let mut instances = instances(0);
+        instances.count_calls(7, 0, 3);
+        instances.count_calls(7, 1, 0);
+        assert_eq!((instances.descendants(7), instances.descendants(8)), (2, 0));
+        instances.count_calls(7, 2, 0);
+        assert!(instances.descendants.is_empty(), "nothing is kept of callers without calls");
+    }
+
+    #[test]
+    fn a_call_is_forgotten_once_the_row_of_the_called_is_stored() {
+        let mut instances = instances(1);
+        instances.lives.get_mut(&1).expect("it is there").created.caller = Some((5, 2));
+        instances.call_started((5, 2), 1);
+        assert_eq!(instances.started_by((5, 2)), Some(1));
+        instances.stored(1);
+        assert_eq!(instances.started_by((5, 2)), None);
+        assert_eq!(instances.unstored(), (0, 0));
+    }
+}

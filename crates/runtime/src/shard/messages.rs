@@ -1,0 +1,166 @@
+//! Who waits for messages, which messages are held, and which are recognised when they come again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use travertine_store::codec::record::{self, Subscription};
+
+use super::{
+    alarm::{Alarm, Alarms},
+    apart::Apart,
+    views::Views,
+};
+use crate::{
+    Timestamp,
+    message::{Held, MessageKey, Waiting},
+};
+
+/// Messages, and those who wait for them.
+#[derive(Default)]
+pub(super) struct Messages {
+    pub(super) waiting: Waiting,
+    pub(super) held: Held,
+    /// Messages that are recognised when they come again.
+    known: BTreeMap<MessageKey, u64>,
+    /// The same by number, with until when.
+    pub(super) known_until: BTreeMap<u64, (MessageKey, i64)>,
+    /// Those of them that have no row yet.
+    pub(super) fresh_known: BTreeSet<u64>,
+    /// Held messages and subscriptions that have no row yet.
+    pub(super) fresh_held: BTreeSet<u64>,
+    pub(super) fresh_waiting: BTreeSet<(u64, u64)>,
+    /// How many messages there have been.
+    pub(super) count: u64,
+}
+
+impl Messages {
+    /// None yet, after so many that there have been.
+    pub(super) fn after(count: u64) -> Self {
+        Self { count, ..Self::default() }
+    }
+
+    /// Keeps a message that nobody waits for, or nobody will. A dead letter is kept for that long, in
+    /// milliseconds.
+    pub(super) fn hold(&mut self, held: record::Held, dead_for: i64, alarms: &mut Alarms) {
+        let until = match &held.dead {
+            // Nobody else knows of what was to be started.
+            Some(_) if Apart::of(&held.message).is_some() => None,
+            Some(dead) => Some(dead.at.saturating_add(dead_for)),
+            None => held.expires,
+        };
+        if let Some(until) = until {
+            alarms.set(Timestamp::from_millis(until), Alarm::Message(held.number));
+        }
+        self.fresh_held.insert(held.number);
+        self.held.hold(held);
+    }
+
+    /// A held message is not held any more.
+    pub(super) fn let_go(
+        &mut self,
+        number: u64,
+        alarms: &mut Alarms,
+        views: &mut Views,
+    ) -> Option<record::Held> {
+        let held = self.held.take(number)?;
+        alarms.unset(Alarm::Message(number));
+        if !self.fresh_held.remove(&number) {
+            views.delete_message(number);
+        }
+        Some(held)
+    }
+
+    /// A message will be recognised until then.
+    pub(super) fn recognise(
+        &mut self,
+        number: u64,
+        key: MessageKey,
+        until: i64,
+        alarms: &mut Alarms,
+    ) {
+        alarms.set(Timestamp::from_millis(until), Alarm::Message(number));
+        self.fresh_known.insert(number);
+        self.known.insert(key.clone(), number);
+        self.known_until.insert(number, (key, until));
+    }
+
+    /// A message is not recognised any more. Says whether it was.
+    pub(super) fn unrecognise(
+        &mut self,
+        number: u64,
+        alarms: &mut Alarms,
+        views: &mut Views,
+    ) -> bool {
+        let Some((key, _)) = self.known_until.remove(&number) else { return false };
+        alarms.unset(Alarm::Message(number));
+        if self.known.get(&key) == Some(&number) {
+            self.known.remove(&key);
+        }
+        if !self.fresh_known.remove(&number) {
+            views.delete_message(number);
+        }
+        true
+    }
+
+    /// The number under which messages of that key are recognised.
+    pub(super) fn known(&self, key: &MessageKey) -> Option<u64> {
+        self.known.get(key).copied()
+    }
+
+    /// Whether the same message has come before.
+    pub(super) fn is_known(&self, key: &MessageKey, now: Timestamp) -> bool {
+        let lasts = |key: &MessageKey| {
+            let until = self.known.get(key).and_then(|it| self.known_until.get(it));
+            until.is_some_and(|(_, until)| now.as_millis() < *until)
+        };
+        lasts(key) || lasts(&key.for_everybody()) || self.held.has(key)
+    }
+
+    /// Someone waits.
+    pub(super) fn subscribe(&mut self, subscription: Subscription) {
+        self.fresh_waiting.insert((subscription.instance, subscription.wait));
+        self.waiting.add(subscription);
+    }
+
+    /// Someone does not wait any more.
+    pub(super) fn unsubscribe(&mut self, address: (u64, u64), views: &mut Views) {
+        if self.waiting.remove(address).is_some() && !self.fresh_waiting.remove(&address) {
+            views.delete_subscription(address);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(id: &str) -> MessageKey {
+        MessageKey { name: "paid".into(), receiver: "".into(), id: id.into() }
+    }
+
+    #[test]
+    fn a_message_is_recognised_until_its_time_is_over() {
+        let (mut messages, mut alarms, mut views) =
+            (Messages::default(), Alarms::default(), Views::default());
+        messages.recognise(4, key("a"), 100, &mut alarms);
+        let at = Timestamp::from_millis;
+        assert!(messages.is_known(&key("a"), at(99)));
+        assert!(!messages.is_known(&key("a"), at(100)));
+        assert!(!messages.is_known(&key("b"), at(99)));
+        assert!(messages.unrecognise(4, &mut alarms, &mut views));
+        assert!(!messages.is_known(&key("a"), at(99)));
+        assert!(alarms.next().is_none());
+        assert!(views.rows.is_empty(), "what has no row needs none deleted");
+    }
+
+    #[test]
+    fn a_newer_number_of_the_same_message_stays_recognised_when_the_older_one_goes() {
+        let (mut messages, mut alarms, mut views) =
+            (Messages::default(), Alarms::default(), Views::default());
+        messages.recognise(4, key("a"), 100, &mut alarms);
+        messages.fresh_known.clear();
+        messages.recognise(5, key("a"), 200, &mut alarms);
+        assert!(messages.unrecognise(4, &mut alarms, &mut views));
+        assert_eq!(messages.known(&key("a")), Some(5));
+        assert_eq!(views.rows.len(), 1);
+    }
+}

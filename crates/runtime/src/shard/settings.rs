@@ -1,0 +1,80 @@
+//! How a shard behaves.
+
+use travertine_kernel::Budgets;
+
+use super::FunctionSettings;
+
+/// How a shard behaves.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error, Settings};
+/// # use travertine_runtime::engine::Options;
+/// let settings = Settings { call_depth_max: 16, ..Settings::default() };
+/// let engine = Engine::in_memory(Options { settings, ..Options::default() })?;
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many instances it keeps in memory, besides those that have changed lately.
+    pub instances_max: usize,
+    /// How many entries make a batch full.
+    pub batch_entries: usize,
+    /// How many bytes make a batch full.
+    pub batch_bytes: usize,
+    /// How many callers an instance may have, one around the other.
+    pub call_depth_max: u32,
+    /// How many instances may be open under one that nobody has called, besides those that it has called
+    /// itself, for each shard.
+    pub descendants_max: u32,
+    /// How many instances may start one another by messages and signals, each within a second.
+    pub generations_max: u32,
+    /// How many timers in a row may ring for an instance that were due when they were set.
+    pub instant_timers_max: u32,
+    /// How long a message is recognised when it is sent again, in milliseconds, if it is not held
+    /// longer.
+    pub known_for: i64,
+    /// How many messages of a name are held before those that nobody waits for are refused. What
+    /// instances send is always held.
+    pub pending_max: usize,
+    /// How long a message for one receiver that nobody has taken before it expired is kept as a dead
+    /// letter, in milliseconds; 0 for not at all.
+    pub dead_for: i64,
+    /// How many turns in a row an instance may take without coming to rest.
+    pub turns_max: u32,
+    /// How many bytes of entries an instance gathers before it gets a snapshot.
+    pub snapshot_bytes: usize,
+    /// Whether instances stay in memory after their end until their rows are stored, where people look
+    /// for them.
+    pub keeps_ended: bool,
+    /// How much an instance may have, and what one turn may write.
+    pub budgets: Budgets,
+    /// How functions behave.
+    pub functions: FunctionSettings,
+    /// Whether nothing goes on by itself: no timer rings, nothing that is on its way arrives, no function
+    /// thinks, and no activity begins. For those who only look. What someone asks for all the same is
+    /// written, and what follows from it happens when the store is opened otherwise.
+    pub at_rest: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            instances_max: 50_000,
+            batch_entries: 4_096,
+            batch_bytes: 4 << 20,
+            call_depth_max: 256,
+            descendants_max: 100_000,
+            generations_max: 1_000,
+            instant_timers_max: 100_000,
+            known_for: 3_600_000,
+            pending_max: 10_000,
+            dead_for: 7 * 24 * 3_600_000,
+            turns_max: 1_000,
+            snapshot_bytes: 16 << 10,
+            keeps_ended: false,
+            budgets: Budgets::default(),
+            functions: FunctionSettings::default(),
+            at_rest: false,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Which rows are behind the log.
+
+use travertine_store::{
+    Fold, Seq,
+    view::{Change, Key, Table},
+};
+
+use super::Live;
+
+/// What has changed since rows were stored.
+#[derive(Default)]
+pub(super) struct Views {
+    /// Instances that have changed since rows were written.
+    pub(super) dirty: Vec<u64>,
+    /// Changes of rows that belong to no instance.
+    pub(super) rows: Vec<Change>,
+    /// Entries of the log that go once these rows are stored.
+    pub(super) folds: Vec<Fold>,
+    /// The entry up to which rows are stored.
+    pub(super) stored: Seq,
+    /// The entry up to which rows were handed over.
+    pub(super) checkpointed: Seq,
+}
+
+impl Views {
+    /// Rows that are up to date with that entry.
+    pub(super) fn at(upto: Seq) -> Self {
+        Self { stored: upto, checkpointed: upto, ..Self::default() }
+    }
+
+    /// The rows of an instance must be written.
+    pub(super) fn mark(&mut self, live: &mut Live) {
+        if !live.touched.any {
+            live.touched.any = true;
+            self.dirty.push(live.id.0);
+        }
+    }
+
+    /// Rows must be written although no entry is.
+    pub(super) fn want(&mut self) {
+        self.checkpointed = 0;
+    }
+
+    /// The row of a message goes.
+    pub(super) fn delete_message(&mut self, number: u64) {
+        let key = Key { instance: number, number: 0, name: "".into() };
+        self.rows.push(Change::Delete(Table::Messages, key));
+    }
+
+    /// The row of someone who waits for messages goes.
+    pub(super) fn delete_subscription(&mut self, (instance, wait): (u64, u64)) {
+        let key = Key { instance, number: wait, name: "".into() };
+        self.rows.push(Change::Delete(Table::Subscriptions, key));
+    }
+}

@@ -1,0 +1,138 @@
+//! Those who wait for an instance to end, and those who look on.
+
+use std::collections::HashMap;
+
+use tokio::sync::oneshot;
+use travertine_kernel::{Assignments, Command};
+use travertine_value::time::Timestamp;
+
+use super::{Hashed, Live};
+use crate::Error;
+
+/// So few that do not wait any more do no harm.
+const WATCHERS_MIN: usize = 64;
+
+/// Those who wait for instances to end, by instance, and who is called after each accepted command.
+#[derive(Default)]
+pub(super) struct Watchers {
+    all: HashMap<u64, Vec<Watcher>, Hashed>,
+    /// How many more of them may come before those are forgotten who do not wait any more.
+    left: usize,
+    pub(super) hook: Option<Hook>,
+}
+
+impl Watchers {
+    /// Someone waits for an instance to end.
+    pub(super) fn add(&mut self, instance: u64, watcher: Watcher) {
+        self.forget();
+        self.all.entry(instance).or_default().push(watcher);
+    }
+
+    /// Those who wait for an instance to end; they do not any more.
+    pub(super) fn take(&mut self, instance: u64) -> Vec<Watcher> {
+        self.all.remove(&instance).unwrap_or_default()
+    }
+
+    /// Those of them who do not wait on where the instance stands still.
+    pub(super) fn take_impatient(&mut self, instance: u64) -> Vec<Watcher> {
+        let (stay, go): (Vec<_>, Vec<_>) =
+            self.take(instance).into_iter().partition(|it| it.waits_through);
+        if !stay.is_empty() {
+            self.all.insert(instance, stay);
+        }
+        go
+    }
+
+    /// How many wait, or have waited lately.
+    pub(super) fn len(&self) -> usize {
+        self.all.values().map(Vec::len).sum()
+    }
+
+    /// Forgets now and then who does not wait any more: when as many have come as waited before.
+    fn forget(&mut self) {
+        if let Some(left) = self.left.checked_sub(1) {
+            self.left = left;
+            return;
+        }
+        self.all.retain(|_, it| {
+            it.retain(|watcher| !watcher.sender.is_closed());
+            !it.is_empty()
+        });
+        self.left = self.len().max(WATCHERS_MIN);
+    }
+}
+
+/// Who waits for an instance to end, and may not wait any more.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    pub(crate) sender: oneshot::Sender<Result<Ended, Error>>,
+    /// Whether it waits on where the instance stands still.
+    pub(crate) waits_through: bool,
+}
+
+/// How an instance ended, and with which variables.
+///
+/// ```no_run
+/// # use travertine_runtime::{Ended, Engine, Error, InstanceId};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let Ended { ending, variables } = engine.result(InstanceId(12)).await?;
+/// println!("{ending:?} with {} variables", variables.len());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// How.
+    pub ending: travertine_kernel::Ending,
+    /// Its variables at the end.
+    pub variables: Assignments,
+}
+
+/// One thing that has happened to an instance, for those who look on.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// When.
+    pub now: Timestamp,
+    /// The instance as it is now.
+    pub live: &'a Live,
+    /// What was asked of it.
+    pub command: &'a Command,
+    /// What happened.
+    pub events: &'a [travertine_kernel::Event],
+    /// What it asks for.
+    pub effects: &'a [travertine_kernel::Effect],
+}
+
+pub(crate) type Hook = Box<dyn FnMut(Seen<'_>) + Send>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watcher(waits_through: bool) -> (Watcher, oneshot::Receiver<Result<Ended, Error>>) {
+        let (sender, receiver) = oneshot::channel();
+        (Watcher { sender, waits_through }, receiver)
+    }
+
+    #[test]
+    fn those_who_do_not_wait_any_more_are_forgotten_now_and_then() {
+        let mut watchers = Watchers::default();
+        let (patient, _stays) = watcher(true);
+        watchers.add(1, patient);
+        for _ in 0..10 * WATCHERS_MIN {
+            watchers.add(2, watcher(false).0);
+            assert!(watchers.len() <= 2 * WATCHERS_MIN + 2, "they pile up");
+        }
+        assert_eq!(watchers.take(1).len(), 1);
+    }
+
+    #[test]
+    fn whoever_waits_through_a_standstill_stays() {
+        let mut watchers = Watchers::default();
+        let ((patient, _one), (impatient, _other)) = (watcher(true), watcher(false));
+        watchers.add(1, patient);
+        watchers.add(1, impatient);
+        assert_eq!(watchers.take_impatient(1).len(), 1);
+        assert_eq!(watchers.take_impatient(1).len(), 0);
+        assert_eq!(watchers.take(1).len(), 1);
+    }
+}
