@@ -143,7 +143,7 @@ fn done(log: &[Record]) -> Vec<Result<Value, String>> {
     all
 }
 
-// covers: ENGINE-12, ENGINE-13, ENGINE-14, ENGINE-15, ENGINE-23, ENGINE-24, ENGINE-26, ENGINE-27,
+// covers: ENGINE-12, ENGINE-13, ENGINE-14, ENGINE-15, ENGINE-23, ENGINE-24, ENGINE-26, ENGINE-27
 // covers: ENGINE-59, ENGINE-60, ENGINE-61, ENGINE-74
 // What the code returns and does not handle is its failure. A panic is a mistake in the code, which can be
 // mended: an incident, from which the run goes on.

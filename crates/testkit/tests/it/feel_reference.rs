@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use travertine_lang::feel::{Context, Expression, FeelValue, Names, Settings};
 use travertine_value::{Value, time::Timestamp};
 
-const PAGE: &str = include_str!("../../../docs/feel.md");
+const PAGE: &str = include_str!("../../../../docs/feel.md");
 
 /// The texts between three backticks and this word, and three backticks.
 fn blocks(language: &str) -> Vec<&'static str> {

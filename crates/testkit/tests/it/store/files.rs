@@ -12,7 +12,7 @@ use travertine_store::{
 };
 use travertine_testkit::store_suite::{batch, entry};
 
-use crate::open;
+use super::open;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777

@@ -13,7 +13,7 @@ use travertine_testkit::store_suite::{
     rows,
 };
 
-use crate::open;
+use super::open;
 
 fn loaded(dir: &Path, batches: u64) -> Acknowledged {
     let mut acknowledged = Acknowledged::default();

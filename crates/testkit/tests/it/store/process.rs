@@ -11,7 +11,7 @@ use std::{
 use travertine_store::{CRASH_POINTS, Error, SqliteStore, sqlite, sqlite::Options};
 use travertine_testkit::store_suite::load::{Acknowledged, run, verify};
 
-use crate::open;
+use super::open;
 
 const PROCESS: &str = env!("CARGO_BIN_EXE_store_process");
 
@@ -118,7 +118,7 @@ fn a_copy_made_while_another_process_writes_is_whole() {
 fn after_a_failed_sync_nothing_is_acknowledged_any_more() {
     let dir = tempfile::tempdir().unwrap();
     let library = dir.path().join("failing_sync.so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/store/failing_sync.c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/store/failing_sync.c");
     let compiled = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])
         .arg(&library)

@@ -6,7 +6,7 @@ use travertine_kernel::{Event, FailureKind, Gate, ROOT, Role, State, WaitFor};
 use travertine_testkit::Scenario;
 use travertine_value::Value;
 
-use crate::common::{
+use super::common::{
     CAUGHT, definitions, event_sub_process, life, lives, on_message, run, run_undoing, status,
     token, undo, visits,
 };

@@ -12,7 +12,7 @@ use travertine_runtime::{Message, Receipt, Sandbox, Start, correlates};
 use travertine_testkit::{Scenario, assignments};
 use travertine_value::{Value, Variables as _};
 
-use crate::common::{
+use super::common::{
     CAUGHT, definitions, event_sub_process, life, lives, on_message, run, run_undoing, status,
     token, undo,
 };

@@ -1,6 +1,6 @@
 //! What holds of every process and every order of events.
 //!
-//! `PROPTEST_CASES=20000 cargo test -p travertine-testkit --release --test laws` looks harder.
+//! `PROPTEST_CASES=20000 cargo test -p travertine-testkit --release --test it laws` looks harder.
 
 use proptest::prelude::*;
 use travertine_kernel::{

@@ -1,13 +1,8 @@
 //! `docs/bpmn-coverage.md`: every row names what runs it, and no row is missing.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::{root, skipped};
 
 /// The rows of the tables of a page: cells, without what only makes them bold or code.
 fn rows(page: &str) -> Vec<Vec<String>> {
@@ -33,7 +28,7 @@ fn file(module: &str) -> Option<PathBuf> {
         ["draw"] => "crates/draw/src/tests.rs".to_owned(),
         ["runtime", "sandbox"] => "crates/runtime/src/sandbox/tests.rs".to_owned(),
         [name @ ("runtime" | "bpmn"), test] => format!("crates/{name}/tests/it/{test}.rs"),
-        _ => format!("crates/testkit/tests/{}.rs", parts.join("/")),
+        _ => format!("crates/testkit/tests/it/{}.rs", parts.join("/")),
     };
     Some(root().join(path)).filter(|it| it.exists())
 }
@@ -73,7 +68,7 @@ fn every_row_names_what_runs_it() {
 fn no_row_is_missing() {
     let shared = root().join("../shared/spec/bpmn-coverage.md");
     let Ok(shared) = fs::read_to_string(shared) else {
-        println!("skipped: there is no list of constructs beside the checkout");
+        skipped("there is no list of constructs beside the checkout");
         return;
     };
     let plain = |text: &str| text.replace(['*', '`'], "");

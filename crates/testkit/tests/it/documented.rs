@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use quote::ToTokens;
@@ -12,6 +12,8 @@ use syn::{
     Attribute, Field, ImplItem, Item, Meta, Token, TraitItem, UseTree, Visibility,
     punctuated::Punctuated,
 };
+
+use crate::root;
 
 /// The rooms that are looked at.
 const ROOMS: [&str; 7] = ["travertine", "func", "macros", "runtime", "value", "kernel", "store"];
@@ -136,10 +138,6 @@ fn leaves(tree: &UseTree, found: &mut impl FnMut(String, String)) {
         UseTree::Group(it) => it.items.iter().for_each(|it| leaves(it, found)),
         UseTree::Glob(_) => {}
     }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn read(room: &str) -> Room {

@@ -1,11 +1,11 @@
 //! Decisions against cases: our own, and those of the standard's kit where it lies beside the checkout.
 
-use std::path::Path;
-
 use travertine_testkit::tck::{Failure, Kit, LoadError, Summary};
 
+use crate::{root, skipped};
+
 fn run(folder: &str) -> Result<Option<Summary>, LoadError> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let folder = root().join(folder);
     if folder.exists() { Kit::find(&folder)?.run(&[]).map(Some) } else { Ok(None) }
 }
 
@@ -15,7 +15,7 @@ fn lines<'f>(failures: impl Iterator<Item = &'f Failure>) -> String {
 
 #[test]
 fn our_own_decisions_are_made_as_expected() -> Result<(), LoadError> {
-    let summary = run("../../conformance/decisions")?.expect("it is part of the checkout");
+    let summary = run("conformance/decisions")?.expect("it is part of the checkout");
     assert_eq!(lines(summary.failures.iter()), "");
     assert!(summary.total().passed >= 53, "{}", summary.total());
     Ok(())
@@ -23,8 +23,8 @@ fn our_own_decisions_are_made_as_expected() -> Result<(), LoadError> {
 
 #[test]
 fn the_kit_of_the_standard_passes_but_for_calls_into_java() -> Result<(), LoadError> {
-    let Some(summary) = run("../../../shared/suites/dmn-tck")? else {
-        println!("the DMN TCK does not lie beside the checkout; nothing to compare with");
+    let Some(summary) = run("../shared/suites/dmn-tck")? else {
+        skipped("the DMN TCK does not lie beside the checkout");
         return Ok(());
     };
     let all = lines(summary.failures.iter());

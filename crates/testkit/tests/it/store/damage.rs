@@ -21,7 +21,7 @@ use travertine_store::{
 };
 use travertine_testkit::store_suite::{batch, entry, load::run};
 
-use crate::open;
+use super::open;
 
 const PAGE: usize = 4096;
 
