@@ -1,6 +1,6 @@
 //! Counts instructions, which are the same on a busy machine and an idle one.
 //!
-//! `cargo run --release -p travertine-benches` measures every scenario at two sizes under callgrind
+//! `cargo run --profile dist -p travertine-benches` measures every scenario at two sizes under callgrind
 //! and prints what one more unit costs at each, and how much that grows. It needs valgrind.
 //! `… -- SCENARIO SIZE` does the work alone.
 

@@ -1,6 +1,6 @@
 //! What the durable engine does against the disk itself, in one run.
 //!
-//! `cargo run --release -p travertine-benches --bin engine [DIR] [PART]…`, where DIR is on the disk to be
+//! `cargo run --profile dist -p travertine-benches --bin engine [DIR] [PART]…`, where DIR is on the disk to be
 //! measured and PART is one of `throughput`, `parked`, `jobs`, `latency`, `recovery`; all where none is
 //! named. `TRAVERTINE_BENCH_SCALE=0.01` makes everything smaller, to try it out, and
 //! `TRAVERTINE_BENCH_AT_ONCE=256` leaves out all other loads.

@@ -1,6 +1,6 @@
 //! What durable functions do against the disk itself, in one run.
 //!
-//! `cargo run --release -p travertine-benches --bin functions [DIR] [PART]…`, where DIR is on the disk to be
+//! `cargo run --profile dist -p travertine-benches --bin functions [DIR] [PART]…`, where DIR is on the disk to be
 //! measured and PART is one of `steps`, `latency`, `sleeping`; all where none is named.
 //! `TRAVERTINE_BENCH_SCALE=0.01` makes everything smaller, to try it out, and
 //! `TRAVERTINE_BENCH_AT_ONCE=256` leaves out all other loads.

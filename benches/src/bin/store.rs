@@ -1,7 +1,7 @@
 //! How fast the embedded store appends, against the disk itself: a plain file that takes the same bytes
 //! and is synced as often, in the same run and on the same file system.
 //!
-//! `cargo run --release -p travertine-benches --bin store [DIR]`, where DIR is on the disk to be measured.
+//! `cargo run --profile dist -p travertine-benches --bin store [DIR]`, where DIR is on the disk to be measured.
 
 use std::{
     env,

@@ -1,6 +1,6 @@
 //! Sizes and times of the stored form, with JSON texts of the values for comparison.
 //!
-//! `cargo run --release -p travertine-store --example measure`
+//! `cargo run --profile dist -p travertine-store --example measure`
 
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
