@@ -55,7 +55,7 @@ pub fn rate(count: usize, took: Duration) -> f64 {
 pub fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
     let store =
         SqliteStore::open(dir, &sqlite::Options { shards: 1, ..sqlite::Options::default() })?;
-    let claim = store.claim(ShardId(0), "bench")?;
+    let claim = store.take(ShardId(0), "bench")?;
     let size = usize::try_from(bytes / entries.max(1))?;
     let k = entries.div_ceil(batches.max(1));
     // As large as the numbers of the engine's entries: every other one is the second of its instance.
@@ -74,7 +74,7 @@ pub fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
             })
             .collect();
         seq += now;
-        store.append(&[Batch { claim, entries: batch, sent: Vec::new(), taken: Vec::new() }])?;
+        store.append(&claim, &[Batch { entries: batch, ..Batch::default() }])?;
     }
     Ok(rate(usize::try_from(entries)?, began.elapsed()))
 }

@@ -261,7 +261,7 @@ fn latency(dir: &Path) -> Outcome {
     say(&format!("\nlatency: {count} commands, one at a time, against one sync of the disk each"));
     let engine = open(&dir.join("latency"))?;
     let store = SqliteStore::open(dir.join("latency-raw"), &sqlite::Options::default())?;
-    let claim = store.claim(ShardId(0), "bench")?;
+    let claim = store.take(ShardId(0), "bench")?;
     let mut file = fs::File::create(dir.join("latency-file"))?;
     let (mut commands, mut syncs, mut appends) = (Vec::new(), Vec::new(), Vec::new());
     for seq in 1..=count as u64 {
@@ -274,12 +274,7 @@ fn latency(dir: &Path) -> Outcome {
         syncs.push(began.elapsed());
         let began = Instant::now();
         let entry = Entry { seq, instance: seq, previous: 0, at: 0, body: vec![7; 300] };
-        store.append(&[Batch {
-            claim,
-            entries: vec![entry],
-            sent: Vec::new(),
-            taken: Vec::new(),
-        }])?;
+        store.append(&claim, &[Batch { entries: vec![entry], ..Batch::default() }])?;
         appends.push(began.elapsed());
     }
     let at = |all: &mut Vec<Duration>, share: usize| {
@@ -321,7 +316,7 @@ fn recovery(dir: &Path) -> Outcome {
     ));
     let store = Arc::clone(engine.store());
     engine.shutdown()?;
-    store.forget_views()?;
+    store.reset_views()?;
     drop(store);
     let began = Instant::now();
     let engine = Engine::open_with(&place, Options { shards: 1, ..Options::default() })?;

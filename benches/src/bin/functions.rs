@@ -239,7 +239,7 @@ fn sleeping(dir: &Path) -> Outcome {
     say(&format!("  opened again in {took:.1} s, {found} timers, {memory} bytes of memory each"));
     let store = Arc::clone(engine.store());
     engine.shutdown()?;
-    store.forget_views()?;
+    store.reset_views()?;
     drop(store);
     let began = Instant::now();
     let engine = open(&place)?;

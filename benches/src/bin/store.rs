@@ -35,7 +35,7 @@ fn measure(dir: &Path) -> Result<(), Box<dyn Error>> {
     for (k, batches) in [(1, 200), (16, 200), (256, 100)] {
         let options = Options { shards: 1, ..Options::default() };
         let store = SqliteStore::open(dir.join(format!("store-{k}")), &options)?;
-        let mut appender = Appender { claim: store.claim(ShardId(0), "bench")?, store, seq: 0 };
+        let mut appender = Appender { claim: store.take(ShardId(0), "bench")?, store, seq: 0 };
         let mut file = File::create(dir.join(format!("file-{k}")))?;
         let mut rates = Vec::new();
         let (mut worst, mut cpu) = (Duration::ZERO, Duration::ZERO);
@@ -84,8 +84,8 @@ impl Appender {
             Entry { seq, instance: seq, previous: 0, at: 1_790_000_000_000, body }
         });
         let entries = entries.collect();
-        let batch = Batch { claim: self.claim, entries, sent: vec![], taken: vec![] };
-        self.store.append(&[batch])
+        let batch = Batch { entries, ..Batch::default() };
+        self.store.append(&self.claim, &[batch])
     }
 }
 

@@ -39,7 +39,12 @@ pub enum Error {
         /// What the system says.
         reason: String,
     },
-    /// Nobody knows whether it was written. The shard must be claimed and read again.
+    /// The store cannot be reached. Nothing was written, and it may be tried again.
+    Away {
+        /// What the system says.
+        reason: String,
+    },
+    /// Nobody knows whether it was written. Claiming the shard [again](crate::Claiming::Again) tells.
     Unknown {
         /// What the system says.
         reason: String,
@@ -130,6 +135,7 @@ impl fmt::Display for Error {
             Self::Stale { shard } => write!(f, "shard {shard} has another owner now"),
             Self::ReadOnly { reason } => write!(f, "the store cannot be written: {reason}"),
             Self::Full { reason } => write!(f, "the store has no room left: {reason}"),
+            Self::Away { reason } => write!(f, "the store cannot be reached: {reason}"),
             Self::Unknown { reason } => {
                 write!(f, "nobody knows whether the store has written it: {reason}")
             }

@@ -14,6 +14,7 @@ pub mod codec;
 mod crash;
 mod error;
 mod filter;
+mod layer;
 mod memory;
 pub mod sqlite;
 mod store;
@@ -21,8 +22,10 @@ pub mod view;
 
 pub use crash::{CRASH_POINTS, crash_point};
 pub use error::Error;
+pub use layer::Layer;
 pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;
 pub use store::{
-    Batch, Claim, Deployed, Deployment, Entry, Fold, Mail, MailId, Resource, Seq, ShardId, Store,
+    Advance, Append, Batch, Claim, Claimed, Claiming, Deployed, Deployment, Entry, Fold, Loaded,
+    Mail, MailId, Owner, Resource, Seq, ShardId, Store,
 };

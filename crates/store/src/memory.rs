@@ -13,7 +13,9 @@ use std::{
 use travertine_value::Name;
 
 use crate::{
-    Batch, Claim, Deployment, Entry, Error, Fold, Mail, MailId, Seq, ShardId, Store,
+    Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
+    Seq, ShardId, Store,
+    store::is_after,
     view::{Change, Cursor, InstanceRow, Key, Page, Query, Row, Table},
 };
 
@@ -31,6 +33,7 @@ pub struct MemoryStore {
 struct Inner {
     logs: Vec<Log>,
     deployments: BTreeMap<u64, Deployment>,
+    revision: u64,
     views: Views,
     /// How to take the latest checkpoints back, the latest last.
     checkpoints: Vec<Undo>,
@@ -41,8 +44,11 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Log {
     epoch: u64,
+    owner: String,
     entries: BTreeMap<Seq, Entry>,
     last: Seq,
+    /// The greatest number of the mails that it has sent.
+    mails: u64,
     inbox: BTreeMap<MailId, Mail>,
 }
 
@@ -113,6 +119,44 @@ impl Inner {
         } else {
             Err(Error::Stale { shard: claim.shard })
         }
+    }
+
+    fn append(&mut self, append: &Append<'_>) -> Result<(), Error> {
+        let shard = append.claim.shard;
+        self.check(&append.claim)?;
+        let end = append.follow(self.log(shard).last)?;
+        for batch in append.batches {
+            let log = &mut self.logs[usize::from(shard.0)];
+            log.entries.extend(batch.entries.iter().map(|it| (it.seq, it.clone())));
+            for mail in &batch.sent {
+                let sender = &mut self.logs[usize::from(mail.id.from.0)];
+                sender.mails = sender.mails.max(mail.id.number);
+                self.logs[usize::from(mail.to.0)].inbox.insert(mail.id, mail.clone());
+            }
+            for id in &batch.taken {
+                self.logs[usize::from(shard.0)].inbox.remove(id);
+            }
+        }
+        self.logs[usize::from(shard.0)].last = end;
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, advance: &Advance<'_>) -> Result<(), Error> {
+        let Advance { claim: Claim { shard, .. }, upto, state, changes } = *advance;
+        self.check(&advance.claim)?;
+        if upto > self.log(shard).last {
+            return Err(Error::NoSuchEntry { shard, seq: upto });
+        }
+        let mut changed = Vec::new();
+        for change in changes {
+            self.views.change(change, &mut changed);
+        }
+        let old = self.views.upto.insert(shard, (upto, state.to_vec()));
+        self.checkpoints.push(Undo { shard, upto: old, changed });
+        if self.checkpoints.len() > UNSETTLED_MAX {
+            self.checkpoints.remove(0);
+        }
+        Ok(())
     }
 }
 
@@ -192,6 +236,20 @@ impl Views {
         }
     }
 
+    /// Forgets all that belongs to one shard.
+    fn forget(&mut self, shard: ShardId, shards: u16) {
+        for table in Table::ALL {
+            let rows = self.rows.get(&table).into_iter().flat_map(BTreeMap::values);
+            let keys: Vec<Key> =
+                rows.filter(|it| it.shard(shards) == shard).map(Row::key).collect();
+            for key in keys {
+                self.set(table, key, None);
+            }
+        }
+        self.snapshots.retain(|id, _| ShardId::of(*id, shards) != shard);
+        self.upto.remove(&shard);
+    }
+
     fn take_back(&mut self, undo: Undo) {
         for changed in undo.changed.into_iter().rev() {
             match changed {
@@ -258,35 +316,49 @@ impl Store for MemoryStore {
         self.shards
     }
 
-    fn claim(&self, shard: ShardId, _owner: &str) -> Result<Claim, Error> {
-        let mut inner = self.lock();
-        let log = &mut inner.logs[usize::from(shard.0)];
-        log.epoch += 1;
-        Ok(Claim { shard, epoch: log.epoch })
+    fn is_near(&self) -> bool {
+        true
     }
 
-    fn append(&self, batches: &[Batch]) -> Result<(), Error> {
+    fn claim(&self, shard: ShardId, how: Claiming<'_>) -> Result<Claimed, Error> {
         let mut inner = self.lock();
-        let mut ends = BTreeMap::new();
-        for batch in batches {
-            inner.check(&batch.claim)?;
-            let shard = batch.claim.shard;
-            let end = ends.entry(shard).or_insert_with(|| inner.log(shard).last);
-            *end = batch.follow(*end)?;
+        let log = &mut inner.logs[usize::from(shard.0)];
+        if how.epoch().is_some_and(|it| it != log.epoch) {
+            return Err(Error::Stale { shard });
         }
-        for batch in batches {
-            let log = &mut inner.logs[usize::from(batch.claim.shard.0)];
-            log.entries.extend(batch.entries.iter().map(|it| (it.seq, it.clone())));
-            log.last = batch.entries.last().map_or(log.last, |it| it.seq);
-            for mail in &batch.sent {
-                inner.logs[usize::from(mail.to.0)].inbox.insert(mail.id, mail.clone());
-            }
-            for id in &batch.taken {
-                inner.logs[usize::from(batch.claim.shard.0)].inbox.remove(id);
-            }
+        log.epoch += 1;
+        if let Some(owner) = how.owner() {
+            owner.clone_into(&mut log.owner);
         }
-        inner.folds.clear();
+        let claim = Claim { shard, epoch: log.epoch };
+        Ok(Claimed { claim, last: log.last, mails: log.mails })
+    }
+
+    fn release(&self, claim: &Claim) -> Result<(), Error> {
+        let mut inner = self.lock();
+        inner.check(claim)?;
+        let log = &mut inner.logs[usize::from(claim.shard.0)];
+        log.epoch += 1;
+        log.owner.clear();
         Ok(())
+    }
+
+    fn owners(&self) -> Result<Vec<Owner>, Error> {
+        Ok(self.lock().logs.iter().map(|it| Owner::new(it.epoch, &it.owner)).collect())
+    }
+
+    fn fence(&self, claims: &[Claim]) -> Result<Vec<bool>, Error> {
+        let inner = self.lock();
+        Ok(claims.iter().map(|it| inner.check(it).is_ok()).collect())
+    }
+
+    fn append_all(&self, appends: &[Append<'_>]) -> Vec<Result<(), Error>> {
+        let mut inner = self.lock();
+        let answers: Vec<_> = appends.iter().map(|it| inner.append(it)).collect();
+        if answers.iter().any(Result::is_ok) {
+            inner.folds.clear();
+        }
+        answers
     }
 
     fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
@@ -301,6 +373,22 @@ impl Store for MemoryStore {
 
     fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
         self.lock().log(shard).chain(shard, last, after)
+    }
+
+    fn check_log(&self, _shard: ShardId) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn check(&self) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn check_views(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn rebuilt(&self) -> Option<String> {
+        None
     }
 
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
@@ -327,14 +415,21 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
-        Ok(self.lock().log(shard).inbox.values().cloned().collect())
+    fn inbox(&self, shard: ShardId, after: &[MailId], limit: usize) -> Result<Vec<Mail>, Error> {
+        let inner = self.lock();
+        let mails = inner.log(shard).inbox.values().filter(|it| is_after(it.id, after));
+        Ok(mails.take(limit).cloned().collect())
+    }
+
+    fn mailed(&self) -> Result<Vec<u64>, Error> {
+        Ok(self.lock().logs.iter().map(|it| it.mails).collect())
     }
 
     fn deploy(&self, deployment: &Deployment) -> Result<(), Error> {
         let mut inner = self.lock();
         deployment.check(inner.deployments.values())?;
         inner.deployments.insert(deployment.number, deployment.clone());
+        inner.revision += 1;
         Ok(())
     }
 
@@ -348,41 +443,38 @@ impl Store for MemoryStore {
     }
 
     fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
-        for deployment in self.lock().deployments.values_mut() {
-            deployment.remove(keys);
+        let mut inner = self.lock();
+        let mut removed = false;
+        for deployment in inner.deployments.values_mut() {
+            removed |= deployment.remove(keys);
         }
+        inner.revision += u64::from(removed);
         Ok(())
     }
 
-    fn checkpoint(
-        &self,
-        claim: &Claim,
-        upto: Seq,
-        state: &[u8],
-        changes: &[Change],
-    ) -> Result<(), Error> {
+    fn revision(&self) -> Result<u64, Error> {
+        Ok(self.lock().revision)
+    }
+
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>> {
         let mut inner = self.lock();
-        inner.check(claim)?;
-        if upto > inner.log(claim.shard).last {
-            return Err(Error::NoSuchEntry { shard: claim.shard, seq: upto });
-        }
-        let mut changed = Vec::new();
-        for change in changes {
-            inner.views.change(change, &mut changed);
-        }
-        let old = inner.views.upto.insert(claim.shard, (upto, state.to_vec()));
-        inner.checkpoints.push(Undo { shard: claim.shard, upto: old, changed });
-        if inner.checkpoints.len() > UNSETTLED_MAX {
-            inner.checkpoints.remove(0);
-        }
-        Ok(())
+        advances.iter().map(|it| inner.checkpoint(it)).collect()
     }
 
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
         Ok(self.lock().views.upto.get(&shard).cloned().unwrap_or_default())
     }
 
-    fn forget_views(&self) -> Result<(), Error> {
+    fn forget_views(&self, claim: &Claim) -> Result<(), Error> {
+        let mut inner = self.lock();
+        inner.check(claim)?;
+        inner.views.forget(claim.shard, self.shards);
+        // What a crash would take back belongs to views that are gone.
+        inner.checkpoints.clear();
+        Ok(())
+    }
+
+    fn reset_views(&self) -> Result<(), Error> {
         let mut inner = self.lock();
         inner.views = Views::default();
         inner.checkpoints.clear();
@@ -450,6 +542,7 @@ impl Store for MemoryStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Batch;
 
     fn entry(seq: Seq, previous: Seq) -> Entry {
         Entry { seq, instance: 1, previous, at: 0, body: vec![1] }
@@ -458,9 +551,9 @@ mod tests {
     #[test]
     fn a_crash_takes_back_what_was_not_durable() {
         let store = MemoryStore::new(1);
-        let claim = store.claim(ShardId(0), "a").unwrap();
+        let claim = store.take(ShardId(0), "a").unwrap();
         let entries = vec![entry(1, 0), entry(2, 1)];
-        store.append(&[Batch { claim, entries, sent: vec![], taken: vec![] }]).unwrap();
+        store.append(&claim, &[Batch { entries, ..Batch::default() }]).unwrap();
         store.checkpoint(&claim, 1, b"one", &[]).unwrap();
         let snapshot = Change::Snapshot { instance: 1, seq: 2, body: vec![7] };
         store.checkpoint(&claim, 2, b"two", &[snapshot]).unwrap();

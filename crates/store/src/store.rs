@@ -77,11 +77,81 @@ pub struct MailId {
     pub number: u64,
 }
 
-/// What one owner writes at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Batch {
+/// How a shard is claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claiming<'a> {
+    /// From whoever has it.
+    Take {
+        /// The name of the new owner.
+        owner: &'a str,
+    },
+    /// Only where nobody has claimed or released it since its epoch was this.
+    If {
+        /// The name of the new owner.
+        owner: &'a str,
+        /// The epoch that was seen.
+        epoch: u64,
+    },
+    /// By its owner once more, who does not know what became of an append: it is there now, or never will be.
+    Again(Claim),
+}
+
+/// A shard that was claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The right to write it.
+    pub claim: Claim,
+    /// The last place in its log that was ever written. Nothing that was being appended comes after it any more.
+    pub last: Seq,
+    /// The greatest number of the mails that it has ever sent.
+    pub mails: u64,
+}
+
+/// Who has a shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// The epoch of the shard.
+    pub epoch: u64,
+    /// The name of its owner, where it has one.
+    pub name: Option<String>,
+}
+
+/// Batches of one shard, which are appended all or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Append<'a> {
     /// By what right.
     pub claim: Claim,
+    /// The batches. They follow on each other.
+    pub batches: &'a [Batch],
+}
+
+/// Changes that bring the views of one shard up to an entry of its log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Advance<'a> {
+    /// By what right.
+    pub claim: Claim,
+    /// The entry. [`Error::NoSuchEntry`] where the log does not reach so far.
+    pub upto: Seq,
+    /// What else the shard wants back from [`Store::checkpointed`].
+    pub state: &'a [u8],
+    /// The changes, in order.
+    pub changes: &'a [Change],
+}
+
+/// What a store has of an instance, each part as far as it can be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// Its row.
+    pub row: Result<Option<InstanceRow>, Error>,
+    /// Its snapshot: the entry after which it was taken, and its bytes.
+    pub snapshot: Result<Option<(Seq, Vec<u8>)>, Error>,
+    /// Its entries after the snapshot, oldest first, with at least the one that is the last by its row.
+    pub chain: Result<Vec<Entry>, Error>,
+}
+
+/// What one owner writes at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
     /// Entries, following on those that are there.
     pub entries: Vec<Entry>,
     /// Mails that are now on their way.
@@ -149,12 +219,38 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// How many shards there are. It never changes.
     fn shards(&self) -> u16;
 
-    /// Makes the caller the one who may write the shard. Whoever had it before cannot any more.
-    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim, Error>;
+    /// Whether a write is so cheap that a thread with other work may wait for it. A store behind a network is not
+    /// near.
+    fn is_near(&self) -> bool;
 
-    /// Appends to the logs of one or several shards, all of it or nothing, and returns once it is
-    /// durable.
-    fn append(&self, batches: &[Batch]) -> Result<(), Error>;
+    /// Makes the caller the one who may write the shard. Whoever had it before cannot any more.
+    /// [`Error::Stale`] where somebody else has claimed it meanwhile and `how` minds that.
+    fn claim(&self, shard: ShardId, how: Claiming<'_>) -> Result<Claimed, Error>;
+
+    /// Makes the caller the one who may write the shard, whoever had it before.
+    fn take(&self, shard: ShardId, owner: &str) -> Result<Claim, Error> {
+        Ok(self.claim(shard, Claiming::Take { owner })?.claim)
+    }
+
+    /// Gives a shard up: it has no owner then. [`Error::Stale`] where somebody else has claimed it.
+    fn release(&self, claim: &Claim) -> Result<(), Error>;
+
+    /// Who has which shard, in the order of shards.
+    fn owners(&self) -> Result<Vec<Owner>, Error>;
+
+    /// Whether claims still hold, for each of them.
+    fn fence(&self, claims: &[Claim]) -> Result<Vec<bool>, Error>;
+
+    /// Appends to the logs of one or several shards, and returns once it is durable, with an answer for each.
+    /// What is appended to one shard is there as a whole or not at all, and does not depend on what becomes of
+    /// the others.
+    fn append_all(&self, appends: &[Append<'_>]) -> Vec<Result<(), Error>>;
+
+    /// Appends to the log of one shard, all of it or nothing, and returns once it is durable.
+    fn append(&self, claim: &Claim, batches: &[Batch]) -> Result<(), Error> {
+        let answers = self.append_all(&[Append { claim: *claim, batches }]);
+        answers.into_iter().next().expect("there is an answer for each")
+    }
 
     /// The entries of a shard's log after `after`, in order, at most `limit` of them, and fewer where they are
     /// large; none only where there are none. Entries of
@@ -170,35 +266,31 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Whether the log of a shard has all that was written: [`Error::Lost`] where it has not. It takes as long
     /// as reading the places of all entries.
-    fn check_log(&self, shard: ShardId) -> Result<(), Error> {
-        let _ = shard;
-        Ok(())
-    }
+    fn check_log(&self, shard: ShardId) -> Result<(), Error>;
 
     /// What is wrong with the logs, in words: entries that were written and are not there, files that are
     /// damaged. It takes as long as reading all of them.
-    fn check(&self) -> Result<Vec<String>, Error> {
-        Ok(Vec::new())
-    }
+    fn check(&self) -> Result<Vec<String>, Error>;
 
     /// Whether the views can be read: [`Error::DamagedViews`] where they cannot. It takes as long as
     /// reading all of them.
-    fn check_views(&self) -> Result<(), Error> {
-        Ok(())
-    }
+    fn check_views(&self) -> Result<(), Error>;
 
     /// Why the views were empty when the store was opened, although the log was not.
-    fn rebuilt(&self) -> Option<String> {
-        None
-    }
+    fn rebuilt(&self) -> Option<String>;
 
     /// Puts something shorter in the place of all entries of instances, or deletes them, as far as they can
     /// be followed back. All of it or nothing, but not necessarily durable at once. Many folds at a time cost little more than one.
     /// [`Error::NoSuchEntry`] where one is deleted already.
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error>;
 
-    /// The mails to a shard that are not taken yet: by sender, then in order.
-    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error>;
+    /// The mails to a shard that are not taken yet, by sender, then in order: at most `limit` of them. Of a sender
+    /// that `after` names, only those after that mail.
+    fn inbox(&self, shard: ShardId, after: &[MailId], limit: usize) -> Result<Vec<Mail>, Error>;
+
+    /// The greatest number of the mails that each shard has ever sent, in the order of shards: where it grows, there
+    /// may be something new in an inbox.
+    fn mailed(&self) -> Result<Vec<u64>, Error>;
 
     /// Stores a deployment. All of it or nothing; refused with [`Error::Conflict`] where a number, a key
     /// or a version in it is used already.
@@ -211,24 +303,37 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// listed, so that its numbers are not used again.
     fn undeploy(&self, keys: &[u64]) -> Result<(), Error>;
 
-    /// Brings the views of a shard to the state after the entry `upto`: all changes, or none. It need
-    /// not be durable at once, only in order: after a crash the views stand at some checkpoint.
-    /// `state` is what else the shard wants back from [`Store::checkpointed`]. [`Error::NoSuchEntry`]
-    /// where the log does not reach so far.
+    /// A number that grows whenever something is deployed or removed, and at no other time.
+    fn revision(&self) -> Result<u64, Error>;
+
+    /// Brings the views of one or several shards up to entries of their logs: of each shard all changes, or none, with
+    /// an answer for each. It need not be durable at once, only in order: after a crash the views stand at some
+    /// checkpoint.
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>>;
+
+    /// Brings the views of one shard to the state after the entry `upto`: all changes, or none.
     fn checkpoint(
         &self,
         claim: &Claim,
         upto: Seq,
         state: &[u8],
         changes: &[Change],
-    ) -> Result<(), Error>;
+    ) -> Result<(), Error> {
+        let answers = self.checkpoint_all(&[Advance { claim: *claim, upto, state, changes }]);
+        answers.into_iter().next().expect("there is an answer for each")
+    }
 
     /// The entry up to which the views of a shard are stored, and the state that was given then; 0 and
     /// nothing where there is none.
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error>;
 
-    /// Throws the views of all shards away, also where they are damaged.
-    fn forget_views(&self) -> Result<(), Error>;
+    /// Throws the views of one shard away, and leaves those of others alone. [`Error::DamagedViews`] where they are
+    /// damaged in such a way that they do not come apart.
+    fn forget_views(&self, claim: &Claim) -> Result<(), Error>;
+
+    /// Throws the views of all shards away, however damaged they are. Nobody may have a shard then that counts on
+    /// its views.
+    fn reset_views(&self) -> Result<(), Error>;
 
     /// The row of an instance. [`Error::DamagedRow`] where it cannot be read.
     fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error>;
@@ -241,6 +346,28 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// The snapshot of an instance: the entry after which it was taken, and its bytes.
     fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error>;
+
+    /// What there is of instances of a shard, in the order in which they are asked for.
+    fn load(&self, shard: ShardId, instances: &[u64]) -> Vec<Loaded> {
+        let one = |id: &u64| {
+            let (row, snapshot) = (self.instance(*id), self.snapshot(*id));
+            let after = snapshot.as_ref().ok().and_then(Option::as_ref).map_or(0, |it| it.0);
+            let last = row.as_ref().ok().and_then(Option::as_ref).map_or(0, |it| it.last);
+            let chain = self.chain(shard, last, after.min(last.saturating_sub(1)));
+            Loaded { row, snapshot, chain }
+        };
+        instances.iter().map(one).collect()
+    }
+
+    /// [`Store::named`] for many names.
+    fn named_many(&self, shard: ShardId, names: &[&str]) -> Result<Vec<Vec<u64>>, Error> {
+        names.iter().map(|it| self.named(shard, it)).collect()
+    }
+
+    /// [`Store::called`] for many callers and waits.
+    fn called_many(&self, calls: &[(u64, u64)]) -> Result<Vec<Option<u64>>, Error> {
+        calls.iter().map(|(caller, wait)| self.called(*caller, *wait)).collect()
+    }
 
     /// Every row of a table that belongs to a shard, in the order of keys, handed to `each` one by one.
     fn scan(
@@ -264,11 +391,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn backup(&self, to: &std::path::Path) -> Result<(), Error>;
 }
 
-impl Batch {
-    /// The end of a log after this batch, which must follow on `last`.
+impl Append<'_> {
+    /// The end of a log after these batches, which must follow on `last`.
     pub(crate) fn follow(&self, last: Seq) -> Result<Seq, Error> {
         let mut end = last;
-        for entry in &self.entries {
+        for entry in self.batches.iter().flat_map(|it| &it.entries) {
             if entry.seq != end + 1 {
                 let (shard, seq) = (self.claim.shard, entry.seq);
                 return Err(Error::Misplaced { shard, seq, last: end });
@@ -277,6 +404,36 @@ impl Batch {
         }
         Ok(end)
     }
+}
+
+impl Claiming<'_> {
+    /// The name of the new owner, where it is another one.
+    pub(crate) fn owner(&self) -> Option<&str> {
+        match self {
+            Self::Take { owner } | Self::If { owner, .. } => Some(owner),
+            Self::Again(_) => None,
+        }
+    }
+
+    /// The epoch that the shard must still have.
+    pub(crate) fn epoch(&self) -> Option<u64> {
+        match self {
+            Self::Take { .. } => None,
+            Self::If { epoch, .. } | Self::Again(Claim { epoch, .. }) => Some(*epoch),
+        }
+    }
+}
+
+impl Owner {
+    /// The owner of that name. One without a name is none.
+    pub(crate) fn new(epoch: u64, name: &str) -> Self {
+        Self { epoch, name: Some(name.to_owned()).filter(|it| !it.is_empty()) }
+    }
+}
+
+/// Whether a mail comes after those that are named.
+pub(crate) fn is_after(id: MailId, after: &[MailId]) -> bool {
+    after.iter().all(|it| it.from != id.from || it.number < id.number)
 }
 
 impl Entry {
@@ -337,6 +494,13 @@ impl Fold {
         } else {
             Err(Error::Misplaced { shard, seq: entry.seq, last: self.last })
         }
+    }
+}
+
+impl Batch {
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.sent.is_empty() && self.taken.is_empty()
     }
 }
 

@@ -615,6 +615,26 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
+impl Table {
+    /// The shard that a row with this key belongs to, where the key tells. Subscriptions are kept by name.
+    #[doc(hidden)] // Where it is kept is the business of the engine.
+    pub fn shard(self, key: &Key, shards: u16) -> Option<ShardId> {
+        match self {
+            Self::Subscriptions => None,
+            // A timer that starts instances is numbered like an instance.
+            Self::Timers if key.instance == 0 => Some(ShardId::of(key.number, shards)),
+            Self::Instances
+            | Self::Elements
+            | Self::Variables
+            | Self::Jobs
+            | Self::Tasks
+            | Self::Timers
+            | Self::Incidents
+            | Self::Messages => Some(ShardId::of(key.instance, shards)),
+        }
+    }
+}
+
 impl Row {
     /// The table it belongs to.
     ///
@@ -666,12 +686,8 @@ impl Row {
     #[doc(hidden)] // Where it is kept is the business of the engine.
     pub fn shard(&self, shards: u16) -> ShardId {
         if let Self::Subscription(it) = self {
-            it.keeper
-        } else if let Self::Timer(TimerRow { instance: 0, wait, .. }) = self {
-            // A timer that starts instances is numbered like an instance.
-            ShardId::of(*wait, shards)
-        } else {
-            ShardId::of(self.key().instance, shards)
+            return it.keeper;
         }
+        self.table().shard(&self.key(), shards).expect("only subscriptions are kept by name")
     }
 }

@@ -2,13 +2,11 @@
 
 use std::{
     fmt,
-    path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use travertine_store::{
-    Batch, Claim, Deployment, Entry, Error, Fold, Mail, MemoryStore, Seq, ShardId, Store,
-    view::{Change, InstanceRow, Page, Query, Row, Table},
+    Advance, Append, Claim, Claimed, Claiming, Deployment, Error, Fold, MemoryStore, ShardId, Store,
 };
 
 use crate::random::Random;
@@ -18,7 +16,9 @@ use crate::random::Random;
 pub enum Write {
     /// [`Store::claim`].
     Claim,
-    /// [`Store::append`].
+    /// [`Store::release`].
+    Release,
+    /// [`Store::append_all`], for one shard.
     Append,
     /// [`Store::fold`].
     Fold,
@@ -26,9 +26,9 @@ pub enum Write {
     Deploy,
     /// [`Store::undeploy`].
     Undeploy,
-    /// [`Store::checkpoint`].
+    /// [`Store::checkpoint_all`], for one shard.
     Checkpoint,
-    /// [`Store::forget_views`].
+    /// [`Store::forget_views`] or [`Store::reset_views`].
     Forget,
 }
 
@@ -41,6 +41,8 @@ pub enum Fault {
     Kept,
     /// There is no room. It was not written.
     Full,
+    /// The store cannot be reached. It was not written.
+    Away,
     /// Someone else claims the shard just before. Calls that need no claim go well.
     Stolen,
     /// The store is unusable until it is opened again, and it was not written.
@@ -56,7 +58,7 @@ pub struct Faulty<S> {
 }
 
 struct State {
-    plan: Box<dyn FnMut(Write) -> Option<Fault> + Send>,
+    plan: Box<dyn FnMut(Write, Option<ShardId>) -> Option<Fault> + Send>,
     poisoned: bool,
 }
 
@@ -68,8 +70,8 @@ impl<S: fmt::Debug> fmt::Debug for Faulty<S> {
 
 impl<S: Store> Faulty<S> {
     /// Asks `plan` at each call that writes.
-    pub fn new(store: S, plan: impl FnMut(Write) -> Option<Fault> + Send + 'static) -> Self {
-        let state = State { plan: Box::new(plan), poisoned: false };
+    pub fn new(store: S, mut plan: impl FnMut(Write) -> Option<Fault> + Send + 'static) -> Self {
+        let state = State { plan: Box::new(move |write, _| plan(write)), poisoned: false };
         Self { store, state: Mutex::new(state) }
     }
 
@@ -77,23 +79,34 @@ impl<S: Store> Faulty<S> {
     pub fn seeded(store: S, seed: u64, per_thousand: u64) -> Self {
         let mut random = Random(seed);
         Self::new(store, move |_| {
-            let (dice, which) = (random.below(1_000), random.below(6));
+            let (dice, which) = (random.below(1_000), random.below(7));
             let faults = [
                 Fault::Lost,
                 Fault::Kept,
                 Fault::Full,
+                Fault::Away,
                 Fault::Stolen,
                 Fault::PoisonedLost,
                 Fault::PoisonedKept,
             ];
-            let which = usize::try_from(which).expect("it is less than six");
+            let which = usize::try_from(which).expect("it is less than seven");
             (dice < per_thousand).then_some(faults[which])
         })
     }
 
     /// Changes the plan.
-    pub fn plan(&self, plan: impl FnMut(Write) -> Option<Fault> + Send + 'static) {
-        self.state().plan = Box::new(plan);
+    pub fn plan(&self, mut plan: impl FnMut(Write) -> Option<Fault> + Send + 'static) {
+        self.state().plan = Box::new(move |write, _| plan(write));
+    }
+
+    /// Changes the plan to one for a single shard.
+    pub fn plan_for(
+        &self,
+        only: ShardId,
+        mut plan: impl FnMut(Write) -> Option<Fault> + Send + 'static,
+    ) {
+        self.state().plan =
+            Box::new(move |write, shard| if shard == Some(only) { plan(write) } else { None });
     }
 
     /// What opening the store again does: it can be written once more.
@@ -121,7 +134,7 @@ impl<S: Store> Faulty<S> {
         if state.poisoned {
             return Err(Error::Poisoned { reason: String::from("a fault of the plan") });
         }
-        let Some(fault) = (state.plan)(what) else {
+        let Some(fault) = (state.plan)(what, shard) else {
             drop(state);
             return write();
         };
@@ -129,9 +142,10 @@ impl<S: Store> Faulty<S> {
             Fault::Lost => Err(Error::Unknown { reason: reason() }),
             Fault::Kept => write().and(Err(Error::Unknown { reason: reason() })),
             Fault::Full => Err(Error::Full { reason: reason() }),
+            Fault::Away => Err(Error::Away { reason: reason() }),
             Fault::Stolen => {
                 if let Some(shard) = shard {
-                    self.store.claim(shard, "a thief")?;
+                    self.store.take(shard, "a thief")?;
                 }
                 write()
             }
@@ -159,110 +173,53 @@ impl Faulty<MemoryStore> {
     }
 }
 
-impl<S: Store> Store for Faulty<S> {
-    fn shards(&self) -> u16 {
-        self.store.shards()
+impl<S: Store> travertine_store::Layer for Faulty<S> {
+    fn behind(&self) -> &dyn Store {
+        &self.store
     }
 
-    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim, Error> {
-        self.write(Write::Claim, Some(shard), || self.store.claim(shard, owner))
+    fn claim(&self, shard: ShardId, how: Claiming<'_>) -> Result<Claimed, Error> {
+        self.write(Write::Claim, Some(shard), || self.store.claim(shard, how))
     }
 
-    fn append(&self, batches: &[Batch]) -> Result<(), Error> {
-        let shard = batches.first().map(|it| it.claim.shard);
-        self.write(Write::Append, shard, || self.store.append(batches))
+    fn release(&self, claim: &Claim) -> Result<(), Error> {
+        self.write(Write::Release, Some(claim.shard), || self.store.release(claim))
     }
 
-    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
-        self.store.entries(shard, after, limit)
-    }
-
-    fn last(&self, shard: ShardId) -> Result<Seq, Error> {
-        self.store.last(shard)
-    }
-
-    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
-        self.store.chain(shard, last, after)
+    fn append_all(&self, appends: &[Append<'_>]) -> Vec<Result<(), Error>> {
+        let one = |it: &Append<'_>| {
+            let append = || self.store.append(&it.claim, it.batches);
+            self.write(Write::Append, Some(it.claim.shard), append)
+        };
+        appends.iter().map(one).collect()
     }
 
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
         self.write(Write::Fold, Some(claim.shard), || self.store.fold(claim, folds))
     }
 
-    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
-        self.store.inbox(shard)
-    }
-
     fn deploy(&self, deployment: &Deployment) -> Result<(), Error> {
         self.write(Write::Deploy, None, || self.store.deploy(deployment))
-    }
-
-    fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error> {
-        self.store.deployments(after)
     }
 
     fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
         self.write(Write::Undeploy, None, || self.store.undeploy(keys))
     }
 
-    fn checkpoint(
-        &self,
-        claim: &Claim,
-        upto: Seq,
-        state: &[u8],
-        changes: &[Change],
-    ) -> Result<(), Error> {
-        let write = || self.store.checkpoint(claim, upto, state, changes);
-        self.write(Write::Checkpoint, Some(claim.shard), write)
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>> {
+        let one = |it: &Advance<'_>| {
+            let write = || self.store.checkpoint(&it.claim, it.upto, it.state, it.changes);
+            self.write(Write::Checkpoint, Some(it.claim.shard), write)
+        };
+        advances.iter().map(one).collect()
     }
 
-    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
-        self.store.checkpointed(shard)
+    fn forget_views(&self, claim: &Claim) -> Result<(), Error> {
+        self.write(Write::Forget, Some(claim.shard), || self.store.forget_views(claim))
     }
 
-    fn forget_views(&self) -> Result<(), Error> {
-        self.write(Write::Forget, None, || self.store.forget_views())
-    }
-
-    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
-        self.store.instance(id)
-    }
-
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error> {
-        self.store.named(shard, business_id)
-    }
-
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
-        self.store.called(caller, wait)
-    }
-
-    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
-        self.store.snapshot(instance)
-    }
-
-    fn scan(
-        &self,
-        shard: ShardId,
-        table: Table,
-        each: &mut dyn FnMut(Row) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.store.scan(shard, table, each)
-    }
-
-    fn query(&self, query: &Query) -> Result<Page, Error> {
-        self.store.query(query)
-    }
-
-    fn size(&self) -> Result<(u64, u64), Error> {
-        self.store.size()
-    }
-
-    fn compact(&self) -> Result<(), Error> {
-        self.store.compact()
-    }
-
-    fn backup(&self, to: &Path) -> Result<(), Error> {
-        self.store.backup(to)
+    fn reset_views(&self) -> Result<(), Error> {
+        self.write(Write::Forget, None, || self.store.reset_views())
     }
 }
 
@@ -279,9 +236,9 @@ mod tests {
     /// Appends one entry with a fault, and says what came of it and how many entries there are.
     fn appended(fault: Fault) -> (Error, usize, Faulty<MemoryStore>) {
         let store = Faulty::new(MemoryStore::new(1), |_| None);
-        let claim = store.claim(ShardId(0), "test").unwrap();
+        let claim = store.take(ShardId(0), "test").unwrap();
         store.plan(move |it| (it == Write::Append).then_some(fault));
-        let error = store.append(&[batch(claim, vec![entry(1, 1, 0)])]).unwrap_err();
+        let error = store.append(&claim, &[batch(vec![entry(1, 1, 0)])]).unwrap_err();
         let entries = store.entries(ShardId(0), 0, 9).unwrap().len();
         (error, entries, store)
     }
@@ -307,16 +264,16 @@ mod tests {
         let (error, entries, store) = appended(Fault::PoisonedKept);
         assert!(matches!((error, entries), (Error::Poisoned { .. }, 1)));
         store.plan(|_| None);
-        assert!(matches!(store.claim(ShardId(0), "b"), Err(Error::Poisoned { .. })));
+        assert!(matches!(store.take(ShardId(0), "b"), Err(Error::Poisoned { .. })));
         store.reopen();
-        assert!(store.claim(ShardId(0), "b").is_ok());
+        assert!(store.take(ShardId(0), "b").is_ok());
     }
 
     #[test]
     fn a_seed_gives_the_same_faults_again() {
         let run = |seed| {
             let store = Faulty::seeded(MemoryStore::new(1), seed, 300);
-            (0..200).map(|_| store.claim(ShardId(0), "a").is_ok()).collect::<Vec<_>>()
+            (0..200).map(|_| store.take(ShardId(0), "a").is_ok()).collect::<Vec<_>>()
         };
         assert_eq!(run(5), run(5));
         assert_ne!(run(5), run(6));

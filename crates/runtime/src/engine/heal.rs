@@ -4,15 +4,12 @@
 //! Rows of a shard are made again up to the checkpoint that it last stored, exactly: what it stores next
 //! goes on from there.
 
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use travertine_func::Functions;
 use travertine_store::{
-    Batch, Claim, Deployment, Entry, Error as StoreError, Fold, Mail, Seq, ShardId, Store,
-    view::{Change, InstanceRow, Page, Query, Row, Table},
+    Advance, Claim, Claimed, Claiming, Error as StoreError, Layer, Seq, ShardId, Store,
+    view::{InstanceRow, Page, Query, Table},
 };
 
 use super::deploy;
@@ -97,11 +94,48 @@ impl Healing {
             known.shards.clone()
         };
         tracing::warn!(error = %damage, "the views are made again from the log");
+        let alone = self.shard_of(damage).map(|it| standings[usize::from(it.0)]);
+        let done = match alone {
+            Some(Standing { claim: Some(claim), upto: Some(upto) }) => self.make(claim, upto),
+            _ => Err(damage.clone()),
+        };
+        match done {
+            Err(error) if is_damage(&error) => self.make_all(&standings)?,
+            done => done?,
+        }
+        let mut known = self.known();
+        known.healed += 1;
+        known.why = Some(damage.to_string());
+        Ok(())
+    }
+
+    /// The shard whose views are damaged, where it is only one.
+    fn shard_of(&self, damage: &StoreError) -> Option<ShardId> {
+        match damage {
+            StoreError::DamagedRow { table, key, .. } => table.shard(key, self.store.shards()),
+            _ => None,
+        }
+    }
+
+    /// Makes the views of one shard again.
+    fn make(&self, claim: Claim, upto: Seq) -> Result<()> {
         // They are not thrown away for a log that cannot be read.
+        self.store.check_log(claim.shard)?;
+        self.store.forget_views(&claim)?;
+        self.make_from_log(&[(claim, upto)])
+    }
+
+    /// Makes the views of all shards again.
+    fn make_all(&self, standings: &[Standing]) -> Result<()> {
         for shard in (0..self.store.shards()).map(ShardId) {
             self.store.check_log(shard)?;
         }
-        self.store.forget_views()?;
+        self.store.reset_views()?;
+        let known = |it: &Standing| it.claim.zip(it.upto);
+        self.make_from_log(&standings.iter().filter_map(known).collect::<Vec<_>>())
+    }
+
+    fn make_from_log(&self, shards: &[(Claim, Seq)]) -> Result<()> {
         let board = Arc::new(Board::new(std::collections::BTreeMap::new()));
         let in_words = |error: Error| match error {
             Error::Store(error) => error,
@@ -109,8 +143,7 @@ impl Healing {
         };
         let (definitions, _) = deploy::load(&*self.store, &self.functions).map_err(in_words)?;
         let definitions = Arc::new(definitions);
-        for Standing { claim, upto } in standings {
-            let (Some(claim), Some(upto)) = (claim, upto) else { continue };
+        for (claim, upto) in shards {
             let opening = Opening {
                 store: Arc::clone(&self.store),
                 owner: "",
@@ -120,16 +153,13 @@ impl Healing {
                 settings: self.settings.clone(),
                 now: Timestamp::from_millis(0),
             };
-            Shard::make_views(claim, opening, upto).map_err(in_words)?;
+            Shard::make_views(*claim, opening, *upto).map_err(in_words)?;
         }
-        let mut known = self.known();
-        known.healed += 1;
-        known.why = Some(damage.to_string());
         Ok(())
     }
 }
 
-/// Whether all views must be made again. The row of an instance is made again by itself.
+/// Whether views must be made again. The row of an instance is made again by itself.
 fn is_damage(error: &StoreError) -> bool {
     match error {
         StoreError::DamagedViews { .. } => true,
@@ -138,35 +168,25 @@ fn is_damage(error: &StoreError) -> bool {
     }
 }
 
-impl Store for Healing {
-    fn shards(&self) -> u16 {
-        self.store.shards()
+impl Layer for Healing {
+    fn behind(&self) -> &dyn Store {
+        &*self.store
     }
 
-    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim> {
-        let claim = self.store.claim(shard, owner)?;
-        self.standing(shard, |it| *it = Standing { claim: Some(claim), upto: None });
-        Ok(claim)
+    fn claim(&self, shard: ShardId, how: Claiming<'_>) -> Result<Claimed> {
+        let claimed = self.store.claim(shard, how)?;
+        self.standing(shard, |it| {
+            // Whoever claims again goes on with what it had.
+            let upto = it.upto.filter(|_| matches!(how, Claiming::Again(_)));
+            *it = Standing { claim: Some(claimed.claim), upto };
+        });
+        Ok(claimed)
     }
 
-    fn append(&self, batches: &[Batch]) -> Result<()> {
-        self.store.append(batches)
-    }
-
-    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>> {
-        self.store.entries(shard, after, limit)
-    }
-
-    fn last(&self, shard: ShardId) -> Result<Seq> {
-        self.store.last(shard)
-    }
-
-    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>> {
-        self.store.chain(shard, last, after)
-    }
-
-    fn check_log(&self, shard: ShardId) -> Result<()> {
-        self.store.check_log(shard)
+    fn release(&self, claim: &Claim) -> Result<()> {
+        self.store.release(claim)?;
+        self.standing(claim.shard, |it| *it = Standing::default());
+        Ok(())
     }
 
     fn check(&self) -> Result<Vec<String>> {
@@ -190,30 +210,13 @@ impl Store for Healing {
         self.known().why.clone().or_else(|| self.store.rebuilt())
     }
 
-    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<()> {
-        self.store.fold(claim, folds)
-    }
-
-    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>> {
-        self.store.inbox(shard)
-    }
-
-    fn deploy(&self, deployment: &Deployment) -> Result<()> {
-        self.store.deploy(deployment)
-    }
-
-    fn deployments(&self, after: u64) -> Result<Vec<Deployment>> {
-        self.store.deployments(after)
-    }
-
-    fn undeploy(&self, keys: &[u64]) -> Result<()> {
-        self.store.undeploy(keys)
-    }
-
-    fn checkpoint(&self, claim: &Claim, upto: Seq, state: &[u8], changes: &[Change]) -> Result<()> {
-        self.of_views(|it| it.checkpoint(claim, upto, state, changes))?;
-        self.standing(claim.shard, |it| it.upto = Some(upto));
-        Ok(())
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<()>> {
+        let one = |it: &Advance<'_>| {
+            self.of_views(|store| store.checkpoint(&it.claim, it.upto, it.state, it.changes))?;
+            self.standing(it.claim.shard, |standing| standing.upto = Some(it.upto));
+            Ok(())
+        };
+        advances.iter().map(one).collect()
     }
 
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>)> {
@@ -222,9 +225,16 @@ impl Store for Healing {
         Ok((upto, state))
     }
 
-    fn forget_views(&self) -> Result<()> {
+    fn forget_views(&self, claim: &Claim) -> Result<()> {
         let _alone = self.views.write().unwrap_or_else(PoisonError::into_inner);
-        self.store.forget_views()?;
+        self.store.forget_views(claim)?;
+        self.standing(claim.shard, |it| it.upto = None);
+        Ok(())
+    }
+
+    fn reset_views(&self) -> Result<()> {
+        let _alone = self.views.write().unwrap_or_else(PoisonError::into_inner);
+        self.store.reset_views()?;
         self.known().shards.iter_mut().for_each(|it| it.upto = None);
         Ok(())
     }
@@ -245,16 +255,8 @@ impl Store for Healing {
         self.of_views(|it| it.snapshot(instance))
     }
 
-    /// Who has seen some rows cannot see them again: views that are damaged here are made again by whoever
-    /// opens the shards.
-    fn scan(
-        &self,
-        shard: ShardId,
-        table: Table,
-        each: &mut dyn FnMut(Row) -> Result<()>,
-    ) -> Result<()> {
-        self.store.scan(shard, table, each)
-    }
+    // Not `scan`: who has seen some rows cannot see them again, so views that are damaged there are made again by
+    // whoever opens the shards.
 
     fn query(&self, query: &Query) -> Result<Page> {
         self.of_views(|it| it.query(query))
@@ -266,9 +268,5 @@ impl Store for Healing {
 
     fn compact(&self) -> Result<()> {
         self.of_views(|it| it.compact())
-    }
-
-    fn backup(&self, to: &Path) -> Result<()> {
-        self.store.backup(to)
     }
 }

@@ -69,7 +69,7 @@ use heal::Healing;
 use metrics::add;
 use queue::{Queue, Refused};
 use recovery::{Read, Recovery};
-use threads::{Common, Flushed, Input, Signal};
+use threads::{Claims, Common, Flushed, Input, Signal};
 
 /// How an engine is opened.
 ///
@@ -438,6 +438,7 @@ impl Engine {
             clock: Arc::clone(&options.clock),
             counters: metrics::Counters::default(),
             queues: (0..count).map(|_| Queue::new(options.requests_max)).collect(),
+            claims: Claims::of(&shards),
             naps: Queue::new(usize::MAX),
             pace: options.pace.clone(),
             storage_retry: options.storage_retry,

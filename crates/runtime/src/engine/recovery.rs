@@ -29,18 +29,16 @@ pub(super) struct Read {
 }
 
 impl Recovery<'_> {
-    /// Claims and reads all shards. Views that cannot be read are thrown away: the log says the same.
+    /// Claims and reads all shards. Views that cannot be read are thrown away: the log says the same. Where only
+    /// those of one shard are damaged, the others keep theirs.
     pub(super) fn read(&self, options: &Options) -> Result<Read, Error> {
         match self.read_shards(options) {
-            Err(
-                error @ (Error::DamagedViews { .. }
-                | Error::Store(
-                    StoreError::DamagedViews { .. } | StoreError::DamagedRow { .. },
-                )),
-            ) => {
-                tracing::error!(%error, "the views are made again from the log");
-                self.check_log()?;
-                self.store.forget_views()?;
+            Err(error) if is_damage(&error) => {
+                tracing::error!(%error, "the views of all shards are made again from the log");
+                for id in self.ids() {
+                    self.check_log(id)?;
+                }
+                self.store.reset_views()?;
                 Ok(Read { rebuilt: Some(error.to_string()), ..self.read_shards(options)? })
             }
             read => read,
@@ -55,40 +53,68 @@ impl Recovery<'_> {
         let board = Arc::new(Board::new(options.limits.clone()));
         let owner = format!("process {}", std::process::id());
         let (mut shards, mut found) = (Vec::new(), Vec::new());
+        let mut rebuilt = None;
         for id in self.ids() {
-            let mut told = |done: u64, total: u64| {
-                if let Some(progress) = &options.progress {
-                    (progress.0)(id, done, total);
+            let (mut shard, recovered) = match self.read_shard(id, &owner, &board, options) {
+                Err(error) if is_damage(&error) => {
+                    tracing::error!(%error, shard = %id, "the views of a shard are made again from the log");
+                    self.check_log(id)?;
+                    self.store.forget_views(&self.store.take(id, &owner)?)?;
+                    board.clear(|it| ShardId::of(it.instance.0, self.store.shards()) == id);
+                    rebuilt = Some(error.to_string());
+                    self.read_shard(id, &owner, &board, options)?
                 }
+                read => read?,
             };
-            let opening = Opening {
-                store: Arc::clone(self.store),
-                owner: &owner,
-                definitions: Arc::clone(self.definitions),
-                functions: Arc::clone(self.functions),
-                board: Arc::clone(&board),
-                settings: options.settings.clone(),
-                now: options.clock.now(),
-            };
-            let (mut shard, recovered) = Shard::recover(id, opening, &mut told)?;
             if let Some(Observer(look)) = options.observer.clone() {
                 shard.observe(move |seen| look(seen));
             }
             shards.push(shard);
             found.push(recovered);
         }
-        Ok(Read { shards, found, board, rebuilt: None })
+        Ok(Read { shards, found, board, rebuilt })
     }
 
-    /// Reads all logs, so that views are not thrown away for a log that cannot be read.
-    fn check_log(&self) -> Result<(), Error> {
-        for id in self.ids() {
-            self.store.check_log(id)?;
-            let mut after = 0;
-            while let Some(last) = self.store.entries(id, after, PAGE)?.last() {
-                after = last.seq;
+    fn read_shard(
+        &self,
+        id: ShardId,
+        owner: &str,
+        board: &Arc<Board>,
+        options: &Options,
+    ) -> Result<(Shard, Recovered), Error> {
+        let mut told = |done: u64, total: u64| {
+            if let Some(progress) = &options.progress {
+                (progress.0)(id, done, total);
             }
+        };
+        let opening = Opening {
+            store: Arc::clone(self.store),
+            owner,
+            definitions: Arc::clone(self.definitions),
+            functions: Arc::clone(self.functions),
+            board: Arc::clone(board),
+            settings: options.settings.clone(),
+            now: options.clock.now(),
+        };
+        Shard::recover(id, opening, &mut told)
+    }
+
+    /// Reads a log, so that views are not thrown away for one that cannot be read.
+    fn check_log(&self, shard: ShardId) -> Result<(), Error> {
+        self.store.check_log(shard)?;
+        let mut after = 0;
+        while let Some(last) = self.store.entries(shard, after, PAGE)?.last() {
+            after = last.seq;
         }
         Ok(())
     }
+}
+
+/// Whether views cannot be read.
+fn is_damage(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::DamagedViews { .. }
+            | Error::Store(StoreError::DamagedViews { .. } | StoreError::DamagedRow { .. })
+    )
 }

@@ -137,7 +137,7 @@ impl Engine {
             let left = |it: &Mail| decode_letter(&it.body).is_ok();
             rests = rests
                 && (self.inner.at_rest.load(Ordering::SeqCst)
-                    || !self.store().inbox(shard)?.iter().any(left));
+                    || !self.store().inbox(shard, &[], usize::MAX)?.iter().any(left));
         }
         Ok(rests.then_some(shards))
     }

@@ -10,7 +10,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread,
@@ -18,7 +18,7 @@ use std::{
 };
 
 use travertine_func::Retry;
-use travertine_store::{Batch, Error as StoreError, Mail, Seq, ShardId, Store};
+use travertine_store::{Batch, Claim, Error as StoreError, Mail, Seq, ShardId, Store};
 
 use super::{
     clock::Clock,
@@ -104,19 +104,19 @@ pub(super) fn writer() -> (Writer, Writes) {
 
 impl Writer {
     /// Writes a batch, now or later. Says whether anything can be written.
-    fn write(&self, common: &Common, sealed: Sealed) -> bool {
-        if self.takes_few(&sealed) {
-            return commit(common, vec![sealed]);
+    fn write(&self, common: &Common, shard: ShardId, sealed: Sealed) -> bool {
+        if self.takes_few(common, &sealed) {
+            return commit(common, shard, vec![sealed]);
         }
         self.tell(Write::Batch(sealed))
     }
 
     /// Whether the thread that decides writes the batch itself.
-    fn takes_few(&self, sealed: &Sealed) -> bool {
+    fn takes_few(&self, common: &Common, sealed: &Sealed) -> bool {
         let entries = sealed.batch.entries.len();
         // One small batch among large ones does not hold up what is to be decided.
         let few = entries.max(self.last.replace(entries)) <= FEW;
-        few && self.is_idle()
+        few && self.is_idle() && common.store.is_near()
     }
 
     fn is_idle(&self) -> bool {
@@ -144,6 +144,7 @@ pub(super) struct Common {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) counters: Counters,
     pub(super) queues: Vec<Queue<Input, Signal>>,
+    pub(super) claims: Claims,
     /// What ends the naps of the thread that looks for what need not be kept any more.
     pub(super) naps: Queue<()>,
     pub(super) pace: Pace,
@@ -156,6 +157,20 @@ pub(super) struct Common {
     pub(super) views_fault: OnceLock<Error>,
     /// Whether someone wants it to end.
     pub(super) stopping: AtomicBool,
+}
+
+/// By what right the shards of an engine are written.
+#[derive(Debug)]
+pub(super) struct Claims(Vec<AtomicU64>);
+
+impl Claims {
+    pub(super) fn of(shards: &[Shard]) -> Self {
+        Self(shards.iter().map(|it| AtomicU64::new(it.claim().epoch)).collect())
+    }
+
+    fn get(&self, shard: ShardId) -> Claim {
+        Claim { shard, epoch: self.0[usize::from(shard.0)].load(Ordering::Acquire) }
+    }
 }
 
 /// When rows are brought up to date.
@@ -242,7 +257,7 @@ pub(super) fn decide(common: &Common, shard: Shard, writer: &Writer) {
             Ok(sealed) => sealed,
             Err(error) => return common.fail(&error),
         };
-        if sealed.is_some_and(|it| !writer.write(common, it)) {
+        if sealed.is_some_and(|it| !writer.write(common, decider.shard.id(), it)) {
             return;
         }
         let rows = decider.rows(common);
@@ -437,7 +452,7 @@ impl Committer<'_> {
             }
         }
         let done = sealed.len() + usize::from(rows.is_some());
-        (sealed.is_empty() || commit(common, sealed)).then_some((rows, done))
+        (sealed.is_empty() || commit(common, self.shard, sealed)).then_some((rows, done))
     }
 
     fn done(&self, done: usize) {
@@ -446,18 +461,15 @@ impl Committer<'_> {
 }
 
 /// Makes batches durable and lets out what waited for that. Says whether it could.
-fn commit(common: &Common, sealed: Vec<Sealed>) -> bool {
+fn commit(common: &Common, shard: ShardId, sealed: Vec<Sealed>) -> bool {
     let (batches, releases): (Vec<Batch>, Vec<_>) =
         sealed.into_iter().map(|it| (it.batch, it.releases)).unzip();
-    let writes = batches
-        .iter()
-        .any(|it| !it.entries.is_empty() || !it.sent.is_empty() || !it.taken.is_empty());
-    if writes {
+    if !batches.iter().all(Batch::is_empty) {
         let entries: usize = batches.iter().map(|it| it.entries.len()).sum();
         let _span = tracing::debug_span!("commit", batches = batches.len(), entries).entered();
         let began = Instant::now();
         for failed in 1.. {
-            match common.store.append(&batches) {
+            match common.store.append(&common.claims.get(shard), &batches) {
                 Ok(()) => break,
                 Err(StoreError::Full { reason }) if common.may_wait() => {
                     common.wait_for_room(&reason, failed);
@@ -520,7 +532,7 @@ impl RowKeeper {
             let rows = checkpoint.changes.len();
             let _span = tracing::debug_span!("checkpoint", %shard, rows).entered();
             let began = Instant::now();
-            outcome = store_checkpoint(common, &checkpoint);
+            outcome = store_checkpoint(common, shard, &checkpoint);
             match &outcome {
                 Ok(()) => {
                     let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -547,11 +559,11 @@ impl RowKeeper {
 }
 
 /// Stores rows, as soon as there is room for them.
-fn store_checkpoint(common: &Common, checkpoint: &Checkpoint) -> Result<(), Error> {
+fn store_checkpoint(common: &Common, shard: ShardId, checkpoint: &Checkpoint) -> Result<(), Error> {
     let mut failed = 0;
     loop {
         failed += 1;
-        match checkpoint.store(&*common.store) {
+        match checkpoint.store(&*common.store, &common.claims.get(shard)) {
             Err(StoreError::Full { reason }) if common.may_wait() => {
                 common.wait_for_room(&reason, failed);
             }

@@ -244,7 +244,7 @@ impl Sandbox {
     /// Brings the views up to date. A restart after that reads them instead of the log.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         if let Some(checkpoint) = self.shard.checkpoint() {
-            checkpoint.store(&*self.store)?;
+            checkpoint.store(&*self.store, &self.shard.claim())?;
             self.shard.stored(checkpoint.upto);
         }
         self.load_all()
@@ -326,7 +326,7 @@ impl Sandbox {
 
     fn write(&mut self) -> Result<(), Error> {
         let Some(sealed) = self.shard.seal() else { return Ok(()) };
-        self.store.append(std::slice::from_ref(&sealed.batch))?;
+        self.store.append(&self.shard.claim(), std::slice::from_ref(&sealed.batch))?;
         for mail in sealed.release(self.shard.board()) {
             self.shard.receive(&mail);
         }

@@ -24,8 +24,6 @@ use crate::message::MessageKey;
 /// What brings the rows of a shard up to date.
 #[derive(Debug)]
 pub struct Checkpoint {
-    /// By what right.
-    pub claim: Claim,
     /// The entry after which the rows are so. It must be durable before they are stored.
     pub upto: Seq,
     /// What the shard knows besides.
@@ -37,12 +35,12 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Stores it.
-    pub fn store(&self, store: &dyn Store) -> Result<(), StoreError> {
-        store.checkpoint(&self.claim, self.upto, &self.state, &self.changes)?;
+    /// Stores it, by right of a claim.
+    pub fn store(&self, store: &dyn Store, claim: &Claim) -> Result<(), StoreError> {
+        store.checkpoint(claim, self.upto, &self.state, &self.changes)?;
         // One by one, because one may have gone before a crash that the rows did not survive.
         for fold in &self.folds {
-            match store.fold(&self.claim, std::slice::from_ref(fold)) {
+            match store.fold(claim, std::slice::from_ref(fold)) {
                 Ok(()) | Err(StoreError::NoSuchEntry { .. }) => {}
                 // Its rows are gone, so nobody looks for them any more.
                 Err(error @ StoreError::Corrupt { .. }) => {
@@ -130,7 +128,7 @@ impl Shard {
             tracing::error!(%error, "the state of the shard cannot be stored");
         }
         let folds = std::mem::take(&mut self.views.folds);
-        Some(Checkpoint { claim: self.env.claim, upto: self.outbox.seq, state, changes, folds })
+        Some(Checkpoint { upto: self.outbox.seq, state, changes, folds })
     }
 
     /// A checkpoint is stored.

@@ -287,7 +287,7 @@ impl Shard {
     /// itself, so that a crash loses nothing of it. It stays in its place here: what was asked later
     /// must not overtake it.
     pub fn seal(&mut self) -> Option<Sealed> {
-        self.outbox.seal(self.env.claim)
+        self.outbox.seal()
     }
 
     fn settle(&mut self) {

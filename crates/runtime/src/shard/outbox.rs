@@ -207,7 +207,7 @@ impl Outbox {
     /// Hands over what is to be written. What could not be seen to in this batch is sent to the shard
     /// itself, so that a crash loses nothing of it. It stays in its place here: what was asked later
     /// must not overtake it.
-    pub(super) fn seal(&mut self, claim: Claim) -> Option<Sealed> {
+    pub(super) fn seal(&mut self) -> Option<Sealed> {
         let mut letters = std::mem::take(&mut self.letters);
         for queued in letters.iter_mut().filter(|it| it.mail.is_none()) {
             queued.mail = Some(self.mail(self.shard, &queued.letter));
@@ -224,7 +224,7 @@ impl Outbox {
         // The next batch will be about as large.
         self.entries.reserve(entries.len());
         self.releases.all.reserve(releases.all.len());
-        let batch = Batch { claim, entries, sent, taken };
+        let batch = Batch { entries, sent, taken };
         Some(Sealed { batch, releases })
     }
 
@@ -328,7 +328,7 @@ impl Sealed {
     /// The mails that it has sent to other shards, once.
     pub(crate) fn take_mails(&mut self) -> Vec<Mail> {
         let mut sent = std::mem::take(&mut self.batch.sent);
-        sent.retain(|it| it.to != self.batch.claim.shard);
+        sent.retain(|it| it.to != it.id.from);
         sent
     }
 }
@@ -362,8 +362,7 @@ mod tests {
         outbox.reply(|| {});
         outbox.roll_back(mark, InstanceId(6));
         outbox.append(at, InstanceId(8), 0, &[Record::Suspended]).expect("it is shallow");
-        let claim = Claim { shard: ShardId(1), epoch: 3 };
-        let Sealed { batch, releases } = outbox.seal(claim).expect("something is to be written");
+        let Sealed { batch, releases } = outbox.seal().expect("something is to be written");
         let entries: Vec<_> = batch.entries.iter().map(|it| (it.seq, it.instance)).collect();
         assert_eq!(entries, [(8, 4), (9, 8)]);
         let sent: Vec<_> = batch.sent.iter().map(|it| (it.to, it.id.number - (3 << 40))).collect();
@@ -375,13 +374,12 @@ mod tests {
     fn a_letter_that_is_left_over_is_mailed_to_the_shard_itself_once() {
         let mut outbox = outbox();
         outbox.enqueue(ring(5));
-        let claim = Claim { shard: ShardId(1), epoch: 3 };
-        let first = outbox.seal(claim).expect("the letter is kept").batch;
+        let first = outbox.seal().expect("the letter is kept").batch;
         assert_eq!((first.sent.len(), first.taken.len()), (1, 0));
-        assert!(outbox.seal(claim).is_none());
+        assert!(outbox.seal().is_none());
         let queued = outbox.take_letter().expect("it stays in its place");
         assert_eq!(queued.mail, Some(first.sent[0].id));
-        let second = outbox.seal(claim).expect("it is seen to").batch;
+        let second = outbox.seal().expect("it is seen to").batch;
         assert_eq!((second.sent.len(), second.taken.len()), (0, 1));
     }
 }

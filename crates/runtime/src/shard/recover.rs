@@ -92,7 +92,7 @@ impl Shard {
         opening: Opening<'_>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(Self, Recovered), Error> {
-        let claim = opening.store.claim(id, opening.owner)?;
+        let claim = opening.store.take(id, opening.owner)?;
         let definitions = Arc::clone(&opening.definitions);
         // Other shards have put up theirs.
         let others = jobs_of(&opening.board);
@@ -119,7 +119,7 @@ impl Shard {
         found.timers = shard.alarms.timers() as u64;
         found.subscriptions = shard.messages.waiting.len() as u64;
         found.messages = shard.messages.held.iter().count() as u64;
-        let mut mails = shard.env.store.inbox(id)?;
+        let mut mails = shard.env.store.inbox(id, &[], usize::MAX)?;
         // What it had left to do comes before what others have asked since then.
         mails.sort_by_key(|it| it.id.from != id);
         // All of it is in its place before anything is done, so that what follows from one does not
@@ -158,7 +158,7 @@ impl Shard {
     /// Stores the rows of what has been read, so that it need not stay in memory.
     fn store_rows(&mut self) -> Result<(), Error> {
         if let Some(checkpoint) = self.checkpoint() {
-            checkpoint.store(&*self.env.store)?;
+            checkpoint.store(&*self.env.store, &self.env.claim)?;
             self.stored(checkpoint.upto);
         }
         Ok(())

@@ -86,13 +86,12 @@ fn a_start_that_is_refused_is_kept_until_it_can_be_done() {
 #[test]
 fn what_was_gone_when_it_was_to_start_is_started_when_it_is_deployed() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(1));
-    let claim = store.claim(ShardId(0), "who sends it").expect("nobody else has it");
+    let claim = store.take(ShardId(0), "who sends it").expect("nobody else has it");
     let (definition, id, variables) = ("walk".into(), "w".into(), vars(&[("x", 7.into())]));
     let mut body = Vec::new();
     encode_letter(&Letter::Start { definition, id, variables }, &mut body).expect("it is short");
     let mail = Mail { id: MailId { from: ShardId(0), number: 1 }, to: ShardId(0), body };
-    let (entries, taken) = (Vec::new(), Vec::new());
-    store.append(&[Batch { claim, entries, sent: vec![mail], taken }]).expect("there is room");
+    store.append(&claim, &[Batch { sent: vec![mail], ..Batch::default() }]).expect("there is room");
 
     let open = || Engine::on(&store, Options::default()).expect("it opens");
     let engine = open();

@@ -38,7 +38,7 @@ fn world(damage: impl FnOnce(&dyn Store, &Claim, InstanceRow)) -> World {
     let bad = engine.start("p").variable("x", 1).wait().expect("starts");
     let good = engine.start("p").variable("x", 2).wait().expect("starts");
     engine.shutdown().expect("nothing has failed");
-    let claim = store.claim(ShardId(0), "who damages it").expect("nobody else has it");
+    let claim = store.take(ShardId(0), "who damages it").expect("nobody else has it");
     let row = store.instance(bad.0).expect("it can be asked").expect("it is there");
     damage(&*store, &claim, row);
     World { store, bad, good }
@@ -100,8 +100,7 @@ fn append(store: &dyn Store, claim: &Claim, row: &InstanceRow, body: &[u8]) -> u
     let seq = store.last(ShardId(0)).expect("it can be asked") + 1;
     let (instance, previous) = (row.id, row.last);
     let entries = vec![Entry { seq, instance, previous, at: 5, body: body.to_vec() }];
-    let batch = Batch { claim: *claim, entries, sent: Vec::new(), taken: Vec::new() };
-    store.append(&[batch]).expect("there is room");
+    store.append(claim, &[Batch { entries, ..Batch::default() }]).expect("there is room");
     seq
 }
 
@@ -216,7 +215,7 @@ fn an_instance_of_which_an_entry_is_missing_is_halted_once() {
     for (world, views) in [(seen, true), (unseen, true), (without_views, false)] {
         for _ in 0..3 {
             if !views {
-                world.store.forget_views().expect("there is room");
+                world.store.reset_views().expect("there is room");
             }
             let engine = world.open();
             world.check(&engine);
@@ -299,8 +298,7 @@ fn two_shards(
     let held = engine.publish(Message::new("early")).wait().expect("it is kept");
     assert_eq!(held, Receipt::Held);
     engine.shutdown().expect("nothing has failed");
-    let claims =
-        [ShardId(0), ShardId(1)].map(|it| store.claim(it, "who damages it").expect("free"));
+    let claims = [ShardId(0), ShardId(1)].map(|it| store.take(it, "who damages it").expect("free"));
     damage(&*store, &claims, id);
     (store, id)
 }
@@ -311,9 +309,9 @@ fn send(store: &dyn Store, claim: &Claim, bodies: &[&[u8]]) {
         to: ShardId(0),
         body: body.to_vec(),
     });
-    let (entries, taken) = (Vec::new(), Vec::new());
-    let batch = Batch { claim: *claim, entries, sent: mails.collect(), taken };
-    store.append(&[batch]).expect("there is room");
+    store
+        .append(claim, &[Batch { sent: mails.collect(), ..Batch::default() }])
+        .expect("there is room");
 }
 
 fn told(engine: &Engine) -> Vec<String> {
@@ -340,7 +338,7 @@ fn a_mail_that_cannot_be_read_stays_in_the_store_and_those_behind_it_are_carried
         assert_eq!((report.rebuilt, report.unreadable, report.damaged), (0, 0, 1));
         assert!(matches!(&told(&engine)[..], [it] if it.contains("mail 1 from shard 1")));
         engine.shutdown().expect("nothing has failed");
-        assert_eq!(store.inbox(ShardId(0)).expect("it can be asked").len(), 1);
+        assert_eq!(store.inbox(ShardId(0), &[], usize::MAX).expect("it can be asked").len(), 1);
     }
 }
 

@@ -1,12 +1,15 @@
 //! Reading a log without views takes no more memory than the engine may have.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use travertine_runtime::{
     Engine, Opening, Settings, Shard, Timestamp,
     engine::{Options, Progress},
 };
-use travertine_store::{MemoryStore, ShardId, Store};
+use travertine_store::{
+    Claim, Error as StoreError, Layer, MemoryStore, ShardId, Store,
+    view::{Key, Row, Table},
+};
 
 use crate::world::file;
 
@@ -29,7 +32,7 @@ fn without_views() -> Arc<dyn Store> {
         engine.cancel(*id).wait().expect("it runs");
     }
     engine.shutdown().expect("nothing has failed");
-    store.forget_views().expect("there is room");
+    store.reset_views().expect("there is room");
     store
 }
 
@@ -43,7 +46,7 @@ fn instances_leave_memory_while_a_log_is_read() {
         engine.shutdown().expect("nothing has failed");
         both
     };
-    store.forget_views().expect("there is room");
+    store.reset_views().expect("there is room");
     let opening = Opening {
         store: Arc::clone(&store),
         owner: "a test",
@@ -57,7 +60,7 @@ fn instances_leave_memory_while_a_log_is_read() {
     assert!(shard.len() <= 20, "{}", shard.len());
     assert!(found.entries > 100);
     if let Some(checkpoint) = shard.checkpoint() {
-        checkpoint.store(&*store).expect("there is room");
+        checkpoint.store(&*store, &shard.claim()).expect("there is room");
         shard.stored(checkpoint.upto);
     }
     assert_eq!(shard.verify(&mut |_, _| {}).expect("it can be read").differences, []);
@@ -71,4 +74,62 @@ fn a_verification_tells_how_far_it_is_and_compares_every_instance() {
     let verified = engine.verify_told(&progress).expect("it can be read");
     assert_eq!(verified.differences, []);
     assert_eq!(verified.instances, 100);
+}
+
+/// A store with a row that cannot be read until its shard's views are thrown away.
+#[derive(Debug)]
+struct Hurt {
+    inner: Arc<dyn Store>,
+    shard: ShardId,
+    forgotten: Mutex<Vec<ShardId>>,
+}
+
+impl Layer for Hurt {
+    fn behind(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn forget_views(&self, claim: &Claim) -> Result<(), StoreError> {
+        self.forgotten.lock().expect("nobody has failed").push(claim.shard);
+        self.inner.forget_views(claim)
+    }
+
+    fn reset_views(&self) -> Result<(), StoreError> {
+        panic!("the views of all shards are thrown away");
+    }
+
+    fn scan(
+        &self,
+        shard: ShardId,
+        table: Table,
+        each: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let whole = !self.forgotten.lock().expect("nobody has failed").is_empty();
+        if shard != self.shard || whole || table != Table::Jobs {
+            return self.inner.scan(shard, table, each);
+        }
+        let key = Key::of_instance(4 + u64::from(shard.0));
+        Err(StoreError::DamagedRow { table, key, reason: "it is torn".to_owned() })
+    }
+}
+
+#[test]
+fn views_of_one_shard_that_cannot_be_read_cost_no_other_shard_its_own() {
+    let inner: Arc<dyn Store> = Arc::new(MemoryStore::new(3));
+    let engine = Engine::on(&inner, Options::default()).expect("it opens");
+    engine.deploy(&[file("model.bpmn", PROCESS)]).expect("is fine");
+    let all: Vec<_> = (0..9).map(|_| engine.start("p").wait().expect("starts")).collect();
+    engine.shutdown().expect("nothing has failed");
+    let hurt = Hurt { inner, shard: ShardId(1), forgotten: Mutex::default() };
+    let hurt = Arc::new(hurt);
+    let engine =
+        Engine::on(&(Arc::clone(&hurt) as Arc<dyn Store>), Options::default()).expect("it opens");
+    assert_eq!(*hurt.forgotten.lock().expect("nobody has failed"), [ShardId(1)]);
+    let found = &engine.opened().shards;
+    assert_eq!(found.iter().map(|it| it.instances).collect::<Vec<_>>(), [0, 3, 0]);
+    for id in all {
+        engine.cancel(id).wait().expect("it runs");
+    }
+    assert_eq!(engine.verify().expect("it can be asked").differences, []);
+    engine.shutdown().expect("nothing has failed");
 }

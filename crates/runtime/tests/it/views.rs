@@ -1,7 +1,6 @@
 //! Views that cannot be stored, or not now.
 
 use std::{
-    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -14,11 +13,7 @@ use travertine_runtime::{
     Engine, Error,
     engine::{Options, Pace},
 };
-use travertine_store::{
-    Batch, Claim, Deployment, Entry, Error as StoreError, Fold, Mail, MemoryStore, Seq, ShardId,
-    Store,
-    view::{Change, InstanceRow, Page, Query, Row, Table},
-};
+use travertine_store::{Advance, Append, Error as StoreError, Layer, MemoryStore, Store};
 
 use crate::world::file;
 
@@ -34,89 +29,29 @@ struct Gate {
     full: Arc<AtomicBool>,
 }
 
-impl Store for Gate {
-    fn checkpoint(&self, claim: &Claim, upto: Seq, state: &[u8], changes: &[Change]) -> Result<()> {
-        // Once nobody looks on, everything is stored.
-        if self.asked.send(()).is_ok() {
-            let answers = self.answers.lock().expect("nobody has failed");
-            answers.recv().unwrap_or(Ok(()))?;
-        }
-        self.inner.checkpoint(claim, upto, state, changes)
+impl Layer for Gate {
+    fn behind(&self) -> &dyn Store {
+        &self.inner
     }
 
-    fn shards(&self) -> u16 {
-        self.inner.shards()
-    }
-    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim> {
-        self.inner.claim(shard, owner)
-    }
-    fn append(&self, batches: &[Batch]) -> Result<()> {
+    fn append_all(&self, appends: &[Append<'_>]) -> Vec<Result<()>> {
         if self.full.load(Ordering::SeqCst) {
-            return Err(StoreError::Full { reason: "no room".to_owned() });
+            let full = || Err(StoreError::Full { reason: "no room".to_owned() });
+            return appends.iter().map(|_| full()).collect();
         }
-        self.inner.append(batches)
+        self.inner.append_all(appends)
     }
-    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>> {
-        self.inner.entries(shard, after, limit)
-    }
-    fn last(&self, shard: ShardId) -> Result<Seq> {
-        self.inner.last(shard)
-    }
-    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>> {
-        self.inner.chain(shard, last, after)
-    }
-    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<()> {
-        self.inner.fold(claim, folds)
-    }
-    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>> {
-        self.inner.inbox(shard)
-    }
-    fn deploy(&self, deployment: &Deployment) -> Result<()> {
-        self.inner.deploy(deployment)
-    }
-    fn deployments(&self, after: u64) -> Result<Vec<Deployment>> {
-        self.inner.deployments(after)
-    }
-    fn undeploy(&self, keys: &[u64]) -> Result<()> {
-        self.inner.undeploy(keys)
-    }
-    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>)> {
-        self.inner.checkpointed(shard)
-    }
-    fn forget_views(&self) -> Result<()> {
-        self.inner.forget_views()
-    }
-    fn instance(&self, id: u64) -> Result<Option<InstanceRow>> {
-        self.inner.instance(id)
-    }
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>> {
-        self.inner.named(shard, business_id)
-    }
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>> {
-        self.inner.called(caller, wait)
-    }
-    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>> {
-        self.inner.snapshot(instance)
-    }
-    fn scan(
-        &self,
-        shard: ShardId,
-        table: Table,
-        each: &mut dyn FnMut(Row) -> Result<()>,
-    ) -> Result<()> {
-        self.inner.scan(shard, table, each)
-    }
-    fn query(&self, query: &Query) -> Result<Page> {
-        self.inner.query(query)
-    }
-    fn size(&self) -> Result<(u64, u64)> {
-        self.inner.size()
-    }
-    fn compact(&self) -> Result<()> {
-        self.inner.compact()
-    }
-    fn backup(&self, to: &Path) -> Result<()> {
-        self.inner.backup(to)
+
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<()>> {
+        let one = |it: &Advance<'_>| {
+            // Once nobody looks on, everything is stored.
+            if self.asked.send(()).is_ok() {
+                let answers = self.answers.lock().expect("nobody has failed");
+                answers.recv().unwrap_or(Ok(()))?;
+            }
+            self.inner.checkpoint(&it.claim, it.upto, it.state, it.changes)
+        };
+        advances.iter().map(one).collect()
     }
 }
 

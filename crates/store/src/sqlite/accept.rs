@@ -23,8 +23,8 @@ pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
     file::narrow(dir);
     let db = Database::log(dir);
     let (mut connection, found) = db.connect("full")?;
-    if let Found::Older(_) = found {
-        log::bring_up(&db, &mut connection)?;
+    if let Found::Older(format) = found {
+        log::bring_up(&db, &mut connection, format)?;
     }
     let mut all = || {
         let transaction = connection.transaction()?;
@@ -55,7 +55,8 @@ pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
             }
             // Places of what is lost are not used again.
             let last = written.last.max(there.last).max(known);
-            log::put_head(&transaction, shard, &Head { last, plain: written.plain, ..there })?;
+            let Head { plain, mailed, .. } = written;
+            log::put_head(&transaction, shard, &Head { last, mailed, plain, ..there })?;
         }
         if !lost.is_empty() {
             transaction.execute("UPDATE meta SET value = randomblob(16) WHERE name = 'id'", [])?;

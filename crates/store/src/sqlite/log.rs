@@ -21,8 +21,8 @@ use super::{
     write::{Poison, Writer},
 };
 use crate::{
-    Batch, Claim, Deployed, Deployment, Entry, Error, Fold, Mail, MailId, Resource, Seq, ShardId,
-    codec, crash_point,
+    Append, Batch, Claim, Claimed, Claiming, Deployed, Deployment, Entry, Error, Fold, Mail,
+    MailId, Owner, Resource, Seq, ShardId, codec, crash_point,
 };
 
 pub(super) use super::sum::Head;
@@ -77,8 +77,15 @@ struct Statements {
 struct Queue {
     busy: bool,
     tickets: u64,
-    waiting: Vec<(u64, Vec<Batch>)>,
-    done: BTreeMap<u64, Result<(), Error>>,
+    waiting: Vec<Waiting>,
+    done: BTreeMap<u64, Vec<Result<(), Error>>>,
+}
+
+/// What somebody waits for.
+#[derive(Debug)]
+struct Waiting {
+    ticket: u64,
+    appends: Vec<(Claim, Vec<Batch>)>,
 }
 
 fn schema(shards: u16) -> String {
@@ -86,7 +93,8 @@ fn schema(shards: u16) -> String {
         "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
          CREATE TABLE shards(shard INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, owner TEXT NOT NULL,
              last INTEGER NOT NULL, newest INTEGER NOT NULL, entries INTEGER NOT NULL,
-             digest INTEGER NOT NULL, mails INTEGER NOT NULL, plain INTEGER NOT NULL);
+             digest INTEGER NOT NULL, mails INTEGER NOT NULL, plain INTEGER NOT NULL,
+             mailed INTEGER NOT NULL);
          CREATE TABLE inbox(receiver INTEGER NOT NULL, sender INTEGER NOT NULL, number INTEGER NOT NULL,
              body BLOB NOT NULL, sum INTEGER, PRIMARY KEY(receiver, sender, number)) WITHOUT ROWID;
          CREATE TABLE deployments(number INTEGER PRIMARY KEY, at INTEGER NOT NULL, sum INTEGER);
@@ -104,7 +112,7 @@ fn schema(shards: u16) -> String {
             sql,
             "CREATE TABLE log_{shard}(seq INTEGER PRIMARY KEY, instance INTEGER NOT NULL,
                  previous INTEGER NOT NULL, at INTEGER NOT NULL, sum INTEGER, body BLOB NOT NULL);
-             INSERT INTO shards VALUES({shard}, 0, '', 0, 0, 0, 0, 0, 0);"
+             INSERT INTO shards VALUES({shard}, 0, '', 0, 0, 0, 0, 0, 0, 0);"
         )
         .expect("a string takes every text");
         all.push(format!(
@@ -116,14 +124,26 @@ fn schema(shards: u16) -> String {
 }
 
 /// Brings an older log to the format of today.
-pub(super) fn bring_up(db: &Database, connection: &mut Connection) -> Result<(), Error> {
+pub(super) fn bring_up(
+    db: &Database,
+    connection: &mut Connection,
+    format: i32,
+) -> Result<(), Error> {
     db.upgrade(connection, |it| {
-        upgrade(it, it.query_row("SELECT count(*) FROM shards", [], |row| row.get(0))?)
+        it.execute_batch(
+            "ALTER TABLE shards ADD COLUMN mailed INTEGER NOT NULL DEFAULT 0;
+             UPDATE shards SET mailed =
+                 (SELECT coalesce(max(number), 0) FROM inbox WHERE sender = shards.shard);",
+        )?;
+        if format > 1 {
+            return Ok(());
+        }
+        add_checksums(it, it.query_row("SELECT count(*) FROM shards", [], |row| row.get(0))?)
     })
 }
 
-/// Brings a log of format 1 to the format of today. Its entries keep having no checksum.
-fn upgrade(connection: &Connection, shards: u16) -> rusqlite::Result<()> {
+/// Brings a log of format 1 to format 2. Its entries keep having no checksum.
+fn add_checksums(connection: &Connection, shards: u16) -> rusqlite::Result<()> {
     connection.execute_batch(
         "ALTER TABLE shards ADD COLUMN newest INTEGER NOT NULL DEFAULT 0;
          ALTER TABLE shards ADD COLUMN entries INTEGER NOT NULL DEFAULT 0;
@@ -137,8 +157,10 @@ fn upgrade(connection: &Connection, shards: u16) -> rusqlite::Result<()> {
     for shard in 0..shards {
         connection.execute_batch(&format!("ALTER TABLE log_{shard} ADD COLUMN sum INTEGER;"))?;
         let mut head = take_stock(connection, shard)?;
-        let sql = "SELECT last FROM shards WHERE shard = ?1";
-        head.last = head.last.max(connection.query_row(sql, [shard], |row| row.get(0))?);
+        let sql = "SELECT last, mailed FROM shards WHERE shard = ?1";
+        let (last, mailed) =
+            connection.query_row(sql, [shard], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        (head.last, head.mailed) = (head.last.max(last), mailed);
         head.plain = head.last;
         put_head(connection, shard, &head)?;
     }
@@ -164,7 +186,7 @@ pub(super) fn take_stock(connection: &Connection, shard: u16) -> rusqlite::Resul
 pub(super) fn head(connection: &Connection, shard: u16) -> rusqlite::Result<Head> {
     connection
         .prepare_cached(
-            "SELECT last, newest, entries, digest, mails, plain FROM shards WHERE shard = ?1",
+            "SELECT last, newest, entries, digest, mails, plain, mailed FROM shards WHERE shard = ?1",
         )?
         .query_row([shard], |row| {
             Ok(Head {
@@ -174,19 +196,21 @@ pub(super) fn head(connection: &Connection, shard: u16) -> rusqlite::Result<Head
                 digest: row.get::<_, i64>(3)?.cast_unsigned(),
                 mails: row.get::<_, i64>(4)?.cast_unsigned(),
                 plain: row.get(5)?,
+                mailed: row.get(6)?,
             })
         })
 }
 
 pub(super) fn put_head(connection: &Connection, shard: u16, head: &Head) -> rusqlite::Result<()> {
-    let Head { last, newest, entries, digest, mails, plain } = *head;
+    let Head { last, newest, entries, digest, mails, plain, mailed } = *head;
     let (digest, mails) = (digest.cast_signed(), mails.cast_signed());
     connection
         .prepare_cached(
-            "UPDATE shards SET last = ?2, newest = ?3, entries = ?4, digest = ?5, mails = ?6, plain = ?7
+            "UPDATE shards SET last = ?2, newest = ?3, entries = ?4, digest = ?5, mails = ?6, plain = ?7,
+                 mailed = ?8
              WHERE shard = ?1",
         )?
-        .execute(params![shard, last, newest, entries, digest, mails, plain])
+        .execute(params![shard, last, newest, entries, digest, mails, plain, mailed])
         .map(drop)
 }
 
@@ -201,7 +225,7 @@ impl Log {
         let (mut connection, found) = db.connect("full")?;
         match (found, create) {
             (Found::Ours, _) => {}
-            (Found::Older(_), _) => bring_up(&db, &mut connection)?,
+            (Found::Older(format), _) => bring_up(&db, &mut connection, format)?,
             (Found::Nothing, Some(shards)) => db.make(&connection, &schema(shards))?,
             (Found::Nothing, None) => {
                 let reason = String::from("there is no store; make one first");
@@ -287,18 +311,68 @@ impl Log {
         self.writer.fault(error)
     }
 
-    pub(super) fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim, Error> {
+    pub(super) fn claim(&self, shard: ShardId, how: Claiming<'_>) -> Result<Claimed, Error> {
         let mut known =
             self.epochs[usize::from(shard.0)].write().unwrap_or_else(PoisonError::into_inner);
-        let epoch = self.writer.write(("claim.changed", "claim.committed"), |it| {
-            it.prepare_cached(
-                "UPDATE shards SET epoch = epoch + 1, owner = ?2 WHERE shard = ?1 RETURNING epoch",
-            )
-            .and_then(|mut it| it.query_row(params![shard.0, owner], |row| row.get(0)))
-            .map_err(|error| self.failed(&error))
+        let claimed = self.writer.write(("claim.changed", "claim.committed"), |it| {
+            let epoch = it
+                .prepare_cached(
+                    "UPDATE shards SET epoch = epoch + 1, owner = coalesce(?2, owner)
+                     WHERE shard = ?1 AND epoch = coalesce(?3, epoch) RETURNING epoch",
+                )
+                .and_then(|mut it| {
+                    it.query_row(params![shard.0, how.owner(), how.epoch()], |row| row.get(0))
+                        .optional()
+                })
+                .map_err(|error| self.failed(&error))?
+                .ok_or(Error::Stale { shard })?;
+            // Whoever appends holds the connection until the head is what is written.
+            let head = self.heads()[usize::from(shard.0)];
+            let claim = Claim { shard, epoch };
+            Ok(Claimed { claim, last: head.last, mails: head.mailed })
         })?;
-        *known = epoch;
-        Ok(Claim { shard, epoch })
+        *known = claimed.claim.epoch;
+        Ok(claimed)
+    }
+
+    pub(super) fn release(&self, claim: &Claim) -> Result<(), Error> {
+        let mut known =
+            self.epochs[usize::from(claim.shard.0)].write().unwrap_or_else(PoisonError::into_inner);
+        *known = self.writer.write(("claim.changed", "claim.committed"), |it| {
+            it.prepare_cached(
+                "UPDATE shards SET epoch = epoch + 1, owner = '' WHERE shard = ?1 AND epoch = ?2
+                 RETURNING epoch",
+            )
+            .and_then(|mut it| {
+                it.query_row(params![claim.shard.0, claim.epoch], |row| row.get(0)).optional()
+            })
+            .map_err(|error| self.failed(&error))?
+            .ok_or(Error::Stale { shard: claim.shard })
+        })?;
+        Ok(())
+    }
+
+    pub(super) fn owners(&self) -> Result<Vec<Owner>, Error> {
+        self.db.read(|it| {
+            it.prepare_cached("SELECT epoch, owner FROM shards ORDER BY shard")
+                .and_then(|mut it| {
+                    let owner = |row: &rusqlite::Row<'_>| {
+                        Ok(Owner::new(row.get(0)?, &row.get::<_, String>(1)?))
+                    };
+                    it.query_map([], owner)?.collect()
+                })
+                .map_err(|error| self.db.unreadable(&error))
+        })
+    }
+
+    /// Whether a claim still holds: no other process can claim anything.
+    pub(super) fn holds(&self, claim: &Claim) -> bool {
+        let known = &self.epochs[usize::from(claim.shard.0)];
+        *known.read().unwrap_or_else(PoisonError::into_inner) == claim.epoch
+    }
+
+    pub(super) fn mailed(&self) -> Vec<u64> {
+        self.heads().iter().map(|it| it.mailed).collect()
     }
 
     /// Nobody else can claim the shard while the answer is held.
@@ -318,12 +392,15 @@ impl Log {
     }
 
     /// Appends, together with whoever asks for it at the same time.
-    pub(super) fn append(&self, batches: &[Batch]) -> Result<(), Error> {
+    pub(super) fn append(&self, appends: &[Append<'_>]) -> Vec<Result<(), Error>> {
         let shards = self.shards();
         let shard_exists = |it: ShardId| assert!(it.0 < shards, "there is no shard {it}");
-        for batch in batches {
-            shard_exists(batch.claim.shard);
-            batch.sent.iter().for_each(|it| shard_exists(it.to));
+        for append in appends {
+            shard_exists(append.claim.shard);
+            for mail in append.batches.iter().flat_map(|it| &it.sent) {
+                shard_exists(mail.to);
+                shard_exists(mail.id.from);
+            }
         }
         let lock = || self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let mut queue = lock();
@@ -338,8 +415,9 @@ impl Log {
             if ticket.is_none() {
                 queue.tickets += 1;
                 ticket = Some(queue.tickets);
-                let waiting = (queue.tickets, batches.to_vec());
-                queue.waiting.push(waiting);
+                let ticket = queue.tickets;
+                let copy = |it: &Append<'_>| (it.claim, it.batches.to_vec());
+                queue.waiting.push(Waiting { ticket, appends: appends.iter().map(copy).collect() });
             }
             queue = self.turn.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -347,39 +425,44 @@ impl Log {
         queue.busy = true;
         let waiting = std::mem::take(&mut queue.waiting);
         drop(queue);
-        let mut groups: Vec<&[Batch]> = waiting.iter().map(|(_, it)| &it[..]).collect();
+        let mut all: Vec<Append<'_>> = waiting
+            .iter()
+            .flat_map(|it| &it.appends)
+            .map(|(claim, batches)| Append { claim: *claim, batches })
+            .collect();
         if ticket.is_none() {
-            groups.push(batches);
+            all.extend_from_slice(appends);
         }
-        let mut results = self.commit(&groups).into_iter();
+        let mut answers = self.commit(&all).into_iter();
         let mut queue = lock();
-        for ((waiter, _), result) in waiting.iter().zip(results.by_ref()) {
-            queue.done.insert(*waiter, result);
+        for it in &waiting {
+            let own = answers.by_ref().take(it.appends.len()).collect();
+            queue.done.insert(it.ticket, own);
         }
         queue.busy = false;
         let own = match ticket {
-            None => results.next(),
-            Some(ticket) => queue.done.remove(&ticket),
+            None => answers.collect(),
+            Some(ticket) => queue.done.remove(&ticket).expect("whoever waits has an answer"),
         };
         drop(queue);
         self.turn.notify_all();
-        own.expect("every group has a result")
+        own
     }
 
-    /// Commits what it can of the groups.
-    fn commit(&self, groups: &[&[Batch]]) -> Vec<Result<(), Error>> {
-        match self.commit_together(groups) {
-            Ok(results) => results,
+    /// Commits what it can of them.
+    fn commit(&self, appends: &[Append<'_>]) -> Vec<Result<(), Error>> {
+        match self.commit_together(appends) {
+            Ok(answers) => answers,
             // One that finds no room, or cannot be written at all, does not stand in the way of others.
-            Err(error) if groups.len() > 1 && !matches!(error, Error::Poisoned { .. }) => {
-                groups.iter().flat_map(|it| self.commit(&[*it])).collect()
+            Err(error) if appends.len() > 1 && !matches!(error, Error::Poisoned { .. }) => {
+                appends.iter().flat_map(|it| self.commit(&[*it])).collect()
             }
-            Err(error) => groups.iter().map(|_| Err(error.clone())).collect(),
+            Err(error) => appends.iter().map(|_| Err(error.clone())).collect(),
         }
     }
 
-    /// Commits the groups in one transaction, without those that are refused.
-    fn commit_together(&self, groups: &[&[Batch]]) -> Result<Vec<Result<(), Error>>, Error> {
+    /// Commits in one transaction, without those that are refused.
+    fn commit_together(&self, appends: &[Append<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
         let connection = self.writer.lock();
         self.poison.check()?;
         self.check_file()?;
@@ -388,30 +471,27 @@ impl Log {
             self.wal.grow();
         }
         crash_point("append.begin");
-        let mut results = Vec::with_capacity(groups.len());
+        let mut answers = Vec::with_capacity(appends.len());
         let before = self.heads().clone();
         let mut heads = before.clone();
         let points = ("append.inserted", "append.committed");
         self.writer.transact(&connection, points, |it| {
-            for group in groups {
-                let mut after = heads.clone();
+            for append in appends {
                 // First everything that can be refused, so that nothing has to be taken back.
-                let allowed = group.iter().try_for_each(|batch| {
-                    self.check(it, &batch.claim)?;
-                    let end = &mut after[usize::from(batch.claim.shard.0)].last;
-                    *end = batch.follow(*end)?;
-                    Ok(())
-                });
+                let shard = append.claim.shard;
+                let last = heads[usize::from(shard.0)].last;
+                let allowed =
+                    self.check(it, &append.claim).and_then(|()| append.follow(last).map(drop));
                 match allowed {
                     Ok(()) => {
-                        for batch in *group {
-                            self.insert(it, batch, &mut heads)
+                        for batch in append.batches {
+                            self.insert(it, shard, batch, &mut heads)
                                 .map_err(|error| self.failed(&error))?;
                         }
-                        results.push(Ok(()));
+                        answers.push(Ok(()));
                     }
                     Err(error @ (Error::Stale { .. } | Error::Misplaced { .. })) => {
-                        results.push(Err(error));
+                        answers.push(Err(error));
                     }
                     Err(error) => return Err(error),
                 }
@@ -426,7 +506,7 @@ impl Log {
         self.end.mark(heads.iter().map(|it| it.last));
         *self.heads() = heads;
         self.wal.committed();
-        Ok(results)
+        Ok(answers)
     }
 
     /// Whether the file is still the one that was opened. What is written to another one, or to none, is lost.
@@ -442,10 +522,10 @@ impl Log {
     fn insert(
         &self,
         connection: &Connection,
+        shard: ShardId,
         batch: &Batch,
         heads: &mut [Head],
     ) -> rusqlite::Result<()> {
-        let shard = batch.claim.shard;
         let mut insert = connection.prepare_cached(&self.of(shard).insert)?;
         for it in &batch.entries {
             let sum = sum::entry(shard, it);
@@ -466,6 +546,8 @@ impl Log {
                     send.execute(row)?;
                 }
                 heads[usize::from(it.to.0)].sent(it.id.number, Some(sum));
+                let mailed = &mut heads[usize::from(it.id.from.0)].mailed;
+                *mailed = it.id.number.max(*mailed);
             }
         }
         for it in &batch.taken {
@@ -639,7 +721,12 @@ impl Log {
         done
     }
 
-    pub(super) fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
+    pub(super) fn inbox(
+        &self,
+        shard: ShardId,
+        after: &[MailId],
+        limit: usize,
+    ) -> Result<Vec<Mail>, Error> {
         let mail = |row: &rusqlite::Row<'_>| {
             let id = MailId { from: ShardId(row.get(0)?), number: row.get(1)? };
             let mut mail = Mail { id, to: shard, body: row.get(2)? };
@@ -648,14 +735,32 @@ impl Log {
             }
             Ok(mail)
         };
+        let failed = |error: rusqlite::Error| self.db.unreadable(&error);
         self.db.read(|it| {
-            let head = head(it, shard.0).map_err(|error| self.db.unreadable(&error))?;
-            self.check_mails(it, shard, &head)?;
-            it.prepare_cached(
-                "SELECT sender, number, body, sum FROM inbox WHERE receiver = ?1 ORDER BY sender, number",
-            )
-            .and_then(|mut it| it.query_map([shard.0], mail)?.collect())
-            .map_err(|error| self.db.unreadable(&error))
+            // Whoever goes on reading has seen that they are whole.
+            if after.is_empty() {
+                self.check_mails(it, shard, &head(it, shard.0).map_err(failed)?)?;
+            }
+            let columns = "SELECT sender, number, body, sum FROM inbox WHERE receiver = ?1";
+            let mut found: Vec<Mail> = Vec::new();
+            let rest = |found: usize| i64::try_from(limit - found).unwrap_or(i64::MAX);
+            if after.is_empty() {
+                let sql = format!("{columns} ORDER BY sender, number LIMIT ?2");
+                let mut all = it.prepare_cached(&sql).map_err(failed)?;
+                let mails = all.query_map(params![shard.0, rest(0)], mail).map_err(failed)?;
+                return mails.collect::<rusqlite::Result<_>>().map_err(failed);
+            }
+            let sql = format!("{columns} AND sender = ?2 AND number > ?3 ORDER BY number LIMIT ?4");
+            let mut of_sender = it.prepare_cached(&sql).map_err(failed)?;
+            for sender in 0..self.shards() {
+                let seen = after.iter().filter(|it| it.from.0 == sender).map(|it| it.number).max();
+                let seen = i64::try_from(seen.unwrap_or(0)).unwrap_or(i64::MAX);
+                let given = params![shard.0, sender, seen, rest(found.len())];
+                for mail in of_sender.query_map(given, mail).map_err(failed)? {
+                    found.push(mail.map_err(failed)?);
+                }
+            }
+            Ok(found)
         })
     }
 
@@ -663,7 +768,19 @@ impl Log {
         self.writer.write(("deploy.inserted", "deploy.committed"), |it| {
             let others = deployments(it, 0, false).map_err(|error| self.db.unreadable(&error))?;
             deployment.check(others.iter())?;
-            insert_deployment(it, deployment).map_err(|error| self.failed(&error))
+            insert_deployment(it, deployment)
+                .and_then(|()| raise_revision(it))
+                .map_err(|error| self.failed(&error))
+        })
+    }
+
+    pub(super) fn revision(&self) -> Result<u64, Error> {
+        self.db.read(|it| {
+            let sql = "SELECT value FROM meta WHERE name = 'revision'";
+            let found = it
+                .prepare_cached(sql)
+                .and_then(|mut it| it.query_row([], |row| row.get(0)).optional());
+            Ok(found.map_err(|error| self.db.unreadable(&error))?.unwrap_or(0))
         })
     }
 
@@ -683,6 +800,7 @@ impl Log {
     pub(super) fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
         self.writer.write(("undeploy.changed", "undeploy.committed"), |it| {
             let failed = |error: rusqlite::Error| self.failed(&error);
+            let mut removed = false;
             for mut deployment in
                 deployments(it, 0, true).map_err(|error| self.db.unreadable(&error))?
             {
@@ -695,7 +813,11 @@ impl Log {
                         it.execute(sql, [deployment.number]).map_err(failed)?;
                     }
                     insert_deployment(it, &deployment).map_err(failed)?;
+                    removed = true;
                 }
+            }
+            if removed {
+                raise_revision(it).map_err(failed)?;
             }
             Ok(())
         })
@@ -818,6 +940,12 @@ fn damaged_deployment(
         }
     }
     Ok(None)
+}
+
+/// Says that other definitions are deployed than before.
+fn raise_revision(connection: &Connection) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO meta VALUES('revision', 1) ON CONFLICT DO UPDATE SET value = value + 1";
+    connection.execute(sql, []).map(drop)
 }
 
 fn insert_deployment(connection: &Connection, deployment: &Deployment) -> rusqlite::Result<()> {

@@ -35,8 +35,9 @@ pub use backup::backup;
 
 use self::{lock::Lock, log::Log, open::Database, views::Views, write::Poison};
 use crate::{
-    Batch, Claim, Deployment, Entry, Error, Fold, Mail, Seq, ShardId, Store,
-    view::{Change, InstanceRow, Page, Query, Row, Table},
+    Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
+    Seq, ShardId, Store,
+    view::{InstanceRow, Page, Query, Row, Table},
 };
 
 /// How a store is opened.
@@ -136,6 +137,17 @@ impl SqliteStore {
     }
 }
 
+impl SqliteStore {
+    fn advance(&self, advance: &Advance<'_>) -> Result<(), Error> {
+        let Advance { claim: Claim { shard, .. }, upto, state, changes } = *advance;
+        let _held = self.log.hold(&advance.claim)?;
+        if upto > self.log.last(shard) {
+            return Err(Error::NoSuchEntry { shard, seq: upto });
+        }
+        self.views.checkpoint(shard, upto, state, changes)
+    }
+}
+
 /// Makes the directory, and its name durable.
 fn make_directory(dir: &Path) -> Result<(), Error> {
     file::make_directory(dir)?;
@@ -148,12 +160,28 @@ impl Store for SqliteStore {
         self.log.shards()
     }
 
-    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim, Error> {
-        self.log.claim(shard, owner)
+    fn is_near(&self) -> bool {
+        true
     }
 
-    fn append(&self, batches: &[Batch]) -> Result<(), Error> {
-        self.log.append(batches)
+    fn claim(&self, shard: ShardId, how: Claiming<'_>) -> Result<Claimed, Error> {
+        self.log.claim(shard, how)
+    }
+
+    fn release(&self, claim: &Claim) -> Result<(), Error> {
+        self.log.release(claim)
+    }
+
+    fn owners(&self) -> Result<Vec<Owner>, Error> {
+        self.log.owners()
+    }
+
+    fn fence(&self, claims: &[Claim]) -> Result<Vec<bool>, Error> {
+        Ok(claims.iter().map(|it| self.log.holds(it)).collect())
+    }
+
+    fn append_all(&self, appends: &[Append<'_>]) -> Vec<Result<(), Error>> {
+        self.log.append(appends)
     }
 
     fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
@@ -201,8 +229,12 @@ impl Store for SqliteStore {
         self.log.fold(claim, folds)
     }
 
-    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
-        self.log.inbox(shard)
+    fn inbox(&self, shard: ShardId, after: &[MailId], limit: usize) -> Result<Vec<Mail>, Error> {
+        self.log.inbox(shard, after, limit)
+    }
+
+    fn mailed(&self) -> Result<Vec<u64>, Error> {
+        Ok(self.log.mailed())
     }
 
     fn deploy(&self, deployment: &Deployment) -> Result<(), Error> {
@@ -217,26 +249,26 @@ impl Store for SqliteStore {
         self.log.undeploy(keys)
     }
 
-    fn checkpoint(
-        &self,
-        claim: &Claim,
-        upto: Seq,
-        state: &[u8],
-        changes: &[Change],
-    ) -> Result<(), Error> {
-        let _held = self.log.hold(claim)?;
-        if upto > self.log.last(claim.shard) {
-            return Err(Error::NoSuchEntry { shard: claim.shard, seq: upto });
-        }
-        self.views.checkpoint(claim.shard, upto, state, changes)
+    fn revision(&self) -> Result<u64, Error> {
+        self.log.revision()
+    }
+
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>> {
+        // Nothing is synced, so a transaction for each costs nothing.
+        advances.iter().map(|it| self.advance(it)).collect()
     }
 
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
         self.views.checkpointed(shard)
     }
 
-    fn forget_views(&self) -> Result<(), Error> {
-        self.views.forget()
+    fn forget_views(&self, claim: &Claim) -> Result<(), Error> {
+        let _held = self.log.hold(claim)?;
+        self.views.forget(claim.shard, self.shards())
+    }
+
+    fn reset_views(&self) -> Result<(), Error> {
+        self.views.reset()
     }
 
     fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {

@@ -20,6 +20,8 @@ pub(super) struct Head {
     pub(super) digest: u64,
     /// The total of the checksums of the mails to the shard.
     pub(super) mails: u64,
+    /// The greatest number of the mails that the shard has sent.
+    pub(super) mailed: u64,
     /// The entries up to here are of a version that had no checksums.
     pub(super) plain: Seq,
 }

@@ -100,8 +100,23 @@ impl Views {
         }
     }
 
+    /// Throws away what belongs to one shard.
+    pub(super) fn forget(&self, shard: ShardId, shards: u16) -> Result<(), Error> {
+        self.writer.write(("checkpoint.changed", "checkpoint.committed"), |it| {
+            let all = || {
+                for table in Table::ALL {
+                    let sql = format!("DELETE FROM {table} WHERE {}", rows::of_shard(table));
+                    it.execute(&sql, [shard.0, shards])?;
+                }
+                it.execute("DELETE FROM snapshots WHERE instance % ?2 = ?1", [shard.0, shards])?;
+                it.execute("DELETE FROM checkpoints WHERE shard = ?1", [shard.0])
+            };
+            all().map(drop).map_err(|error| self.failed(&error))
+        })
+    }
+
     /// Puts empty ones in their place. What was there may be damaged, so it is not touched but taken away.
-    pub(super) fn forget(&self) -> Result<(), Error> {
+    pub(super) fn reset(&self) -> Result<(), Error> {
         let mut writer = self.writer.lock();
         let _files = self.files.write().unwrap_or_else(PoisonError::into_inner);
         // Closed first: closing takes away a journal of this name.

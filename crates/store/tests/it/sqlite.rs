@@ -49,11 +49,11 @@ fn deployment() -> Deployment {
 }
 
 fn fill(store: &dyn Store) {
-    let zero = store.claim(ShardId(0), "zero").unwrap();
-    let one = store.claim(ShardId(1), "one").unwrap();
+    let zero = store.take(ShardId(0), "zero").unwrap();
+    let one = store.take(ShardId(1), "one").unwrap();
     let entries = vec![entry(1, 2, 0), entry(2, 2, 1), entry(3, 4, 0)];
     let write = |claim, entries, sent, taken| {
-        store.append(&[Batch { claim, entries, sent, taken }]).unwrap();
+        store.append(&claim, &[Batch { entries, sent, taken }]).unwrap();
     };
     write(zero, entries, vec![], vec![]);
     write(one, vec![entry(1, 3, 0)], vec![mail(1), mail(2)], vec![]);
@@ -69,11 +69,11 @@ fn check(store: &dyn Store) {
     assert_eq!(entries(0), [entry(1, 2, 0), entry(2, 2, 1)]);
     assert_eq!(entries(1), [entry(1, 3, 0)]);
     assert_eq!(store.last(ShardId(0)).unwrap(), 3);
-    assert_eq!(store.inbox(ShardId(0)).unwrap(), [mail(2)]);
+    assert_eq!(store.inbox(ShardId(0), &[], usize::MAX).unwrap(), [mail(2)]);
     let mut expected = deployment();
     expected.definitions[1].removed = true;
     assert_eq!(store.deployments(0).unwrap(), [expected]);
-    assert_eq!(store.claim(ShardId(0), "next").unwrap().epoch, 2);
+    assert_eq!(store.take(ShardId(0), "next").unwrap().epoch, 2);
 }
 
 /// All that makes a database what it is, as SQL.
@@ -127,9 +127,9 @@ fn stores_of_every_version_are_opened() {
         let options = Options { create: false, ..Options::default() };
         let store = SqliteStore::open(dir.path(), &options).unwrap();
         check(&store);
-        let claim = store.claim(ShardId(0), "writes").unwrap();
-        let batch = Batch { claim, entries: vec![entry(4, 2, 2)], sent: vec![], taken: vec![] };
-        store.append(&[batch]).unwrap();
+        let claim = store.take(ShardId(0), "writes").unwrap();
+        let batch = Batch { entries: vec![entry(4, 2, 2)], ..Batch::default() };
+        store.append(&claim, &[batch]).unwrap();
     }
 }
 

@@ -257,7 +257,8 @@ impl World {
         let nth = usize::from(id.0);
         while let Some(sealed) = self.shards[nth].seal() {
             let batch = std::slice::from_ref(&sealed.batch);
-            self.store.append(batch).map_err(|error| error.to_string())?;
+            let claim = self.shards[nth].claim();
+            self.store.append(&claim, batch).map_err(|error| error.to_string())?;
             self.note(&sealed.batch)?;
             for mail in sealed.release(&self.board) {
                 self.mails.entry((mail.id.from.0, mail.to.0)).or_default().push_back(mail);
@@ -266,7 +267,8 @@ impl World {
         if self.conditions.checkpoints {
             let rows = self.shards[nth].checkpoint();
             if let Some(rows) = rows {
-                rows.store(&*self.store).map_err(|error| error.to_string())?;
+                rows.store(&*self.store, &self.shards[nth].claim())
+                    .map_err(|error| error.to_string())?;
                 self.shards[nth].stored(rows.upto);
             }
         }

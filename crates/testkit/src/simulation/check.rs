@@ -34,7 +34,7 @@ impl World {
         self.settle()?;
         self.same("read from the views", &live)?;
         self.check_jobs()?;
-        self.store.forget_views().map_err(|error| error.to_string())?;
+        self.store.reset_views().map_err(|error| error.to_string())?;
         self.open_all()?;
         self.settle()?;
         self.same("read from the log", &live)?;

@@ -237,13 +237,13 @@ impl World {
             }
         }
         let batches: Vec<_> = sealed.iter().map(|it| it.batch.clone()).collect();
-        let outcome = self.store.append(&batches);
+        let outcome = self.store.append(&self.seats[seat].shard.claim(), &batches);
         self.note()?;
         match outcome {
             Ok(()) => {}
-            Err(StoreError::Full { .. }) => {
+            Err(StoreError::Full { .. } | StoreError::Away { .. }) => {
                 self.figures.faults += 1;
-                self.say(|| format!("shard {seat} has no room"));
+                self.say(|| format!("shard {seat} cannot write now"));
                 let writes = &mut self.seats[seat].writes;
                 for batch in sealed.into_iter().rev() {
                     writes.push_front(Pending::Batch(batch));
@@ -310,7 +310,7 @@ impl World {
 
     pub(super) fn store_rows(&mut self, seat: usize) -> Result<(), String> {
         let Some(rows) = self.seats[seat].rows.pop_front() else { return Ok(()) };
-        match rows.store(&*self.store) {
+        match rows.store(&*self.store, &self.seats[seat].shard.claim()) {
             Ok(()) => {
                 self.figures.checkpoints += 1;
                 self.say(|| format!("rows of shard {seat} are stored up to {}", rows.upto));
@@ -337,7 +337,7 @@ impl World {
             Fault::Lost,
             Fault::Kept,
             Fault::Full,
-            Fault::Full,
+            Fault::Away,
             Fault::Stolen,
             Fault::PoisonedLost,
             Fault::PoisonedKept,
@@ -350,18 +350,17 @@ impl World {
     /// An owner that has lost its shard goes on for a while. Nothing must come of it.
     fn haunt(&mut self) -> Result<(), String> {
         let Some(mut seat) = self.zombies.pop() else { return Ok(()) };
-        let id = seat.shard.id();
+        let (id, claim) = (seat.shard.id(), seat.shard.claim());
         self.say(|| format!("the former owner of shard {id} goes on"));
         seat.shard.tick(self.now);
         seat.shard.work();
         while let Some(write) = seat.writes.pop_front() {
             let refused = match write {
                 Pending::Batch(sealed) => {
-                    let batch = &sealed.batch;
-                    let writes = batch.entries.len() + batch.sent.len() + batch.taken.len();
-                    writes == 0 || self.store.inner().append(std::slice::from_ref(batch)).is_err()
+                    let batch = std::slice::from_ref(&sealed.batch);
+                    batch[0].is_empty() || self.store.inner().append(&claim, batch).is_err()
                 }
-                Pending::Rows(rows) => rows.store(self.store.inner()).is_err(),
+                Pending::Rows(rows) => rows.store(self.store.inner(), &claim).is_err(),
             };
             if !refused {
                 return Err(format!("the former owner of shard {id} could still write"));
@@ -394,7 +393,10 @@ impl World {
         // mails of the new owner arrive.
         let others: Vec<u16> = (0..self.shards()).filter(|it| *it != shard).collect();
         for other in others {
-            let inbox = self.store.inbox(ShardId(other)).map_err(|error| error.to_string())?;
+            let inbox = self
+                .store
+                .inbox(ShardId(other), &[], usize::MAX)
+                .map_err(|error| error.to_string())?;
             for mail in inbox.iter().filter(|it| it.id.from.0 == shard) {
                 self.receive(mail);
             }
@@ -444,7 +446,7 @@ impl World {
             settings: self.settings.clone(),
             now: self.now,
         };
-        let inbox = self.store.inbox(shard)?;
+        let inbox = self.store.inbox(shard, &[], usize::MAX)?;
         let (shard, _) = Shard::recover(shard, opening, &mut |_, _| {})?;
         let (writes, rows, stored) = Default::default();
         let told = inbox.iter().map(|it| it.id).collect();

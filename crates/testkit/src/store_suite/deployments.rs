@@ -12,6 +12,8 @@ pub(super) const PROMISES: &[Promise] = &[
     ("files of decisions stay while a decision may import them", keeps_imported),
     ("files of decisions that are not listed stay", keeps_unlisted),
     ("removing what is not there is fine", removes_nothing),
+    ("the revision grows when something is deployed or removed, and only then", revisions),
+    ("deployments of any names are kept", any_names),
 ];
 
 fn deployed(key: u64, id: &str, version: u32, resource: u32) -> Deployed {
@@ -40,6 +42,38 @@ fn two() -> [Deployment; 2] {
         definitions: vec![deployed(4, "order", 2, 0)],
     };
     [first, second]
+}
+
+fn revisions(store: &dyn Store) {
+    let before = store.revision().unwrap();
+    let [first, second] = two();
+    store.deploy(&first).unwrap();
+    let one = store.revision().unwrap();
+    assert!(one > before);
+    assert!(store.deploy(&first).is_err());
+    store.take(travertine_store::ShardId(0), "a").unwrap();
+    assert_eq!(store.revision().unwrap(), one);
+    store.deploy(&second).unwrap();
+    let two = store.revision().unwrap();
+    assert!(two > one);
+    store.undeploy(&[99]).unwrap();
+    assert_eq!(store.revision().unwrap(), two);
+    store.undeploy(&[1]).unwrap();
+    let three = store.revision().unwrap();
+    assert!(three > two);
+    store.undeploy(&[1]).unwrap();
+    assert_eq!(store.revision().unwrap(), three);
+}
+
+fn any_names(store: &dyn Store) {
+    let names = ["a", "a\0", "a\0b", "", "\u{10ffff} '\""];
+    let definitions = (1..)
+        .zip(names)
+        .map(|(key, name)| Deployed { tag: Some(Name::from(name)), ..deployed(key, name, 1, 0) });
+    let resources = names.map(file).to_vec();
+    let all = Deployment { number: 1, at: 1, resources, definitions: definitions.collect() };
+    store.deploy(&all).unwrap();
+    assert_eq!(store.deployments(0).unwrap(), [all]);
 }
 
 fn deploy_two(store: &dyn Store) -> [Deployment; 2] {

@@ -1,8 +1,7 @@
 //! A load whose every step can be recognised afterwards, for stores that are killed while it runs.
 
 use travertine_store::{
-    Batch, Claim, Deployed, Deployment, Entry, Error, Fold, Mail, MailId, Resource, Seq, ShardId,
-    Store,
+    Batch, Deployed, Deployment, Entry, Error, Fold, Mail, MailId, Resource, Seq, ShardId, Store,
     view::{Change, Query, Row, Table},
 };
 use travertine_value::Name;
@@ -52,12 +51,12 @@ pub fn run(
     tell: &mut dyn FnMut(&str, u64),
 ) -> Result<(), Error> {
     let first = store.last(SHARD)? / BATCH + 1;
-    let mut claim = store.claim(SHARD, "load")?;
+    let mut claim = store.take(SHARD, "load")?;
     for number in first..first + batches {
         if number % 10 == 0 {
-            claim = store.claim(SHARD, "load")?;
+            claim = store.take(SHARD, "load")?;
         }
-        store.append(&[batch(claim, number, body)])?;
+        store.append(&claim, &[batch(number, body)])?;
         tell("append", number * BATCH);
         if number % 4 == 0 {
             store.checkpoint(&claim, number * BATCH, &number.to_le_bytes(), &changes(number))?;
@@ -90,7 +89,7 @@ pub fn verify(store: &dyn Store, acknowledged: &Acknowledged) {
     assert_eq!(last % BATCH, 0, "a batch is there by halves");
     let number = last / BATCH;
     let mails: Vec<Mail> = (number > 0).then(|| mail(number)).into_iter().collect();
-    assert_eq!(store.inbox(SHARD).unwrap(), mails);
+    assert_eq!(store.inbox(SHARD, &[], usize::MAX).unwrap(), mails);
 
     let found = store.entries(SHARD, 0, usize::MAX).unwrap();
     let size = |seq: Seq| found.iter().find(|it| it.seq == seq).map_or(0, |it| it.body.len());
@@ -152,10 +151,9 @@ fn mail(number: u64) -> Mail {
 }
 
 /// The batch with this number, which takes the mail of the one before.
-fn batch(claim: Claim, number: u64, body: usize) -> Batch {
+fn batch(number: u64, body: usize) -> Batch {
     let seqs = (number - 1) * BATCH + 1..=number * BATCH;
     Batch {
-        claim,
         entries: seqs.map(|seq| entry(seq, body)).collect(),
         sent: vec![mail(number)],
         taken: (number > 1).then(|| mail(number - 1).id).into_iter().collect(),

@@ -11,7 +11,6 @@ pub(super) const PROMISES: &[Promise] = &[
     ("what was appended is read back as it was", reads_back),
     ("entries are read in pages", pages),
     ("shards have logs of their own", own_logs),
-    ("several batches are appended all or not at all", all_or_nothing),
     ("batches of one shard follow on each other", batches_of_one_shard),
     ("entries that do not follow are refused", misplaced),
     ("each claim has a greater epoch and ends the one before", claims),
@@ -25,6 +24,8 @@ pub(super) const PROMISES: &[Promise] = &[
     ("folds are all made or none", folds_all_or_nothing),
     ("mails wait by sender and in order until they are taken", mails),
     ("mails of a refused batch are not sent", refused_mails),
+    ("an inbox is read in pages, after the mails that are known of each sender", inbox_pages),
+    ("the greatest mail of each sender is told, also when it is taken", mailed),
     ("many can append at the same time", together),
     ("one who is refused does not disturb those beside", together_with_stale),
     ("bodies of any size and content are kept", bodies),
@@ -45,7 +46,7 @@ fn two_instances(store: &dyn Store) -> (Claim, Vec<Entry>) {
         entry(5, 1, 3),
         entry(6, 5, 4),
     ];
-    store.append(&[batch(claim, all.clone())]).unwrap();
+    store.append(&claim, &[batch(all.clone())]).unwrap();
     (claim, all)
 }
 
@@ -53,7 +54,7 @@ fn new_is_empty(store: &dyn Store) {
     for shard in (0..store.shards()).map(ShardId) {
         assert_eq!(store.last(shard).unwrap(), 0);
         assert_eq!(store.entries(shard, 0, 10).unwrap(), []);
-        assert_eq!(store.inbox(shard).unwrap(), []);
+        assert_eq!(store.inbox(shard, &[], usize::MAX).unwrap(), []);
         assert_eq!(store.checkpointed(shard).unwrap(), (0, Vec::new()));
     }
     assert_eq!(store.deployments(0).unwrap(), []);
@@ -63,7 +64,7 @@ fn reads_back(store: &dyn Store) {
     let claim = claim(store, 2);
     let one = Entry { seq: 1, instance: 6, previous: 0, at: -5, body: vec![0, 255, 7] };
     let two = Entry { seq: 2, instance: 0, previous: 0, at: i64::MAX, body: Vec::new() };
-    store.append(&[batch(claim, vec![one.clone(), two.clone()])]).unwrap();
+    store.append(&claim, &[batch(vec![one.clone(), two.clone()])]).unwrap();
     assert_eq!(entries(store, 2), [one, two]);
     assert_eq!(store.last(ShardId(2)).unwrap(), 2);
 }
@@ -80,28 +81,18 @@ fn pages(store: &dyn Store) {
 
 fn own_logs(store: &dyn Store) {
     let (zero, three) = (claim(store, 0), claim(store, 3));
-    let both = [batch(zero, vec![entry(1, 4, 0)]), batch(three, vec![entry(1, 3, 0)])];
-    store.append(&both).unwrap();
-    store.append(&[batch(three, vec![entry(2, 3, 1)])]).unwrap();
+    store.append(&zero, &[batch(vec![entry(1, 4, 0)])]).unwrap();
+    store.append(&three, &[batch(vec![entry(1, 3, 0)])]).unwrap();
+    store.append(&three, &[batch(vec![entry(2, 3, 1)])]).unwrap();
     assert_eq!(entries(store, 0), [entry(1, 4, 0)]);
     assert_eq!(entries(store, 1), []);
     assert_eq!(entries(store, 3), [entry(1, 3, 0), entry(2, 3, 1)]);
 }
 
-fn all_or_nothing(store: &dyn Store) {
-    let (zero, old) = (claim(store, 0), claim(store, 1));
-    claim(store, 1);
-    let both = [batch(zero, vec![entry(1, 4, 0)]), batch(old, vec![entry(1, 1, 0)])];
-    assert_eq!(store.append(&both), Err(Error::Stale { shard: ShardId(1) }));
-    assert_eq!(entries(store, 0), []);
-    assert_eq!(store.last(ShardId(0)).unwrap(), 0);
-    store.append(&[batch(zero, vec![entry(1, 4, 0)])]).unwrap();
-}
-
 fn batches_of_one_shard(store: &dyn Store) {
     let claim = claim(store, 0);
-    let two = [batch(claim, vec![entry(1, 4, 0)]), batch(claim, vec![entry(2, 4, 1)])];
-    store.append(&two).unwrap();
+    let two = [batch(vec![entry(1, 4, 0)]), batch(vec![entry(2, 4, 1)])];
+    store.append(&claim, &two).unwrap();
     assert_eq!(entries(store, 0), [entry(1, 4, 0), entry(2, 4, 1)]);
 }
 
@@ -109,11 +100,11 @@ fn misplaced(store: &dyn Store) {
     let (claim, all) = two_instances(store);
     for wrong in [vec![entry(6, 1, 5)], vec![entry(8, 1, 5)], vec![entry(7, 1, 5), entry(9, 1, 7)]]
     {
-        let refused = store.append(&[batch(claim, wrong)]);
+        let refused = store.append(&claim, &[batch(wrong)]);
         assert!(matches!(refused, Err(Error::Misplaced { .. })), "{refused:?}");
     }
     assert_eq!(entries(store, 1), all);
-    store.append(&[batch(claim, vec![entry(7, 1, 5)])]).unwrap();
+    store.append(&claim, &[batch(vec![entry(7, 1, 5)])]).unwrap();
 }
 
 fn claims(store: &dyn Store) {
@@ -121,23 +112,23 @@ fn claims(store: &dyn Store) {
     let second = claim(store, 1);
     assert!(second.epoch > first.epoch);
     assert!(first.epoch > 0);
-    store.append(&[batch(second, vec![entry(1, 1, 0)])]).unwrap();
+    store.append(&second, &[batch(vec![entry(1, 1, 0)])]).unwrap();
 }
 
 fn stale(store: &dyn Store) {
     let old = claim(store, 1);
-    store.append(&[batch(old, vec![entry(1, 1, 0)])]).unwrap();
+    store.append(&old, &[batch(vec![entry(1, 1, 0)])]).unwrap();
     let new = claim(store, 1);
     let refusal = Error::Stale { shard: ShardId(1) };
-    assert_eq!(store.append(&[batch(old, vec![entry(2, 1, 1)])]), Err(refusal.clone()));
+    assert_eq!(store.append(&old, &[batch(vec![entry(2, 1, 1)])]), Err(refusal.clone()));
     // Even what would change nothing.
-    assert_eq!(store.append(&[batch(old, vec![])]), Err(refusal.clone()));
+    assert_eq!(store.append(&old, &[batch(vec![])]), Err(refusal.clone()));
     assert_eq!(store.checkpoint(&old, 1, &[], &[]), Err(refusal.clone()));
     let fold = [Fold { last: 1, entry: None }];
     assert_eq!(store.fold(&old, &fold), Err(refusal.clone()));
     // Nor can one who makes epochs up.
     let made_up = Claim { epoch: new.epoch + 1, ..new };
-    assert_eq!(store.append(&[batch(made_up, vec![])]), Err(refusal));
+    assert_eq!(store.append(&made_up, &[batch(vec![])]), Err(refusal));
     assert_eq!(entries(store, 1), [entry(1, 1, 0)]);
     assert_eq!(store.checkpointed(ShardId(1)).unwrap(), (0, vec![]));
 }
@@ -145,13 +136,13 @@ fn stale(store: &dyn Store) {
 fn claims_apart(store: &dyn Store) {
     let zero = claim(store, 0);
     claim(store, 1);
-    store.append(&[batch(zero, vec![entry(1, 4, 0)])]).unwrap();
+    store.append(&zero, &[batch(vec![entry(1, 4, 0)])]).unwrap();
 }
 
 fn nothing(store: &dyn Store) {
-    store.append(&[]).unwrap();
     let claim = claim(store, 0);
-    store.append(&[batch(claim, vec![])]).unwrap();
+    store.append(&claim, &[]).unwrap();
+    store.append(&claim, &[batch(vec![])]).unwrap();
     assert_eq!(store.last(ShardId(0)).unwrap(), 0);
 }
 
@@ -174,7 +165,7 @@ fn chain_with_hole(store: &dyn Store) {
     store.fold(&claim, &[Fold { last: 5, entry: None }]).unwrap();
     assert_eq!(store.chain(ShardId(1), 5, 0), missing(5));
     // One that leads to another instance cannot have been written.
-    store.append(&[batch(claim, vec![entry(7, 9, 6)])]).unwrap();
+    store.append(&claim, &[batch(vec![entry(7, 9, 6)])]).unwrap();
     let found = store.chain(ShardId(1), 7, 0);
     assert!(matches!(found, Err(Error::Corrupt { .. })), "{found:?}");
     // Nothing takes the place of that, but what is left of it can be deleted, and nothing else.
@@ -196,7 +187,7 @@ fn folds(store: &dyn Store) {
     // Once more after a crash does no harm.
     store.fold(&claim, &fold).unwrap();
     assert_eq!(entries(store, 1), rest);
-    store.append(&[batch(claim, vec![entry(7, 5, 6)])]).unwrap();
+    store.append(&claim, &[batch(vec![entry(7, 5, 6)])]).unwrap();
 }
 
 fn deletes(store: &dyn Store) {
@@ -210,9 +201,9 @@ fn deletes(store: &dyn Store) {
     let again = store.fold(&claim, &[Fold { last: 5, entry: None }]);
     assert_eq!(again, Err(Error::NoSuchEntry { shard: ShardId(1), seq: 5 }));
     // Places are never used twice.
-    let refused = store.append(&[batch(claim, vec![entry(6, 1, 0)])]);
+    let refused = store.append(&claim, &[batch(vec![entry(6, 1, 0)])]);
     assert!(matches!(refused, Err(Error::Misplaced { .. })), "{refused:?}");
-    store.append(&[batch(claim, vec![entry(7, 9, 0)])]).unwrap();
+    store.append(&claim, &[batch(vec![entry(7, 9, 0)])]).unwrap();
     assert_eq!(entries(store, 1), [entry(7, 9, 0)]);
 }
 
@@ -238,43 +229,88 @@ fn mail(from: u16, number: u64, to: u16) -> Mail {
 
 fn mails(store: &dyn Store) {
     let (zero, one, three) = (claim(store, 0), claim(store, 1), claim(store, 3));
-    let send = |claim, sent: &[Mail]| {
-        let batch = Batch { sent: sent.to_vec(), ..batch(claim, vec![]) };
-        store.append(&[batch]).unwrap();
+    let send = |claim: Claim, sent: &[Mail]| {
+        let batch = Batch { sent: sent.to_vec(), ..Batch::default() };
+        store.append(&claim, &[batch]).unwrap();
     };
     send(three, &[mail(3, 1, 1), mail(3, 2, 0), mail(3, 10, 1)]);
     send(zero, &[mail(0, 2, 1), mail(0, 1, 1)]);
     // A shard may write to itself.
     send(one, &[mail(1, 1, 1)]);
     let waiting = [mail(0, 1, 1), mail(0, 2, 1), mail(1, 1, 1), mail(3, 1, 1), mail(3, 10, 1)];
-    assert_eq!(store.inbox(ShardId(1)).unwrap(), waiting);
-    assert_eq!(store.inbox(ShardId(0)).unwrap(), [mail(3, 2, 0)]);
+    assert_eq!(store.inbox(ShardId(1), &[], usize::MAX).unwrap(), waiting);
+    assert_eq!(store.inbox(ShardId(0), &[], usize::MAX).unwrap(), [mail(3, 2, 0)]);
     let taken = vec![mail(0, 1, 1).id, mail(3, 1, 1).id, mail(3, 99, 1).id];
-    store.append(&[Batch { taken, ..batch(one, vec![entry(1, 1, 0)]) }]).unwrap();
+    store.append(&one, &[Batch { taken, ..batch(vec![entry(1, 1, 0)]) }]).unwrap();
     let waiting = [mail(0, 2, 1), mail(1, 1, 1), mail(3, 10, 1)];
-    assert_eq!(store.inbox(ShardId(1)).unwrap(), waiting);
+    assert_eq!(store.inbox(ShardId(1), &[], usize::MAX).unwrap(), waiting);
     // Only the receiver's own mails are taken.
     let taken = vec![mail(3, 10, 1).id, mail(3, 2, 0).id];
-    store.append(&[Batch { taken, ..batch(zero, vec![]) }]).unwrap();
-    assert_eq!(store.inbox(ShardId(1)).unwrap(), waiting);
-    assert_eq!(store.inbox(ShardId(0)).unwrap(), []);
+    store.append(&zero, &[Batch { taken, ..batch(vec![]) }]).unwrap();
+    assert_eq!(store.inbox(ShardId(1), &[], usize::MAX).unwrap(), waiting);
+    assert_eq!(store.inbox(ShardId(0), &[], usize::MAX).unwrap(), []);
     // What is sent to oneself can be taken in the same batch.
     let (sent, taken) = (vec![mail(0, 9, 0)], vec![mail(0, 9, 0).id]);
-    store.append(&[Batch { sent, taken, ..batch(zero, vec![]) }]).unwrap();
-    assert_eq!(store.inbox(ShardId(0)).unwrap(), []);
+    store.append(&zero, &[Batch { sent, taken, ..batch(vec![]) }]).unwrap();
+    assert_eq!(store.inbox(ShardId(0), &[], usize::MAX).unwrap(), []);
 }
 
 fn refused_mails(store: &dyn Store) {
     let (zero, one) = (claim(store, 0), claim(store, 1));
-    store.append(&[Batch { sent: vec![mail(1, 1, 0)], ..batch(one, vec![]) }]).unwrap();
+    store.append(&one, &[Batch { sent: vec![mail(1, 1, 0)], ..batch(vec![]) }]).unwrap();
     let wrong = Batch {
         sent: vec![mail(0, 1, 1)],
         taken: vec![mail(1, 1, 0).id],
-        ..batch(zero, vec![entry(2, 4, 1)])
+        ..batch(vec![entry(2, 4, 1)])
     };
-    assert!(store.append(&[wrong]).is_err());
-    assert_eq!(store.inbox(ShardId(1)).unwrap(), []);
-    assert_eq!(store.inbox(ShardId(0)).unwrap(), [mail(1, 1, 0)]);
+    assert!(store.append(&zero, &[wrong]).is_err());
+    assert_eq!(store.inbox(ShardId(1), &[], usize::MAX).unwrap(), []);
+    assert_eq!(store.inbox(ShardId(0), &[], usize::MAX).unwrap(), [mail(1, 1, 0)]);
+}
+
+fn inbox_pages(store: &dyn Store) {
+    let (zero, two, three) = (claim(store, 0), claim(store, 2), claim(store, 3));
+    for (claim, from) in [(three, 3), (zero, 0), (two, 2)] {
+        let sent = (1..=3).map(|number| mail(from, number, 1)).collect();
+        store.append(&claim, &[Batch { sent, ..Batch::default() }]).unwrap();
+    }
+    let all: Vec<Mail> =
+        [0, 2, 3].into_iter().flat_map(|from| (1..=3).map(move |it| mail(from, it, 1))).collect();
+    let inbox = |after: &[MailId], limit| store.inbox(ShardId(1), after, limit).unwrap();
+    assert_eq!(inbox(&[], usize::MAX), all);
+    assert_eq!(inbox(&[], 4), all[..4]);
+    assert_eq!(inbox(&[], 0), []);
+    // What is read of one sender says nothing of another.
+    let id = |from, number| MailId { from: ShardId(from), number };
+    assert_eq!(inbox(&[id(2, 2)], usize::MAX), [&all[..3], &all[5..]].concat());
+    assert_eq!(inbox(&[id(0, 3), id(2, 1), id(1, 9)], usize::MAX), all[4..]);
+    assert_eq!(inbox(&[id(0, 3), id(2, 1)], 3), all[4..7]);
+    assert_eq!(inbox(&[id(0, u64::MAX), id(2, 3), id(3, 3)], 3), []);
+    // Pages follow each other.
+    let (mut after, mut read) = (Vec::new(), Vec::new());
+    loop {
+        let page = inbox(&after, 2);
+        if page.is_empty() {
+            break;
+        }
+        after.extend(page.iter().map(|it| it.id));
+        read.extend(page);
+    }
+    assert_eq!(read, all);
+}
+
+fn mailed(store: &dyn Store) {
+    assert_eq!(store.mailed().unwrap(), [0; 4]);
+    let (one, two) = (claim(store, 1), claim(store, 2));
+    let sent = vec![mail(1, 5, 2), mail(1, 4, 0), mail(1, 2, 1)];
+    store.append(&one, &[Batch { sent, ..Batch::default() }]).unwrap();
+    assert_eq!(store.mailed().unwrap(), [0, 5, 0, 0]);
+    store.append(&two, &[Batch { taken: vec![mail(1, 5, 2).id], ..Batch::default() }]).unwrap();
+    assert_eq!(store.mailed().unwrap(), [0, 5, 0, 0]);
+    // One that is sent and taken at once counts, too.
+    let (sent, taken) = (vec![mail(2, 9, 2)], vec![mail(2, 9, 2).id]);
+    store.append(&two, &[Batch { sent, taken, ..Batch::default() }]).unwrap();
+    assert_eq!(store.mailed().unwrap(), [0, 5, 9, 0]);
 }
 
 fn together(store: &dyn Store) {
@@ -283,7 +319,7 @@ fn together(store: &dyn Store) {
         for claim in claims {
             scope.spawn(move || {
                 for seq in 1..=50 {
-                    store.append(&[batch(claim, vec![entry(seq, 9, seq - 1)])]).unwrap();
+                    store.append(&claim, &[batch(vec![entry(seq, 9, seq - 1)])]).unwrap();
                     assert_eq!(store.last(claim.shard).unwrap(), seq);
                 }
             });
@@ -302,13 +338,13 @@ fn together_with_stale(store: &dyn Store) {
     thread::scope(|scope| {
         scope.spawn(|| {
             for seq in 1..=50 {
-                store.append(&[batch(good, vec![entry(seq, 4, seq - 1)])]).unwrap();
+                store.append(&good, &[batch(vec![entry(seq, 4, seq - 1)])]).unwrap();
             }
         });
         for _ in 0..2 {
             scope.spawn(|| {
                 for seq in 1..=50 {
-                    let refused = store.append(&[batch(old, vec![entry(seq, 1, seq - 1)])]);
+                    let refused = store.append(&old, &[batch(vec![entry(seq, 1, seq - 1)])]);
                     assert_eq!(refused, Err(Error::Stale { shard: ShardId(1) }));
                 }
             });
@@ -328,6 +364,6 @@ fn bodies(store: &dyn Store) {
             Entry { body, ..entry(seq, 4, seq - 1) }
         })
         .collect();
-    store.append(&[batch(claim, all.clone())]).unwrap();
+    store.append(&claim, &[batch(all.clone())]).unwrap();
     assert!(entries(store, 0) == all, "a body is not what it was");
 }

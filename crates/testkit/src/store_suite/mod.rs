@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests, for stores of all crates")]
 
+mod claims;
 mod deployments;
 pub mod load;
 mod log;
@@ -20,7 +21,7 @@ pub const SHARDS: u16 = 4;
 
 /// All promises.
 pub fn promises() -> Vec<Promise> {
-    [log::PROMISES, views::PROMISES, deployments::PROMISES].concat()
+    [log::PROMISES, claims::PROMISES, views::PROMISES, deployments::PROMISES].concat()
 }
 
 /// Holds stores to every promise. `make` gives a store of [`SHARDS`] shards with nothing in it each time.
@@ -44,10 +45,10 @@ pub fn entry(seq: Seq, instance: u64, previous: Seq) -> Entry {
 }
 
 /// A batch of entries without mails.
-pub fn batch(claim: Claim, entries: Vec<Entry>) -> Batch {
-    Batch { claim, entries, sent: Vec::new(), taken: Vec::new() }
+pub fn batch(entries: Vec<Entry>) -> Batch {
+    Batch { entries, ..Batch::default() }
 }
 
 fn claim(store: &dyn Store, shard: u16) -> Claim {
-    store.claim(ShardId(shard), "suite").expect("a shard can be claimed")
+    store.take(ShardId(shard), "suite").expect("a shard can be claimed")
 }

@@ -1,13 +1,13 @@
 //! Promises about the views and the questions about them.
 
 use travertine_store::{
-    Claim, Error, ShardId, Store,
+    Claim, Error, Loaded, ShardId, Store,
     view::{
         Change, Cursor, ElementRow, Filter, InstanceRow, InstanceState, JobRow, JobState, Key,
         MessageRow, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, VariableRow,
     },
 };
-use travertine_value::Name;
+use travertine_value::{Name, Value};
 
 use super::{Promise, batch, claim, entry, rows};
 
@@ -26,6 +26,10 @@ pub(super) const PROMISES: &[Promise] = &[
     ("a scan gives the rows of one shard in the order of keys", scans),
     ("a scan ends with the error of whom it tells", scan_errors),
     ("forgetting throws all views away and nothing else", forgets),
+    ("the views of one shard are forgotten alone, by its owner", forgets_one),
+    ("what there is of many instances is loaded at once, as it is alone", loads),
+    ("many are found by name or caller at once, as each is alone", finds_many),
+    ("names of any characters are kept and found", any_characters),
     ("every filter finds what it says", filters),
     ("filters hold together", filters_together),
     ("senseless questions are refused by name", senseless),
@@ -41,7 +45,7 @@ fn name(text: &str) -> Name {
 fn ready(store: &dyn Store, shard: u16, entries: u64) -> Claim {
     let claim = claim(store, shard);
     let all = (1..=entries).map(|seq| entry(seq, 0, 0)).collect();
-    store.append(&[batch(claim, all)]).unwrap();
+    store.append(&claim, &[batch(all)]).unwrap();
     claim
 }
 
@@ -306,7 +310,7 @@ fn forgets(store: &dyn Store) {
     let claim = ready(store, 0, 1);
     put(store, &claim, &one_of_each(4));
     change(store, &claim, &[Change::Snapshot { instance: 4, seq: 1, body: vec![1] }]);
-    store.forget_views().unwrap();
+    store.reset_views().unwrap();
     for table in Table::ALL {
         assert_eq!(all(store, table), []);
     }
@@ -314,6 +318,159 @@ fn forgets(store: &dyn Store) {
     assert_eq!(store.snapshot(4).unwrap(), None);
     assert_eq!(store.last(ShardId(0)).unwrap(), 1);
     put(store, &claim, &one_of_each(4));
+}
+
+fn forgets_one(store: &dyn Store) {
+    let (zero, one) = (ready(store, 0, 1), ready(store, 1, 1));
+    let snapshot = |instance| Change::Snapshot { instance, seq: 1, body: vec![1] };
+    let all_of = |id, keeper| {
+        let mut rows = one_of_each(id);
+        rows.push(Row::Subscription(rows::subscription(id, 60, keeper)));
+        rows.push(Row::Timer(rows::timer(0, id + 4, 1)));
+        rows
+    };
+    let named = |id| InstanceRow {
+        business_id: Some(name("a")),
+        parent: Some((3, id)),
+        ..rows::instance(id)
+    };
+    put(store, &zero, &[all_of(4, 0), vec![Row::Instance(named(4))]].concat());
+    change(store, &zero, &[snapshot(4)]);
+    put(store, &one, &[all_of(5, 1), vec![Row::Instance(named(5))]].concat());
+    change(store, &one, &[snapshot(5)]);
+    store.checkpoint(&one, 1, b"one", &[]).unwrap();
+    // One of instance 5 is kept by shard 0, and goes with it.
+    let kept: Vec<Row> = Table::ALL
+        .iter()
+        .flat_map(|it| all(store, *it))
+        .filter(|it| it.shard(store.shards()) != ShardId(0))
+        .collect();
+
+    let stale = Claim { epoch: zero.epoch + 1, ..zero };
+    assert_eq!(store.forget_views(&stale), Err(Error::Stale { shard: ShardId(0) }));
+    assert!(store.instance(4).unwrap().is_some());
+    store.forget_views(&zero).unwrap();
+    let left: Vec<Row> = Table::ALL.iter().flat_map(|it| all(store, *it)).collect();
+    assert_eq!(left, kept);
+    assert_eq!(store.checkpointed(ShardId(0)).unwrap(), (0, vec![]));
+    assert_eq!(store.checkpointed(ShardId(1)).unwrap(), (1, b"one".to_vec()));
+    assert_eq!((store.snapshot(4).unwrap(), store.snapshot(5).unwrap().is_some()), (None, true));
+    assert_eq!(store.named(ShardId(0), "a").unwrap(), []);
+    assert_eq!(store.named(ShardId(1), "a").unwrap(), [5]);
+    assert_eq!((store.called(3, 4).unwrap(), store.called(3, 5).unwrap()), (None, Some(5)));
+    assert_eq!(store.last(ShardId(0)).unwrap(), 1);
+    put(store, &zero, &one_of_each(4));
+}
+
+fn loads(store: &dyn Store) {
+    let claim = claim(store, 0);
+    let entries = vec![
+        entry(1, 4, 0),
+        entry(2, 8, 0),
+        entry(3, 4, 1),
+        entry(4, 12, 0),
+        entry(5, 4, 3),
+        entry(6, 8, 2),
+    ];
+    store.append(&claim, &[batch(entries.clone())]).unwrap();
+    let row = |id, last| InstanceRow { last, ..rows::instance(id) };
+    put(store, &claim, &[(4, 5), (8, 6), (12, 9)].map(|(id, last)| Row::Instance(row(id, last))));
+    let snapshot = |instance, seq| Change::Snapshot { instance, seq, body: vec![7] };
+    change(store, &claim, &[snapshot(4, 3), snapshot(8, 6)]);
+    let loaded = store.load(ShardId(0), &[8, 99, 4, 12, 8]);
+    assert_eq!(loaded.len(), 5);
+    assert_eq!(loaded[0], loaded[4]);
+    assert_eq!(loaded[0].row, Ok(Some(row(8, 6))));
+    assert_eq!(loaded[0].snapshot, Ok(Some((6, vec![7]))));
+    // That the last entry is there tells that the instance is kept.
+    assert_eq!(loaded[0].chain, Ok(vec![entries[5].clone()]));
+    assert_eq!(loaded[1], Loaded { row: Ok(None), snapshot: Ok(None), chain: Ok(vec![]) });
+    assert_eq!(loaded[2].snapshot, Ok(Some((3, vec![7]))));
+    assert_eq!(loaded[2].chain, Ok(vec![entries[4].clone()]));
+    // What is wrong with one is told of that one.
+    assert_eq!(loaded[3].row, Ok(Some(row(12, 9))));
+    assert_eq!(loaded[3].chain, Err(Error::NoSuchEntry { shard: ShardId(0), seq: 9 }));
+    assert_eq!(store.load(ShardId(0), &[]), []);
+}
+
+fn finds_many(store: &dyn Store) {
+    let claim = ready(store, 0, 1);
+    let of = |id, text: &str| InstanceRow {
+        business_id: Some(name(text)),
+        parent: Some((4, id)),
+        ..rows::instance(id)
+    };
+    let there = [of(4, "a"), of(5, "a"), of(8, "b"), of(12, "a")];
+    put(store, &claim, &there.map(Row::Instance));
+    let found = store.named_many(ShardId(0), &["b", "", "a", "b"]).unwrap();
+    assert_eq!(found, [vec![8], vec![], vec![12, 4], vec![8]]);
+    assert_eq!(store.named_many(ShardId(1), &["a"]).unwrap(), [[5]]);
+    assert_eq!(store.named_many(ShardId(0), &[]).unwrap(), Vec::<Vec<u64>>::new());
+    let found = store.called_many(&[(4, 8), (4, 9), (4, 4)]).unwrap();
+    assert_eq!(found, [Some(8), None, Some(4)]);
+    assert_eq!(store.called_many(&[]).unwrap(), []);
+}
+
+/// Texts that begin alike, for a store that cuts them.
+const TEXTS: [&str; 8] = [
+    "",
+    "\0",
+    "\0\0",
+    "a",
+    "a\0",
+    "a\0b",
+    "\u{feff}\u{202e}\u{7f}\u{85} '\"\\%_?:$1",
+    "\u{10ffff}\u{e000}e\u{301}\u{e9}\r\n",
+];
+
+fn any_characters(store: &dyn Store) {
+    let claim = ready(store, 0, 1);
+    let mut there = Vec::new();
+    for (id, text) in (1..).map(|it| it * 4).zip(TEXTS) {
+        there.push(Row::Instance(InstanceRow {
+            business_id: Some(name(text)),
+            definition: name(text),
+            reason: Some(name(text)),
+            ..rows::instance(id)
+        }));
+        there.push(Row::Variable(rows::variable(id, text, "1")));
+        there.push(Row::Variable(rows::variable(id, "value", text)));
+        there.push(Row::Job(JobRow { job_type: name(text), ..rows::job(id, 3) }));
+        let json = Value::from(text).to_string();
+        let task = TaskRow {
+            assignee: Some(name(text)),
+            candidate_users: Name::from(format!("[{json},\"b\"]")),
+            candidate_groups: Name::from(format!("[\"g\",{json}]")),
+            ..rows::task(id, 4)
+        };
+        there.push(Row::Task(task));
+        there.push(Row::Message(rows::message(id, text)));
+    }
+    put(store, &claim, &there);
+    there.sort_by_key(|it| (it.table(), it.key()));
+    let found: Vec<Row> = Table::ALL.iter().flat_map(|it| all(store, *it)).collect();
+    assert_eq!(found, there);
+    for (id, text) in (1..).map(|it| it * 4).zip(TEXTS) {
+        assert_eq!(store.named(ShardId(0), text).unwrap(), [id], "{text:?}");
+        let only = |table, filter: Filter| {
+            let ids: Vec<u64> =
+                ask(store, table, vec![filter]).iter().map(|it| it.key().instance).collect();
+            assert_eq!(ids, [id], "{text:?} in {table}");
+        };
+        only(Table::Instances, Filter::BusinessId(name(text)));
+        only(Table::Instances, Filter::Definition(name(text)));
+        only(Table::Instances, Filter::Variable(name(text), name("1")));
+        only(Table::Instances, Filter::Variable(name("value"), name(text)));
+        only(Table::Jobs, Filter::JobType(name(text)));
+        only(Table::Tasks, Filter::Assignee(name(text)));
+        only(Table::Tasks, Filter::CandidateUser(name(text)));
+        only(Table::Tasks, Filter::CandidateGroup(name(text)));
+        only(Table::Messages, Filter::Named(name(text)));
+        let variable = rows::variable(id, text, "1");
+        let delete = Change::Delete(Table::Variables, Row::Variable(variable).key());
+        change(store, &claim, &[delete]);
+        assert_eq!(ask(store, Table::Variables, vec![Filter::Instance(id)]).len(), 1, "{text:?}");
+    }
 }
 
 /// Four instances: 4 runs, 8 was called by it and has failed, 12 is suspended, 16 completed.

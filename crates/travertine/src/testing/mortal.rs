@@ -1,13 +1,10 @@
 //! A store whose user dies at a certain append.
 
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use travertine_store::{
-    Batch, Claim, Deployment, Entry, Error, Fold, Mail, MemoryStore, Seq, ShardId, Store,
-    view::{Change, InstanceRow, Page, Query, Row, Table},
+    Advance, Append, Claim, Claimed, Claiming, Deployment, Error, Fold, Layer, MemoryStore,
+    ShardId, Store,
 };
 
 use super::log;
@@ -100,40 +97,27 @@ impl Mortal {
         let state = self.state();
         if state.died.is_some() { Err(dead()) } else { write(&self.store) }
     }
-}
 
-fn dead() -> Error {
-    Error::Poisoned { reason: "the engine has crashed, as the test wants it".to_owned() }
-}
-
-impl Store for Mortal {
-    fn shards(&self) -> u16 {
-        self.store.shards()
-    }
-
-    fn claim(&self, shard: ShardId, owner: &str) -> Result<Claim, Error> {
-        self.write(|it| it.claim(shard, owner))
-    }
-
-    fn append(&self, batches: &[Batch]) -> Result<(), Error> {
+    fn append(&self, append: &Append<'_>) -> Result<(), Error> {
+        let Append { claim, batches } = append;
         let mut state = self.state();
         if state.died.is_some() {
             return Err(dead());
         }
         let Some(Death { side, instance, step }) = state.death else {
-            return self.store.append(batches);
+            return self.store.append(claim, batches);
         };
         let entries = batches.iter().flat_map(|it| &it.entries);
         let before = state.steps;
         state.steps += entries.filter(|it| it.instance == instance).count();
         if !(before + 1..=state.steps).contains(&step) {
-            return self.store.append(batches);
+            return self.store.append(claim, batches);
         }
         let what = log::in_words(&*self.store, batches);
         let side = match side {
             Side::Before => "before",
             Side::After => {
-                self.store.append(batches)?;
+                self.store.append(claim, batches)?;
                 "after"
             }
         };
@@ -141,95 +125,57 @@ impl Store for Mortal {
         state.died = Some(Died { at, step: state.steps });
         Err(dead())
     }
+}
 
-    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
-        self.store.entries(shard, after, limit)
+fn dead() -> Error {
+    Error::Poisoned { reason: "the engine has crashed, as the test wants it".to_owned() }
+}
+
+impl Layer for Mortal {
+    fn behind(&self) -> &dyn Store {
+        &*self.store
     }
 
-    fn last(&self, shard: ShardId) -> Result<Seq, Error> {
-        self.store.last(shard)
+    fn claim(&self, shard: ShardId, how: Claiming<'_>) -> Result<Claimed, Error> {
+        self.write(|it| it.claim(shard, how))
     }
 
-    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error> {
-        self.store.chain(shard, last, after)
+    fn release(&self, claim: &Claim) -> Result<(), Error> {
+        self.write(|it| it.release(claim))
+    }
+
+    fn append_all(&self, appends: &[Append<'_>]) -> Vec<Result<(), Error>> {
+        appends.iter().map(|it| self.append(it)).collect()
     }
 
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
         self.write(|it| it.fold(claim, folds))
     }
 
-    fn inbox(&self, shard: ShardId) -> Result<Vec<Mail>, Error> {
-        self.store.inbox(shard)
-    }
-
     fn deploy(&self, deployment: &Deployment) -> Result<(), Error> {
         self.write(|it| it.deploy(deployment))
-    }
-
-    fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error> {
-        self.store.deployments(after)
     }
 
     fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
         self.write(|it| it.undeploy(keys))
     }
 
-    fn checkpoint(
-        &self,
-        claim: &Claim,
-        upto: Seq,
-        state: &[u8],
-        changes: &[Change],
-    ) -> Result<(), Error> {
-        self.write(|it| it.checkpoint(claim, upto, state, changes))
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>> {
+        let one = |it: &Advance<'_>| {
+            self.write(|store| store.checkpoint(&it.claim, it.upto, it.state, it.changes))
+        };
+        advances.iter().map(one).collect()
     }
 
-    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error> {
-        self.store.checkpointed(shard)
+    fn forget_views(&self, claim: &Claim) -> Result<(), Error> {
+        self.write(|it| it.forget_views(claim))
     }
 
-    fn forget_views(&self) -> Result<(), Error> {
-        self.write(MemoryStore::forget_views)
-    }
-
-    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
-        self.store.instance(id)
-    }
-
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error> {
-        self.store.named(shard, business_id)
-    }
-
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
-        self.store.called(caller, wait)
-    }
-
-    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
-        self.store.snapshot(instance)
-    }
-
-    fn scan(
-        &self,
-        shard: ShardId,
-        table: Table,
-        each: &mut dyn FnMut(Row) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.store.scan(shard, table, each)
-    }
-
-    fn query(&self, query: &Query) -> Result<Page, Error> {
-        self.store.query(query)
-    }
-
-    fn size(&self) -> Result<(u64, u64), Error> {
-        self.store.size()
+    fn reset_views(&self) -> Result<(), Error> {
+        self.write(MemoryStore::reset_views)
     }
 
     fn compact(&self) -> Result<(), Error> {
         self.write(MemoryStore::compact)
-    }
-
-    fn backup(&self, to: &Path) -> Result<(), Error> {
-        self.store.backup(to)
     }
 }

@@ -20,8 +20,8 @@ use travertine_func::{Functions, Retry};
 use travertine_store::{MemoryStore, ShardId, Store};
 
 use super::{
-    Committer, Common, Decider, Input, Pace, RowKeeper, Rows, Signal, WRITES_MAX, Wait, Write,
-    Writer, Writes, commit, writer,
+    Claims, Committer, Common, Decider, Input, Pace, RowKeeper, Rows, Signal, WRITES_MAX, Wait,
+    Write, Writer, Writes, commit, writer,
 };
 use crate::{
     At, Begin, Definitions, Engine, Settings,
@@ -114,6 +114,7 @@ impl World {
             clock: Arc::clone(&options.clock),
             counters: metrics::Counters::default(),
             queues: shards.iter().map(|_| Queue::new(4)).collect(),
+            claims: Claims::of(&shards),
             naps: Queue::new(usize::MAX),
             pace: Pace {
                 changed: 1,
@@ -256,12 +257,15 @@ impl World {
                     return;
                 }
                 match lane.decider.act(common, &lane.writer).expect("nothing fails") {
-                    Some(sealed) if !lane.writer.takes_few(&sealed) => {
+                    Some(sealed) if !lane.writer.takes_few(common, &sealed) => {
                         lane.writer.under_way.fetch_add(1, Ordering::AcqRel);
                         lane.doing = Doing::Batch(Write::Batch(sealed));
                         return;
                     }
-                    Some(sealed) => assert!(commit(common, vec![sealed]), "nothing fails"),
+                    Some(sealed) => {
+                        let shard = lane.decider.shard.id();
+                        assert!(commit(common, shard, vec![sealed]), "nothing fails");
+                    }
                     None => {}
                 }
             }

@@ -71,9 +71,9 @@ fn store_of(entries: u64) -> (tempfile::TempDir, PathBuf, PathBuf, SqliteStore) 
     let dir = tempfile::tempdir().unwrap();
     let (from, to) = (dir.path().join("from"), dir.path().join("to"));
     let store = open(&from);
-    let claim = store.claim(ShardId(0), "a").unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
     for seq in 1..=entries {
-        store.append(&[batch(claim, vec![entry(seq, seq * 4, 0)])]).unwrap();
+        store.append(&claim, &[batch(vec![entry(seq, seq * 4, 0)])]).unwrap();
     }
     (dir, from, to, store)
 }
@@ -85,8 +85,8 @@ fn a_log_that_is_older_than_its_views_is_refused_and_nothing_is_thrown_away() {
     let old = dir.path().join("old");
     copy(&from, &old);
     let store = open(&from);
-    let claim = store.claim(ShardId(0), "a").unwrap();
-    store.append(&[batch(claim, vec![entry(11, 44, 0), entry(12, 48, 0)])]).unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
+    store.append(&claim, &[batch(vec![entry(11, 44, 0), entry(12, 48, 0)])]).unwrap();
     store.checkpoint(&claim, 12, b"", &[]).unwrap();
     drop(store);
     // With its end mark, and without.
@@ -117,8 +117,8 @@ fn a_loss_that_is_accepted_is_told_once_and_its_places_stay_unused() {
     let old = dir.path().join("old");
     copy(&from, &old);
     let store = open(&from);
-    let claim = store.claim(ShardId(0), "a").unwrap();
-    store.append(&[batch(claim, vec![entry(11, 44, 0), entry(12, 48, 0)])]).unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
+    store.append(&claim, &[batch(vec![entry(11, 44, 0), entry(12, 48, 0)])]).unwrap();
     drop(store);
     fs::copy(old.join("log.db"), from.join("log.db")).unwrap();
     let lost = sqlite::accept_loss(&from).unwrap();
@@ -127,9 +127,9 @@ fn a_loss_that_is_accepted_is_told_once_and_its_places_stay_unused() {
     let store = open(&from);
     assert_eq!(store.entries(ShardId(0), 0, 99).unwrap().len(), 10);
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
-    let claim = store.claim(ShardId(0), "a").unwrap();
-    assert!(store.append(&[batch(claim, vec![entry(11, 44, 0)])]).is_err());
-    store.append(&[batch(claim, vec![entry(13, 52, 0)])]).unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
+    assert!(store.append(&claim, &[batch(vec![entry(11, 44, 0)])]).is_err());
+    store.append(&claim, &[batch(vec![entry(13, 52, 0)])]).unwrap();
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn entries_that_are_deleted_changed_or_added_behind_its_back_are_noticed() {
 fn entries_missing_from_the_middle_of_a_long_log_are_found_by_a_check() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    let claim = store.claim(ShardId(0), "a").unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
     let all = (1..=9_000).map(|seq| entry(seq, seq * 4, 0)).collect();
-    store.append(&[batch(claim, all)]).unwrap();
+    store.append(&claim, &[batch(all)]).unwrap();
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     drop(store);
     let connection = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();

@@ -23,8 +23,8 @@ fn only_the_owner_can_read_a_store_and_its_backups() {
     let dir = tempfile::tempdir().unwrap();
     let (new, copy) = (dir.path().join("a/new"), dir.path().join("copy"));
     let store = open(&new);
-    let claim = store.claim(ShardId(0), "a").unwrap();
-    store.append(&[batch(claim, vec![entry(1, 4, 0)])]).unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
+    store.append(&claim, &[batch(vec![entry(1, 4, 0)])]).unwrap();
     store.checkpoint(&claim, 1, b"", &[]).unwrap();
     store.backup(&copy).unwrap();
     for dir in [&new, &copy] {
@@ -76,14 +76,14 @@ fn a_log_that_is_removed_or_replaced_while_it_is_open_takes_nothing_more() {
     for replaced in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path());
-        let claim = store.claim(ShardId(0), "a").unwrap();
-        store.append(&[batch(claim, vec![entry(1, 4, 0)])]).unwrap();
+        let claim = store.take(ShardId(0), "a").unwrap();
+        store.append(&claim, &[batch(vec![entry(1, 4, 0)])]).unwrap();
         let log = dir.path().join("log.db");
         fs::rename(&log, dir.path().join("away.db")).unwrap();
         if replaced {
             fs::write(&log, "").unwrap();
         }
-        let told = store.append(&[batch(claim, vec![entry(2, 4, 1)])]);
+        let told = store.append(&claim, &[batch(vec![entry(2, 4, 1)])]);
         assert!(matches!(told, Err(Error::Poisoned { .. })), "{told:?}");
     }
 }
@@ -103,15 +103,15 @@ fn a_copy_does_not_go_into_the_store_itself() {
 fn a_store_can_be_looked_at_by_a_copy_that_goes_again() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    let claim = store.claim(ShardId(0), "a").unwrap();
-    store.append(&[batch(claim, vec![entry(1, 4, 0)])]).unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
+    store.append(&claim, &[batch(vec![entry(1, 4, 0)])]).unwrap();
     // Someone else has it.
     assert!(matches!(SqliteStore::look(dir.path()), Err(Error::InUse { .. })));
     drop(store);
     let before = fs::read(dir.path().join("log.db")).unwrap();
     let look = SqliteStore::look(dir.path()).unwrap();
     assert_eq!(look.entries(ShardId(0), 0, 9).unwrap(), [entry(1, 4, 0)]);
-    look.claim(ShardId(0), "looks").unwrap();
+    look.take(ShardId(0), "looks").unwrap();
     drop(look);
     assert_eq!(fs::read(dir.path().join("log.db")).unwrap(), before);
     let mine = format!("travertine-look-{}-", std::process::id());

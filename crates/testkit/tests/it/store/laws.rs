@@ -26,7 +26,8 @@ enum Step {
     /// A shard, an entry, and whether something is left in its place.
     Fold(u16, Seq, bool),
     Checkpoint(u16, Seq, Vec<Change>),
-    Forget,
+    /// The views of one shard, or of all.
+    Forget(Option<u16>),
     Reopen,
 }
 
@@ -142,7 +143,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (shard(), 0..20_u64, vec(change(), 0..12)).prop_map(|(shard, upto, changes)| {
             Step::Checkpoint(shard, upto, changes)
         }),
-        1 => prop::bool::weighted(0.3).prop_map(|it| if it { Step::Forget } else { Step::Reopen }),
+        1 => option::of(shard()).prop_map(Step::Forget),
+        1 => Just(Step::Reopen),
     ]
 }
 
@@ -220,7 +222,7 @@ fn take(store: &dyn Store, claims: &[Claim], step: &Step) -> Result<(), Error> {
             let sent = sent.iter().map(mail).collect();
             let id = |(from, number): &(u16, u64)| MailId { from: ShardId(*from), number: *number };
             let taken = taken.iter().map(id).collect();
-            store.append(&[Batch { claim, entries, sent, taken }])
+            store.append(&claim, &[Batch { entries, sent, taken }])
         }
         Step::Fold(shard, seq, left) => {
             let claim = claims[usize::from(*shard)];
@@ -235,7 +237,8 @@ fn take(store: &dyn Store, claims: &[Claim], step: &Step) -> Result<(), Error> {
         Step::Checkpoint(shard, upto, changes) => {
             store.checkpoint(&claims[usize::from(*shard)], *upto, &upto.to_le_bytes(), changes)
         }
-        Step::Forget => store.forget_views(),
+        Step::Forget(None) => store.reset_views(),
+        Step::Forget(Some(shard)) => store.forget_views(&claims[usize::from(*shard)]),
     }
 }
 
@@ -244,7 +247,7 @@ fn compare(found: &dyn Store, expected: &dyn Store, queries: &[Query]) {
         assert_eq!(found.last(shard), expected.last(shard));
         let all = |store: &dyn Store| store.entries(shard, 0, usize::MAX);
         assert_eq!(all(found), all(expected));
-        assert_eq!(found.inbox(shard), expected.inbox(shard));
+        assert_eq!(found.inbox(shard, &[], usize::MAX), expected.inbox(shard, &[], usize::MAX));
         assert_eq!(found.checkpointed(shard), expected.checkpointed(shard));
         for last in 0..20 {
             assert_eq!(found.chain(shard, last, 0), expected.chain(shard, last, 0));
@@ -264,6 +267,8 @@ fn compare(found: &dyn Store, expected: &dyn Store, queries: &[Query]) {
             assert_eq!(scanned(found), scanned(expected), "{table}");
         }
     }
+    assert_eq!(found.mailed(), expected.mailed());
+    assert_eq!(found.owners(), expected.owners());
     for id in 0..8 {
         assert_eq!(found.instance(id), expected.instance(id));
         assert_eq!(found.snapshot(id), expected.snapshot(id));
@@ -290,8 +295,8 @@ proptest! {
         let expected = MemoryStore::new(SHARDS);
         let mut store = open(dir.path());
         let both = |store: &SqliteStore, shard: u16| {
-            let claim = store.claim(ShardId(shard), "law").unwrap();
-            assert_eq!(expected.claim(ShardId(shard), "law").unwrap(), claim);
+            let claim = store.take(ShardId(shard), "law").unwrap();
+            assert_eq!(expected.take(ShardId(shard), "law").unwrap(), claim);
             claim
         };
         let mut claims: Vec<Claim> = (0..SHARDS).map(|shard| both(&store, shard)).collect();

@@ -37,19 +37,19 @@ fn a_store_keeps_its_number_of_shards_and_its_epochs() {
     let dir = tempfile::tempdir().unwrap();
     let options = |shards| Options { shards, ..Options::default() };
     let store = SqliteStore::open(dir.path(), &options(7)).unwrap();
-    let first = store.claim(ShardId(6), "a").unwrap();
+    let first = store.take(ShardId(6), "a").unwrap();
     drop(store);
     let store = SqliteStore::open(dir.path(), &options(2)).unwrap();
     assert_eq!(store.shards(), 7);
-    assert!(store.claim(ShardId(6), "b").unwrap().epoch > first.epoch);
+    assert!(store.take(ShardId(6), "b").unwrap().epoch > first.epoch);
 }
 
 #[test]
 fn the_end_of_the_log_is_known_although_its_entries_are_gone() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    let claim = store.claim(ShardId(0), "a").unwrap();
-    store.append(&[batch(claim, vec![entry(1, 4, 0), entry(2, 4, 1)])]).unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
+    store.append(&claim, &[batch(vec![entry(1, 4, 0), entry(2, 4, 1)])]).unwrap();
     store.fold(&claim, &[Fold { last: 2, entry: None }]).unwrap();
     drop(store);
     assert_eq!(open(dir.path()).last(ShardId(0)).unwrap(), 2);
@@ -116,30 +116,31 @@ fn a_log_of_limited_size_is_full_and_takes_more_when_something_goes() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { log_bytes_max: Some(300_000), ..Options::default() };
     let store = SqliteStore::open(dir.path(), &options).unwrap();
-    let claim = store.claim(ShardId(0), "a").unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
     let big = |seq| {
         let mut it = entry(seq, seq * 4, 0);
         it.body = vec![9; 50_000];
-        batch(claim, vec![it])
+        batch(vec![it])
     };
-    let full = (1..20).find_map(|seq| store.append(&[big(seq)]).err().map(|error| (seq, error)));
+    let full =
+        (1..20).find_map(|seq| store.append(&claim, &[big(seq)]).err().map(|error| (seq, error)));
     let (seq, error) = full.unwrap();
     assert!(matches!(error, Error::Full { .. }), "{error:?}");
     assert_eq!(store.last(ShardId(0)).unwrap(), seq - 1);
-    assert!(matches!(store.append(&[big(seq)]), Err(Error::Full { .. })));
+    assert!(matches!(store.append(&claim, &[big(seq)]), Err(Error::Full { .. })));
     assert_eq!(store.entries(ShardId(0), 0, 99).unwrap().len() as u64, seq - 1);
     store.fold(&claim, &[Fold { last: 1, entry: None }]).unwrap();
-    store.append(&[big(seq)]).unwrap();
+    store.append(&claim, &[big(seq)]).unwrap();
 }
 
 #[test]
 fn what_no_column_can_hold_is_refused_and_does_no_harm() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    let claim = store.claim(ShardId(0), "a").unwrap();
-    let refused = store.append(&[batch(claim, vec![entry(1, 4, 0), entry(2, u64::MAX, 0)])]);
+    let claim = store.take(ShardId(0), "a").unwrap();
+    let refused = store.append(&claim, &[batch(vec![entry(1, 4, 0), entry(2, u64::MAX, 0)])]);
     assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
-    store.append(&[batch(claim, vec![entry(1, 4, 0)])]).unwrap();
+    store.append(&claim, &[batch(vec![entry(1, 4, 0)])]).unwrap();
     assert_eq!(store.entries(ShardId(0), 0, 9).unwrap(), [entry(1, 4, 0)]);
 }
 
@@ -199,7 +200,7 @@ fn views_that_cannot_be_used_are_made_again() {
     let views = dir.path().join("views.db");
     let with_row = || {
         let store = open(dir.path());
-        let claim = store.claim(ShardId(0), "a").unwrap();
+        let claim = store.take(ShardId(0), "a").unwrap();
         let upto = store.last(ShardId(0)).unwrap();
         let row = Change::Put(Row::Instance(rows::instance(4)));
         store.checkpoint(&claim, upto, b"x", &[row]).unwrap();
@@ -258,10 +259,10 @@ fn a_copy_opens_like_the_original_and_goes_its_own_way() {
 fn room_that_nothing_uses_is_told_and_given_back() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    let claim = store.claim(ShardId(0), "a").unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
     let mut big = entry(1, 4, 0);
     big.body = vec![1; 2_000_000];
-    store.append(&[batch(claim, vec![big, entry(2, 8, 0)])]).unwrap();
+    store.append(&claim, &[batch(vec![big, entry(2, 8, 0)])]).unwrap();
     store.fold(&claim, &[Fold { last: 1, entry: None }]).unwrap();
     let (_, free) = store.size().unwrap();
     assert!(free > 1_900_000, "{free}");
@@ -276,14 +277,14 @@ fn room_that_nothing_uses_is_told_and_given_back() {
 fn the_journal_has_room_ahead_of_what_is_written_also_after_it_was_cut_off() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    let claim = store.claim(ShardId(0), "a").unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
     let room = || {
         let journal = fs::read(dir.path().join("log.db-wal")).unwrap();
         journal.len() as u64 - written(&journal)
     };
     let append = |seqs: std::ops::Range<u64>| {
         for seq in seqs {
-            store.append(&[batch(claim, vec![entry(seq, seq * 4, 0)])]).unwrap();
+            store.append(&claim, &[batch(vec![entry(seq, seq * 4, 0)])]).unwrap();
             assert!(room() > 100_000, "after entry {seq}");
         }
     };

@@ -1,0 +1,79 @@
+//! Stores in front of other stores.
+
+use std::{fmt, path::Path};
+
+use crate::{
+    Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
+    Seq, ShardId, Store,
+    view::{InstanceRow, Page, Query, Row, Table},
+};
+
+/// States each method once: a layer hands it on, and a layer is a store.
+macro_rules! layers {
+    ($(fn $name:ident(&self $(, $given:ident: $type:ty)* $(,)?) $(-> $answer:ty)?;)*) => {
+        /// A store in front of another one. It says only what it does otherwise; all the rest it hands on.
+        pub trait Layer: fmt::Debug + Send + Sync {
+            /// The store behind it.
+            fn behind(&self) -> &dyn Store;
+
+            $(
+                #[doc = concat!("[`Store::", stringify!($name), "`].")]
+                fn $name(&self $(, $given: $type)*) $(-> $answer)? {
+                    self.behind().$name($($given),*)
+                }
+            )*
+        }
+
+        impl<L: Layer> Store for L {
+            $(
+                fn $name(&self $(, $given: $type)*) $(-> $answer)? {
+                    Layer::$name(self $(, $given)*)
+                }
+            )*
+        }
+    };
+}
+
+// `take`, `append` and `checkpoint` are not among them: they are said in terms of others, so that a layer that
+// does something about these sees all there is.
+layers! {
+    fn shards(&self) -> u16;
+    fn is_near(&self) -> bool;
+    fn claim(&self, shard: ShardId, how: Claiming<'_>) -> Result<Claimed, Error>;
+    fn release(&self, claim: &Claim) -> Result<(), Error>;
+    fn owners(&self) -> Result<Vec<Owner>, Error>;
+    fn fence(&self, claims: &[Claim]) -> Result<Vec<bool>, Error>;
+    fn append_all(&self, appends: &[Append<'_>]) -> Vec<Result<(), Error>>;
+    fn entries(&self, shard: ShardId, after: Seq, limit: usize) -> Result<Vec<Entry>, Error>;
+    fn last(&self, shard: ShardId) -> Result<Seq, Error>;
+    fn chain(&self, shard: ShardId, last: Seq, after: Seq) -> Result<Vec<Entry>, Error>;
+    fn check_log(&self, shard: ShardId) -> Result<(), Error>;
+    fn check(&self) -> Result<Vec<String>, Error>;
+    fn check_views(&self) -> Result<(), Error>;
+    fn rebuilt(&self) -> Option<String>;
+    fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error>;
+    fn inbox(&self, shard: ShardId, after: &[MailId], limit: usize) -> Result<Vec<Mail>, Error>;
+    fn mailed(&self) -> Result<Vec<u64>, Error>;
+    fn deploy(&self, deployment: &Deployment) -> Result<(), Error>;
+    fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error>;
+    fn undeploy(&self, keys: &[u64]) -> Result<(), Error>;
+    fn revision(&self) -> Result<u64, Error>;
+    fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>>;
+    fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error>;
+    fn forget_views(&self, claim: &Claim) -> Result<(), Error>;
+    fn reset_views(&self) -> Result<(), Error>;
+    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error>;
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error>;
+    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error>;
+    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error>;
+    fn scan(
+        &self,
+        shard: ShardId,
+        table: Table,
+        each: &mut dyn FnMut(Row) -> Result<(), Error>,
+    ) -> Result<(), Error>;
+    fn query(&self, query: &Query) -> Result<Page, Error>;
+    fn size(&self) -> Result<(u64, u64), Error>;
+    fn compact(&self) -> Result<(), Error>;
+    fn backup(&self, to: &Path) -> Result<(), Error>;
+}
