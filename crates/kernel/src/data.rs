@@ -8,22 +8,18 @@ use crate::{
     handle::check_variables,
     plan::{Node, Payload},
     run::Run,
-    state::{Cue, Wait},
+    state::Wait,
     vocabulary::{
         Assignments, Event, Failure, FailureKind, Gate, LayerId, Slot, TokenId, WaitFor, WaitId,
     },
 };
 
 impl Run<'_> {
-    /// The token may begin once the data it needs is there.
-    pub(crate) fn await_data(&mut self, token: TokenId) -> Result<(), Failure> {
-        match self.missing_data(token) {
-            None => self.ready(token),
-            Some(missing) => {
-                self.open(token, Slot::Gate(Gate::Data), WaitFor::Data { missing });
-                Ok(())
-            }
-        }
+    /// Whether the data that the token needs is there; otherwise it waits for that.
+    pub(crate) fn has_data(&mut self, token: TokenId) -> bool {
+        let Some(missing) = self.missing_data(token) else { return true };
+        self.open(token, Slot::Gate(Gate::Data), WaitFor::Data { missing });
+        false
     }
 
     /// What is missing of the first set of inputs; `None` where all of any set is there, and where
@@ -49,8 +45,8 @@ impl Run<'_> {
         self.emit(Event::WaitClosed { wait: id });
         if let Some(on) = missing {
             self.open(token, wait.slot, on);
-        } else if let Err(failure) = self.ready(token) {
-            self.fail(token, failure, Cue::Arrive);
+        } else if let Err(failure) = self.pass_gate(token, Gate::Data) {
+            self.fail(token, failure, Self::cue_of(Gate::Data));
         }
     }
 

@@ -8,7 +8,7 @@ use travertine_value::{Limits, Name, Value};
 use crate::{
     budget::{self, Budgets},
     journal::function_token,
-    plan::{Element, Moment, NodeId, Plan, RestrictionScope, Trigger},
+    plan::{Element, NodeId, Plan, Trigger},
     rules::{NoRules, Rules},
     run::{EVENTS, KEPT_DEPTH_MAX, Run, Turn},
     state::{Cue, Instance, Phase, ROOT, ROOT_LAYER, Role, ScopeKind, State, Status, Wait},
@@ -318,21 +318,6 @@ impl Run<'_> {
         }
     }
 
-    /// The process is entered, as any container is, but it never waits for a decision.
-    pub(crate) fn enter_process(&mut self) -> Result<(), Failure> {
-        let root = self.node_of(ROOT);
-        if self.instance.token(ROOT).status.is_none()
-            && let status @ Some(_) = self.first_status()?
-        {
-            self.emit(Event::StatusSet { token: ROOT, status });
-        }
-        self.entered = Some((ROOT, self.instance.token(ROOT).status.clone()));
-        self.operate(ROOT, root, true)?;
-        self.declare(ROOT, root)?;
-        self.check_restrictions(ROOT, RestrictionScope::Entry)?;
-        self.listen(ROOT, Moment::Start, 0)
-    }
-
     /// The process begins, now that its listeners have been called.
     pub(crate) fn open_process(&mut self) {
         let container = self.plan.root();
@@ -362,7 +347,7 @@ impl Run<'_> {
     }
 
     /// The status attributes that the instance begins with.
-    fn first_status(&self) -> Result<Status, Failure> {
+    pub(crate) fn first_status(&self) -> Result<Status, Failure> {
         if self.plan.status.is_empty() {
             return Ok(None);
         }

@@ -1,20 +1,61 @@
-//! What every node goes through: arrive, become ready, be entered, work, complete, exit, leave.
+//! The life of a token at a node: the order of its moments, stated once.
 //!
-//! A node's own behaviour is in `element`; it only answers with a [`Step`]. Gates, mappings, listeners,
-//! status, restrictions, boundary events, compensation and the choice of flows are the same for all nodes
-//! and are done here, once.
+//! | moment | what happens, in this order |
+//! |---|---|
+//! | [`arrive`](Run::arrive) | as many tokens are gathered as the node begins with; gate `ready`; gate `data` |
+//! | [`ready`](Run::ready) | of an activity that is repeated: listeners before all runs, then the runs, each of which is ready in turn; gate `entry` |
+//! | [`enter`](Run::enter) | performer; operators of containers; input mappings; declared data; listeners at the start |
+//! | [`begin`](Run::begin) | restrictions on entry; boundary events; operators; the work of the element |
+//! | [`work_done`](Run::work_done) | restrictions on completion; listeners at completion |
+//! | [`completed`](Run::completed) | output mappings, if there are listeners at the end, which see what they wrote; these listeners |
+//! | [`ask_to_leave`](Run::ask_to_leave) | gate `exit` |
+//! | [`exit`](Run::exit) | restrictions on exit; the choice of flows; output mappings, if they are still to come; status, performer and boundary events end; the token goes on |
+//!
+//! A token is held at a gate, by the job of a listener, or by its work. The slot of its wait says at which
+//! moment, and [`pass_gate`](Run::pass_gate) and [`listen`](Run::listen) go on from there; where something
+//! failed, [`resume`](Run::resume) does so by the cue. The process itself has no gates, and its restrictions are
+//! looked at before its listeners.
+//!
+//! What happens at a moment is done elsewhere: `listener`, `mapping`, `data`, `restriction`, `status`,
+//! `trigger` (boundary events), `leave` (flows), and `element`, whose answer is a [`Step`].
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use crate::{
     element::Step,
-    plan::{Call, Element, FlowId, Moment, Node, RestrictionScope, ScopeOutput, Write},
+    plan::{Element, Moment, Node, RestrictionScope},
     run::Run,
     state::{Cue, ROOT, Role, State},
-    vocabulary::{Assignments, Event, Failure, FailureKind, Gate, Reads, Slot, TokenId, WaitFor},
+    vocabulary::{Event, Failure, Gate, Slot, TokenId, WaitFor},
 };
 
 impl<'a> Run<'a> {
+    /// A token is looked at again, for this reason.
+    pub(crate) fn resume(&mut self, token: TokenId, cue: Cue) -> Result<(), Failure> {
+        match cue {
+            Cue::Arrive => self.arrive(token),
+            Cue::Enter => self.enter(token),
+            Cue::Spawn => {
+                self.spawn_runs(token);
+                Ok(())
+            }
+            Cue::Childless => self.childless(token),
+            Cue::Complete => self.work_done(token),
+            Cue::Exit => self.exit(token),
+            Cue::Throw => self.throw_late(token),
+            Cue::Offer => {
+                self.offer_again(token);
+                Ok(())
+            }
+            Cue::Listen(moment, from) => self.listen_again(token, moment, from),
+            // Whoever runs the code sees that it is due.
+            Cue::Think => {
+                self.emit(Event::TokenUncued { token });
+                Ok(())
+            }
+        }
+    }
+
     /// A token stands at a new node.
     pub(crate) fn arrive(&mut self, token: TokenId) -> Result<(), Failure> {
         let node = self.node_of(token);
@@ -32,7 +73,12 @@ impl<'a> Run<'a> {
             self.open(token, Slot::Gate(Gate::Ready), WaitFor::Gate(Gate::Ready));
             return Ok(());
         }
-        if takes_gate { self.await_data(token) } else { self.ready(token) }
+        if takes_gate { self.need_data(token) } else { self.ready(token) }
+    }
+
+    /// The token may begin once the data that it needs is there.
+    fn need_data(&mut self, token: TokenId) -> Result<(), Failure> {
+        if self.has_data(token) { self.ready(token) } else { Ok(()) }
     }
 
     /// All that the token needs is known.
@@ -64,17 +110,26 @@ impl<'a> Run<'a> {
             if node.element.container().is_some() {
                 self.operate(token, node, true)?;
             }
-            if !extras.inputs.is_empty() {
-                let inputs = self.eval_all(token, &extras.inputs)?;
-                let own = self.own_layer(token);
-                for (name, value) in inputs {
-                    self.set(own, name, Some(value));
-                }
-            }
+            self.map_inputs(token, &extras.inputs)?;
             self.declare(token, node)?;
             return self.listen(token, Moment::Start, 0);
         }
         self.begin(token)
+    }
+
+    /// The process is entered, as any container is, but it never waits for a decision.
+    pub(crate) fn enter_process(&mut self) -> Result<(), Failure> {
+        let root = self.node_of(ROOT);
+        if self.instance.token(ROOT).status.is_none()
+            && let status @ Some(_) = self.first_status()?
+        {
+            self.emit(Event::StatusSet { token: ROOT, status });
+        }
+        self.entered = Some((ROOT, self.instance.token(ROOT).status.clone()));
+        self.operate(ROOT, root, true)?;
+        self.declare(ROOT, root)?;
+        self.check_restrictions(ROOT, RestrictionScope::Entry)?;
+        self.listen(ROOT, Moment::Start, 0)
     }
 
     /// The token sets to work, now that the listeners have been called.
@@ -130,53 +185,6 @@ impl<'a> Run<'a> {
                 Ok(())
             }
         }
-    }
-
-    /// Applies the operators of the node to the token's status.
-    pub(crate) fn operate(
-        &mut self,
-        token: TokenId,
-        node: &Node,
-        instant: bool,
-    ) -> Result<(), Failure> {
-        let Some(extras) = &node.extras else { return Ok(()) };
-        for (attribute, program) in &extras.operators {
-            let value = self.eval(token, program)?;
-            self.set_status(token, attribute, value, instant)?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn check_restrictions(
-        &self,
-        token: TokenId,
-        at: RestrictionScope,
-    ) -> Result<(), Failure> {
-        if !self.plan.restricted {
-            return Ok(());
-        }
-        let own = self.instance.token(token).node;
-        let mut next = Some(own);
-        while let Some(id) = next {
-            let node = self.plan.node(id);
-            let restrictions = node.extras.iter().flat_map(|it| &it.restrictions);
-            for restriction in restrictions {
-                let applies = match restriction.scope {
-                    RestrictionScope::Full => true,
-                    scope if id != own => scope == RestrictionScope::Full,
-                    RestrictionScope::Entry => at == RestrictionScope::Entry,
-                    RestrictionScope::Exit => at == RestrictionScope::Exit,
-                    RestrictionScope::Completion => at != RestrictionScope::Entry,
-                };
-                if applies && !self.holds(token, &restriction.condition)? {
-                    let message = format!("restriction {} is violated", restriction.name);
-                    return Err(Failure::new(FailureKind::Restriction, message));
-                }
-            }
-            // What undoes and what handles errors must be possible where the work was not.
-            next = if self.plan.stands_alone(id) { None } else { node.parent };
-        }
-        Ok(())
     }
 
     /// The token's work is done.
@@ -246,182 +254,46 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Output mappings: what the world around sees of what happened inside.
-    pub(crate) fn hand_over(&mut self, token: TokenId, node: &Node) -> Result<(), Failure> {
-        let outer = self.base_layer(token);
-        let outputs = node.extras.as_ref().map_or(&[][..], |it| &it.outputs);
-        let values = self.eval_all(token, outputs)?;
-        let everything =
-            node.element.container().is_some() && self.plan.policy.scope_output == ScopeOutput::All;
-        let inside: Assignments = if everything {
-            let variables = &self.instance.layers[&self.instance.token(token).layer].variables;
-            let all =
-                variables.iter().filter(|(it, _)| node.data().is_none_or(|own| !own.owns(it)));
-            all.map(|(name, value)| (Arc::clone(name), value.clone())).collect()
-        } else {
-            Vec::new()
-        };
-        let data = self.eval_all(token, node.data().map_or(&[][..], |it| &it.outputs))?;
-        self.write_all(outer, inside);
-        self.write_all(outer, values);
-        self.give_data(outer, data);
-        Ok(())
-    }
-
-    /// What the work brought goes to where the activity's results belong.
-    pub(crate) fn take_results(&mut self, token: TokenId, values: Assignments) {
-        for (name, value) in values {
-            self.take_result(token, name, Some(value));
-        }
-    }
-
-    /// What a called process brought is there for the output mappings; the rest goes on only where
-    /// the call says so.
-    pub(crate) fn take_child_results(&mut self, token: TokenId, values: Assignments) {
-        let own = self.own_layer(token);
-        for (name, value) in &values {
-            self.set(own, Arc::clone(name), Some(value.clone()));
-        }
-        if let Element::Call(Call { all_out: true, .. }) = self.node_of(token).element {
-            let base = self.base_layer(token);
-            self.write_all(base, values);
-        }
-    }
-
-    pub(crate) fn take_result(
+    /// Calls the listeners of a moment, from a position on, and goes on with what comes after them.
+    pub(crate) fn listen(
         &mut self,
         token: TokenId,
-        name: travertine_value::Name,
-        value: Option<travertine_value::Value>,
-    ) {
-        if self.is_status(&name) {
-            self.keep_status(token, name, value.unwrap_or_default());
-            return;
+        moment: Moment,
+        from: u16,
+    ) -> Result<(), Failure> {
+        if !self.call_listeners(token, moment, from)? {
+            return Ok(());
         }
-        let node = self.node_of(token);
-        if node.data().is_some_and(|it| it.owns(&name)) {
-            let own = self.own_layer(token);
-            self.set(own, name, value);
-            return;
-        }
-        let mapped = node.extras.as_ref().is_some_and(|it| !it.outputs.is_empty())
-            && self.plan.policy.write != Write::Propagate { mapped: true };
-        if mapped {
-            // What is mapped is mapped from here; the rest goes with the layer.
-            let own = self.own_layer(token);
-            self.set(own, name, value);
-        } else {
-            let base = self.base_layer(token);
-            self.write(base, name, value);
-        }
-    }
-
-    /// The flows by which a token leaves, where there is room for all that leave.
-    pub(crate) fn choose(
-        &self,
-        token: TokenId,
-        node: &'a Node,
-    ) -> Result<Cow<'a, [FlowId]>, Failure> {
-        let flows = self.choose_any(token, node)?;
-        let leaving = flows.len().saturating_mul(node.completion_quantity as usize);
-        if leaving > 1 {
-            self.room_for(leaving - 1, &node.name)?;
-        }
-        Ok(flows)
-    }
-
-    fn choose_any(&self, token: TokenId, node: &'a Node) -> Result<Cow<'a, [FlowId]>, Failure> {
-        let no_flow = || {
-            let message = format!("no flow that leaves {} can be taken", node.name);
-            Failure::new(FailureKind::NoFlow, message)
-        };
-        if matches!(node.element, Element::Exclusive) && !node.outgoing.is_empty() {
-            for flow in &node.outgoing {
-                if Some(*flow) != node.default && self.may_take(token, *flow)? {
-                    return Ok(Cow::Borrowed(std::slice::from_ref(flow)));
-                }
+        match moment {
+            Moment::BeforeAll => self.open_repeat(token),
+            Moment::Start if token == ROOT => {
+                self.open_process();
+                Ok(())
             }
-            return node
-                .default
-                .as_ref()
-                .map(|flow| Cow::Borrowed(std::slice::from_ref(flow)))
-                .ok_or_else(no_flow);
-        }
-        if !node.conditional {
-            return Ok(Cow::Borrowed(&node.outgoing));
-        }
-        let mut chosen = Vec::new();
-        for flow in &node.outgoing {
-            if Some(*flow) != node.default && self.may_take(token, *flow)? {
-                chosen.push(*flow);
+            Moment::Start if self.has_happened(token) => self.work_done(token),
+            Moment::Start => self.begin(token),
+            Moment::Completion => self.completed(token),
+            Moment::End if token == ROOT => {
+                self.finish_process();
+                Ok(())
             }
-        }
-        if chosen.is_empty() {
-            chosen.extend(node.default);
-        }
-        if chosen.is_empty() { Err(no_flow()) } else { Ok(Cow::Owned(chosen)) }
-    }
-
-    fn may_take(&self, token: TokenId, flow: FlowId) -> Result<bool, Failure> {
-        let condition = &self.plan.flow(flow).condition;
-        condition.as_ref().map_or(Ok(true), |it| self.holds(token, it))
-    }
-
-    /// The token goes along `flows`; where there is none, its path ends.
-    pub(crate) fn leave(&mut self, token: TokenId, node: &'a Node, flows: &[FlowId]) {
-        let stays = self.keep_for_compensation(token, node);
-        let scope = self.instance_scope(token);
-        let layer = Reads::Shared(self.base_layer(token));
-        let status = self.instance.token(token).status.clone();
-        let flows: Cow<'_, [FlowId]> = match node.completion_quantity {
-            1 => Cow::Borrowed(flows),
-            times => Cow::Owned(flows.repeat(times as usize)),
-        };
-        let Some((first, others)) = flows.split_first() else {
-            if !stays {
-                self.cancel_scope(token);
-                self.emit(Event::TokenGone { token, state: State::Done });
-            }
-            self.settle(scope);
-            return;
-        };
-        // A token that has hosted a scope has given it its name, so another one goes on.
-        let moves = !stays && !node.hosts();
-        if moves {
-            self.close_layers(token);
-            let to = self.plan.flow(*first).to;
-            self.emit(Event::TokenMoved { token, via: Some(*first), to });
-        } else {
-            self.send(*first, scope, layer, status.clone());
-        }
-        for flow in others {
-            self.send(*flow, scope, layer, status.clone());
-        }
-        if !moves && !stays {
-            self.cancel_scope(token);
-            self.emit(Event::TokenGone { token, state: State::Departed });
+            Moment::End => self.ask_to_leave(token),
         }
     }
 
-    pub(crate) fn send(
-        &mut self,
-        flow: FlowId,
-        scope: TokenId,
-        layer: Reads,
-        status: crate::state::Status,
-    ) {
-        let to = self.plan.flow(flow).to;
-        self.create_via(to, Some(flow), scope, Role::Flow, layer, status);
-    }
-
-    pub(crate) fn instance_scope(&self, token: TokenId) -> TokenId {
-        self.instance.token(token).scope.expect("only the process's token is in no scope")
+    /// Whether the token stands at an event that was waited for beside something else, an activity or
+    /// an event-based gateway: it was never entered, it has happened.
+    fn has_happened(&self, token: TokenId) -> bool {
+        let element = &self.node_of(token).element;
+        matches!(element, Element::Boundary(_))
+            || matches!(element, Element::Catch(_) | Element::Receive(_))
+                && self.instance.token(token).state == State::Busy
     }
 
     /// Looks at a gate that has been decided.
     pub(crate) fn pass_gate(&mut self, token: TokenId, gate: Gate) -> Result<(), Failure> {
         match gate {
-            Gate::Ready => self.await_data(token),
+            Gate::Ready => self.need_data(token),
             Gate::Data => self.ready(token),
             Gate::Entry => self.enter(token),
             Gate::Exit => self.exit(token),
@@ -435,5 +307,117 @@ impl<'a> Run<'a> {
             Gate::Entry => Cue::Enter,
             Gate::Exit => Cue::Exit,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use travertine_value::{Outcome, Program, Value};
+
+    use crate::{
+        Command, NodeId, WaitFor,
+        plan::{
+            Boundary, Data, Element, Extras, Gates, Listener, Listeners, Restriction,
+            RestrictionScope, Trigger,
+        },
+        testing::{Bench, Build, program},
+    };
+
+    /// A node with something at each moment says what is done in which order, gates and work included.
+    #[test]
+    fn a_node_goes_through_its_moments_in_one_order() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let say = |what: &str, value: Value| -> Program {
+            let (what, said) = (what.to_owned(), Arc::clone(&said));
+            program(move |_| {
+                said.lock().unwrap().push(what.clone());
+                Ok(Outcome { value: value.clone(), writes: Vec::new() })
+            })
+        };
+        let listener = |what: &str| vec![Listener::Script(say(what, Value::Null))];
+        let restriction = |what: &str, scope| Restriction {
+            name: what.into(),
+            scope,
+            condition: say(what, true.into()),
+        };
+        let mut build = Build::new();
+        let start = build.start(NodeId(0), "start");
+        let task = build.job(NodeId(0), "task");
+        let end = build.add(NodeId(0), "end", Element::Pass);
+        build.chain(&[start, task]);
+        let out = build.flow(task, end);
+        build.flows[out.0 as usize].condition = Some(say("choice of flows", true.into()));
+        let boundary = Boundary {
+            attached_to: task,
+            triggers: vec![Trigger::Signal { name: say("boundary event", "late".into()) }],
+            all: false,
+            interrupting: true,
+            handler: None,
+        };
+        let boundary = build.add(NodeId(0), "late", Element::Boundary(boundary));
+        build.flow(boundary, end);
+        build.node(task).extras = Some(Box::new(Extras {
+            gates: Gates { ready: true, entry: true, exit: true },
+            inputs: vec![("in".into(), say("input mapping", 1.into()))],
+            outputs: vec![("out".into(), say("output mapping", 2.into()))],
+            operators: vec![("status".into(), say("operator", 3.into()))],
+            restrictions: vec![
+                restriction("restriction on entry", RestrictionScope::Entry),
+                restriction("restriction on completion", RestrictionScope::Completion),
+                restriction("restriction on exit", RestrictionScope::Exit),
+            ],
+            data: Data {
+                own: vec![("own".into(), Some(say("declared data", 4.into())))],
+                needs: vec![vec!["order".into()]],
+                ..Data::default()
+            },
+            listeners: Listeners {
+                before_all: listener("listener before all runs"),
+                start: listener("listener at the start"),
+                completion: listener("listener at completion"),
+                end: listener("listener at the end"),
+            },
+        }));
+        let mut plan = build.plan();
+        plan.status = vec![("status".into(), None)];
+        let mut bench = Bench::started(plan);
+        while let [wait, ..] = bench.waits("task")[..] {
+            let on = Arc::clone(&bench.instance.waits[&wait].on);
+            let what = match &*on {
+                WaitFor::Work(_) => "work".to_owned(),
+                WaitFor::Data { .. } => "gate for data".to_owned(),
+                other => format!("{other:?}"),
+            };
+            said.lock().unwrap().push(what);
+            if let WaitFor::Data { .. } = &*on {
+                let variables = vec![("order".into(), 1.into())];
+                bench.ask(Command::Set { token: None, variables }).unwrap();
+            } else {
+                bench.complete("task");
+            }
+        }
+        assert!(bench.is_over(), "{}", bench.trace);
+        expect_test::expect![[r#"
+            Gate(Ready)
+            gate for data
+            Gate(Entry)
+            input mapping
+            declared data
+            listener at the start
+            restriction on entry
+            boundary event
+            operator
+            work
+            restriction on completion
+            listener at completion
+            output mapping
+            listener at the end
+            Gate(Exit)
+            restriction on completion
+            restriction on exit
+            choice of flows"#]]
+        .assert_eq(&said.lock().unwrap().join("\n"));
     }
 }

@@ -9,21 +9,21 @@ use std::sync::Arc;
 use travertine_value::{Name, Value};
 
 use crate::{
-    plan::{Element, Listener, Moment, Write},
+    plan::{Listener, Moment, Write},
     run::Run,
-    state::{Cue, ROOT, State},
+    state::{Cue, State},
     vocabulary::{Assignments, Event, Failure, Slot, TokenId, WaitFor},
 };
 
 impl Run<'_> {
-    /// Calls the listeners of the token's node, from a position on; then goes on with what comes
-    /// after that moment.
-    pub(crate) fn listen(
+    /// Calls the listeners of the token's node, from a position on. Answers whether all have been called;
+    /// otherwise the token waits for a job.
+    pub(crate) fn call_listeners(
         &mut self,
         token: TokenId,
         moment: Moment,
         from: u16,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let listeners = self.node_of(token).listeners(moment);
         for (position, listener) in (0..).zip(listeners).skip(usize::from(from)) {
             match listener {
@@ -36,34 +36,11 @@ impl Run<'_> {
                     let job = self.job(token, work)?;
                     self.rest_for(token, moment);
                     self.open(token, Slot::Listener(moment, position), WaitFor::Work(job));
-                    return Ok(());
+                    return Ok(false);
                 }
             }
         }
-        match moment {
-            Moment::BeforeAll => self.open_repeat(token),
-            Moment::Start if token == ROOT => {
-                self.open_process();
-                Ok(())
-            }
-            Moment::Start if self.has_happened(token) => self.work_done(token),
-            Moment::Start => self.begin(token),
-            Moment::Completion => self.completed(token),
-            Moment::End if token == ROOT => {
-                self.finish_process();
-                Ok(())
-            }
-            Moment::End => self.ask_to_leave(token),
-        }
-    }
-
-    /// Whether the token stands at an event that was waited for beside something else, an activity or
-    /// an event-based gateway: it was never entered, it has happened.
-    fn has_happened(&self, token: TokenId) -> bool {
-        let element = &self.node_of(token).element;
-        matches!(element, Element::Boundary(_))
-            || matches!(element, Element::Catch(_) | Element::Receive(_))
-                && self.instance.token(token).state == State::Busy
+        Ok(true)
     }
 
     /// The job of a listener is done.

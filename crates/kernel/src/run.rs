@@ -145,29 +145,7 @@ impl<'a> Run<'a> {
             self.emit(Event::TokenMoved { token, via: Some(via), to: self.plan.flow(via).to });
             return;
         }
-        let outcome = match cue {
-            Cue::Arrive => self.arrive(token),
-            Cue::Enter => self.enter(token),
-            Cue::Spawn => {
-                self.spawn_runs(token);
-                Ok(())
-            }
-            Cue::Childless => self.childless(token),
-            Cue::Complete => self.work_done(token),
-            Cue::Exit => self.exit(token),
-            Cue::Throw => self.throw_late(token),
-            Cue::Offer => {
-                self.offer_again(token);
-                Ok(())
-            }
-            Cue::Listen(moment, from) => self.listen_again(token, moment, from),
-            // Whoever runs the code sees that it is due.
-            Cue::Think => {
-                self.emit(Event::TokenUncued { token });
-                Ok(())
-            }
-        };
-        if let Err(failure) = outcome {
+        if let Err(failure) = self.resume(token, cue) {
             self.fail(token, failure, cue);
         }
         // A token that opens its runs keeps its place until all of them exist.

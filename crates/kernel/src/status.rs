@@ -6,7 +6,7 @@ use travertine_value::{Name, Value, time::Timestamp};
 
 use crate::{
     element::Step,
-    plan::Changes,
+    plan::{Changes, Node},
     run::Run,
     state::{Merged, Status},
     vocabulary::{Event, Failure, FailureKind, Slot, TokenId, WaitFor},
@@ -65,6 +65,21 @@ pub(crate) fn settle(merged: &Merged, like: &Status) -> Status {
 }
 
 impl Run<'_> {
+    /// Applies the operators of the node to the token's status.
+    pub(crate) fn operate(
+        &mut self,
+        token: TokenId,
+        node: &Node,
+        instant: bool,
+    ) -> Result<(), Failure> {
+        let Some(extras) = &node.extras else { return Ok(()) };
+        for (attribute, program) in &extras.operators {
+            let value = self.eval(token, program)?;
+            self.set_status(token, attribute, value, instant)?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn is_status(&self, name: &str) -> bool {
         self.plan.status.iter().any(|(it, _)| &**it == name)
     }
