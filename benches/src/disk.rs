@@ -5,7 +5,7 @@ use std::{
     error::Error as StdError,
     fs,
     io::{self, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -14,6 +14,29 @@ use travertine_store::{Batch, Entry, ShardId, SqliteStore, Store as _, sqlite};
 
 /// What came of measuring.
 pub type Outcome<T = ()> = Result<T, Box<dyn StdError>>;
+
+/// Something that is measured in a directory, by its name.
+pub type Part = (&'static str, fn(&Path) -> Outcome);
+
+/// Measures the parts that the arguments of the program name, all where they name none. An argument before
+/// them is the directory on the disk to be measured.
+pub fn measure(parts: &[Part]) -> Outcome {
+    let find = |name: &str| parts.iter().find(|(it, _)| *it == name);
+    let mut args = env::args().skip(1).peekable();
+    let dir = args.next_if(|it| find(it).is_none());
+    let wanted = args.map(|it| {
+        let known = || parts.iter().map(|(it, _)| *it).collect::<Vec<_>>().join(", ");
+        find(&it).ok_or_else(|| format!("there is no part {it}, but {}", known()))
+    });
+    let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
+    let dir = dir.map_or_else(env::temp_dir, PathBuf::from);
+    let dir = dir.join(format!("travertine-bench-{}", std::process::id()));
+    fs::create_dir_all(&dir)?;
+    let mut chosen = if wanted.is_empty() { parts.iter().collect() } else { wanted }.into_iter();
+    let measured = chosen.try_for_each(|(_, measure)| measure(&dir));
+    fs::remove_dir_all(&dir)?;
+    measured
+}
 
 /// How many shards engines have.
 pub fn shards() -> u16 {

@@ -7,15 +7,15 @@
 
 use std::{
     collections::VecDeque,
-    env, fs,
+    fs,
     io::Write as _,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use travertine_benches::disk::{
-    Outcome, is_wanted, median, rate, raw, resident, say, scaled, settle, shards,
+    Outcome, is_wanted, measure, median, rate, raw, resident, say, scaled, settle, shards,
 };
 use travertine_kernel::WaitId;
 use travertine_runtime::{
@@ -31,35 +31,13 @@ use mimalloc as _;
 const FLIGHT: usize = 1_024;
 
 fn main() -> Outcome {
-    let mut args = env::args().skip(1).peekable();
-    let parts = ["throughput", "parked", "jobs", "latency", "recovery"];
-    let dir = args.next_if(|it| !parts.contains(&it.as_str()));
-    let dir = dir.map_or_else(env::temp_dir, PathBuf::from);
-    let dir = dir.join(format!("travertine-bench-{}", std::process::id()));
-    let wanted: Vec<String> = args.collect();
-    fs::create_dir_all(&dir)?;
-    let measured = measure(&dir, |part| wanted.is_empty() || wanted.iter().any(|it| it == part));
-    fs::remove_dir_all(&dir)?;
-    measured
-}
-
-fn measure(dir: &Path, wanted: impl Fn(&str) -> bool) -> Outcome {
-    if wanted("throughput") {
-        throughput(dir)?;
-    }
-    if wanted("parked") {
-        parked(dir)?;
-    }
-    if wanted("jobs") {
-        jobs(dir)?;
-    }
-    if wanted("latency") {
-        latency(dir)?;
-    }
-    if wanted("recovery") {
-        recovery(dir)?;
-    }
-    Ok(())
+    measure(&[
+        ("throughput", throughput),
+        ("parked", parked),
+        ("jobs", jobs),
+        ("latency", latency),
+        ("recovery", recovery),
+    ])
 }
 
 /// One task, and a process with as many at once as its variable `n` says.

@@ -7,9 +7,9 @@
 
 use std::{
     collections::VecDeque,
-    env, fs,
+    fs,
     io::Write as _,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -19,7 +19,7 @@ use std::{
 
 use tokio::runtime::Runtime;
 use travertine_benches::disk::{
-    Outcome, is_wanted, median, raw, resident, say, scaled, settle, shards,
+    Outcome, is_wanted, measure, median, raw, resident, say, scaled, settle, shards,
 };
 use travertine_func::{
     Activity, ActivityDefinition, ActivityOptions, Functions, Workflow, WorkflowDefinition,
@@ -78,29 +78,7 @@ const SLEEPER: WorkflowDefinition = WorkflowDefinition {
 };
 
 fn main() -> Outcome {
-    let mut args = env::args().skip(1).peekable();
-    let parts = ["steps", "latency", "sleeping"];
-    let dir = args.next_if(|it| !parts.contains(&it.as_str()));
-    let dir = dir.map_or_else(env::temp_dir, PathBuf::from);
-    let dir = dir.join(format!("travertine-bench-{}", std::process::id()));
-    let wanted: Vec<String> = args.collect();
-    fs::create_dir_all(&dir)?;
-    let measured = measure(&dir, |part| wanted.is_empty() || wanted.iter().any(|it| it == part));
-    fs::remove_dir_all(&dir)?;
-    measured
-}
-
-fn measure(dir: &Path, wanted: impl Fn(&str) -> bool) -> Outcome {
-    if wanted("steps") {
-        steps(dir)?;
-    }
-    if wanted("latency") {
-        latency(dir)?;
-    }
-    if wanted("sleeping") {
-        sleeping(dir)?;
-    }
-    Ok(())
+    measure(&[("steps", steps), ("latency", latency), ("sleeping", sleeping)])
 }
 
 fn open(dir: &Path) -> Outcome<Engine> {
