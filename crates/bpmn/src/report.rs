@@ -174,18 +174,7 @@ impl Sink {
         help: &str,
     ) {
         let severity = self.soften(severity, at);
-        // What has no id of its own is known by the nearest thing around it that has one.
-        let element = std::iter::once(at).chain(at.ancestors()).find_map(Node::id);
-        let diagnostic = Diagnostic {
-            severity,
-            code,
-            file: at.document().file.clone(),
-            element: element.map(str::to_owned),
-            line: place.line,
-            column: place.column,
-            message,
-            help: help.to_owned(),
-        };
+        let diagnostic = Diagnostic::about(severity, code, at, place, message, help);
         self.found.borrow_mut().push((diagnostic, Some(at.position())));
     }
 
@@ -205,18 +194,9 @@ impl Sink {
         errors.filter_map(|(it, position)| Some((it.file.clone(), (*position)?))).collect()
     }
 
-    /// Everything once, in the order of the files, of how bad it is, and of the places.
+    /// Everything once: a process that others call as a gosub is lowered more than once.
     pub(crate) fn into_diagnostics(self, files: &[&str]) -> Vec<Diagnostic> {
-        let mut found: Vec<_> = self.found.into_inner().into_iter().map(|(it, _)| it).collect();
-        found.sort_by(|a, b| {
-            let key = |it: &Diagnostic| {
-                let file = files.iter().position(|file| *file == it.file);
-                (file, it.severity, it.line, it.column, it.code)
-            };
-            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
-        });
-        // A process that others call as a gosub is lowered more than once.
-        found.dedup();
-        found
+        let found = self.found.into_inner().into_iter().map(|(it, _)| it);
+        Diagnostic::in_order(found.collect(), files)
     }
 }

@@ -46,18 +46,8 @@ impl Sink {
         message: String,
         help: &str,
     ) {
-        // What has no id of its own is known by the nearest thing around it that has one.
-        let element = std::iter::once(at).chain(at.ancestors()).find_map(Node::id);
-        self.found.borrow_mut().push(Diagnostic {
-            severity,
-            code,
-            file: at.document().file.clone(),
-            element: element.map(str::to_owned),
-            line: place.line,
-            column: place.column,
-            message,
-            help: help.to_owned(),
-        });
+        let diagnostic = Diagnostic::about(severity, code, at, place, message, help);
+        self.found.borrow_mut().push(diagnostic);
     }
 
     pub(crate) fn fault(&self, file: &str, fault: Fault) {
@@ -68,17 +58,7 @@ impl Sink {
         self.found.borrow().iter().any(|it| it.severity == Severity::Error)
     }
 
-    /// Everything once, in the order of the files, of how bad it is, and of the places.
     pub(crate) fn into_diagnostics(self, files: &[&str]) -> Vec<Diagnostic> {
-        let mut found = self.found.into_inner();
-        found.sort_by(|a, b| {
-            let key = |it: &Diagnostic| {
-                let file = files.iter().position(|file| *file == it.file);
-                (file, it.severity, it.line, it.column, it.code)
-            };
-            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
-        });
-        found.dedup();
-        found
+        Diagnostic::in_order(self.found.into_inner(), files)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Fault;
+use crate::{Fault, Node, Place};
 
 /// How bad something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +55,42 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
+    /// Something about an element, at a place in it.
+    pub fn about(
+        severity: Severity,
+        code: &'static str,
+        at: Node<'_>,
+        place: Place,
+        message: String,
+        help: &str,
+    ) -> Self {
+        // What has no id of its own is known by the nearest thing around it that has one.
+        let element = std::iter::once(at).chain(at.ancestors()).find_map(Node::id);
+        Self {
+            severity,
+            code,
+            file: at.document().file.clone(),
+            element: element.map(str::to_owned),
+            line: place.line,
+            column: place.column,
+            message,
+            help: help.to_owned(),
+        }
+    }
+
+    /// All of them once, in the order of the files, of how bad they are, and of the places.
+    pub fn in_order(mut found: Vec<Self>, files: &[&str]) -> Vec<Self> {
+        found.sort_by(|a, b| {
+            let key = |it: &Self| {
+                let file = files.iter().position(|file| *file == it.file);
+                (file, it.severity, it.line, it.column, it.code)
+            };
+            key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+        });
+        found.dedup();
+        found
+    }
+
     /// The diagnostic that a text which is no document deserves.
     pub fn of_fault(file: &str, fault: Fault) -> Self {
         Self {
