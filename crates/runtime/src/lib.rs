@@ -19,6 +19,7 @@ mod index;
 mod limit;
 mod message;
 mod model;
+pub mod request;
 mod sandbox;
 pub mod schedule;
 mod shard;

@@ -13,18 +13,20 @@ use travertine_func::{
     ActivityContext, Arguments, Attempt, BoxFuture, Dependencies, Failure, Functions, Heart,
     RunnableActivity,
 };
-use travertine_store::ShardId;
 use travertine_value::{Name, Value};
 
 use super::{
-    ask_common, tell_common,
-    threads::{Common, Input},
+    router::Router,
+    threads::Common,
     worker::{Workers, serve},
 };
 use crate::{
-    Address, Error, Shard,
+    Address, Error,
     board::AtWork,
-    shard::{Given, Outcome, panic_text},
+    request::{
+        Ask, AttemptBeginsRequest, BeginAttemptRequest, EndAttemptRequest, HeartbeatRequest,
+    },
+    shard::{Given, panic_text},
 };
 
 /// Those who do activities, and where.
@@ -105,25 +107,17 @@ struct Performer {
 impl Performer {
     /// Asks for an attempt at a job; `None` where it is gone, or the engine is.
     async fn ask(&self, job: Address) -> Option<Arc<Given>> {
-        let common = self.common.upgrade()?;
-        let given =
-            ask_common(&common, shard_of(&common, job), true, move |it| Ok(it.begin_attempt(job)));
-        drop(common);
+        let given = {
+            let common = self.common.upgrade()?;
+            Router::new(&common).ask(BeginAttemptRequest { job })
+        };
         given.await.ok().flatten()
     }
 
     /// Tells the shard of a job something. Nobody hears it where the engine is gone.
-    fn tell(&self, job: Address, act: impl FnOnce(&mut Shard) + Send + 'static) {
+    fn tell(&self, what: impl Ask) {
         if let Some(common) = self.common.upgrade() {
-            tell_common(&common, shard_of(&common, job), act);
-        }
-    }
-
-    /// Tells the shard what came of an attempt.
-    fn ended(&self, given: Arc<Given>, outcome: Outcome) {
-        if let Some(common) = self.common.upgrade() {
-            let shard = shard_of(&common, given.job);
-            common.queues[usize::from(shard.0)].tell(Input::Attempted(given, outcome));
+            Router::new(&common).tell(what);
         }
     }
 
@@ -147,10 +141,6 @@ impl Performer {
     }
 }
 
-fn shard_of(common: &Common, job: Address) -> ShardId {
-    ShardId::of(job.instance.0, common.store.shards())
-}
-
 /// An attempt that is being made.
 type Doing = BoxFuture<'static, Result<Value, Failure>>;
 
@@ -164,8 +154,7 @@ async fn perform(
 ) {
     let given = if let Some(given) = given {
         if given.is_timed {
-            let given = Arc::clone(&given);
-            performer.tell(job, move |it| it.attempt_begins(&given));
+            performer.tell(AttemptBeginsRequest { given: Arc::clone(&given) });
         }
         given
     } else {
@@ -178,7 +167,8 @@ async fn perform(
     let doing = performer.run(&given);
     let Some(outcome) = unless_off(doing, &given).await else { return };
     let retry = performer.activity.options.retry;
-    performer.ended(given, outcome.map_err(|failure| Box::new((failure, Some(retry)))));
+    let outcome = outcome.map_err(|failure| Box::new((failure, Some(retry))));
+    performer.tell(EndAttemptRequest { given, outcome });
 }
 
 /// What comes of an attempt; `None` where nobody needs it any more. A panic goes no further.
@@ -230,8 +220,7 @@ impl Heart for Pulse {
     }
 
     fn beat(&self, details: Value) {
-        let given = Arc::clone(&self.given);
-        self.performer.tell(given.job, move |it| it.beat(&given, details));
+        self.performer.tell(HeartbeatRequest { given: Arc::clone(&self.given), details });
     }
 
     fn is_cancelled(&self) -> bool {

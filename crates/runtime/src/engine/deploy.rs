@@ -15,12 +15,13 @@ use travertine_store::{
 };
 use travertine_value::{Map, Name, Program};
 
-use super::{Engine, Pending, threads::Input};
+use super::{Engine, Pending};
 use crate::{
     DecisionDefinition, DecisionModel, Definition, Definitions, Error, Models, Timestamp,
     decision::{DmnFile, Partly},
     definition::{StartTrigger, start_triggers},
     model::{is_decision, read_models},
+    request::{AdoptRequest, ExpectRequest},
 };
 
 /// A file to deploy.
@@ -233,7 +234,7 @@ impl Engine {
         let (fresh, _) = load_beside(&*self.inner.common.store, &self.inner.functions, &known)?;
         let fresh = Arc::new(fresh);
         // Whoever has it may ask any shard for it, so all shards know of it before any has it.
-        let known = self.tell_all(|told| Input::Expect(Arc::clone(&fresh), told));
+        let known = self.router().ask_each(&ExpectRequest { definitions: Arc::clone(&fresh) });
         known.into_iter().try_for_each(Pending::wait)?;
         let mut definitions =
             self.inner.definitions.write().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -244,9 +245,7 @@ impl Engine {
     }
 
     fn tell_shards(&self, definitions: &Arc<Definitions>) {
-        for queue in &self.inner.common.queues {
-            queue.tell(Input::Adopt(Arc::clone(definitions)));
-        }
+        self.router().tell_each(&AdoptRequest { definitions: Arc::clone(definitions) });
     }
 
     /// The file that a definition was deployed with, by the definition's key.
@@ -652,36 +651,46 @@ fn source(before: &[Stored], key: u64) -> Option<&Resource> {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc, thread};
+    use std::{
+        sync::{Mutex, mpsc},
+        thread,
+    };
 
     use super::*;
-    use crate::engine::Options;
+    use crate::engine::{Observer, Options, one_task};
 
     #[test]
     fn nobody_has_what_is_deployed_before_all_shards_know_it() {
-        let engine = Engine::in_memory(Options { shards: 2, ..Options::default() }).unwrap();
-        let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
-            targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
-            <sequenceFlow id="f" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>
-            </definitions>"#;
-        let files = [File { name: "p.bpmn".to_owned(), body: model.into() }];
         let ((stands, has_stopped), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
-        let slow = engine.ask(ShardId(1), move |_| {
+        // A shard that does something stands still until it may go on.
+        let gate = Mutex::new((stands, goes_on));
+        let observer = Observer(Arc::new(move |_| {
+            let (stands, goes_on) = &*gate.lock().unwrap();
             stands.send(()).unwrap();
             goes_on.recv().unwrap();
-            Ok(())
-        });
+        }));
+        let options = Options { shards: 2, observer: Some(observer), ..Options::default() };
+        let engine = Engine::in_memory(options).unwrap();
+        engine.deploy(&[one_task()]).unwrap();
+        let model = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+            targetNamespace="t"><process id="q" isExecutable="true"><startEvent id="s"/>
+            <sequenceFlow id="f" sourceRef="s" targetRef="e"/><endEvent id="e"/></process>
+            </definitions>"#;
+        let files = [File { name: "q.bpmn".to_owned(), body: model.into() }];
+        let slow = engine.start("p").begin();
         has_stopped.recv().unwrap();
         thread::scope(|scope| {
             let deployed = scope.spawn(|| engine.deploy(&files).unwrap());
-            while engine.inner.common.queues[1].len() == 0 {
+            let waits = || engine.inner.common.queues.iter().any(|it| it.len() > 0);
+            while !waits() {
                 assert!(!deployed.is_finished());
                 thread::yield_now();
             }
-            assert!(engine.definitions().find("p").is_none());
+            assert!(engine.definitions().find("q").is_none());
             go_on.send(()).unwrap();
         });
         slow.wait().unwrap();
-        engine.start("p").wait().unwrap();
+        go_on.send(()).unwrap();
+        engine.start("q").wait().unwrap();
     }
 }

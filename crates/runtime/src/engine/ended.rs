@@ -8,6 +8,7 @@ use travertine_value::Value;
 use crate::{
     Address, Engine, Error, InstanceId,
     engine::{Options, Pace, one_task},
+    request::{GlanceRequest, IsInMemoryRequest, RetireRequest},
 };
 
 /// An engine that stores no rows of its own accord.
@@ -25,22 +26,17 @@ fn brought() -> Assignments {
 /// An instance that has ended.
 fn end(engine: &Engine, name: &str) -> Address {
     let instance = engine.start("p").id(name).wait().unwrap();
-    let first = move |shard: &mut crate::Shard| {
-        Ok(shard.look(instance)?.state.waits.keys().next().copied())
-    };
-    let wait: WaitId = engine.ask(engine.shard_of(instance), first).wait().unwrap().unwrap();
+    let wait: WaitId = *state(engine, instance).waits.keys().next().unwrap();
     engine.complete(Address { instance, wait }, brought()).wait().unwrap();
     Address { instance, wait }
 }
 
-fn is_in_memory(engine: &Engine, id: InstanceId) -> bool {
-    let look = move |shard: &mut crate::Shard| Ok(shard.in_memory_at(id).is_some());
-    engine.ask(engine.shard_of(id), look).wait().unwrap()
+fn is_in_memory(engine: &Engine, instance: InstanceId) -> bool {
+    engine.ask(IsInMemoryRequest { instance }).wait().unwrap()
 }
 
 fn state(engine: &Engine, id: InstanceId) -> Instance {
-    let look = move |shard: &mut crate::Shard| Ok(shard.look(id)?.state.clone());
-    engine.ask(engine.shard_of(id), look).wait().unwrap()
+    engine.look(id).wait().unwrap().state
 }
 
 #[test]
@@ -75,10 +71,9 @@ fn what_is_left_is_what_the_log_says() {
 #[test]
 fn what_is_forgotten_does_not_come_back_with_its_row() {
     let engine = engine();
-    let id = end(&engine, "mine").instance;
-    let last = engine.ask(engine.shard_of(id), |shard| Ok(shard.seq())).wait().unwrap();
-    let retire = move |shard: &mut crate::Shard| Ok(shard.retire(id, last));
-    assert_eq!(engine.ask(engine.shard_of(id), retire).wait(), Ok(true));
+    let instance = end(&engine, "mine").instance;
+    let last = engine.ask(GlanceRequest {}).wait().unwrap().seq;
+    assert_eq!(engine.ask(RetireRequest { instance, last }).wait(), Ok(true));
     engine.flush_now().unwrap();
-    assert!(engine.store().instance(id.0).unwrap().is_none());
+    assert!(engine.store().instance(instance.0).unwrap().is_none());
 }

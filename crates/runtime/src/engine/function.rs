@@ -18,10 +18,15 @@ use travertine_store::{
 };
 use travertine_value::{Name, Value, typed};
 
-use super::{Engine, Pending, State, block_on};
+use super::{Engine, Pending, block_on};
 use crate::{
     At, Begin, Definition, Definitions, Ended, Error, INSTANCE, InstanceId, Live, Message, Receipt,
     Recovered, Shard,
+    request::{
+        Ask, BarrierRequest, CancelRunRequest, DescribeRequest, FindRunRequest,
+        QueryFunctionRequest, ResultRequest, StartRequest, TryCodeRequest, UnblockRequest,
+        UpdateFunctionRequest,
+    },
     shard::{RunStatus, Unblocked, configure, print},
 };
 
@@ -135,28 +140,27 @@ impl<O> StartingFunction<'_, O> {
     /// ```
     pub fn begin(self) -> Pending<(InstanceId, bool)> {
         let Self { engine, call, id } = self;
-        let refused = |error| Pending(State::Refused(Some(error)));
         let definitions = engine.definitions();
         let (name, version) = (Name::from(call.name()), call.binding());
         let found = match version {
             None => definitions.find(&name),
             Some(version) => definitions.versions(&name).iter().find(|it| it.version == version),
         };
-        let Some(found) = found else { return refused(Error::no_such_definition(&name)) };
+        let Some(found) = found else {
+            return Pending::refused(Error::no_such_definition(&name));
+        };
         if !found.is_function() {
             let reason = format!("{name} is a process, not a function; start it by its id");
-            return refused(Error::Failed { reason });
+            return Pending::refused(Error::Failed { reason });
         }
         let variables = match call.into_arguments() {
             Ok(variables) => variables,
-            Err(failure) => return refused(Error::Failed { reason: failure.to_string() }),
-        };
-        let shard = match &id {
-            Some(id) => engine.keeper(id),
-            None => engine.any_shard(),
+            Err(failure) => {
+                return Pending::refused(Error::Failed { reason: failure.to_string() });
+            }
         };
         let begin = Begin { definition: found.key, business_id: id, at: At::Start, variables };
-        engine.ask(shard, move |shard| shard.start(begin))
+        engine.ask(StartRequest { begin })
     }
 }
 
@@ -321,9 +325,8 @@ impl<O> Run<O> {
     /// # Ok(()) }
     /// ```
     pub fn status(&self) -> Pending<RunStatus> {
-        let id = self.instance;
-        let shard = self.engine.shard_of(id);
-        self.engine.ask(shard, move |shard| Ok(shard.look(id)?.status()))
+        let describe = DescribeRequest { instance: self.instance };
+        self.engine.router().ask_for(describe, |reply| DescribeRequest::reply(reply).status)
     }
 
     /// Asks it to end; its code may clear up first, and asking again does not disturb that.
@@ -355,11 +358,11 @@ impl<O> Run<O> {
         name: &str,
         input: &I,
     ) -> Answer<'static, T> {
-        let (id, name) = (self.instance, Name::from(name));
-        let input = encoded(input);
-        let asked = self
-            .engine
-            .ask(self.engine.shard_of(id), move |shard| shard.query_function(id, &name, &input?));
+        let (instance, name) = (self.instance, Name::from(name));
+        let asked = match encoded(input) {
+            Ok(input) => self.engine.ask(QueryFunctionRequest { instance, name, input }),
+            Err(error) => Pending::refused(error),
+        };
         Box::pin(async move { decoded(&asked.await?) })
     }
 
@@ -440,9 +443,10 @@ impl<T: DeserializeOwned> Updating<T> {
 
     fn send(self) -> Pending<Value> {
         let Self { engine, instance, name, input, id, answer: _ } = self;
-        engine.ask(engine.shard_of(instance), move |shard| {
-            shard.update_function(instance, &name, input?, id)
-        })
+        match input {
+            Ok(input) => engine.ask(UpdateFunctionRequest { instance, name, input, id }),
+            Err(error) => Pending::refused(error),
+        }
     }
 }
 
@@ -778,23 +782,18 @@ impl Engine {
 
     /// The run that someone means, and its own id, where it has one.
     async fn find_named(&self, id: &str) -> Result<Option<(InstanceId, Option<Name>)>, Error> {
-        let name = Name::from(id);
-        let named = self.ask(self.keeper(id), move |shard| shard.run_named(&name)).await?;
-        if let Some(found) = named {
-            return Ok(Some((InstanceId(found), Some(id.into()))));
+        if let Some(found) = self.ask(FindRunRequest { name: id.into() }).await? {
+            return Ok(Some((found, Some(id.into()))));
         }
         let by_number = InstanceId::numbered(id);
         let Some(number) = by_number.or_else(|| id.parse().ok()) else { return Ok(None) };
-        let found = self.ask(self.shard_of(number), move |shard| {
-            let live = match shard.look(number) {
-                Err(Error::NoSuchInstance(_)) => return Ok(None),
-                live => live?,
-            };
-            let id = live.created.business_id.clone();
-            let is_meant = live.definition.is_function() && (id.is_none() || by_number.is_some());
-            Ok(is_meant.then_some((number, id)))
-        });
-        found.await
+        let found = match self.ask(DescribeRequest { instance: number }).await {
+            Err(Error::NoSuchInstance(_)) => return Ok(None),
+            found => found?,
+        };
+        let id = found.business_id;
+        let is_meant = found.is_function && (id.is_none() || by_number.is_some());
+        Ok(is_meant.then_some((number, id)))
     }
 
     /// What the run that someone means is called, which events for it are sent to. Where there is none,
@@ -844,12 +843,8 @@ impl Engine {
     /// ```
     pub async fn query_result<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>, Error> {
         let Some(instance) = self.find_run(id).await? else { return Ok(None) };
-        let found = self.ask(self.shard_of(instance), move |shard| {
-            let live = shard.look(instance)?;
-            let succeeded = live.status() == RunStatus::Succeeded;
-            Ok(succeeded.then(|| live.result()))
-        });
-        let Some(variables) = found.await? else { return Ok(None) };
+        let found = self.ask(ResultRequest { instance }).await?;
+        let Some(variables) = found else { return Ok(None) };
         let result = variables.into_iter().find(|(name, _)| &**name == "result");
         decoded(&result.map_or(Value::Null, |(_, value)| value)).map(Some)
     }
@@ -873,24 +868,7 @@ impl Engine {
     }
 
     fn cancel_instance(&self, instance: InstanceId) -> Pending<bool> {
-        self.ask(self.shard_of(instance), move |shard| {
-            if shard.is_halted(instance)? {
-                return shard.command(instance, travertine_kernel::Command::Cancel).map(|()| true);
-            }
-            let live = shard.look(instance)?;
-            if live.has_ended() {
-                return Ok(false);
-            }
-            // Whoever asks again, because nobody has answered, must not interrupt the clearing up. Code
-            // that stands still does not clear up.
-            if live.state.incidents.is_empty()
-                && live.state.journal.as_ref().is_some_and(|it| it.is_cancelled())
-            {
-                shard.resume_to_end(instance);
-                return Ok(true);
-            }
-            shard.command(instance, travertine_kernel::Command::Cancel).map(|()| true)
-        })
+        self.ask(CancelRunRequest { instance })
     }
 
     /// Lets activities that have begun come to their end, and begins no more. Functions go on where
@@ -913,8 +891,7 @@ impl Engine {
         };
         performers.drain().await;
         // What came of them is durable, too.
-        for shard in 0..self.shards() {
-            let told = self.ask_inside(ShardId(shard), |_| Ok(()));
+        for told in self.router().ask_each(&BarrierRequest {}) {
             let _: Result<(), Error> = told.await;
         }
     }
@@ -936,10 +913,10 @@ impl Engine {
         let mut report = Preflight::default();
         for definition in self.definitions().all().filter(|it| it.is_function()) {
             self.each_row(Table::Instances, &open_runs(definition), |row| {
-                let id = InstanceId(row.key().instance);
+                let instance = InstanceId(row.key().instance);
                 report.tried += 1;
-                let tried = self.ask(self.shard_of(id), move |shard| shard.try_code(id)).wait()?;
-                report.problems.extend(tried.err().map(|problem| (id, problem)));
+                let tried = self.ask(TryCodeRequest { instance }).wait()?;
+                report.problems.extend(tried.err().map(|problem| (instance, problem)));
                 Ok(())
             })?;
         }
@@ -961,8 +938,8 @@ impl Engine {
             ];
             let mut asked = VecDeque::new();
             self.each_row(Table::Incidents, &filters, |row| {
-                let id = InstanceId(row.key().instance);
-                asked.push_back(self.ask(self.shard_of(id), move |shard| shard.unblock(id)));
+                let instance = InstanceId(row.key().instance);
+                asked.push_back(self.ask(UnblockRequest { instance }));
                 // They are durable together.
                 if asked.len() < AT_ONCE { Ok(()) } else { welcomed.take(asked.pop_front()) }
             })?;

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     future::{Future, IntoFuture},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
@@ -18,11 +18,15 @@ use travertine_store::{
 };
 use travertine_value::{Limits, Map, Name, Value};
 
-use super::{Common, Engine, Input, Pending, State, block_on, tell_common};
+use super::{Common, Engine, Pending, block_on, router::Router};
 use crate::{
     Consume, DeadLetter, Delivery, Error, INSTANCE, InstanceId, Message, Receipt, SignalReceipt,
     WHERE, id,
-    shard::{Candidate, Looked, Publishing},
+    request::{
+        Ask, Candidate, DescribeRequest, DiscardRequest, FinishPublishRequest, Looked,
+        MatchVariablesRequest, Publishing, Relay, ReplayRequest, Reply, SignalRequest,
+        TryPublishRequest,
+    },
 };
 
 /// How many instances a shard is asked about at a time, so that others have their turn in between.
@@ -285,11 +289,45 @@ impl<'a> IntoFuture for MessageRequest<'a> {
     }
 }
 
+/// Who publishes a message, and goes on where that depends on variables which other shards have.
+#[derive(Debug)]
+struct Publisher {
+    common: Weak<Common>,
+    sender: oneshot::Sender<Result<Reply, Error>>,
+}
+
+impl Relay for Publisher {
+    fn relay(self: Box<Self>, reply: Result<Reply, Error>) {
+        let Self { common, sender } = *self;
+        match reply {
+            Ok(Reply::TryPublish(Publishing::Look(message, candidates))) => {
+                // Where the engine has ended, whoever waits for the answer is told that.
+                if let Some(common) = common.upgrade() {
+                    let lookup = Lookup { message: *message, sender, looked: Looked::default() };
+                    lookup.begin(&common, candidates);
+                }
+            }
+            reply => {
+                // Whoever asked may not wait any more.
+                let _: Result<(), Result<Reply, Error>> = sender.send(reply);
+            }
+        }
+    }
+}
+
+/// What has become of a message in the end.
+fn receipt(reply: Reply) -> Receipt {
+    match reply {
+        Reply::TryPublish(Publishing::Done(receipt)) => receipt,
+        reply => FinishPublishRequest::reply(reply),
+    }
+}
+
 /// A message that depends on variables which other shards have.
+#[derive(Debug)]
 struct Lookup {
-    keeper: ShardId,
     message: Message,
-    sender: oneshot::Sender<Result<Receipt, Error>>,
+    sender: oneshot::Sender<Result<Reply, Error>>,
     looked: Looked,
 }
 
@@ -297,53 +335,51 @@ impl Lookup {
     /// Has each shard look at its own, and then the message sent.
     fn begin(mut self, common: &Arc<Common>, candidates: Vec<Candidate>) {
         self.looked.at = candidates.iter().map(|(of, _)| *of).collect();
+        let router = Router::new(common);
         let mut by_shard: BTreeMap<ShardId, Vec<Candidate>> = BTreeMap::new();
         for it in candidates {
-            let shard = ShardId::of(it.0.0, common.store.shards());
-            by_shard.entry(shard).or_default().push(it);
+            by_shard.entry(router.shard_of(InstanceId(it.0.0))).or_default().push(it);
         }
-        let chunks: Vec<(ShardId, Vec<Candidate>)> = by_shard
-            .into_iter()
-            .flat_map(|(shard, all)| {
-                let chunks: Vec<_> = all.chunks(CHUNK).map(|it| (shard, it.to_vec())).collect();
-                chunks
-            })
-            .collect();
+        let chunks: Vec<Vec<Candidate>> =
+            by_shard.values().flat_map(|all| all.chunks(CHUNK)).map(<[_]>::to_vec).collect();
         let left = Arc::new(Mutex::new((chunks.len(), Some(self))));
-        for (shard, some) in chunks {
-            let (left, common_later) = (Arc::clone(&left), Arc::downgrade(common));
-            tell_common(common, shard, move |shard| {
-                let found = shard.agreeing(&some);
-                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-                left.0 -= 1;
-                if let Some(lookup) = &mut left.1 {
-                    lookup.looked.agreeing.extend(found);
-                }
-                let done = if left.0 == 0 { left.1.take() } else { None };
-                drop(left);
-                // Where the engine has ended, whoever waits for the answer is told that.
-                if let (Some(lookup), Some(common)) = (done, common_later.upgrade()) {
-                    lookup.finish(&common);
-                }
-            });
+        for candidates in chunks {
+            let part = Part { left: Arc::clone(&left), common: Arc::downgrade(common) };
+            let asked = MatchVariablesRequest { candidates };
+            // Where the engine has failed, whoever waits for the answer is told that.
+            let _: Result<(), Error> = router.relay(asked, Box::new(part));
         }
     }
 
-    fn finish(self, common: &Common) {
-        let Self { keeper, message, sender, looked } = self;
-        let finish = Input::Ask(Box::new(move |shard| {
-            shard.ask(
-                move |shard| shard.finish_publishing(message, &looked),
-                move |receipt| answer(sender, receipt),
-            );
-        }));
-        common.queues[usize::from(keeper.0)].tell(finish);
+    /// Has the message published, now that it is known who agrees.
+    fn finish(self, common: &Arc<Common>) {
+        let Self { message, sender, looked } = self;
+        Router::new(common).answer(FinishPublishRequest { message, looked }, sender);
     }
 }
 
-fn answer(sender: oneshot::Sender<Result<Receipt, Error>>, receipt: Result<Receipt, Error>) {
-    // Whoever asked may not wait any more.
-    let _: Result<(), Result<Receipt, Error>> = sender.send(receipt);
+/// A part of a look-up: what one shard has found.
+#[derive(Debug)]
+struct Part {
+    /// How many parts are still to come, and what they are for.
+    left: Arc<Mutex<(usize, Option<Lookup>)>>,
+    common: Weak<Common>,
+}
+
+impl Relay for Part {
+    fn relay(self: Box<Self>, reply: Result<Reply, Error>) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.0 -= 1;
+        if let (Some(lookup), Ok(reply)) = (&mut left.1, reply) {
+            lookup.looked.agreeing.extend(MatchVariablesRequest::reply(reply));
+        }
+        let done = if left.0 == 0 { left.1.take() } else { None };
+        drop(left);
+        // Where the engine has ended, whoever waits for the answer is told that.
+        if let (Some(lookup), Some(common)) = (done, self.common.upgrade()) {
+            lookup.finish(&common);
+        }
+    }
 }
 
 impl Engine {
@@ -362,14 +398,12 @@ impl Engine {
 
     /// What people call an instance.
     async fn called(&self, instance: InstanceId) -> Result<Option<Name>, Error> {
-        let shard = self.shard_of(instance);
-        self.ask(shard, move |it| Ok(it.look(instance)?.created.business_id.clone())).await
+        Ok(self.ask(DescribeRequest { instance }).await?.business_id)
     }
 
     /// Refuses a message to an instance that is not there, or has ended.
     async fn check_open(&self, instance: InstanceId, message: &Name) -> Result<(), Error> {
-        let shard = self.shard_of(instance);
-        if self.ask(shard, move |it| Ok(it.look(instance)?.has_ended())).await? {
+        if self.ask(DescribeRequest { instance }).await?.has_ended {
             let (message, reason) =
                 (Name::clone(message), format!("instance {instance} has ended"));
             return Err(Error::NoReceiver { message, reason });
@@ -392,27 +426,18 @@ impl Engine {
     pub fn publish(&self, message: Message) -> Pending<Receipt> {
         let all = message.variables.iter().chain(&message.correlation);
         if let Err(error) = check_variables(all, &Limits::default()) {
-            return Pending(State::Refused(Some(error.into())));
+            return Pending::refused(error);
         }
         if let Some(Err(error)) = message.id.as_ref().map(id::check) {
-            return Pending(State::Refused(Some(error)));
+            return Pending::refused(error);
         }
-        let keeper = self.keeper(&message.name);
-        let common = Arc::downgrade(&self.inner.common);
-        self.ask_later(keeper, false, move |shard, sender| {
-            shard.ask(
-                |shard| shard.begin_publishing(message),
-                move |begun| match (begun, common.upgrade()) {
-                    (Ok(Publishing::Look(message, candidates)), Some(common)) => {
-                        let lookup = Lookup { keeper, message, sender, looked: Looked::default() };
-                        lookup.begin(&common, candidates);
-                    }
-                    (Ok(Publishing::Look(..)), None) => {}
-                    (Ok(Publishing::Done(receipt)), _) => answer(sender, Ok(receipt)),
-                    (Err(error), _) => answer(sender, Err(error)),
-                },
-            );
-        })
+        let common = &self.inner.common;
+        let (sender, receiver) = oneshot::channel();
+        let publisher = Publisher { common: Arc::downgrade(common), sender };
+        match self.router().relay(TryPublishRequest { message }, Box::new(publisher)) {
+            Ok(()) => Pending::new(receiver, common, receipt),
+            Err(error) => Pending::refused(error),
+        }
     }
 
     /// Dead letters, the oldest first: messages for one receiver that nobody has taken before they expired.
@@ -469,8 +494,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn replay(&self, dead_letter: u64) -> Pending<Receipt> {
-        let shard = ShardId::of(dead_letter, self.shards());
-        self.ask(shard, move |shard| shard.replay_message(dead_letter))
+        self.ask(ReplayRequest { dead_letter })
     }
 
     /// Drops a dead letter.
@@ -484,8 +508,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn discard(&self, dead_letter: u64) -> Pending<()> {
-        let shard = ShardId::of(dead_letter, self.shards());
-        self.ask(shard, move |shard| shard.discard(dead_letter))
+        self.ask(DiscardRequest { dead_letter })
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers. Answers with how
@@ -500,9 +523,8 @@ impl Engine {
     /// ```
     pub fn signal(&self, name: &str, variables: Assignments) -> Pending<SignalReceipt> {
         if let Err(error) = check_variables(&variables, &Limits::default()) {
-            return Pending(State::Refused(Some(error.into())));
+            return Pending::refused(error);
         }
-        let name = Name::from(name);
-        self.ask(self.keeper(&name), move |shard| Ok(shard.signal(&name, &variables)))
+        self.ask(SignalRequest { name: name.into(), variables })
     }
 }

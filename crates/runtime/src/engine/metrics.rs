@@ -2,10 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::request::{Kind, Origin};
+
 /// Counts, as they are kept.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    pub(super) requests: AtomicU64,
+    pub(super) requests: Requests,
     pub(super) refused: AtomicU64,
     pub(super) events: AtomicU64,
     pub(super) batches: AtomicU64,
@@ -21,6 +23,32 @@ pub(super) struct Counters {
     pub(super) stored: AtomicU64,
     pub(super) stalls: AtomicU64,
     pub(super) in_memory: AtomicU64,
+}
+
+/// How often each kind of request was accepted.
+#[derive(Debug)]
+pub(super) struct Requests([AtomicU64; Kind::ALL.len()]);
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; Kind::ALL.len()])
+    }
+}
+
+impl Requests {
+    pub(super) fn add(&self, kind: Kind) {
+        add(&self.0[kind as usize], 1);
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (Kind, u64)> {
+        Kind::ALL.into_iter().zip(self.0.iter().map(|it| it.load(Ordering::Relaxed)))
+    }
+
+    /// All but what the engine tells itself.
+    fn total(&self) -> u64 {
+        let asked = self.all().filter(|(kind, _)| kind.origin() != Origin::Engine);
+        asked.map(|(_, count)| count).sum()
+    }
 }
 
 /// What the engine has done since it was opened, and how it is now.
@@ -83,7 +111,7 @@ impl Counters {
     pub(super) fn read(&self) -> Metrics {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Metrics {
-            requests: get(&self.requests),
+            requests: self.requests.total(),
             refused: get(&self.refused),
             events: get(&self.events),
             batches: get(&self.batches),

@@ -14,10 +14,12 @@ mod history;
 mod message;
 mod metrics;
 mod operate;
+mod pending;
 mod query;
 mod queue;
 mod recovery;
 mod retention;
+mod router;
 mod schedule;
 mod settle;
 mod threads;
@@ -29,18 +31,15 @@ use std::{
     fmt,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock, Weak,
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
-    task::{Context, Poll, Wake, Waker},
-    thread::{self, JoinHandle, Thread},
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use tokio::sync::oneshot;
 use travertine_func::{Dependencies, Functions, Retry};
 use travertine_store::{MemoryStore, ShardId, SqliteStore, Store, sqlite};
 use travertine_value::Name;
@@ -55,21 +54,27 @@ pub use history::{History, Step};
 pub use message::MessageRequest;
 pub use metrics::Metrics;
 pub use operate::{Starting, Target};
-pub use query::Look;
+pub use pending::Pending;
 pub use retention::{Retention, Swept};
 pub use schedule::{Making, Scheduled, Scheduling};
 pub use settle::{Rest, Settled};
 pub use threads::Pace;
 pub use verify::{Difference, Verified};
-pub use worker::{Job, Outcome, Worker, Workers};
+pub use worker::{Job, Worker, Workers};
 
-use crate::{Definitions, Error, InstanceId, Limit, Recovered, Seen, Settings, Shard, wakes};
+pub use crate::request::{Look, Outcome};
+
+use crate::{
+    Definitions, Error, Limit, Recovered, Seen, Settings, Shard,
+    request::{Ask, FlushRequest, FollowRequest},
+};
 use activity::Performers;
 use heal::Healing;
-use metrics::add;
-use queue::{Queue, Refused};
+use pending::block_on;
+use queue::Queue;
 use recovery::{Read, Recovery};
-use threads::{Claims, Common, Flushed, Input, Signal};
+use router::Router;
+use threads::{Claims, Common, Input, Signal};
 
 /// How an engine is opened.
 ///
@@ -212,7 +217,6 @@ struct Inner {
     deploying: Mutex<()>,
     functions: Arc<Functions>,
     performers: Mutex<Performers>,
-    next: AtomicU64,
     retention: Retention,
     event_retention: Duration,
     /// Whether nothing goes on by itself.
@@ -250,119 +254,6 @@ pub struct Opened {
     pub rebuilt: Option<String>,
     /// How long it took.
     pub took: Duration,
-}
-
-/// An answer that has not come yet.
-///
-/// ```no_run
-/// # use travertine_runtime::{Engine, Error, InstanceId};
-/// # use travertine_runtime::engine::Pending;
-/// # async fn example(engine: Engine) -> Result<(), Error> {
-/// let cancelled: Pending<()> = engine.cancel(InstanceId(12));
-/// // It was asked already. Whoever has an executor awaits the answer, others wait for it.
-/// cancelled.await?;
-/// # Ok(()) }
-/// ```
-#[derive(Debug)]
-pub struct Pending<T>(State<T>);
-
-#[derive(Debug)]
-enum State<T> {
-    /// It does not keep the engine open.
-    Waits(oneshot::Receiver<Result<T, Error>>, Weak<Common>),
-    Refused(Option<Error>),
-}
-
-impl<T> Pending<T> {
-    /// Waits for it, on a thread that may be blocked.
-    ///
-    /// ```no_run
-    /// # use travertine_runtime::{Engine, Error, InstanceId};
-    /// # async fn example(engine: Engine) -> Result<(), Error> {
-    /// engine.cancel(InstanceId(12)).wait()?;
-    /// # Ok(()) }
-    /// ```
-    pub fn wait(mut self) -> Result<T, Error> {
-        // Most have come already where many are waited for, and nobody has to be woken then.
-        if let Some(answer) = self.come() {
-            return answer;
-        }
-        block_on(&mut self)
-    }
-
-    /// The answer, where it has come.
-    fn come(&mut self) -> Option<Result<T, Error>> {
-        match &mut self.0 {
-            State::Waits(receiver, common) => match receiver.try_recv() {
-                Ok(answer) => Some(answer),
-                Err(oneshot::error::TryRecvError::Empty) => None,
-                Err(oneshot::error::TryRecvError::Closed) => Some(Err(gone(common))),
-            },
-            State::Refused(error) => Some(Err(error.take().unwrap_or_else(closed))),
-        }
-    }
-
-    /// The same, until then; `None` where no answer has come.
-    fn wait_until(mut self, deadline: Option<Instant>) -> Option<Result<T, Error>> {
-        block_on_until(&mut self, deadline)
-    }
-}
-
-impl<T> Future for Pending<T> {
-    type Output = Result<T, Error>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(answer) = self.come() {
-            return Poll::Ready(answer);
-        }
-        let State::Waits(receiver, common) = &mut self.0 else { return Poll::Pending };
-        let waker = wakes::after_all(cx.waker().clone());
-        let polled = Pin::new(receiver).poll(&mut Context::from_waker(&waker));
-        polled.map(|it| it.unwrap_or_else(|_| Err(gone(common))))
-    }
-}
-
-impl<T> Unpin for Pending<T> {}
-
-/// Polls a future on this thread until it is ready. A thread of an executor is blocked, not ended.
-fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
-    block_on_until(future, None).expect("without a deadline it is waited for")
-}
-
-fn block_on_until<F: Future + Unpin>(
-    future: &mut F,
-    deadline: Option<Instant>,
-) -> Option<F::Output> {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut cx = Context::from_waker(&waker);
-    loop {
-        if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut cx) {
-            return Some(output);
-        }
-        match deadline.map(|it| it.saturating_duration_since(Instant::now())) {
-            Some(Duration::ZERO) => return None,
-            Some(left) => thread::park_timeout(left),
-            None => thread::park(),
-        }
-    }
-}
-
-/// Why an answer never came.
-fn gone(common: &Weak<Common>) -> Error {
-    let fault = common.upgrade().and_then(|it| it.fault.get().cloned());
-    fault.map_or_else(closed, |error| Error::Closed {
-        reason: format!("whether it was done is not known: {error}"),
-    })
-}
-
-fn closed() -> Error {
-    Error::Closed { reason: "it was shut down".to_owned() }
 }
 
 impl Engine {
@@ -439,6 +330,7 @@ impl Engine {
             counters: metrics::Counters::default(),
             queues: (0..count).map(|_| Queue::new(options.requests_max)).collect(),
             claims: Claims::of(&shards),
+            next: AtomicU64::new(0),
             naps: Queue::new(usize::MAX),
             pace: options.pace.clone(),
             storage_retry: options.storage_retry,
@@ -470,7 +362,6 @@ impl Engine {
             common: Arc::clone(&common),
             definitions: RwLock::new(definitions),
             deploying: Mutex::new(()),
-            next: AtomicU64::new(0),
             retention: options.retention,
             event_retention: options.event_retention,
             at_rest: AtomicBool::new(at_rest),
@@ -549,6 +440,27 @@ impl Engine {
         let waiting = common.queues.iter().map(|it| it.len() as u64).sum();
         let jobs = common.board.counts().iter().map(|(_, count)| *count as u64).sum();
         Metrics { waiting, jobs, ..common.counters.read() }
+    }
+
+    /// How often each kind of request was accepted since it was opened, those of the engine itself included.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// for (kind, count) in engine.requests_by_kind() {
+    ///     println!("{kind}: {count}");
+    /// }
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn requests_by_kind(&self) -> Vec<(&'static str, u64)> {
+        self.inner
+            .common
+            .counters
+            .requests
+            .all()
+            .map(|(kind, count)| (kind.name(), count))
+            .collect()
     }
 
     /// Why it takes no more, if it does not.
@@ -637,52 +549,17 @@ impl Engine {
         self.fault().or_else(|| self.views_fault()).map_or(Ok(()), Err)
     }
 
-    /// Asks a shard.
-    fn ask<T: Send + 'static>(
-        &self,
-        shard: ShardId,
-        act: impl FnOnce(&mut Shard) -> Result<T, Error> + Send + 'static,
-    ) -> Pending<T> {
-        self.ask_later(shard, false, answered(act))
+    fn router(&self) -> Router<'_> {
+        Router::new(&self.inner.common)
     }
 
-    /// The same, for those of this process who have what nobody else can have meanwhile: too much that
-    /// waits is no reason to refuse them.
-    fn ask_inside<T: Send + 'static>(
-        &self,
-        shard: ShardId,
-        act: impl FnOnce(&mut Shard) -> Result<T, Error> + Send + 'static,
-    ) -> Pending<T> {
-        self.ask_later(shard, true, answered(act))
-    }
-
-    /// Asks a shard for something that it may answer later.
-    fn ask_later<T: Send + 'static>(
-        &self,
-        shard: ShardId,
-        inside: bool,
-        act: impl FnOnce(&mut Shard, oneshot::Sender<Result<T, Error>>) + Send + 'static,
-    ) -> Pending<T> {
-        ask_common_later(&self.inner.common, shard, inside, act)
+    /// Asks the shard that a request is for.
+    fn ask<A: Ask>(&self, ask: A) -> Pending<A::Reply> {
+        self.router().ask(ask)
     }
 
     fn shards(&self) -> u16 {
         self.inner.common.store.shards()
-    }
-
-    fn shard_of(&self, instance: InstanceId) -> ShardId {
-        ShardId::of(instance.0, self.shards())
-    }
-
-    /// A shard for something that belongs nowhere yet.
-    fn any_shard(&self) -> ShardId {
-        let next = self.inner.next.fetch_add(1, Ordering::Relaxed);
-        ShardId::of(next, self.shards())
-    }
-
-    /// The shard of everything that goes by a name.
-    fn keeper(&self, name: &str) -> ShardId {
-        crate::shard::keeper(name, self.shards())
     }
 
     /// Lets what was asked of an engine at rest take its course. What was due or left to do when it was opened
@@ -692,13 +569,7 @@ impl Engine {
         if !self.inner.at_rest.swap(false, Ordering::SeqCst) {
             return Ok(());
         }
-        let follow = |shard: &mut Shard| {
-            shard.follow();
-            Ok(())
-        };
-        let asked: Vec<_> =
-            (0..self.shards()).map(|it| self.ask_inside(ShardId(it), follow)).collect();
-        asked.into_iter().try_for_each(Pending::wait)
+        self.router().ask_each(&FollowRequest {}).into_iter().try_for_each(Pending::wait)
     }
 
     /// Answers when the views have everything that was acknowledged before.
@@ -736,78 +607,7 @@ impl Engine {
     }
 
     fn flushing(&self) -> Vec<Pending<()>> {
-        self.tell_all(Input::Flush)
-    }
-
-    /// Tells all shards something, and hears when each has seen to it.
-    fn tell_all(&self, what: impl Fn(Flushed) -> Input) -> Vec<Pending<()>> {
-        tell_all(&self.inner.common, what)
-    }
-}
-
-fn tell_all(common: &Arc<Common>, what: impl Fn(Flushed) -> Input) -> Vec<Pending<()>> {
-    let tell = |queue: &Queue<Input, Signal>| {
-        if let Some(error) = common.fault.get() {
-            return Pending(State::Refused(Some(error.clone())));
-        }
-        let (sender, receiver) = oneshot::channel();
-        queue.tell(what(Box::new(move |outcome| {
-            let _: Result<(), Result<(), Error>> = sender.send(outcome);
-        })));
-        Pending(State::Waits(receiver, Arc::downgrade(common)))
-    };
-    common.queues.iter().map(tell).collect()
-}
-
-/// Asks a shard, without an engine at hand.
-fn ask_common<T: Send + 'static>(
-    common: &Arc<Common>,
-    shard: ShardId,
-    inside: bool,
-    act: impl FnOnce(&mut Shard) -> Result<T, Error> + Send + 'static,
-) -> Pending<T> {
-    ask_common_later(common, shard, inside, answered(act))
-}
-
-/// Tells a shard something, without an engine at hand. Nobody hears it where the engine has ended.
-fn tell_common(common: &Common, shard: ShardId, act: impl FnOnce(&mut Shard) + Send + 'static) {
-    let input = Input::Ask(Box::new(move |shard| shard.hear(act)));
-    common.queues[usize::from(shard.0)].tell(input);
-}
-
-fn ask_common_later<T: Send + 'static>(
-    common: &Arc<Common>,
-    shard: ShardId,
-    inside: bool,
-    act: impl FnOnce(&mut Shard, oneshot::Sender<Result<T, Error>>) + Send + 'static,
-) -> Pending<T> {
-    let (sender, receiver) = oneshot::channel();
-    let input = Input::Ask(Box::new(move |shard| act(shard, sender)));
-    match common.queues[usize::from(shard.0)].request(input, inside) {
-        Ok(()) => {
-            add(&common.counters.requests, 1);
-            Pending(State::Waits(receiver, Arc::downgrade(common)))
-        }
-        Err(Refused::Full(waiting)) => {
-            add(&common.counters.refused, 1);
-            let reason = format!(
-                "{waiting} requests wait at shard {shard} already; slow down and try again"
-            );
-            Pending(State::Refused(Some(Error::Busy { reason })))
-        }
-        Err(Refused::Closed(reason)) => Pending(State::Refused(Some(Error::Closed { reason }))),
-    }
-}
-
-/// Has what was asked done, and answers when it is durable.
-fn answered<T: Send + 'static>(
-    act: impl FnOnce(&mut Shard) -> Result<T, Error>,
-) -> impl FnOnce(&mut Shard, oneshot::Sender<Result<T, Error>>) {
-    move |shard, sender| {
-        shard.ask(act, move |answer| {
-            // Whoever asked may not wait any more.
-            let _: Result<(), Result<T, Error>> = sender.send(answer);
-        });
+        self.router().ask_each(&FlushRequest {})
     }
 }
 

@@ -6,13 +6,17 @@ use std::pin::Pin;
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, check_variables,
 };
-use travertine_store::ShardId;
 use travertine_value::{Limits, Name, Value};
 
-use super::{Engine, Pending, Startable, State};
+use super::{Engine, Pending, Startable};
 use crate::{
     Activated, Address, At, Begin, Edit, Ended, Error, InstanceId, Lease, TaskChange,
-    shard::Watcher,
+    request::{
+        AwaitRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
+        EvaluateConditionsRequest, ExtendRequest, FailRequest, FireTimerRequest, LeaseRequest,
+        MigrateRequest, MoveTimerRequest, ReleaseHaltedRequest, ResumeRequest, RetryRequest,
+        StartRequest, SuspendRequest, TryMigrationRequest, WhyRequest,
+    },
 };
 
 /// Which version of a definition is meant.
@@ -155,16 +159,11 @@ impl Starting<'_> {
     pub fn begin(self) -> Pending<(InstanceId, bool)> {
         let definition = match self.engine.target(&self.target) {
             Ok(key) => key,
-            Err(error) => return Pending(State::Refused(Some(error))),
-        };
-        // Whoever uses the same name must come to the same shard.
-        let shard = match &self.business_id {
-            Some(id) => self.engine.keeper(id),
-            None => self.engine.any_shard(),
+            Err(error) => return Pending::refused(error),
         };
         let Self { business_id, at, variables, .. } = self;
         let begin = Begin { definition, business_id, at, variables };
-        self.engine.ask(shard, move |shard| shard.start(begin))
+        self.engine.ask(StartRequest { begin })
     }
 }
 
@@ -227,22 +226,18 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn result(&self, instance: InstanceId) -> Pending<Ended> {
-        self.ask_later(self.shard_of(instance), false, move |shard, sender| {
-            shard.watch(instance, Watcher { sender, waits_through: true });
-        })
+        self.ask(AwaitRequest { instance, through_incidents: true })
     }
 
     /// The same of a function; or why it stands still, as soon as it does.
     pub(super) fn result_or_incident(&self, instance: InstanceId) -> Pending<Ended> {
-        self.ask_later(self.shard_of(instance), false, move |shard, sender| {
-            shard.watch(instance, Watcher { sender, waits_through: false });
-        })
+        self.ask(AwaitRequest { instance, through_incidents: false })
     }
 
     /// Tells an instance something, in the kernel's words.
     #[doc(hidden)] // The kernel's words are not for programs; what they need has a method of its own.
     pub fn command(&self, instance: InstanceId, command: Command) -> Pending<()> {
-        self.ask(self.shard_of(instance), move |shard| shard.command(instance, command))
+        self.ask(CommandRequest { instance, command })
     }
 
     /// Ends an instance and all that it has called.
@@ -272,7 +267,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn suspend(&self, instance: InstanceId) -> Pending<()> {
-        self.ask(self.shard_of(instance), move |shard| shard.suspend(instance))
+        self.ask(SuspendRequest { instance })
     }
 
     /// Lets a suspended instance go on.
@@ -285,7 +280,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn resume(&self, instance: InstanceId) -> Pending<()> {
-        self.ask(self.shard_of(instance), move |shard| shard.resume(instance))
+        self.ask(ResumeRequest { instance })
     }
 
     /// Lets an instance on which the engine failed be tried again.
@@ -300,7 +295,7 @@ impl Engine {
     pub fn release(&self, instance: InstanceId) -> Result<(), Error> {
         // What the log says of it must be there to be read.
         self.flush_now()?;
-        self.ask(self.shard_of(instance), move |shard| shard.release_halted(instance)).wait()
+        self.ask(ReleaseHaltedRequest { instance }).wait()
     }
 
     /// Sets variables of the process, or in the layer of one of its tokens.
@@ -352,10 +347,10 @@ impl Engine {
         to: impl Into<Target>,
         mapping: Mapping,
     ) -> Pending<Migration> {
-        let target = self.target(&to.into());
-        self.ask(self.shard_of(instance), move |shard| {
-            shard.try_migration(instance, target?, &mapping)
-        })
+        match self.target(&to.into()) {
+            Ok(to) => self.ask(TryMigrationRequest { instance, to, mapping }),
+            Err(error) => Pending::refused(error),
+        }
     }
 
     /// Lets an instance go on by another version of its definition.
@@ -372,8 +367,10 @@ impl Engine {
         to: impl Into<Target>,
         mapping: Mapping,
     ) -> Pending<()> {
-        let target = self.target(&to.into());
-        self.ask(self.shard_of(instance), move |shard| shard.migrate(instance, target?, &mapping))
+        match self.target(&to.into()) {
+            Ok(to) => self.ask(MigrateRequest { instance, to, mapping }),
+            Err(error) => Pending::refused(error),
+        }
     }
 
     /// Why an instance waits: a reason for each token that rests.
@@ -387,7 +384,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn why(&self, instance: InstanceId) -> Pending<Vec<Reason>> {
-        self.ask(self.shard_of(instance), move |shard| Ok(shard.look(instance)?.reasons()))
+        self.ask(WhyRequest { instance })
     }
 
     /// Tries again what ended in an incident: at one token, or everywhere in the instance. Says how many
@@ -400,10 +397,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn retry(&self, instance: InstanceId, token: Option<TokenId>) -> Pending<usize> {
-        self.ask(self.shard_of(instance), move |shard| match token {
-            Some(token) => shard.command(instance, Command::Retry { token }).map(|()| 1),
-            None => shard.retry_all(instance),
-        })
+        self.ask(RetryRequest { instance, token })
     }
 
     /// Gives jobs of a type to a worker, at most so many: the most pressing first, of those the oldest.
@@ -440,14 +434,11 @@ impl Engine {
                 .map(|it| {
                     let lease = Lease::Until { worker: Name::clone(&worker), until };
                     let names = names.to_vec();
-                    // It is off the board, so nobody else would take it.
-                    self.ask_inside(self.shard_of(it.job.instance), move |shard| {
-                        Ok(shard.lease(it.job, &lease, &names))
-                    })
+                    self.ask(LeaseRequest { job: it.job, lease, names })
                 })
                 .collect();
             for lease in leases {
-                given.extend(lease.await?);
+                given.extend(lease.await?.map(|it| *it));
             }
         }
         Ok(given)
@@ -463,7 +454,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn complete(&self, what: Address, variables: Assignments) -> Pending<()> {
-        self.ask(self.shard_of(what.instance), move |shard| shard.complete(what, variables))
+        self.ask(CompleteRequest { to: what, variables })
     }
 
     /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident where it
@@ -484,10 +475,7 @@ impl Engine {
         backoff: i64,
         message: &str,
     ) -> Pending<()> {
-        let message = message.to_owned();
-        self.ask(self.shard_of(job.instance), move |shard| {
-            shard.fail(job, retries, backoff, message)
-        })
+        self.ask(FailRequest { job, retries, backoff, message: message.to_owned() })
     }
 
     /// A job has raised an error for the model to catch.
@@ -552,7 +540,7 @@ impl Engine {
     /// ```
     pub fn extend(&self, job: Address, lease: i64) -> Pending<()> {
         let until = self.now().after_millis(lease).as_millis();
-        self.ask(self.shard_of(job.instance), move |shard| shard.extend(job, until))
+        self.ask(ExtendRequest { job, until })
     }
 
     /// Someone takes a user task, and nobody else can.
@@ -565,8 +553,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn claim(&self, task: Address, who: &str) -> Pending<()> {
-        let who = who.into();
-        self.ask(self.shard_of(task.instance), move |shard| shard.claim_task(task, &who))
+        self.ask(ClaimTaskRequest { task, who: who.into() })
     }
 
     /// Nobody has the user task any more.
@@ -593,7 +580,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn change_task(&self, task: Address, change: TaskChange) -> Pending<()> {
-        self.ask(self.shard_of(task.instance), move |shard| shard.change_task(task, change))
+        self.ask(ChangeTaskRequest { task, change: Box::new(change) })
     }
 
     /// Has a timer ring at another time, in milliseconds since 1970. Those that start instances are
@@ -607,11 +594,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn move_timer(&self, timer: Address, due: i64) -> Pending<()> {
-        if timer.instance == InstanceId(0) {
-            let shard = ShardId::of(timer.wait.0, self.shards());
-            return self.ask(shard, move |shard| shard.move_start_timer(timer.wait, due));
-        }
-        self.ask(self.shard_of(timer.instance), move |shard| shard.move_timer(timer, due))
+        self.ask(MoveTimerRequest { timer, due })
     }
 
     /// Has a timer ring now.
@@ -624,11 +607,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn fire_timer(&self, timer: Address) -> Pending<()> {
-        if timer.instance == InstanceId(0) {
-            let shard = ShardId::of(timer.wait.0, self.shards());
-            return self.ask(shard, move |shard| shard.fire_start_timer(timer.wait));
-        }
-        self.ask(self.shard_of(timer.instance), move |shard| shard.fire_timer(timer))
+        self.ask(FireTimerRequest { timer })
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.
@@ -641,16 +620,19 @@ impl Engine {
     /// ```
     pub fn evaluate_conditions(&self, variables: Assignments) -> Pending<Vec<InstanceId>> {
         if let Err(error) = check_variables(&variables, &Limits::default()) {
-            return Pending(State::Refused(Some(error.into())));
+            return Pending::refused(error);
         }
-        self.ask(self.any_shard(), move |shard| Ok(shard.evaluate_conditions(&variables)))
+        self.ask(EvaluateConditionsRequest { variables })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Options, one_task};
+    use crate::{
+        engine::{Options, one_task},
+        request::GlanceRequest,
+    };
 
     #[test]
     fn who_does_not_wait_any_more_is_forgotten_long_before_the_end() {
@@ -661,11 +643,10 @@ mod tests {
         for _ in 0..1_000 {
             drop(engine.result(id));
         }
-        let shard = engine.shard_of(id);
-        let watched = engine.ask(shard, |shard| Ok(shard.watched())).wait().unwrap();
-        assert!(watched < 200, "{watched}");
+        let watched = || engine.ask(GlanceRequest {}).wait().unwrap().watched;
+        assert!(watched() < 200, "{}", watched());
         engine.cancel(id).wait().unwrap();
         waits.wait().unwrap();
-        assert_eq!(engine.ask(shard, |shard| Ok(shard.watched())).wait(), Ok(0));
+        assert_eq!(watched(), 0);
     }
 }

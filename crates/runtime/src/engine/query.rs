@@ -2,45 +2,16 @@
 
 use std::{collections::BTreeSet, future::Future, pin::pin, sync::Arc};
 
-use travertine_kernel::{Branch, tree};
 use travertine_store::{
-    Error as StoreError, ShardId, Store,
-    view::{InstanceRow, Page, Query, Row, Table},
+    Error as StoreError, Store,
+    view::{Page, Query, Row, Table},
 };
-use travertine_value::Name;
 
-use super::{
-    Engine, Pending, ask_common, block_on, tell_all,
-    threads::{Common, Input},
+use super::{Engine, Pending, block_on, router::Router, threads::Common};
+use crate::{
+    Error, InstanceId,
+    request::{Ask, FlushRequest, Look, LookRequest, MendRequest},
 };
-use crate::{Definition, Error, InstanceId};
-
-/// An instance in full.
-///
-/// ```no_run
-/// # use travertine_runtime::{Engine, Error, InstanceId};
-/// # use travertine_runtime::engine::Look;
-/// # async fn example(engine: Engine) -> Result<(), Error> {
-/// let look: Look = engine.look(InstanceId(12)).await?;
-/// println!("{} with {} variables", look.definition.id, look.variables.len());
-/// # Ok(()) }
-/// ```
-#[derive(Clone, Debug)]
-pub struct Look {
-    /// Its row.
-    pub row: InstanceRow,
-    /// Its scopes and tokens, where it has any.
-    pub tree: Option<Branch>,
-    /// Why its tokens rest.
-    pub reasons: Vec<travertine_kernel::Reason>,
-    /// The variables of the process; what a function was begun with, and its result.
-    pub variables: travertine_kernel::Assignments,
-    /// What it runs.
-    pub definition: Arc<Definition>,
-    /// The kernel's state.
-    #[doc(hidden)] // For the command line; programs have its tree, reasons and variables.
-    pub state: travertine_kernel::Instance,
-}
 
 impl Engine {
     /// Rows that match. They show everything that was acknowledged before the question.
@@ -104,21 +75,7 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn look(&self, instance: InstanceId) -> Pending<Look> {
-        self.ask(self.shard_of(instance), move |shard| {
-            let row = shard.row(instance)?;
-            let live = shard.look(instance)?;
-            Ok(Look {
-                row,
-                tree: tree(&live.definition.plan, &live.state),
-                reasons: live.reasons(),
-                variables: live
-                    .variables()
-                    .map(|(name, it)| (Name::clone(name), it.clone()))
-                    .collect(),
-                definition: Arc::clone(&live.definition),
-                state: live.state.clone(),
-            })
-        })
+        self.router().ask_for(LookRequest { instance }, |reply| *LookRequest::reply(reply))
     }
 }
 
@@ -136,9 +93,9 @@ async fn mended<T>(
                 })) if done.insert(key.instance) => InstanceId(key.instance),
                 other => return other,
             };
-        let shard = ShardId::of(instance.0, common.store.shards());
-        ask_common(common, shard, false, move |shard| shard.mend(instance)).await?;
-        tell_all(common, Input::Flush).remove(usize::from(shard.0)).await?;
+        let router = Router::new(common);
+        router.ask(MendRequest { instance }).await?;
+        router.ask_at(router.shard_of(instance), FlushRequest {}).await?;
     }
 }
 
@@ -162,9 +119,8 @@ mod tests {
     use std::time::Duration;
 
     use travertine_func::{Functions, WorkflowDefinition};
-    use travertine_store::ShardId;
 
-    use crate::{Engine, InstanceId, engine::Options};
+    use crate::{Engine, InstanceId, engine::Options, request::IsInMemoryRequest};
 
     const SLEEP: WorkflowDefinition = WorkflowDefinition {
         name: "sleep",
@@ -192,10 +148,8 @@ mod tests {
             engine.start(call).wait().unwrap().instance()
         };
         let (ended, runs) = (start(0), start(1));
-        let in_memory = |id: InstanceId| {
-            let asked = engine.ask(ShardId(0), move |it| Ok(it.in_memory_at(id).is_some()));
-            asked.wait().unwrap()
-        };
+        let in_memory =
+            |instance: InstanceId| engine.ask(IsInMemoryRequest { instance }).wait().unwrap();
         assert!(in_memory(runs) && !in_memory(ended));
         engine.flush_now().unwrap();
         for (id, has_ended) in [(runs, false), (ended, true)] {

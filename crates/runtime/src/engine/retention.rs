@@ -8,7 +8,10 @@ use travertine_store::{
 };
 
 use super::Engine;
-use crate::{Error, InstanceId, Timestamp};
+use crate::{
+    Error, InstanceId, Timestamp,
+    request::{DescribeRequest, FoldRequest, RetireRequest},
+};
 
 /// How long ended instances are kept. What was called is kept as long as what called it.
 ///
@@ -135,10 +138,9 @@ impl Engine {
     }
 
     fn is_damaged(&self, instance: InstanceId) -> Result<bool, Error> {
-        match self.ask(self.shard_of(instance), move |shard| shard.look(instance).map(drop)).wait()
-        {
+        match self.ask(DescribeRequest { instance }).wait() {
             Err(Error::Damaged { .. }) => Ok(true),
-            looked => looked.map(|()| false),
+            found => found.map(|_| false),
         }
     }
 
@@ -209,8 +211,7 @@ impl Engine {
     fn remove(&self, gone: &[(InstanceId, u64)]) -> Result<u64, Error> {
         let mut removed = 0;
         for (instance, last) in gone.iter().copied() {
-            let shard = self.shard_of(instance);
-            removed += u64::from(self.ask(shard, move |it| Ok(it.retire(instance, last))).wait()?);
+            removed += u64::from(self.ask(RetireRequest { instance, last }).wait()?);
         }
         self.flush_now()?;
         Ok(removed)
@@ -229,12 +230,10 @@ impl Engine {
         let mut folded = 0;
         self.ended(Some(before), |page| {
             for (instance, last) in page {
-                let shard = self.shard_of(instance);
-                if self.is_short(shard, last)? {
+                if self.is_short(self.router().shard_of(instance), last)? {
                     continue;
                 }
-                folded +=
-                    u64::from(self.ask(shard, move |shard| shard.fold(instance, last)).wait()?);
+                folded += u64::from(self.ask(FoldRequest { instance, last }).wait()?);
             }
             Ok(())
         })?;
@@ -267,7 +266,7 @@ mod tests {
         let id = cancelled(&engine);
         let last = engine.store().instance(id.0).unwrap().unwrap().last;
         engine.delete(id).unwrap();
-        let folded = engine.ask(engine.shard_of(id), move |shard| shard.fold(id, last)).wait();
+        let folded = engine.ask(FoldRequest { instance: id, last }).wait();
         assert_eq!(folded, Ok(false));
         assert!(matches!(engine.history(id), Err(Error::NoSuchInstance(_))));
     }

@@ -11,7 +11,10 @@ use travertine_store::{Mail, Seq, ShardId, codec::record::decode_letter};
 use travertine_value::Name;
 
 use super::{Engine, Pending};
-use crate::{Error, InstanceId, Shard, Timestamp};
+use crate::{
+    Error, InstanceId, Timestamp,
+    request::{Glance, GlanceRequest},
+};
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -108,16 +111,7 @@ impl Engine {
     }
 
     fn looks(&self) -> Vec<Pending<Glance>> {
-        let look = |shard: &mut Shard| {
-            Ok(Glance {
-                is_busy: shard.is_busy(),
-                seq: shard.seq(),
-                due: shard.next_due(),
-                restless: shard.only_restless(),
-            })
-        };
-        // Much that waits is what is looked for, and no reason to refuse.
-        (0..self.shards()).map(|it| self.ask_inside(ShardId(it), look)).collect()
+        self.router().ask_each(&GlanceRequest {})
     }
 
     /// The last entry of each shard and when it has something to do, where all of them rest.
@@ -141,19 +135,6 @@ impl Engine {
         }
         Ok(rests.then_some(shards))
     }
-}
-
-/// How it stands with a shard.
-#[derive(Debug)]
-struct Glance {
-    /// Whether it has something to do.
-    is_busy: bool,
-    /// Its last entry.
-    seq: Seq,
-    /// When it has something to do.
-    due: Option<Timestamp>,
-    /// The instances that do not come to rest, where they are all there is to do.
-    restless: Option<Vec<InstanceId>>,
 }
 
 /// The instances that do not come to rest, where they are all there is to do; none otherwise.

@@ -25,22 +25,18 @@ use super::{
     metrics::{Counters, add, raise},
     queue::Queue,
 };
-use crate::{Board, Checkpoint, Definitions, Error, Given, Sealed, Shard, shard::Outcome};
+use crate::{
+    Board, Checkpoint, Error, Sealed, Shard,
+    request::{Reply, ReplyTo, Request},
+};
 
 /// What a shard's thread is told.
+#[derive(Debug)]
 pub(super) enum Input {
     /// Someone asks.
-    Ask(Box<dyn FnOnce(&mut Shard) + Send>),
-    /// A worker of this process has made an attempt.
-    Attempted(Arc<Given>, Outcome),
+    Ask(Request, ReplyTo),
     /// Another shard asks.
     Mail(Mail),
-    /// Something will be deployed in a moment.
-    Expect(Arc<Definitions>, Flushed),
-    /// Something is deployed.
-    Adopt(Arc<Definitions>),
-    /// Someone wants the rows up to date.
-    Flush(Flushed),
     /// The time may have changed.
     Wake,
 }
@@ -56,14 +52,11 @@ pub(super) enum Signal {
     Stop,
 }
 
-/// Called when what was told is seen to: rows are up to date, or cannot be.
-pub(super) type Flushed = Box<dyn FnOnce(Result<(), Error>) + Send>;
-
 /// What the thread that writes is told.
 pub(super) enum Write {
     Batch(Sealed),
     /// Rows that may be stored once all batches before are.
-    Rows(Option<Checkpoint>, Vec<Flushed>),
+    Rows(Option<Checkpoint>, Vec<ReplyTo>),
 }
 
 /// The way from the thread that decides to the one that writes.
@@ -133,7 +126,7 @@ impl Writer {
 pub(super) struct Rows {
     shard: ShardId,
     checkpoint: Option<Checkpoint>,
-    flushed: Vec<Flushed>,
+    flushed: Vec<ReplyTo>,
 }
 
 /// What all threads of an engine share.
@@ -145,6 +138,8 @@ pub(super) struct Common {
     pub(super) counters: Counters,
     pub(super) queues: Vec<Queue<Input, Signal>>,
     pub(super) claims: Claims,
+    /// What belongs nowhere yet goes to the shards in turn.
+    pub(super) next: AtomicU64,
     /// What ends the naps of the thread that looks for what need not be kept any more.
     pub(super) naps: Queue<()>,
     pub(super) pace: Pace,
@@ -199,20 +194,6 @@ impl Default for Pace {
     }
 }
 
-impl std::fmt::Debug for Input {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Ask(_) => "Ask",
-            Self::Attempted(..) => "Attempted",
-            Self::Mail(_) => "Mail",
-            Self::Expect(..) => "Expect",
-            Self::Adopt(_) => "Adopt",
-            Self::Flush(_) => "Flush",
-            Self::Wake => "Wake",
-        })
-    }
-}
-
 impl Common {
     /// The engine cannot go on.
     pub(super) fn fail(&self, error: &Error) {
@@ -241,7 +222,7 @@ impl Common {
         thread::sleep(self.storage_retry.delay(failed));
     }
 
-    fn queue(&self, shard: ShardId) -> &Queue<Input, Signal> {
+    pub(super) fn queue(&self, shard: ShardId) -> &Queue<Input, Signal> {
         &self.queues[usize::from(shard.0)]
     }
 }
@@ -273,7 +254,7 @@ struct Decider {
     shard: Shard,
     inputs: VecDeque<Input>,
     signals: Vec<Signal>,
-    flushes: Vec<Flushed>,
+    flushes: Vec<ReplyTo>,
     /// How many instances were in memory when that was counted last.
     in_memory: u64,
     /// Whether rows are on their way into the store.
@@ -347,15 +328,9 @@ impl Decider {
         shard.tick(common.clock.now());
         while let Some(input) = self.inputs.pop_front() {
             match input {
-                Input::Ask(act) => act(shard),
-                Input::Attempted(given, outcome) => shard.attempted(given, outcome),
+                Input::Ask(Request::Flush(_), to) => self.flushes.push(to),
+                Input::Ask(request, to) => shard.request(request, to),
                 Input::Mail(mail) => shard.receive(&mail),
-                Input::Expect(definitions, told) => {
-                    shard.expect(&definitions);
-                    told(Ok(()));
-                }
-                Input::Adopt(definitions) => shard.adopt(&definitions),
-                Input::Flush(flushed) => self.flushes.push(flushed),
                 Input::Wake => {}
             }
             if shard.is_full() || (shard.unwritten() >= ENOUGH && writer.is_idle()) {
@@ -553,7 +528,7 @@ impl RowKeeper {
             }
         }
         for it in flushed {
-            it(outcome.clone());
+            it.send(outcome.clone().map(Reply::Flush));
         }
     }
 }

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use travertine_store::ShardId;
 
 use super::{Engine, Pending, Progress};
-use crate::{Error, InstanceId};
+use crate::{
+    Error, InstanceId,
+    request::{Ask, Relay, Reply, VerifyRequest},
+};
 
 pub use crate::shard::{Difference, Verified};
 
@@ -41,7 +45,7 @@ impl Engine {
         for what in self.store().check()? {
             all.differences.push(Difference { instance: InstanceId(0), what });
         }
-        let shards = (0..self.shards()).map(ShardId);
+        let shards = self.router().shards();
         let asked: Vec<Pending<Verified>> =
             shards.map(|it| self.verify_shard(it, progress.clone())).collect();
         for pending in asked {
@@ -50,7 +54,31 @@ impl Engine {
         Ok(all)
     }
 
-    fn verify_shard(&self, id: ShardId, progress: Progress) -> Pending<Verified> {
-        self.ask(id, move |shard| shard.verify(&mut |done, total| (progress.0)(id, done, total)))
+    fn verify_shard(&self, shard: ShardId, progress: Progress) -> Pending<Verified> {
+        let (sender, receiver) = oneshot::channel();
+        let told = Box::new(Told { shard, progress, sender });
+        match self.router().relay_at(shard, VerifyRequest {}, told) {
+            Ok(()) => Pending::new(receiver, &self.inner.common, VerifyRequest::reply),
+            Err(error) => Pending::refused(error),
+        }
+    }
+}
+
+/// Who is told how far a shard is, and then what it has found.
+#[derive(Debug)]
+struct Told {
+    shard: ShardId,
+    progress: Progress,
+    sender: oneshot::Sender<Result<Reply, Error>>,
+}
+
+impl Relay for Told {
+    fn relay(self: Box<Self>, reply: Result<Reply, Error>) {
+        // Whoever asked may not wait any more.
+        let _: Result<(), Result<Reply, Error>> = self.sender.send(reply);
+    }
+
+    fn progress(&self, read: u64, all: u64) {
+        (self.progress.0)(self.shard, read, all);
     }
 }

@@ -16,13 +16,13 @@ use tokio::{
     sync::{Notify, mpsc},
     task::JoinHandle,
 };
-use travertine_kernel::{Assignments, Command, Rejection};
 use travertine_value::Name;
 
 use super::{Engine, threads::Common};
 use crate::{
-    Activated, Address, Error, Lease, Shard,
+    Activated, Address, Error, Lease,
     board::{AtWork, Crew, Handed},
+    request::{FinishJobRequest, LeaseRequest, Outcome, PutBackRequest},
     shard::Given,
     wakes,
 };
@@ -40,60 +40,6 @@ use crate::{
 /// # Ok(()) }
 /// ```
 pub type Job = Activated;
-
-/// What came of a job.
-///
-/// ```no_run
-/// # use travertine_runtime::{Engine, Error};
-/// # use travertine_runtime::engine::Outcome;
-/// # use std::time::Duration;
-/// # async fn example(engine: Engine) -> Result<(), Error> {
-/// let painter = engine.worker("paint", |job| async move {
-///     if job.retries > 1 {
-///         return Outcome::Failed { message: "no paint left".into(), backoff: Duration::from_secs(5) };
-///     }
-///     Outcome::Error { code: "no-paint".into(), message: "none left".into(), variables: vec![] }
-/// });
-/// # Ok(()) }
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// It is done, and brings these variables.
-    Done(Assignments),
-    /// It has failed. It is tried again as often as the model says, then someone must look at it.
-    Failed {
-        /// What went wrong.
-        message: String,
-        /// How long to wait before the next try.
-        backoff: Duration,
-    },
-    /// It has raised an error for the model to catch.
-    Error {
-        /// The error's code.
-        code: String,
-        /// What it says to people.
-        message: String,
-        /// The variables it brings.
-        variables: Assignments,
-    },
-}
-
-impl From<Assignments> for Outcome {
-    fn from(variables: Assignments) -> Self {
-        Self::Done(variables)
-    }
-}
-
-impl<E: std::fmt::Display> From<Result<Assignments, E>> for Outcome {
-    fn from(result: Result<Assignments, E>) -> Self {
-        match result {
-            Ok(variables) => Self::Done(variables),
-            Err(error) => {
-                Self::Failed { message: error.to_string(), backoff: Duration::from_secs(1) }
-            }
-        }
-    }
-}
 
 type Work = Arc<dyn Fn(Job) -> Pin<Box<dyn Future<Output = Outcome> + Send>> + Send + Sync>;
 
@@ -338,16 +284,10 @@ async fn next(hands: &mut Option<mpsc::UnboundedReceiver<Vec<Handed>>>) -> Optio
     .await
 }
 
-/// How long a job waits for its next try that has brought too much, in milliseconds.
-const TOO_MUCH_BACKOFF: i64 = 1_000;
-
 async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
-    let shard = engine.shard_of(job.instance);
-    let names = names.to_vec();
-    let leased =
-        engine.ask_inside(shard, move |shard| Ok(shard.lease(job, &Lease::Process, &names))).await;
-    let given = match leased {
-        Ok(Some(given)) => given,
+    let lease = LeaseRequest { job, lease: Lease::Process, names: names.to_vec() };
+    let given = match engine.ask(lease).await {
+        Ok(Some(given)) => *given,
         // It is gone, or the engine is.
         Ok(None) => return,
         Err(error) => {
@@ -367,34 +307,12 @@ async fn do_one(engine: &Engine, job: Address, names: &[Name], work: &Work) {
             backoff: Duration::from_secs(1),
         },
     };
-    let told = engine.ask_inside(shard, move |shard| match tell(shard, job, outcome) {
-        Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
-            shard.fail(job, None, TOO_MUCH_BACKOFF, format!("it brings too much: {why}"))
-        }
-        told => told,
-    });
-    let told = told.await;
+    let told = engine.ask(FinishJobRequest { job, outcome }).await;
     held.told = matches!(told, Ok(()) | Err(Error::Rejected(_)));
     match told {
         // It may have been withdrawn while it was done.
         Ok(()) | Err(Error::Rejected(_)) => {}
         Err(error) => tracing::warn!(%job, %error, "the outcome of a job could not be told"),
-    }
-}
-
-/// Tells what came of a job.
-fn tell(shard: &mut Shard, job: Address, outcome: Outcome) -> Result<(), Error> {
-    match outcome {
-        Outcome::Done(variables) => shard.complete(job, variables),
-        Outcome::Failed { message, backoff } => {
-            let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
-            shard.fail(job, None, backoff, message)
-        }
-        Outcome::Error { code, message, variables } => {
-            let code = Some(code.into());
-            let raise = Command::Raise { wait: job.wait, code, message, variables };
-            shard.command(job.instance, raise)
-        }
     }
 }
 
@@ -408,9 +326,7 @@ struct Held<'a> {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         if !self.told {
-            let job = self.job;
-            let shard = self.engine.shard_of(job.instance);
-            drop(self.engine.ask_inside(shard, move |shard| shard.put_back(job)));
+            drop(self.engine.ask(PutBackRequest { job: self.job }));
         }
     }
 }

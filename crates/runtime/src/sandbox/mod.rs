@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, TokenId};
 use travertine_store::{MemoryStore, ShardId, Store, view::Table};
@@ -16,6 +16,10 @@ use travertine_value::Name;
 use crate::{
     Address, At, Begin, Board, DecisionDefinition, DecisionModel, Definition, Definitions, Error,
     InstanceId, Live, Message, Opening, Receipt, Seen, Settings, Shard, SignalReceipt, Timestamp,
+    request::{
+        Ask, CommandRequest, CompleteRequest, EvaluateConditionsRequest, FailRequest,
+        PublishRequest, ReplyTo, SignalRequest, StartRequest,
+    },
 };
 
 /// How many events one request may cause, where nobody says otherwise.
@@ -138,12 +142,12 @@ impl Sandbox {
             at: start.at.map_or(At::Start, |it| At::Elements(vec![it.into()])),
             variables: start.variables,
         };
-        self.ask(|shard| shard.start(begin).map(|(id, _)| id))
+        self.ask(StartRequest { begin }).map(|(id, _)| id)
     }
 
     /// What a token waits for has happened: work is done, a decision is made.
     pub fn complete(&mut self, to: Address, variables: Assignments) -> Result<(), Error> {
-        self.ask(|shard| shard.complete(to, variables))
+        self.ask(CompleteRequest { to, variables })
     }
 
     /// The work that a token waits for has raised an error for the model to catch.
@@ -172,7 +176,8 @@ impl Sandbox {
     /// The work that a token waits for has failed for a technical reason. At no retries left it
     /// becomes an incident.
     pub fn fail(&mut self, to: Address, retries: u32, message: &str) -> Result<(), Error> {
-        self.ask(|shard| shard.fail(to, Some(retries), 0, message.to_owned()))
+        let message = message.to_owned();
+        self.ask(FailRequest { job: to, retries: Some(retries), backoff: 0, message })
     }
 
     /// Sets variables of the process, or in the layer of one of its tokens.
@@ -198,12 +203,12 @@ impl Sandbox {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
     /// comes to wait for it before it expires.
     pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
-        self.ask(|shard| shard.publish(message))
+        self.ask(PublishRequest { message })
     }
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers.
     pub fn signal(&mut self, name: &str, variables: &Assignments) -> Result<SignalReceipt, Error> {
-        self.ask(|shard| Ok(shard.signal(&name.into(), variables)))
+        self.ask(SignalRequest { name: name.into(), variables: variables.clone() })
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.
@@ -211,7 +216,7 @@ impl Sandbox {
         &mut self,
         variables: &Assignments,
     ) -> Result<Vec<InstanceId>, Error> {
-        self.ask(|shard| Ok(shard.evaluate_conditions(variables)))
+        self.ask(EvaluateConditionsRequest { variables: variables.clone() })
     }
 
     /// Moves the clock to `to`. What falls due on the way happens in its order, each at its time.
@@ -290,22 +295,16 @@ impl Sandbox {
         self.shard.held().map(|it| &it.message)
     }
 
-    fn tell(&mut self, id: InstanceId, command: Command) -> Result<(), Error> {
-        self.ask(|shard| shard.command(id, command))
+    fn tell(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
+        self.ask(CommandRequest { instance, command })
     }
 
-    fn ask<T: Send + 'static>(
-        &mut self,
-        act: impl FnOnce(&mut Shard) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let (sender, receiver) = mpsc::channel();
-        self.shard.ask(act, move |answer| {
-            // The receiver is below.
-            let _: Result<(), mpsc::SendError<_>> = sender.send(answer);
-        });
+    fn ask<A: Ask>(&mut self, ask: A) -> Result<A::Reply, Error> {
+        let (to, mut receiver) = ReplyTo::caller();
+        self.shard.request(ask.into_request(), to);
         let settled = self.settle();
-        let answer = receiver.try_recv().expect("an answer is let out with its batch")?;
-        settled.map(|()| answer)
+        let reply = receiver.try_recv().expect("an answer is let out with its batch")?;
+        settled.map(|()| A::reply(reply))
     }
 
     /// Does what is to be done until nothing is left, and nothing is due.

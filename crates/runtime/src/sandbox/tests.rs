@@ -14,6 +14,7 @@ use travertine_lang::{Kind, Language, juel::Juel};
 use travertine_value::{Name, Program, Value};
 
 use super::*;
+use crate::request::{MigrateRequest, ReleaseHaltedRequest, TryMigrationRequest};
 
 const NOON: Timestamp = Timestamp::from_millis(1_000_000);
 
@@ -586,16 +587,17 @@ fn where_the_engine_fails_to_migrate_an_instance_only_that_one_is_halted() {
     });
     let to = sandbox.deploy(&[next]).unwrap()[0].key;
     let mapping = travertine_kernel::Mapping::default();
-    let tried = sandbox.ask(|shard| shard.try_migration(ids[0], to, &mapping));
+    let instance = ids[0];
+    let tried = sandbox.ask(TryMigrationRequest { instance, to, mapping: mapping.clone() });
     assert!(matches!(tried, Err(Error::Failed { .. })), "{tried:?}");
-    let halted = sandbox.ask(|shard| shard.migrate(ids[0], to, &mapping));
+    let halted = sandbox.ask(MigrateRequest { instance, to, mapping: mapping.clone() });
     assert!(matches!(halted, Err(Error::Halted { .. })), "{halted:?}");
     sandbox.checkpoint().unwrap();
-    sandbox.ask(|shard| shard.release_halted(ids[0])).unwrap();
+    sandbox.ask(ReleaseHaltedRequest { instance }).unwrap();
     assert_eq!(waiting(&sandbox), ["1 a", "2 a"]);
-    let halted = sandbox.ask(|shard| shard.migrate(ids[0], to, &mapping));
+    let halted = sandbox.ask(MigrateRequest { instance, to, mapping });
     assert!(matches!(halted, Err(Error::Halted { .. })), "{halted:?}");
-    sandbox.ask(|shard| shard.command(ids[0], Command::Cancel)).unwrap();
+    sandbox.cancel(instance).unwrap();
     assert_eq!(waiting(&sandbox), ["2 a"], "it ends, whatever its state is");
 }
 
@@ -605,11 +607,11 @@ fn a_shard_starts_what_others_have_before_it_has_it_itself() {
     let mut next = sandbox.definitions().clone();
     let key = next.add(&[chain("p", vec![begin(), user("b")])], NOON).unwrap()[0].key;
     let begin = Begin { definition: key, business_id: None, at: At::Start, variables: Vec::new() };
-    let early = sandbox.ask(|shard| shard.start(begin.clone()));
+    let early = sandbox.ask(StartRequest { begin: begin.clone() });
     assert!(matches!(early, Err(Error::NoSuchDefinition(_))), "{early:?}");
     let next = Arc::new(next);
     sandbox.shard.expect(&next);
-    sandbox.ask(|shard| shard.start(begin)).unwrap();
+    sandbox.ask(StartRequest { begin }).unwrap();
     sandbox.start(Start::of("p")).unwrap();
     assert_eq!(waiting(&sandbox), ["1 b", "2 a"]);
     sandbox.shard.adopt(&next);

@@ -69,7 +69,7 @@ struct Attempt {
 
 /// What came of an attempt. With a failure comes how its activity is tried again where the call does
 /// not say.
-pub(crate) type Outcome<T = Value> = Result<T, Box<(Failure, Option<Retry>)>>;
+pub type Outcome<T = Value> = Result<T, Box<(Failure, Option<Retry>)>>;
 
 /// An attempt that a worker of this process is to make. The shard and the worker share it, and the
 /// worker gives it back with the outcome: what one thread allocates and another frees costs both.
@@ -232,16 +232,6 @@ impl Shard {
             let alarm = Alarm::Attempt(job.instance.0, job.wait.0);
             self.alarms.set(Timestamp::from_millis(due), alarm);
         }
-    }
-
-    /// A worker has made an attempt, and gives back what it was given for that.
-    pub(crate) fn attempted(&mut self, given: Arc<Given>, outcome: Outcome) {
-        let job = given.job;
-        self.hear(|it| {
-            if let Err(error) = it.end_attempt(given, outcome) {
-                tracing::warn!(%job, %error, "the outcome of an activity could not be told");
-            }
-        });
     }
 
     /// An attempt has come to its end. One that nobody waits for any more counts for nothing. Where

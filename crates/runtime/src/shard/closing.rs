@@ -136,7 +136,10 @@ mod tests {
     use travertine_store::{MemoryStore, ShardId};
 
     use super::*;
-    use crate::{Begin, Board, Definitions, Opening, Settings, Timestamp};
+    use crate::{
+        Begin, Board, Definitions, Opening, Settings, Timestamp,
+        request::{Ask, ReplyTo, StartRequest},
+    };
 
     #[test]
     fn nothing_is_known_of_what_has_ended_once_its_row_is_stored() {
@@ -162,9 +165,7 @@ mod tests {
         let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).unwrap();
         let business_id = Some("mine".into());
         let begin = Begin { definition: key, business_id, at: crate::At::Start, variables: vec![] };
-        shard.hear(|shard| {
-            shard.start(begin).unwrap();
-        });
+        shard.request(StartRequest { begin }.into_request(), ReplyTo::Nobody);
         assert_eq!((shard.instances.lives.len(), shard.instances.closing.all.len()), (0, 1));
         assert_eq!(shard.instances.unstored(), (1, 1));
         let rows = shard.checkpoint().expect("something has changed");

@@ -458,7 +458,7 @@ impl Shard {
         let (instance, name, reason) = (live.id, live.name(), incident.failure.message.clone());
         let (function, prints) =
             (Name::clone(&live.definition.id), self.env.settings.functions.prints_incidents);
-        self.outbox.reply(move || {
+        self.outbox.notice(move || {
             tracing::error!(%instance, run = %name, %function, %reason, "a function cannot go on");
             if prints {
                 print(&format!("{name} ({function}) cannot go on: {reason}"));
@@ -542,11 +542,14 @@ impl Shard {
 
 /// What came of trying to let a function go on that its code has blocked.
 #[derive(Debug)]
-pub(crate) enum Unblocked {
+pub enum Unblocked {
+    /// It goes on.
     Yes,
     /// The code that is here cannot go on with it either.
     No {
+        /// What it is called.
         id: Name,
+        /// Why.
         reason: String,
     },
     /// It is not blocked, or stands still for another reason.

@@ -22,23 +22,25 @@ const HEARD_OF_BY: i64 = 60_000;
 
 /// Whose variables were looked at for a message, and who of them has those that it wants. Others whose
 /// variables count are asked, and have it when they have answered.
-#[derive(Debug, Default)]
-pub(crate) struct Looked {
-    pub(crate) at: BTreeSet<(u64, u64)>,
-    pub(crate) agreeing: BTreeSet<(u64, u64)>,
+#[derive(Clone, Debug, Default)]
+pub struct Looked {
+    /// Whose were looked at.
+    pub at: BTreeSet<(u64, u64)>,
+    /// Who of them has them.
+    pub agreeing: BTreeSet<(u64, u64)>,
 }
 
 /// How far a message has come.
 #[derive(Debug)]
-pub(crate) enum Publishing {
+pub enum Publishing {
     /// This has become of it.
     Done(Receipt),
     /// Whether it is for them depends on variables that other shards have.
-    Look(Message, Vec<Candidate>),
+    Look(Box<Message>, Vec<Candidate>),
 }
 
 /// Who may receive a message: a wait, and the variables that it must see for that.
-pub(crate) type Candidate = ((u64, u64), Assignments);
+pub type Candidate = ((u64, u64), Assignments);
 
 impl Shard {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
@@ -48,7 +50,7 @@ impl Shard {
     pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
         match self.begin_publishing(message)? {
             Publishing::Done(receipt) => Ok(receipt),
-            Publishing::Look(message, _) => self.publish_new(message, &Looked::default()),
+            Publishing::Look(message, _) => self.publish_new(*message, &Looked::default()),
         }
     }
 
@@ -63,7 +65,7 @@ impl Shard {
         let candidates = self.candidates(&message);
         match self.look_here(&candidates) {
             Some(looked) => self.publish_new(message, &looked).map(Publishing::Done),
-            None => Ok(Publishing::Look(message, candidates)),
+            None => Ok(Publishing::Look(Box::new(message), candidates)),
         }
     }
 

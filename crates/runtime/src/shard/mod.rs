@@ -17,6 +17,7 @@ mod call;
 mod checkpoint;
 mod closing;
 mod code;
+mod dispatch;
 mod environment;
 mod function;
 mod instances;
@@ -45,16 +46,15 @@ use travertine_store::{
 };
 use travertine_value::time::Timestamp;
 
-pub use attempt::Given;
-pub(crate) use attempt::Outcome;
+pub use attempt::{Given, Outcome as AttemptOutcome};
 pub use checkpoint::Checkpoint;
 pub(crate) use environment::keeper;
-pub use function::{FunctionSettings, RunStatus};
-pub(crate) use function::{Unblocked, configure, print};
+pub use function::{FunctionSettings, RunStatus, Unblocked};
+pub(crate) use function::{configure, print};
 pub use job::{Activated, Lease};
 pub(crate) use live::unfolded;
 pub use live::{Live, Trouble};
-pub(crate) use message::{Candidate, Looked, Publishing};
+pub use message::{Candidate, Looked, Publishing};
 pub use outbox::{Release, Sealed};
 pub use recover::{Opening, Recovered};
 pub use settings::Settings;
@@ -65,7 +65,7 @@ pub use verify::{Difference, Verified};
 pub use watchers::{Ended, Seen};
 pub(crate) use watchers::{Hook, Watcher};
 
-use crate::{Definitions, Error, InstanceId, board::Board};
+use crate::{Definitions, Error, InstanceId, board::Board, request::Reply};
 use agenda::{Agenda, Drive};
 use alarm::Alarms;
 use apart::Apart;
@@ -167,23 +167,6 @@ impl Shard {
     /// Where jobs are put up.
     pub fn board(&self) -> &Arc<Board> {
         &self.env.board
-    }
-
-    /// Does `act`, then all that follows from it here. `reply` is called once that is durable.
-    pub fn ask<T: Send + 'static>(
-        &mut self,
-        act: impl FnOnce(&mut Self) -> Result<T, Error>,
-        reply: impl FnOnce(Result<T, Error>) + Send + 'static,
-    ) {
-        let answer = act(self);
-        self.settle();
-        self.outbox.reply(move || reply(answer));
-    }
-
-    /// Does `act`, then all that follows from it here. Nobody waits for it.
-    pub fn hear(&mut self, act: impl FnOnce(&mut Self)) {
-        act(self);
-        self.settle();
     }
 
     /// A mail has come.
@@ -302,10 +285,7 @@ impl Shard {
 
     /// Tells someone how an instance ended, once that is durable.
     fn tell_watcher(&mut self, watcher: Watcher, ended: Result<Ended, Error>) {
-        self.outbox.reply(move || {
-            // Whoever asked may not wait any more.
-            let _: Result<(), Result<Ended, Error>> = watcher.sender.send(ended);
-        });
+        self.outbox.reply(watcher.to, ended.map(Reply::Await));
     }
 
     /// Sends a letter to whom it concerns.

@@ -16,8 +16,9 @@ use travertine_store::{
 
 use super::settings::Settings;
 use crate::{
-    InstanceId, Timestamp,
+    Error, InstanceId, Timestamp,
     board::{Board, Handing, Offer},
+    request::{Reply, ReplyTo},
     wakes,
 };
 
@@ -177,8 +178,13 @@ impl Outbox {
     }
 
     /// Replies once what came before is durable.
-    pub(super) fn reply(&mut self, reply: impl FnOnce() + Send + 'static) {
-        self.release(Release::Reply(Box::new(reply)));
+    pub(super) fn reply(&mut self, to: ReplyTo, reply: Result<Reply, Error>) {
+        self.release(Release::Reply(to, reply));
+    }
+
+    /// Tells people something once what came before is durable.
+    pub(super) fn notice(&mut self, notice: impl FnOnce() + Send + 'static) {
+        self.release(Release::Notice(Box::new(notice)));
     }
 
     /// Jobs for workers of this process who wait for them.
@@ -261,8 +267,10 @@ impl Outbox {
 
 /// Something that may be let out once what came before it is durable.
 pub enum Release {
-    /// An answer.
-    Reply(Box<dyn FnOnce() + Send>),
+    /// An answer, and who is told it.
+    Reply(ReplyTo, Result<Reply, Error>),
+    /// Something that people are told.
+    Notice(Box<dyn FnOnce() + Send>),
     /// A job that a worker may have.
     Offer(Offer),
     /// A job that no worker may have any more.
@@ -273,7 +281,8 @@ impl Release {
     /// Lets it out.
     fn let_out(self, board: &Board) {
         match self {
-            Self::Reply(reply) => reply(),
+            Self::Reply(to, reply) => to.send(reply),
+            Self::Notice(notice) => notice(),
             Self::Offer(offer) => board.offer(&offer),
             Self::Withdraw(offer) => board.withdraw(&offer),
         }
@@ -283,7 +292,8 @@ impl Release {
 impl fmt::Debug for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reply(_) => f.write_str("Reply"),
+            Self::Reply(to, _) => f.debug_tuple("Reply").field(to).finish_non_exhaustive(),
+            Self::Notice(_) => f.write_str("Notice"),
             Self::Offer(offer) => f.debug_tuple("Offer").field(offer).finish(),
             Self::Withdraw(offer) => f.debug_tuple("Withdraw").field(offer).finish(),
         }
@@ -353,13 +363,13 @@ mod tests {
         outbox.append(at, InstanceId(4), 0, &[Record::Suspended]).expect("it is shallow");
         outbox.send(ShardId(0), ring(4));
         outbox.enqueue(ring(5));
-        outbox.reply(|| {});
+        outbox.notice(|| {});
         let mark = outbox.mark();
         outbox.append(at, InstanceId(6), 0, &[Record::Suspended]).expect("it is shallow");
         outbox.append_own(at, &[Record::Gone { message: 1 }]);
         outbox.send(ShardId(0), ring(6));
         outbox.send(ShardId(1), ring(6));
-        outbox.reply(|| {});
+        outbox.notice(|| {});
         outbox.roll_back(mark, InstanceId(6));
         outbox.append(at, InstanceId(8), 0, &[Record::Suspended]).expect("it is shallow");
         let Sealed { batch, releases } = outbox.seal().expect("something is to be written");

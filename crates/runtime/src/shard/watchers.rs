@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use tokio::sync::oneshot;
 use travertine_kernel::{Assignments, Command};
 use travertine_value::time::Timestamp;
 
 use super::{Hashed, Live};
-use crate::Error;
+use crate::request::ReplyTo;
 
 /// So few that do not wait any more do no harm.
 const WATCHERS_MIN: usize = 64;
@@ -55,7 +54,7 @@ impl Watchers {
             return;
         }
         self.all.retain(|_, it| {
-            it.retain(|watcher| !watcher.sender.is_closed());
+            it.retain(|watcher| !watcher.to.is_gone());
             !it.is_empty()
         });
         self.left = self.len().max(WATCHERS_MIN);
@@ -65,7 +64,7 @@ impl Watchers {
 /// Who waits for an instance to end, and may not wait any more.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    pub(crate) sender: oneshot::Sender<Result<Ended, Error>>,
+    pub(crate) to: ReplyTo,
     /// Whether it waits on where the instance stands still.
     pub(crate) waits_through: bool,
 }
@@ -108,9 +107,9 @@ pub(crate) type Hook = Box<dyn FnMut(Seen<'_>) + Send>;
 mod tests {
     use super::*;
 
-    fn watcher(waits_through: bool) -> (Watcher, oneshot::Receiver<Result<Ended, Error>>) {
-        let (sender, receiver) = oneshot::channel();
-        (Watcher { sender, waits_through }, receiver)
+    fn watcher(waits_through: bool) -> (Watcher, impl Sized) {
+        let (to, receiver) = ReplyTo::caller();
+        (Watcher { to, waits_through }, receiver)
     }
 
     #[test]

@@ -8,6 +8,10 @@ use travertine_runtime::{
     Activated, Address, Board, Engine, Error, InstanceId, Lease, Opening, Settings, Shard,
     Timestamp,
     engine::{Options, Outcome},
+    request::{
+        Ask, BeginAttemptRequest, CommandRequest, CompleteRequest, EndAttemptRequest, LeaseRequest,
+        PutBackRequest, ReplyTo,
+    },
 };
 use travertine_store::{
     MemoryStore, ShardId, Store,
@@ -178,29 +182,50 @@ fn shard_with_job() -> (Shard, Arc<Board>, Address) {
     (shard, board, job)
 }
 
+/// Asks a shard. What is answered can be had once its batch is released.
+fn ask<A: Ask>(shard: &mut Shard, ask: A) -> impl FnOnce() -> Result<A::Reply, Error> + use<A> {
+    let (to, mut receiver) = ReplyTo::caller();
+    shard.request(ask.into_request(), to);
+    move || receiver.try_recv().expect("it is released").map(A::reply)
+}
+
 #[test]
 fn a_job_that_is_offered_again_while_a_worker_takes_it_is_not_up_when_it_is_done() {
     let (mut shard, board, job) = shard_with_job();
     let again = Command::SetRetries { wait: job.wait, retries: 2 };
-    shard.command(job.instance, again).expect("it waits for work");
-    shard.lease(job, &Lease::Process, &[]).expect("nobody else has it");
-    shard.complete(job, Vec::new()).expect("it is done");
+    let again = ask(&mut shard, CommandRequest { instance: job.instance, command: again });
+    let lease = LeaseRequest { job, lease: Lease::Process, names: Vec::new() };
+    let leased = ask(&mut shard, lease);
+    let done = ask(&mut shard, CompleteRequest { to: job, variables: Vec::new() });
     shard.seal().expect("there is something to write").release(&board);
+    again().expect("it waits for work");
+    leased().expect("it can be asked").expect("nobody else has it");
+    done().expect("it is done");
     assert_eq!(board.counts(), []);
 }
 
 #[test]
 fn an_attempt_that_nobody_needs_any_more_is_called_off_and_counts_for_nothing() {
-    let (mut shard, _, job) = shard_with_job();
-    let late = shard.begin_attempt(job).expect("nobody else is at it");
+    let (mut shard, board, job) = shard_with_job();
+    let begin = |shard: &mut Shard| {
+        let given = ask(shard, BeginAttemptRequest { job });
+        shard.seal().expect("there is an answer").release(&board);
+        given().expect("it can be asked").expect("nobody else is at it")
+    };
+    let late = begin(&mut shard);
     assert!(!late.is_off());
-    shard.put_back(job).expect("it is here");
+    let back = ask(&mut shard, PutBackRequest { job });
     assert!(late.is_off(), "whoever has not begun with it need not");
-    let next = shard.begin_attempt(job).expect("it is offered again");
+    let next = begin(&mut shard);
+    back().expect("it is here");
     let brings = |by: &str| Ok(Value::from(Map::from_iter([("by".into(), by.into())])));
-    shard.end_attempt(late, brings("the late one")).expect("nobody hears it");
+    let unheard = EndAttemptRequest { given: late, outcome: brings("the late one") };
+    let unheard = ask(&mut shard, unheard);
     assert!(!next.is_off());
-    shard.end_attempt(next, brings("the next one")).expect("it is done");
+    let done = ask(&mut shard, EndAttemptRequest { given: next, outcome: brings("the next one") });
+    shard.seal().expect("there is something to write").release(&board);
+    unheard().expect("nobody hears it");
+    done().expect("it is done");
     let ended = shard.look(job.instance).expect("it is kept for a moment");
     let by = ended.variables().find(|(name, _)| &***name == "by").map(|(_, value)| value.clone());
     assert_eq!(by, Some("the next one".into()));

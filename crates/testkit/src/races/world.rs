@@ -3,13 +3,18 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque, hash_map::DefaultHasher},
     hash::{Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use travertine_func::Functions;
 use travertine_kernel::{Command, Event, JournalEntry, Plan};
 use travertine_runtime::{
     Address, At, Begin, Board, Definitions, Error, Given, InstanceId, Live, Opening, Shard,
+    request::{
+        Ask, BeginAttemptRequest, CommandRequest, DescribeRequest, EndAttemptRequest,
+        FindRunRequest, PublishRequest, ReplyTo, ResumeRequest, StartRequest, SuspendRequest,
+        UpdateFunctionRequest,
+    },
 };
 use travertine_store::{
     Batch, Mail, MemoryStore, ShardId, Store,
@@ -58,7 +63,6 @@ pub struct World {
     pub(super) check: fn(&mut Self) -> Result<(), String>,
     /// What actors were told, in the order in which they were.
     pub answers: Vec<(Request, Answer)>,
-    told: Arc<Mutex<Option<Answer>>>,
     /// Mails on their way, by sender and receiver.
     mails: BTreeMap<(u16, u16), VecDeque<Mail>>,
     /// Jobs that a worker may begin.
@@ -103,7 +107,6 @@ impl World {
             outcome: scenario.outcome,
             check: scenario.check,
             answers: Vec::new(),
-            told: Arc::default(),
             mails: BTreeMap::new(),
             offered: BTreeSet::new(),
             attempts: BTreeMap::new(),
@@ -225,16 +228,17 @@ impl World {
                     }
                 }
                 let id = ShardId::of(job.instance.0, SHARDS);
-                let given = self.shard(id).begin_attempt(*job);
+                let given = self.request(id, BeginAttemptRequest { job: *job })?;
+                let given = given.map_err(|error| error.to_string())?;
                 self.attempts.extend(given.map(|it| (*job, it)));
-                self.write(id)?;
             }
             Step::End(job) => {
                 let given = self.attempts.remove(job).ok_or("there is no such attempt")?;
                 let outcome = (self.outcome)(&given).map_err(|it| Box::new((it, None)));
                 let id = ShardId::of(job.instance.0, SHARDS);
-                self.shard(id).ask(move |shard| shard.end_attempt(given, outcome), |_| {});
-                self.write(id)?;
+                // Whether it could be told shows in what is written.
+                let _: Result<(), Error> =
+                    self.request(id, EndAttemptRequest { given, outcome })?;
             }
             Step::Crash => self.crash(),
         }
@@ -325,26 +329,77 @@ impl World {
             Request::Send(message) => Name::clone(&message.name),
         };
         let keeper = self.shards[0].keeper(&name);
-        let definitions = Arc::clone(&self.definitions);
-        let named = self.named.get(&name).copied();
-        let asked = request.clone();
-        let told = Arc::clone(&self.told);
-        self.shard(keeper).ask(
-            move |shard| act(shard, &definitions, named, asked),
-            move |answer| {
-                let answer = answer.unwrap_or_else(|it| Answer::Refused(it.to_string()));
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-            },
-        );
-        self.write(keeper)?;
-        let answer = self.told.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let answer = answer.ok_or("an actor has no answer")?;
+        let answer = self.act(keeper, request.clone())?;
+        let answer = answer.unwrap_or_else(|it| Answer::Refused(it.to_string()));
         self.say(|| format!("  {answer:?}"));
         if hears {
             self.actors[actor].pop_front();
             self.answers.push((request, answer));
         }
         Ok(())
+    }
+
+    /// Asks a shard, and writes what comes of it.
+    fn request<A: Ask>(&mut self, id: ShardId, ask: A) -> Result<Result<A::Reply, Error>, String> {
+        let (to, mut receiver) = ReplyTo::caller();
+        self.shard(id).request(ask.into_request(), to);
+        self.write(id)?;
+        let reply = receiver.try_recv().map_err(|_| "an actor has no answer")?;
+        Ok(reply.map(A::reply))
+    }
+
+    /// The run of that name, which is at the shard that keeps it.
+    fn find(&mut self, keeper: ShardId, name: &Name) -> Result<Result<InstanceId, Error>, String> {
+        let found = self.request(keeper, FindRunRequest { name: Name::clone(name) })?;
+        // Processes have no names that are all their own.
+        let known = || self.named.get(name).copied();
+        Ok(found.and_then(|it| it.or_else(known).ok_or(Error::NoSuchInstance(InstanceId(0)))))
+    }
+
+    /// Does what an actor asks.
+    fn act(&mut self, keeper: ShardId, request: Request) -> Result<Result<Answer, Error>, String> {
+        let instance = match &request {
+            Request::Start { .. } | Request::Send(_) => InstanceId(0),
+            Request::Cancel(id)
+            | Request::Update { id, .. }
+            | Request::Suspend(id)
+            | Request::Resume(id) => match self.find(keeper, id)? {
+                Ok(instance) => instance,
+                Err(_) if matches!(request, Request::Cancel(_)) => {
+                    return Ok(Ok(Answer::Cancelled(false)));
+                }
+                Err(error) => return Ok(Err(error)),
+            },
+        };
+        Ok(match request {
+            Request::Start { definition, id, arguments: variables } => {
+                let definition = self.definitions.find(&definition).map_or(0, |it| it.key);
+                let begin = Begin { definition, business_id: Some(id), at: At::Start, variables };
+                let started = self.request(keeper, StartRequest { begin })?;
+                started.map(|(id, known)| Answer::Started(id, known))
+            }
+            Request::Send(message) => {
+                self.request(keeper, PublishRequest { message })?.map(Answer::Sent)
+            }
+            Request::Cancel(_) => match self.request(keeper, DescribeRequest { instance })? {
+                Err(error) => Err(error),
+                Ok(found) if found.has_ended => Ok(Answer::Cancelled(false)),
+                Ok(_) => {
+                    let cancel = CommandRequest { instance, command: Command::Cancel };
+                    self.request(keeper, cancel)?.map(|()| Answer::Cancelled(true))
+                }
+            },
+            Request::Update { name, input, sent_as, .. } => {
+                let update = UpdateFunctionRequest { instance, name, input, id: sent_as };
+                self.request(keeper, update)?.map(Answer::Updated)
+            }
+            Request::Suspend(_) => {
+                self.request(keeper, SuspendRequest { instance })?.map(|()| Answer::Done)
+            }
+            Request::Resume(_) => {
+                self.request(keeper, ResumeRequest { instance })?.map(|()| Answer::Done)
+            }
+        })
     }
 
     /// All that what happens next depends on.
@@ -415,63 +470,13 @@ impl World {
     /// The run of that id.
     pub fn run(&mut self, id: &str) -> Result<&Live, String> {
         let keeper = self.shards[0].keeper(id);
-        let shard = &mut self.shards[usize::from(keeper.0)];
-        let found = shard.run_named(&id.into()).map_err(|error| error.to_string())?;
-        let found = found.ok_or_else(|| format!("there is no {id}"))?;
-        shard.look(InstanceId(found)).map_err(|error| error.to_string())
+        let found = self.request(keeper, FindRunRequest { name: id.into() })?;
+        let found = found.map_err(|error| error.to_string())?;
+        self.look(found.ok_or_else(|| format!("there is no {id}"))?)
     }
 
     /// What an actor was told who asked for such a thing, where anyone did and heard.
     pub fn answer(&self, is_it: impl Fn(&Request) -> bool) -> Option<&Answer> {
         self.answers.iter().find(|(it, _)| is_it(it)).map(|(_, answer)| answer)
     }
-}
-
-fn act(
-    shard: &mut Shard,
-    definitions: &Definitions,
-    named: Option<InstanceId>,
-    request: Request,
-) -> Result<Answer, Error> {
-    let run = |shard: &mut Shard, id: Name| {
-        let found = shard.run_named(&id)?.map(InstanceId);
-        // Processes have no names that are all their own.
-        found.or(named).ok_or(Error::NoSuchInstance(InstanceId(0)))
-    };
-    Ok(match request {
-        Request::Start { definition, id, arguments } => {
-            let key = definitions.find(&definition).map_or(0, |it| it.key);
-            let begin = Begin {
-                definition: key,
-                business_id: Some(id),
-                at: At::Start,
-                variables: arguments,
-            };
-            let (id, known) = shard.start(begin)?;
-            Answer::Started(id, known)
-        }
-        Request::Send(message) => Answer::Sent(shard.publish(message)?),
-        Request::Cancel(id) => match run(shard, id) {
-            Err(_) => Answer::Cancelled(false),
-            Ok(id) if shard.look(id)?.has_ended() => Answer::Cancelled(false),
-            Ok(id) => {
-                shard.command(id, Command::Cancel)?;
-                Answer::Cancelled(true)
-            }
-        },
-        Request::Update { id, name, input, sent_as } => {
-            let id = run(shard, id)?;
-            Answer::Updated(shard.update_function(id, &name, input, sent_as)?)
-        }
-        Request::Suspend(id) => {
-            let id = run(shard, id)?;
-            shard.suspend(id)?;
-            Answer::Done
-        }
-        Request::Resume(id) => {
-            let id = run(shard, id)?;
-            shard.resume(id)?;
-            Answer::Done
-        }
-    })
 }

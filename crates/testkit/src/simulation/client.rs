@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use travertine_kernel::{
@@ -11,7 +12,13 @@ use travertine_kernel::{
 };
 use travertine_runtime::{
     Address, At, Begin, Consume, Delivery, Edit, Error, InstanceId, Lease, Live, Message, Receipt,
-    Shard, TaskChange,
+    TaskChange,
+    request::{
+        Ask, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest, DiscardRequest,
+        ExtendRequest, FinishJobRequest, FireTimerRequest, LeaseRequest, MigrateRequest,
+        MoveTimerRequest, Outcome, PublishRequest, PutBackRequest, Relay, ReplayRequest, Reply,
+        ReplyTo, ResumeRequest, RetryRequest, SignalRequest, StartRequest, SuspendRequest,
+    },
 };
 use travertine_store::ShardId;
 use travertine_value::{Name, Value};
@@ -30,6 +37,10 @@ pub(super) struct Clients {
     pub(super) messages: Vec<Sent>,
     /// Jobs that workers have, and whether the worker lives in the engine's process.
     pub(super) hands: Vec<(Address, bool)>,
+    /// Jobs whose outcome workers of the process tell, by the number of the request.
+    finishing: BTreeMap<usize, Address>,
+    /// Jobs whose outcome could not be heard.
+    unheard: Vec<Address>,
     values: u64,
     pub(super) acknowledgements: u64,
 }
@@ -72,6 +83,31 @@ enum Answer {
     Leased(bool),
 }
 
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Start((id, _)) => Self::Started(id),
+            Reply::Publish(receipt) | Reply::Replay(receipt) => Self::Receipt(receipt),
+            Reply::Lease(given) => Self::Leased(given.is_some()),
+            _ => Self::Done,
+        }
+    }
+}
+
+/// Takes note of an answer.
+#[derive(Debug)]
+struct Told {
+    number: usize,
+    answers: Answers,
+}
+
+impl Relay for Told {
+    fn relay(self: Box<Self>, reply: Result<Reply, Error>) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.push((self.number, reply.map(Answer::from)));
+    }
+}
+
 impl Clients {
     /// The variable that tells that a message was received.
     pub(super) fn mark(message: usize) -> String {
@@ -84,6 +120,8 @@ impl Clients {
         self.open.retain(|it| !gone(asked[*it].0));
         self.hands
             .retain(|(job, process)| !process || !gone(ShardId::of(job.instance.0, shards).0));
+        self.finishing.retain(|number, _| !gone(asked[*number].0));
+        self.unheard.retain(|job| !gone(ShardId::of(job.instance.0, shards).0));
     }
 
     /// Whether what was acknowledged is durable.
@@ -95,6 +133,10 @@ impl Clients {
                 return Err(format!("request {number} was answered although its owner is gone"));
             }
             self.acknowledgements += 1;
+            let job = self.finishing.remove(&number);
+            if !matches!(answer, Ok(_) | Err(Error::Rejected(_))) {
+                self.unheard.extend(job);
+            }
             let Ok(answer) = answer else { continue };
             let asked = self.asked[number].1.clone();
             self.believe(&asked, &answer, journal)
@@ -185,6 +227,7 @@ impl Clients {
 impl World {
     /// Someone asks for something.
     pub(super) fn request(&mut self) -> Result<(), String> {
+        self.put_back();
         match self.random.below(100) {
             0..18 => self.start(),
             18..32 => self.publish(),
@@ -205,13 +248,7 @@ impl World {
         failed.map_or(Ok(()), |error| Err(format!("a shard has failed: {error}")))
     }
 
-    fn ask<T: Send + 'static>(
-        &mut self,
-        shard: ShardId,
-        asked: Asked,
-        act: impl FnOnce(&mut Shard) -> Result<T, Error>,
-        answer: impl FnOnce(T) -> Answer + Send + 'static,
-    ) {
+    fn ask(&mut self, shard: ShardId, asked: Asked, ask: impl Ask) -> usize {
         let seat = usize::from(shard.0);
         if self.seats[seat].shard.is_full() {
             self.seal(seat);
@@ -222,21 +259,14 @@ impl World {
         self.say(|| format!("request {number} to shard {shard}: {asked:?}"));
         self.clients.asked.push((shard.0, asked));
         self.clients.open.insert(number);
-        let answers = Arc::clone(&self.clients.answers);
-        self.seats[seat].shard.ask(act, move |outcome| {
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-            answers.push((number, outcome.map(answer)));
-        });
+        let told = Told { number, answers: Arc::clone(&self.clients.answers) };
+        let to = ReplyTo::Relay(Box::new(told));
+        self.seats[seat].shard.request(ask.into_request(), to);
+        number
     }
 
-    fn ask_at(
-        &mut self,
-        instance: InstanceId,
-        asked: Asked,
-        act: impl FnOnce(&mut Shard) -> Result<(), Error>,
-    ) {
-        let shard = ShardId::of(instance.0, self.shards());
-        self.ask(shard, asked, act, |()| Answer::Done);
+    fn ask_at(&mut self, instance: InstanceId, asked: Asked, ask: impl Ask) -> usize {
+        self.ask(ShardId::of(instance.0, self.shards()), asked, ask)
     }
 
     fn start(&mut self) {
@@ -254,7 +284,7 @@ impl World {
         let business_id = name.as_deref().map(Name::from);
         let begin = Begin { definition, business_id, at: At::Start, variables };
         let asked = Asked::Start(id, name);
-        self.ask(shard, asked, |it| it.start(begin), |(id, _)| Answer::Started(id));
+        self.ask(shard, asked, StartRequest { begin });
     }
 
     /// Someone sends a dead letter again, or drops it. Says whether there was one.
@@ -264,10 +294,9 @@ impl World {
         let Some(number) = self.random.pick(&dead).copied() else { return false };
         let shard = ShardId::of(number, self.shards());
         if self.random.percent(80) {
-            let act = move |it: &mut Shard| it.replay_message(number);
-            self.ask(shard, Asked::Other, act, Answer::Receipt);
+            self.ask(shard, Asked::Other, ReplayRequest { dead_letter: number });
         } else {
-            self.ask(shard, Asked::Other, move |it| it.discard(number), |()| Answer::Done);
+            self.ask(shard, Asked::Other, DiscardRequest { dead_letter: number });
         }
         true
     }
@@ -314,7 +343,7 @@ impl World {
         };
         let message = self.clients.messages[number].message.clone();
         let keeper = self.seats[0].shard.keeper(&message.name);
-        self.ask(keeper, Asked::Publish(number), |it| it.publish(message), Answer::Receipt);
+        self.ask(keeper, Asked::Publish(number), PublishRequest { message });
     }
 
     fn signal(&mut self) {
@@ -329,11 +358,7 @@ impl World {
         }
         let name = Name::clone(&names[self.random.position(names.len())]);
         let keeper = self.seats[0].shard.keeper(&name);
-        let act = move |it: &mut Shard| {
-            it.signal(&name, &Vec::new());
-            Ok(())
-        };
-        self.ask(keeper, Asked::Other, act, |()| Answer::Done);
+        self.ask(keeper, Asked::Other, SignalRequest { name, variables: Vec::new() });
     }
 
     fn take_job(&mut self) {
@@ -348,9 +373,9 @@ impl World {
                 let until = self.now.after_millis(1 + span).as_millis();
                 Lease::Until { worker: "w".into(), until }
             };
-            let shard = ShardId::of(offer.job.instance.0, self.shards());
-            let act = move |it: &mut Shard| Ok(it.lease(offer.job, &lease, &[]).is_some());
-            self.ask(shard, Asked::Lease(offer.job, process), act, Answer::Leased);
+            let job = offer.job;
+            let lease = LeaseRequest { job, lease, names: Vec::new() };
+            self.ask_at(job.instance, Asked::Lease(job, process), lease);
         }
     }
 
@@ -361,48 +386,45 @@ impl World {
         let nth = self.random.position(self.clients.hands.len());
         let (job, process) = self.clients.hands.swap_remove(nth);
         let (_, variables) = self.clients.value();
-        let wait = job.wait;
-        // Workers of the process put up again what they could not tell of.
-        let told = move |it: &mut Shard, told: Result<(), Error>| {
-            if process && !matches!(told, Ok(()) | Err(Error::Rejected(_))) {
-                it.put_back(job)?;
-            }
-            told
-        };
         match self.random.below(20) {
             0..10 => {
-                let act = move |it: &mut Shard| {
-                    let done = it.complete(job, variables);
-                    told(it, done)
-                };
-                self.ask_at(job.instance, Asked::Close(job), act);
+                self.finish_job(job, process, Asked::Close(job), Outcome::Done(variables));
             }
             10..14 => {
-                let backoff = i64::try_from(self.random.below(3) * 60_000).expect("it is small");
-                let act = move |it: &mut Shard| {
-                    let failed = it.fail(job, None, backoff, "no".to_owned());
-                    told(it, failed)
-                };
-                self.ask_at(job.instance, Asked::Other, act);
+                let backoff = Duration::from_mins(self.random.below(3));
+                let failed = Outcome::Failed { message: "no".to_owned(), backoff };
+                self.finish_job(job, process, Asked::Other, failed);
             }
             14..16 => {
-                let (code, message) = (Some("BAD".into()), "bad".to_owned());
-                let raise = Command::Raise { wait, code, message, variables };
-                let act = move |it: &mut Shard| {
-                    let raised = it.command(job.instance, raise);
-                    told(it, raised)
-                };
-                self.ask_at(job.instance, Asked::Other, act);
+                let (code, message) = ("BAD".to_owned(), "bad".to_owned());
+                let raised = Outcome::Error { code, message, variables };
+                self.finish_job(job, process, Asked::Other, raised);
             }
-            _ if process => self.ask_at(job.instance, Asked::Other, |it| it.put_back(job)),
+            _ if process => {
+                self.ask_at(job.instance, Asked::Other, PutBackRequest { job });
+            }
             16..18 => {
                 let until = self.now.after_millis(1_000_000).as_millis();
                 let asked = Asked::Record(job.instance, "leased");
-                self.ask_at(job.instance, asked, |it| it.extend(job, until));
+                self.ask_at(job.instance, asked, ExtendRequest { job, until });
                 self.clients.hands.push((job, process));
             }
             // The worker dies.
             _ => {}
+        }
+    }
+
+    fn finish_job(&mut self, job: Address, process: bool, asked: Asked, outcome: Outcome) {
+        let number = self.ask_at(job.instance, asked, FinishJobRequest { job, outcome });
+        if process {
+            self.clients.finishing.insert(number, job);
+        }
+    }
+
+    /// Workers of the process put up again what they could not tell of.
+    fn put_back(&mut self) {
+        for job in std::mem::take(&mut self.clients.unheard) {
+            self.ask_at(job.instance, Asked::Other, PutBackRequest { job });
         }
     }
 
@@ -422,19 +444,19 @@ impl World {
         let who = Name::from(["ann", "bob"][self.random.position(2)]);
         match self.random.below(10) {
             0..2 if is_task => {
-                self.ask_at(id, Asked::Record(id, "changed"), move |it| it.claim_task(task, &who));
+                self.ask_at(id, Asked::Record(id, "changed"), ClaimTaskRequest { task, who });
             }
             2..4 if is_task => {
                 let change = TaskChange {
                     assignee: if self.random.percent(50) { Edit::Set(who) } else { Edit::Remove },
                     ..TaskChange::default()
                 };
-                let act = move |it: &mut Shard| it.change_task(task, change);
-                self.ask_at(id, Asked::Record(id, "changed"), act);
+                let change = ChangeTaskRequest { task, change: Box::new(change) };
+                self.ask_at(id, Asked::Record(id, "changed"), change);
             }
             _ => {
                 let (_, variables) = self.clients.value();
-                self.ask_at(id, Asked::Close(task), |it| it.complete(task, variables));
+                self.ask_at(id, Asked::Close(task), CompleteRequest { to: task, variables });
             }
         }
     }
@@ -443,9 +465,9 @@ impl World {
         let Some(id) = self.any_instance() else { return };
         let suspended = self.seat_of(id).shard.look(id).is_ok_and(|it| it.suspended);
         if suspended {
-            self.ask_at(id, Asked::Record(id, "resumed"), |it| it.resume(id));
+            self.ask_at(id, Asked::Record(id, "resumed"), ResumeRequest { instance: id });
         } else {
-            self.ask_at(id, Asked::Record(id, "suspended"), |it| it.suspend(id));
+            self.ask_at(id, Asked::Record(id, "suspended"), SuspendRequest { instance: id });
         }
     }
 
@@ -454,16 +476,15 @@ impl World {
         let (name, mut variables) = self.clients.value();
         match operation {
             Operation::Cancel => {
-                self.ask_at(id, Asked::End(id), |it| it.command(id, Command::Cancel));
+                self.command(id, Asked::End(id), Command::Cancel);
             }
             Operation::Set => {
                 variables.push(("ok".into(), true.into()));
                 let set = Command::Set { token: None, variables };
-                self.ask_at(id, Asked::Set(name), |it| it.command(id, set));
+                self.command(id, Asked::Set(name), set);
             }
             Operation::Retry => {
-                let shard = ShardId::of(id.0, self.shards());
-                self.ask(shard, Asked::Other, |it| it.retry_all(id), |_| Answer::Done);
+                self.ask_at(id, Asked::Other, RetryRequest { instance: id, token: None });
             }
             Operation::Retries => {
                 let jobs: Vec<Address> = self
@@ -474,7 +495,7 @@ impl World {
                     .collect();
                 let Some(job) = self.random.pick(&jobs).copied() else { return };
                 let set = Command::SetRetries { wait: job.wait, retries: 2 };
-                self.ask_at(id, Asked::Other, |it| it.command(id, set));
+                self.command(id, Asked::Other, set);
             }
             Operation::Timer => {
                 let timers: Vec<Address> = self
@@ -485,12 +506,12 @@ impl World {
                     .collect();
                 let Some(timer) = self.random.pick(&timers).copied() else { return };
                 if self.random.percent(30) {
-                    self.ask_at(id, Asked::Close(timer), |it| it.fire_timer(timer));
+                    self.ask_at(id, Asked::Close(timer), FireTimerRequest { timer });
                 } else {
                     let span = i64::try_from(self.random.below(7_200_000)).expect("it is small");
                     let due = self.now.after_millis(span).as_millis();
                     let asked = Asked::Record(id, "moved");
-                    self.ask_at(id, asked, |it| it.move_timer(timer, due));
+                    self.ask_at(id, asked, MoveTimerRequest { timer, due });
                 }
             }
             Operation::Migrate => {
@@ -499,17 +520,21 @@ impl World {
                 let all = self.seats.iter().flat_map(|it| it.shard.in_memory());
                 let all: Vec<InstanceId> = all.filter(is_older).map(|it| it.id).collect();
                 let Some(id) = self.random.pick(&all).copied() else { return };
-                let newer = self.definitions.find("order").expect("it is deployed").key;
+                let to = self.definitions.find("order").expect("it is deployed").key;
                 let mapping: Mapping = [("ship".into(), "deliver".into())].into_iter().collect();
-                let act = move |it: &mut Shard| it.migrate(id, newer, &mapping);
-                self.ask_at(id, Asked::Record(id, "migrated"), act);
+                let migrate = MigrateRequest { instance: id, to, mapping };
+                self.ask_at(id, Asked::Record(id, "migrated"), migrate);
             }
             Operation::Modify => {
                 let Some(step) = self.modification(id) else { return };
                 let modify = Command::Modify { steps: vec![step] };
-                self.ask_at(id, Asked::Other, |it| it.command(id, modify));
+                self.command(id, Asked::Other, modify);
             }
         }
+    }
+
+    fn command(&mut self, instance: InstanceId, asked: Asked, command: Command) {
+        self.ask_at(instance, asked, CommandRequest { instance, command });
     }
 
     fn modification(&mut self, id: InstanceId) -> Option<Modification> {
@@ -548,13 +573,14 @@ impl World {
     pub(super) fn let_go(&mut self) {
         let hands = std::mem::take(&mut self.clients.hands);
         for (job, _) in hands.into_iter().filter(|(_, process)| *process) {
-            self.ask_at(job.instance, Asked::Other, |it| it.put_back(job));
+            self.ask_at(job.instance, Asked::Other, PutBackRequest { job });
         }
+        self.put_back();
         let ended = self.journal.ended.clone();
         let ids: Vec<u64> = self.journal.created.keys().copied().collect();
         for id in ids.into_iter().filter(|it| !ended.contains(it)).map(InstanceId) {
             if self.seat_of(id).shard.look(id).is_ok_and(|it| it.suspended) {
-                self.ask_at(id, Asked::Record(id, "resumed"), |it| it.resume(id));
+                self.ask_at(id, Asked::Record(id, "resumed"), ResumeRequest { instance: id });
             }
         }
     }

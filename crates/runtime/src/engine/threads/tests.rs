@@ -10,7 +10,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
     },
     time::Duration,
@@ -24,12 +24,13 @@ use super::{
     Write, Writer, Writes, commit, writer,
 };
 use crate::{
-    At, Begin, Definitions, Engine, Settings,
+    At, Begin, Definitions, Engine, Error, Settings,
     engine::{
         File, ManualClock, Options, metrics, one_task,
         queue::Queue,
         recovery::{Read, Recovery},
     },
+    request::{Ask, FlushRequest, Relay, Reply, ReplyTo, StartRequest},
 };
 
 /// How many rows may be on their way to the views: fewer than in an engine, so that it fills.
@@ -42,6 +43,21 @@ enum Act {
     Start(&'static str, u16),
     Flush,
     Stop,
+}
+
+/// Counts what is answered.
+#[derive(Debug)]
+struct Counted(Arc<AtomicUsize>);
+
+impl Relay for Counted {
+    fn relay(self: Box<Self>, reply: Result<Reply, Error>) {
+        reply.expect("it is done");
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn counted(count: &Arc<AtomicUsize>) -> ReplyTo {
+    ReplyTo::Relay(Box::new(Counted(Arc::clone(count))))
 }
 
 /// A thread that decides, and where it is.
@@ -115,6 +131,7 @@ impl World {
             counters: metrics::Counters::default(),
             queues: shards.iter().map(|_| Queue::new(4)).collect(),
             claims: Claims::of(&shards),
+            next: AtomicU64::new(0),
             naps: Queue::new(usize::MAX),
             pace: Pace {
                 changed: 1,
@@ -216,27 +233,16 @@ impl World {
                 let definition = self.definitions.find(process).expect("it is deployed").key;
                 let begin =
                     Begin { definition, business_id: None, at: At::Start, variables: Vec::new() };
-                let answered = Arc::clone(&self.answered);
-                let ask = Input::Ask(Box::new(move |shard| {
-                    shard.ask(
-                        |it| it.start(begin),
-                        move |answer| {
-                            answer.expect("it is started");
-                            answered.fetch_add(1, Ordering::Relaxed);
-                        },
-                    );
-                }));
+                let to = counted(&self.answered);
+                let ask = Input::Ask(StartRequest { begin }.into_request(), to);
                 let queue = &self.common.queues[usize::from(shard)];
                 self.accepted += usize::from(queue.request(ask, false).is_ok());
             }
             Act::Flush => {
                 for queue in &self.common.queues {
                     self.flushes += 1;
-                    let flushed = Arc::clone(&self.flushed);
-                    queue.tell(Input::Flush(Box::new(move |outcome| {
-                        outcome.expect("rows are stored");
-                        flushed.fetch_add(1, Ordering::Relaxed);
-                    })));
+                    let to = counted(&self.flushed);
+                    queue.tell(Input::Ask(FlushRequest {}.into_request(), to));
                 }
             }
             Act::Stop => {

@@ -1,0 +1,142 @@
+//! Answers that have not come yet.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Weak},
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::oneshot;
+
+use super::threads::Common;
+use crate::{Error, request::Reply, wakes};
+
+/// An answer that has not come yet.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, InstanceId};
+/// # use travertine_runtime::engine::Pending;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let cancelled: Pending<()> = engine.cancel(InstanceId(12));
+/// // It was asked already. Whoever has an executor awaits the answer, others wait for it.
+/// cancelled.await?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Pending<T>(State<T>);
+
+#[derive(Debug)]
+enum State<T> {
+    /// It does not keep the engine open.
+    Waits(oneshot::Receiver<Result<Reply, Error>>, Weak<Common>, fn(Reply) -> T),
+    Refused(Option<Error>),
+}
+
+impl<T> Pending<T> {
+    /// The answer that will come here, or what is wanted of it.
+    pub(super) fn new(
+        receiver: oneshot::Receiver<Result<Reply, Error>>,
+        common: &Arc<Common>,
+        wanted: fn(Reply) -> T,
+    ) -> Self {
+        Self(State::Waits(receiver, Arc::downgrade(common), wanted))
+    }
+
+    /// The answer to what nobody was asked, because it cannot be done.
+    pub(super) fn refused(error: impl Into<Error>) -> Self {
+        Self(State::Refused(Some(error.into())))
+    }
+
+    /// Waits for it, on a thread that may be blocked.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.cancel(InstanceId(12)).wait()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn wait(mut self) -> Result<T, Error> {
+        // Most have come already where many are waited for, and nobody has to be woken then.
+        if let Some(answer) = self.come() {
+            return answer;
+        }
+        block_on(&mut self)
+    }
+
+    /// The answer, where it has come.
+    fn come(&mut self) -> Option<Result<T, Error>> {
+        match &mut self.0 {
+            State::Waits(receiver, common, wanted) => match receiver.try_recv() {
+                Ok(answer) => Some(answer.map(*wanted)),
+                Err(oneshot::error::TryRecvError::Empty) => None,
+                Err(oneshot::error::TryRecvError::Closed) => Some(Err(gone(common))),
+            },
+            State::Refused(error) => Some(Err(error.take().unwrap_or_else(closed))),
+        }
+    }
+
+    /// The same, until then; `None` where no answer has come.
+    pub(super) fn wait_until(mut self, deadline: Option<Instant>) -> Option<Result<T, Error>> {
+        block_on_until(&mut self, deadline)
+    }
+}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(answer) = self.come() {
+            return Poll::Ready(answer);
+        }
+        let State::Waits(receiver, common, wanted) = &mut self.0 else { return Poll::Pending };
+        let waker = wakes::after_all(cx.waker().clone());
+        let polled = Pin::new(receiver).poll(&mut Context::from_waker(&waker));
+        polled.map(|it| it.map_or_else(|_| Err(gone(common)), |answer| answer.map(*wanted)))
+    }
+}
+
+impl<T> Unpin for Pending<T> {}
+
+/// Polls a future on this thread until it is ready. A thread of an executor is blocked, not ended.
+pub(super) fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
+    block_on_until(future, None).expect("without a deadline it is waited for")
+}
+
+fn block_on_until<F: Future + Unpin>(
+    future: &mut F,
+    deadline: Option<Instant>,
+) -> Option<F::Output> {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut cx) {
+            return Some(output);
+        }
+        match deadline.map(|it| it.saturating_duration_since(Instant::now())) {
+            Some(Duration::ZERO) => return None,
+            Some(left) => thread::park_timeout(left),
+            None => thread::park(),
+        }
+    }
+}
+
+/// Why an answer never came.
+fn gone(common: &Weak<Common>) -> Error {
+    let fault = common.upgrade().and_then(|it| it.fault.get().cloned());
+    fault.map_or_else(closed, |error| Error::Closed {
+        reason: format!("whether it was done is not known: {error}"),
+    })
+}
+
+fn closed() -> Error {
+    Error::Closed { reason: "it was shut down".to_owned() }
+}

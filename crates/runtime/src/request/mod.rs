@@ -1,0 +1,313 @@
+//! What may be asked of a shard, as data.
+//!
+//! A request is a value: it can be looked at, counted, routed and written down before anybody acts on it.
+//! The table below names each one, with its fields and the type of its reply. Who is told the reply is
+//! beside the request, never in it: [`ReplyTo`].
+//!
+//! To add a request: a line in the table, an arm in `shard/dispatch.rs`, and its way in
+//! [`Request::route`]. The compiler asks for the last two.
+
+#![expect(
+    missing_docs,
+    reason = "each request says what it does; its fields are named after what they are"
+)]
+
+mod answer;
+mod route;
+
+use std::{fmt, sync::Arc};
+
+use tokio::sync::oneshot;
+use travertine_kernel::{Assignments, Command, Mapping, Migration, Reason, TokenId};
+use travertine_store::Seq;
+use travertine_value::{Name, Value};
+
+pub use answer::{Description, Glance, Look, Outcome};
+pub use route::{Origin, Route};
+
+pub use crate::shard::{AttemptOutcome, Candidate, Looked, Publishing, Unblocked};
+use crate::{
+    Activated, Address, Begin, Definitions, Ended, Error, Given, InstanceId, Lease, Message,
+    Receipt, SignalReceipt, TaskChange, Verified,
+};
+
+/// Something that may be asked of a shard, and the type of what is answered to it.
+pub trait Ask {
+    /// What is answered.
+    type Reply;
+
+    /// The same as one of all requests.
+    fn into_request(self) -> Request;
+
+    /// What a reply to it says.
+    fn reply(reply: Reply) -> Self::Reply;
+}
+
+/// Makes, of each line, a request with its fields, its kind, and its place among requests and replies.
+macro_rules! requests {
+    ($(
+        $(#[$doc:meta])*
+        $kind:ident: $name:ident { $($field:ident: $type:ty),* $(,)? } -> $reply:ty;
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug)]
+            pub struct $name { $(pub $field: $type),* }
+
+            impl Ask for $name {
+                type Reply = $reply;
+
+                fn into_request(self) -> Request {
+                    Request::$kind(self)
+                }
+
+                fn reply(reply: Reply) -> $reply {
+                    match reply {
+                        Reply::$kind(it) => it,
+                        other => other.is_not_for(Kind::$kind),
+                    }
+                }
+            }
+        )*
+
+        /// Whatever may be asked of a shard.
+        #[derive(Clone, Debug)]
+        pub enum Request { $($(#[$doc])* $kind($name)),* }
+
+        /// What a shard answers, by what it was asked.
+        #[derive(Debug)]
+        pub enum Reply { $($kind($reply)),* }
+
+        /// What is asked, without its fields.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Kind { $($kind),* }
+
+        impl Request {
+            /// What is asked, without its fields.
+            pub fn kind(&self) -> Kind {
+                match self { $(Self::$kind(_) => Kind::$kind),* }
+            }
+        }
+
+        impl Reply {
+            /// What was asked.
+            pub fn kind(&self) -> Kind {
+                match self { $(Self::$kind(_) => Kind::$kind),* }
+            }
+        }
+
+        impl Kind {
+            /// All of them, in the order of their numbers.
+            pub const ALL: [Self; [$(stringify!($kind)),*].len()] = [$(Self::$kind),*];
+
+            /// Its name, for traces and metrics.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => stringify!($kind)),* }
+            }
+        }
+    };
+}
+
+requests! {
+    // Instances.
+
+    /// Starts an instance. Answers whether it was there already, too.
+    Start: StartRequest { begin: Begin } -> (InstanceId, bool);
+    /// Has an instance handle a command of the kernel.
+    Command: CommandRequest { instance: InstanceId, command: Command } -> ();
+    /// Asks an instance to end; code may clear up first, and asking again does not disturb that. Says
+    /// whether it was still running.
+    CancelRun: CancelRunRequest { instance: InstanceId } -> bool;
+    /// Has an instance stand still until it is resumed.
+    Suspend: SuspendRequest { instance: InstanceId } -> ();
+    /// Lets a suspended instance go on.
+    Resume: ResumeRequest { instance: InstanceId } -> ();
+    /// Lets a halted instance be tried again.
+    ReleaseHalted: ReleaseHaltedRequest { instance: InstanceId } -> ();
+    /// Retries what ended in an incident, at one token or everywhere. Says how many incidents there were.
+    Retry: RetryRequest { instance: InstanceId, token: Option<TokenId> } -> usize;
+    /// Lets an instance go on by another version of its definition.
+    Migrate: MigrateRequest { instance: InstanceId, to: u64, mapping: Mapping } -> ();
+    /// What would happen if an instance went on by another version of its definition.
+    TryMigration: TryMigrationRequest { instance: InstanceId, to: u64, mapping: Mapping } -> Migration;
+    /// How an instance ended, as soon as it has; or that it stands still, unless one waits through
+    /// incidents. It is answered then, not now.
+    Await: AwaitRequest { instance: InstanceId, through_incidents: bool } -> Ended;
+    /// What an instance is, in short.
+    Describe: DescribeRequest { instance: InstanceId } -> Description;
+    /// An instance in full.
+    Look: LookRequest { instance: InstanceId } -> Box<Look>;
+    /// Why the tokens of an instance rest.
+    Why: WhyRequest { instance: InstanceId } -> Vec<Reason>;
+    /// The variables of a function at its end, where it has succeeded.
+    Result: ResultRequest { instance: InstanceId } -> Option<Assignments>;
+
+    // Functions.
+
+    /// The function that goes by a name.
+    FindRun: FindRunRequest { name: Name } -> Option<InstanceId>;
+    /// Asks the code of a function about what it has in hand.
+    QueryFunction: QueryFunctionRequest { instance: InstanceId, name: Name, input: Value } -> Value;
+    /// Has the code of a function change what it has in hand. The same id again is answered as before.
+    UpdateFunction: UpdateFunctionRequest {
+        instance: InstanceId,
+        name: Name,
+        input: Value,
+        id: Option<Name>,
+    } -> Value;
+    /// Whether the code that is here agrees with the journal of an instance, or why it does not.
+    TryCode: TryCodeRequest { instance: InstanceId } -> Result<(), String>;
+    /// Lets a function go on that its code has blocked, where the code that is here can.
+    Unblock: UnblockRequest { instance: InstanceId } -> Unblocked;
+
+    // Messages.
+
+    /// Publishes a message. Where it depends on variables of other shards, it is held until they have
+    /// answered.
+    Publish: PublishRequest { message: Message } -> Receipt;
+    /// Publishes a message, unless variables of other shards decide who has it.
+    TryPublish: TryPublishRequest { message: Message } -> Publishing;
+    /// Those of a shard's waits that see the variables a message wants.
+    MatchVariables: MatchVariablesRequest { candidates: Vec<Candidate> } -> Vec<(u64, u64)>;
+    /// Publishes a message once the variables that decide who has it were looked at.
+    FinishPublish: FinishPublishRequest { message: Message, looked: Looked } -> Receipt;
+    /// Publishes a dead letter again.
+    Replay: ReplayRequest { dead_letter: u64 } -> Receipt;
+    /// Drops a dead letter.
+    Discard: DiscardRequest { dead_letter: u64 } -> ();
+    /// Sends a signal to all that wait for it.
+    Signal: SignalRequest { name: Name, variables: Assignments } -> SignalReceipt;
+    /// Offers variables to the conditional start events. Answers with what they started.
+    EvaluateConditions: EvaluateConditionsRequest { variables: Assignments } -> Vec<InstanceId>;
+
+    // Jobs, tasks and timers.
+
+    /// Gives a job to a worker, unless it is gone.
+    Lease: LeaseRequest { job: Address, lease: Lease, names: Vec<Name> } -> Option<Box<Activated>>;
+    /// What a token waits for has happened: work is done, a decision is made.
+    Complete: CompleteRequest { to: Address, variables: Assignments } -> ();
+    /// A job has failed. Without `retries` one try less is left; `backoff` is in milliseconds.
+    Fail: FailRequest {
+        job: Address,
+        retries: Option<u32>,
+        backoff: i64,
+        message: String,
+    } -> ();
+    /// A worker of this process has done a job. What brings too much counts as failed.
+    FinishJob: FinishJobRequest { job: Address, outcome: Outcome } -> ();
+    /// Lets a worker have its job for longer.
+    Extend: ExtendRequest { job: Address, until: i64 } -> ();
+    /// Puts a job up again that a worker of this process does not do after all.
+    PutBack: PutBackRequest { job: Address } -> ();
+    /// Someone takes a user task, and nobody else can.
+    ClaimTask: ClaimTaskRequest { task: Address, who: Name } -> ();
+    /// Changes who does a user task, and until when.
+    ChangeTask: ChangeTaskRequest { task: Address, change: Box<TaskChange> } -> ();
+    /// Has a timer ring at another time. Those that start instances are of instance 0.
+    MoveTimer: MoveTimerRequest { timer: Address, due: i64 } -> ();
+    /// Has a timer ring now.
+    FireTimer: FireTimerRequest { timer: Address } -> ();
+
+    // Attempts at activities, by workers of this process.
+
+    /// Gives a job to a worker of this process, who begins with it at once.
+    BeginAttempt: BeginAttemptRequest { job: Address } -> Option<Arc<Given>>;
+    /// A worker begins with an attempt that it was handed: its time runs from now on.
+    AttemptBegins: AttemptBeginsRequest { given: Arc<Given> } -> ();
+    /// A worker is alive, and this far.
+    Heartbeat: HeartbeatRequest { given: Arc<Given>, details: Value } -> ();
+    /// A worker has made an attempt.
+    EndAttempt: EndAttemptRequest { given: Arc<Given>, outcome: AttemptOutcome } -> ();
+
+    // The store.
+
+    /// Makes the row of an instance again.
+    Mend: MendRequest { instance: InstanceId } -> ();
+    /// Forgets an instance that has ended. Says whether it could.
+    Retire: RetireRequest { instance: InstanceId, last: Seq } -> bool;
+    /// Shortens the history of an instance that has ended. Says whether it could.
+    Fold: FoldRequest { instance: InstanceId, last: Seq } -> bool;
+    /// Replays the log and compares it with the views. How far it is goes to [`ReplyTo::progress`].
+    Verify: VerifyRequest {} -> Verified;
+    /// Answers when the views have everything that was acknowledged before. Whoever drives the shard sees
+    /// to that.
+    Flush: FlushRequest {} -> ();
+
+    // The shard itself.
+
+    /// Answers when everything that was asked before is durable.
+    Barrier: BarrierRequest {} -> ();
+    /// How it stands with the shard.
+    Glance: GlanceRequest {} -> Glance;
+    /// Whether an instance is in memory.
+    IsInMemory: IsInMemoryRequest { instance: InstanceId } -> bool;
+    /// Lets what was asked of a shard at rest take its course.
+    Follow: FollowRequest {} -> ();
+    /// Something will be deployed in a moment, and other shards may ask for it already.
+    Expect: ExpectRequest { definitions: Arc<Definitions> } -> ();
+    /// Something is deployed.
+    Adopt: AdoptRequest { definitions: Arc<Definitions> } -> ();
+}
+
+impl Reply {
+    /// The dispatcher has answered something else than it was asked.
+    fn is_not_for(&self, asked: Kind) -> ! {
+        panic!("{} was answered to {}", self.kind().name(), asked.name())
+    }
+}
+
+/// Who is told what came of a request. Nobody hears anything before that is durable.
+#[derive(Debug)]
+pub enum ReplyTo {
+    /// Someone in this process, who may not wait any more.
+    Caller(oneshot::Sender<Result<Reply, Error>>),
+    /// Someone who goes on with the reply.
+    Relay(Box<dyn Relay>),
+    /// Nobody. What cannot be done is logged.
+    Nobody,
+}
+
+/// Someone who goes on with a reply: passes it on to another place, or asks for more.
+pub trait Relay: fmt::Debug + Send {
+    /// The reply is here.
+    fn relay(self: Box<Self>, reply: Result<Reply, Error>);
+
+    /// So much of all that is to be read for the reply was read.
+    fn progress(&self, _read: u64, _all: u64) {}
+}
+
+impl ReplyTo {
+    /// A caller in this process, and where it is told.
+    pub fn caller() -> (Self, oneshot::Receiver<Result<Reply, Error>>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self::Caller(sender), receiver)
+    }
+
+    /// Tells the reply.
+    pub fn send(self, reply: Result<Reply, Error>) {
+        match self {
+            Self::Caller(sender) => {
+                // Whoever asked may not wait any more.
+                let _: Result<(), Result<Reply, Error>> = sender.send(reply);
+            }
+            Self::Relay(relay) => relay.relay(reply),
+            Self::Nobody => {}
+        }
+    }
+
+    /// Says how far it is.
+    pub fn progress(&self, read: u64, all: u64) {
+        if let Self::Relay(relay) = self {
+            relay.progress(read, all);
+        }
+    }
+
+    /// Whether whoever asked does not wait any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            Self::Caller(sender) => sender.is_closed(),
+            Self::Relay(_) => false,
+            Self::Nobody => true,
+        }
+    }
+}
