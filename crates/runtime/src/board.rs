@@ -15,7 +15,7 @@ use travertine_value::Name;
 use crate::{
     Address, Limit, Timestamp,
     limit::{Key, Line},
-    shard::Given,
+    shard::{Alone, Given},
 };
 
 /// A job that a worker may have.
@@ -53,6 +53,7 @@ pub struct Board {
     worked: Arc<Worked>,
     /// Whether anyone has ever held out a hand.
     has_hands: AtomicBool,
+    alone: Arc<Alone>,
 }
 
 /// Workers of this process who do jobs of a type, so many at once.
@@ -222,7 +223,13 @@ impl Board {
             due: AtomicI64::new(i64::MAX),
             worked: Arc::default(),
             has_hands: AtomicBool::new(false),
+            alone: Arc::default(),
         }
+    }
+
+    /// How a shard does something while no other one does anything.
+    pub(crate) fn alone(&self) -> &Arc<Alone> {
+        &self.alone
     }
 
     fn lock(&self) -> MutexGuard<'_, Places> {

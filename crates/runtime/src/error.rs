@@ -174,6 +174,13 @@ pub enum Error {
         /// What is wrong with them.
         reason: String,
     },
+    /// The process died again and again while this was started for the same reason.
+    Deadly {
+        /// What was to be started.
+        definition: Name,
+        /// How often.
+        deaths: u32,
+    },
     /// The clock does not go backwards.
     Backwards {
         /// The time it shows.
@@ -304,6 +311,11 @@ impl fmt::Display for Error {
             Self::DamagedViews { shard, reason } => {
                 write!(f, "the views of shard {shard}: {reason}")
             }
+            Self::Deadly { definition, deaths } => write!(
+                f,
+                "the process died {deaths} times while {definition} was started for this, which is not done again \
+                 by itself: find out what became of memory, stack or native code, then have it tried again"
+            ),
             Self::Backwards { .. } => f.write_str("the clock does not go backwards"),
             Self::Restless { events } => {
                 write!(f, "the instances have not come to rest after {events} events")

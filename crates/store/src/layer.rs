@@ -52,6 +52,8 @@ layers! {
     fn check_views(&self) -> Result<(), Error>;
     fn rebuilt(&self) -> Option<String>;
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error>;
+    fn noted(&self, shard: ShardId) -> Option<Vec<u8>>;
+    fn note(&self, shard: ShardId, what: &[u8]);
     fn inbox(&self, shard: ShardId, after: &[MailId], limit: usize) -> Result<Vec<Mail>, Error>;
     fn mailed(&self) -> Result<Vec<u64>, Error>;
     fn deploy(&self, deployment: &Deployment) -> Result<(), Error>;

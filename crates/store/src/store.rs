@@ -284,6 +284,19 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// [`Error::NoSuchEntry`] where one is deleted already.
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error>;
 
+    /// What the owner of a shard has noted last; empty where it has closed the store in order. `None` where
+    /// nothing is kept that survives the process.
+    fn noted(&self, shard: ShardId) -> Option<Vec<u8>> {
+        let _ = shard;
+        None
+    }
+
+    /// Notes what the owner of a shard is about to do, for whoever opens the store after this process has died.
+    /// A note takes the place of the one before. It survives the process, not the machine, and needs no sync.
+    fn note(&self, shard: ShardId, what: &[u8]) {
+        let _ = (shard, what);
+    }
+
     /// The mails to a shard that are not taken yet, by sender, then in order: at most `limit` of them. Of a sender
     /// that `after` names, only those after that mail.
     fn inbox(&self, shard: ShardId, after: &[MailId], limit: usize) -> Result<Vec<Mail>, Error>;

@@ -28,6 +28,7 @@ use super::{
 use crate::{
     Board, Checkpoint, Error, Sealed, Shard,
     request::{Reply, ReplyTo, Request},
+    shard::Case,
 };
 
 /// What a shard's thread is told.
@@ -242,8 +243,11 @@ pub(super) fn decide(common: &Common, shard: Shard, writer: &Writer) {
             return;
         }
         let rows = decider.rows(common);
-        if rows.is_some_and(|it| !writer.tell(it)) || decider.is_over(common) {
+        if rows.is_some_and(|it| !writer.tell(it)) {
             return;
+        }
+        if decider.is_over(common) {
+            return decider.shard.close();
         }
     }
 }
@@ -326,6 +330,11 @@ impl Decider {
     fn act(&mut self, common: &Common, writer: &Writer) -> Result<Option<Sealed>, Error> {
         let shard = &mut self.shard;
         shard.tick(common.clock.now());
+        shard.foresee(self.inputs.iter().filter_map(|it| match it {
+            Input::Mail(mail) => Some(Case::Mail(mail.id)),
+            Input::Ask(Request::EndAttempt(it), _) => Some(Case::attempt(it.given.job)),
+            _ => None,
+        }));
         while let Some(input) = self.inputs.pop_front() {
             match input {
                 Input::Ask(Request::Flush(_), to) => self.flushes.push(to),

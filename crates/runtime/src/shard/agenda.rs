@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, fmt};
 
+use super::quarantine::Quarantine;
 use crate::Error;
 
 /// What a shard does without anyone asking.
@@ -28,6 +29,8 @@ pub(super) struct Agenda {
     pub(super) damaged: Vec<String>,
     /// Why it cannot go on.
     pub(super) fault: Option<Error>,
+    /// What the process has died of.
+    pub(super) quarantine: Quarantine,
 }
 
 impl Agenda {
@@ -39,6 +42,7 @@ impl Agenda {
             events: 0,
             damaged: Vec::new(),
             fault: None,
+            quarantine: Quarantine::default(),
         }
     }
 

@@ -83,6 +83,11 @@ impl Alarms {
         Some((due, alarm))
     }
 
+    /// Those that are due by `now` and ring, in order.
+    pub(super) fn due(&self, now: Timestamp) -> impl Iterator<Item = &(Timestamp, Alarm)> {
+        self.order.iter().take_while(move |(due, _)| *due <= now)
+    }
+
     /// Those that are due by `now` do not ring until they are set again.
     pub(super) fn mute_due(&mut self, now: Timestamp) {
         while let Some(it) = self.order.pop_first() {

@@ -1,18 +1,22 @@
 //! Starts that nobody waits for: what functions start for itself, and start events that have had all
 //! triggers they need. One that is refused is kept as a dead letter: people see why, and it is tried again
-//! when something is deployed or someone says so.
+//! when something is deployed or someone says so. One that the process died of is tried only when someone says so.
+
+use std::iter;
 
 use travertine_kernel::Assignments;
 use travertine_store::codec::record::Message;
 use travertine_value::Name;
 
-use super::Shard;
+use super::{Case, Shard};
 use crate::{At, Begin, Error, InstanceId};
 
 /// The name of such dead letters. What is started is a property, and where; its id is that of the message.
 const START: &str = "$start";
 const DEFINITION: &str = "definition";
 const ELEMENT: &str = "element";
+/// Set where it is not tried again by itself.
+const BY_HAND: &str = "byHand";
 
 /// Something that goes its own way.
 #[derive(Clone)]
@@ -47,7 +51,7 @@ impl Apart {
         let definition = (DEFINITION.into(), (*self.definition).into());
         Message {
             id: self.id,
-            correlation: std::iter::once(definition).chain(element).collect(),
+            correlation: iter::once(definition).chain(element).collect(),
             variables: self.variables,
             ..Message::new(START)
         }
@@ -69,7 +73,11 @@ impl Shard {
         let id = id.as_ref().map_or(String::new(), |it| format!(" as {it}"));
         let reason = format!("{definition} cannot be started{at}{id}: {error}");
         tracing::error!(reason, "a start is kept as a dead letter");
-        self.bury_new(apart.into_message(), self.now.as_millis(), None, &reason);
+        let mut message = apart.into_message();
+        if let Error::Deadly { .. } = error {
+            message.correlation.push((BY_HAND.into(), true.into()));
+        }
+        self.bury_new(message, self.now.as_millis(), None, &reason);
     }
 
     pub(super) fn try_apart(&mut self, apart: &Apart) -> Result<InstanceId, Error> {
@@ -85,12 +93,27 @@ impl Shard {
     pub(super) fn try_refused_starts(&mut self) {
         let refused: Vec<(u64, Apart)> = self
             .dead_letters()
+            .filter(|it| !is_by_hand(&it.message))
             .filter_map(|it| Some((it.number, Apart::of(&it.message)?)))
             .collect();
         for (number, apart) in refused {
-            if self.try_apart(&apart).is_ok() {
+            self.agenda.quarantine.begin(Case::Refused(number), iter::empty());
+            let tried = self.try_apart(&apart);
+            if let Ok(_) | Err(Error::Deadly { .. }) = tried {
                 self.discard(number).expect("it was there a moment ago");
             }
+            if let Err(error @ Error::Deadly { .. }) = tried {
+                self.bury_start(apart, &error);
+            }
         }
+        self.agenda.quarantine.end();
     }
+}
+
+/// Whether a dead letter is tried again only when someone says so.
+fn is_by_hand(message: &Message) -> bool {
+    message
+        .correlation
+        .iter()
+        .any(|(name, value)| &**name == BY_HAND && value.as_bool() == Some(true))
 }

@@ -18,7 +18,7 @@ use travertine_kernel::{Assignments, Command, Job, Rejection, WaitId};
 use travertine_value::{Map, Name, Value};
 
 use super::{
-    Hashed, Shard,
+    Case, Hashed, Shard,
     alarm::Alarm,
     job::{assignments, called_with, variables},
     live::field,
@@ -237,6 +237,7 @@ impl Shard {
     /// An attempt has come to its end. One that nobody waits for any more counts for nothing. Where
     /// the instance cannot hear of it now, it does as soon as it can.
     pub fn end_attempt(&mut self, given: Arc<Given>, outcome: Outcome) -> Result<(), Error> {
+        self.agenda.quarantine.begin(Case::attempt(given.job), std::iter::empty());
         if self.attempt(&given).is_none() {
             return Ok(());
         }

@@ -18,7 +18,7 @@ use travertine_kernel::{
 use travertine_store::codec::record::{Message, Record};
 use travertine_value::{Limits, Map, Name, Value, typed};
 
-use super::{Shard, live::Live, turn::panic_text};
+use super::{Case, Shard, live::Live, turn::panic_text};
 use crate::{Definition, Error, InstanceId, trace};
 
 /// The code of a function in the middle of its run. It stays on the thread that it was begun on.
@@ -445,6 +445,8 @@ impl Shard {
         let Some(token) = blocked.and(live.state.journal.as_ref()).map(|it| it.token) else {
             return Ok(Unblocked::IsNot);
         };
+        let case = Case::Turn(id.0, live.position());
+        self.agenda.quarantine.begin(case, std::iter::empty());
         if let Err(reason) = self.try_code_of(live) {
             return Ok(Unblocked::No { id: live.name(), reason });
         }

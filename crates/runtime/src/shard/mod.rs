@@ -29,6 +29,7 @@ mod message;
 mod messages;
 mod operate;
 mod outbox;
+mod quarantine;
 mod recover;
 mod settings;
 mod start;
@@ -56,6 +57,7 @@ pub(crate) use live::unfolded;
 pub use live::{Live, Trouble};
 pub use message::{Candidate, Looked, Publishing};
 pub use outbox::{Release, Sealed};
+pub(crate) use quarantine::{Alone, Case};
 pub use recover::{Opening, Recovered};
 pub use settings::Settings;
 pub use start::{At, Begin};
@@ -275,11 +277,18 @@ impl Shard {
 
     fn settle(&mut self) {
         while !self.is_full() && !self.agenda.rests() {
-            let Some(Queued { letter, generation, .. }) = self.outbox.take_letter() else { break };
+            let Some(Queued { letter, mail, generation }) = self.outbox.take_letter() else {
+                break;
+            };
+            if let Some(mail) = mail {
+                let next = self.outbox.letters.iter().filter_map(|it| it.mail.map(Case::Mail));
+                self.agenda.quarantine.begin(Case::Mail(mail), next);
+            }
             self.starts.chain = generation;
             self.carry_out(letter);
             self.starts.chain = 0;
         }
+        self.agenda.quarantine.end();
         self.close_ended();
     }
 

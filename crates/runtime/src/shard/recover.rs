@@ -14,7 +14,7 @@ use travertine_store::{
 use travertine_value::{Name, time::Timestamp};
 
 use super::{
-    Settings, Shard,
+    Case, Settings, Shard,
     agenda::Agenda,
     alarm::{Alarm, Alarms},
     attempt::Attempts,
@@ -25,6 +25,7 @@ use super::{
     load::{PAGE, damaged, unreadable},
     messages::Messages,
     outbox::{Outbox, Release},
+    quarantine::Quarantine,
     starts::Starts,
     views::Views,
     watchers::Watchers,
@@ -115,6 +116,7 @@ impl Shard {
         }
         shard.forget_finished();
         shard.agenda.left = shard.agenda.unfinished.len();
+        shard.open_quarantine();
         found.jobs = (jobs_of(&shard.env.board) - others) as u64;
         found.timers = shard.alarms.timers() as u64;
         found.subscriptions = shard.messages.waiting.len() as u64;
@@ -125,7 +127,10 @@ impl Shard {
         // All of it is in its place before anything is done, so that what follows from one does not
         // overtake another.
         for mail in &mails {
-            shard.open_mail(mail);
+            match shard.agenda.quarantine.deaths_at(Case::Mail(mail.id)) {
+                None => shard.open_mail(mail),
+                Some(deaths) => shard.leave_mail(mail, deaths),
+            }
         }
         found.mails = shard.outbox.letters.len() as u64;
         found.damaged.clone_from(&shard.agenda.damaged);
@@ -177,7 +182,10 @@ impl Shard {
         let shards = store.shards();
         let mut shard = Self {
             now,
-            agenda: Agenda::new(settings.at_rest, state.unfinished),
+            agenda: Agenda {
+                quarantine: Quarantine::new(&store, id, board.alone()),
+                ..Agenda::new(settings.at_rest, state.unfinished)
+            },
             instances: Instances::after(state.instances),
             outbox: Outbox::new(claim, upto),
             messages: Messages::after(state.messages),

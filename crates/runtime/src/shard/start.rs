@@ -12,7 +12,7 @@ use travertine_store::{
 };
 use travertine_value::{Map, Name};
 
-use super::{Shard, alarm::Alarm, apart::Apart, keeper, live::Live, turn::panic_text};
+use super::{Case, Shard, alarm::Alarm, apart::Apart, keeper, live::Live, turn::panic_text};
 use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
     correlates, id, message::is_addressed, schedule::SCHEDULE,
@@ -163,6 +163,7 @@ impl Shard {
             self.messages.held.find_for_start(name, wanted, now).map(|it| it.number)
         {
             let Some(held) = self.let_go(number) else { return };
+            self.agenda.quarantine.begin(Case::Held(number), std::iter::empty());
             match self.trigger_start(start, held.message.variables.clone()) {
                 Ok(_) => self.write(&[Record::Gone { message: number }]),
                 Err(error) => self.bury(held, &error.to_string()),
@@ -353,13 +354,22 @@ impl Shard {
         start: StartKey,
         variables: Assignments,
     ) -> Option<Receipt> {
-        let brought = (self.starts.chain > 1).then(|| variables.clone());
+        let is_chained = self.starts.chain > 1;
+        let may_fail = is_chained || self.agenda.quarantine.is_careful();
+        let brought = may_fail.then(|| variables.clone());
         match self.trigger_start(start, variables) {
             Ok(receipt) => Some(receipt),
             Err(error) => {
                 let StartKey { definition, node, .. } = start;
                 tracing::error!(%error, definition, node, "a start event did not start");
-                if let (Some(variables), Ok(it)) = (brought, self.env.definition(definition)) {
+                let (Some(variables), Ok(it)) = (brought, self.env.definition(definition)) else {
+                    return None;
+                };
+                if let Error::Deadly { .. } = error {
+                    let at = Some(Name::clone(&it.plan.node(NodeId(node)).name));
+                    let definition = Name::clone(&it.id);
+                    self.bury_start(Apart { definition, at, id: None, variables }, &error);
+                } else if is_chained {
                     let message = Message { variables, ..Message::new(&it.id) };
                     self.bury_new(message, self.now.as_millis(), None, &error.to_string());
                 }
@@ -371,6 +381,9 @@ impl Shard {
     /// Makes an instance and starts it; none where it refuses to start.
     pub(super) fn create(&mut self, created: Created, start: Command) -> Result<u64, Error> {
         let definition = self.env.runnable(created.definition)?;
+        if self.agenda.quarantine.is_careful() {
+            self.note_start(definition.key)?;
+        }
         let id = self.id().instance(self.instances.count + 1, self.env.shards);
         let mut live = Live::new(id, created.clone(), definition);
         live.generation = self.starts.chain;

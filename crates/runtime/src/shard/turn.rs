@@ -14,7 +14,7 @@ use travertine_kernel::{
 use travertine_store::codec::record::{Consume, Created, Letter, Message, Record};
 use travertine_value::Name;
 
-use super::{Ended, Seen, Shard, alarm::Alarm, function, outbox::Release};
+use super::{Case, Ended, Seen, Shard, alarm::Alarm, function, outbox::Release};
 use crate::{Error, InstanceId, Timestamp};
 
 /// Instances that start others sooner than this after their own start are links of one chain.
@@ -43,6 +43,16 @@ impl Shard {
         command: Command,
         records: Vec<Record>,
     ) -> Result<(), Error> {
+        if !self.agenda.quarantine.is_careful() {
+            return self.take_turn(id, command, records);
+        }
+        self.note_turn(id, &command);
+        let turned = self.take_turn(id, command, records);
+        self.agenda.quarantine.turned();
+        turned
+    }
+
+    fn take_turn(&mut self, id: u64, command: Command, records: Vec<Record>) -> Result<(), Error> {
         let (now, budgets) = (self.now, Arc::clone(&self.env.budgets));
         let _span = tracing::trace_span!("turn", instance = id).entered();
         let seen = self.watchers.hook.is_some().then(|| command.clone());
@@ -297,6 +307,7 @@ impl Shard {
         if live.has_ended() || live.suspended || live.halted.is_some() {
             return;
         }
+        self.begin_turn(id);
         // What it refuses now it has finished meanwhile.
         let _: Result<(), Error> = self.turn(id, Command::Continue);
     }
@@ -464,6 +475,10 @@ impl Shard {
     /// A timer rings, of whatever kind. Says whether there was one.
     pub(super) fn ring_next(&mut self) -> bool {
         let Some((due, alarm)) = self.alarms.take(self.now) else { return false };
+        if let Some(case) = Case::alarm(due, alarm) {
+            let next = self.alarms.due(self.now).filter_map(|(due, it)| Case::alarm(*due, *it));
+            self.agenda.quarantine.begin(case, next);
+        }
         match alarm {
             Alarm::Wait(instance, wait) => self.rung((instance, wait)),
             Alarm::Start(start) => self.start_timer_rung(start, due),

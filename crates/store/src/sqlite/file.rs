@@ -18,7 +18,7 @@ const RESERVE: &str = "reserve";
 const RESERVE_BYTES: u64 = 1 << 20;
 
 /// What a store consists of.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     RESERVE,
     "log.db",
     "log.db-wal",
@@ -28,6 +28,7 @@ const NAMES: [&str; 9] = [
     "views.db-shm",
     "lock",
     super::end::NAME,
+    super::notes::NAME,
 ];
 
 /// How many bytes can still be written where the store is, if the system says.

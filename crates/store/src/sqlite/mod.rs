@@ -12,6 +12,7 @@ mod file;
 mod lock;
 mod log;
 mod look;
+mod notes;
 mod open;
 mod query;
 mod rows;
@@ -33,7 +34,7 @@ pub fn is_full(dir: &Path) -> bool {
 pub use accept::accept_loss;
 pub use backup::backup;
 
-use self::{lock::Lock, log::Log, open::Database, views::Views, write::Poison};
+use self::{lock::Lock, log::Log, notes::Notes, open::Database, views::Views, write::Poison};
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
     Seq, ShardId, Store,
@@ -65,6 +66,7 @@ pub struct SqliteStore {
     dir: PathBuf,
     views: Views,
     log: Log,
+    notes: Notes,
     // The last to go.
     _lock: Lock,
     /// Where it is a copy: the copy, and the lock of the original.
@@ -131,9 +133,10 @@ impl SqliteStore {
         let db = Database::log(&dir);
         let log = Log::open(db, create, options, Arc::clone(&poison))?;
         let views = Views::open(Database::views(&dir), &log.id, |it| log.last(it), !there, poison)?;
+        let notes = Notes::open(&dir, &log.id);
         file::reserve(&dir);
         backup::sync(&dir)?;
-        Ok(Self { dir, views, log, _lock: lock, copy: None })
+        Ok(Self { dir, views, log, notes, _lock: lock, copy: None })
     }
 }
 
@@ -227,6 +230,14 @@ impl Store for SqliteStore {
 
     fn fold(&self, claim: &Claim, folds: &[Fold]) -> Result<(), Error> {
         self.log.fold(claim, folds)
+    }
+
+    fn noted(&self, shard: ShardId) -> Option<Vec<u8>> {
+        Some(self.notes.read(shard))
+    }
+
+    fn note(&self, shard: ShardId, what: &[u8]) {
+        self.notes.write(shard, what);
     }
 
     fn inbox(&self, shard: ShardId, after: &[MailId], limit: usize) -> Result<Vec<Mail>, Error> {

@@ -1,5 +1,7 @@
 //! An engine that is killed at any moment loses nothing and does nothing twice.
 
+mod quarantine;
+
 use std::path::Path;
 
 use travertine_store::CRASH_POINTS;

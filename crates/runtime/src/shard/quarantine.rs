@@ -1,0 +1,643 @@
+//! Turns during which the process died.
+//!
+//! A panic within a turn is caught. A stack that overflows, memory that runs out, an abort in native code or a
+//! kill is not: the process ends, nothing of the turn is written, and whoever opens the store next does the same
+//! again. So a shard notes beforehand what it is about to do by itself ([`Case`]). After a death with a note the
+//! next opening counts it, and what the process has died of twice is not done again by itself: the instance is
+//! halted, or the start is refused and kept as a dead letter or an incident.
+//!
+//! Notes must cost nothing, so one tells of many cases at first. The death of a process makes the next one
+//! *careful*: it notes one case at a time, with the instance whose turn it is, and cases under suspicion are
+//! done while no other shard does anything. A case that passes is under suspicion no more. So nobody is set
+//! apart who was not in a turn twice, the second time alone. A process is careful for some thousand turns: what
+//! was left to do has long passed then, and requests that someone repeats have had time to come again.
+//!
+//! What someone asks for from outside is not repeated by itself, so it is noted only by a careful process.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, PoisonError},
+};
+
+use travertine_kernel::Command;
+use travertine_store::{Mail, MailId, ShardId, Store, codec::record::StartKey};
+
+use super::{Live, Shard, alarm::Alarm};
+use crate::{Address, Error, Timestamp};
+
+/// Of so many deaths within the same turn it is the cause.
+const DEATHS: u8 = 2;
+
+/// How many cases one note tells of.
+const GROUP: usize = 128;
+
+/// How many turns a process is careful for.
+const CAREFUL_TURNS: u32 = 10_000;
+
+/// How many bytes of what was asked a note has.
+const ASKED_MAX: usize = 80;
+
+const VERSION: u8 = 1;
+
+/// Something that a shard does by itself, and again after a crash. What happens twice has two names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Case {
+    /// A timer rings for a token: instance and wait.
+    Timer(u64, u64),
+    /// A timer starts an instance: of which start event, and when it was due.
+    Start(StartKey, i64),
+    /// A mail is there.
+    Mail(MailId),
+    /// An attempt at an activity has ended: instance and wait.
+    Attempt(u64, u64),
+    /// An instance takes a turn: which, and how far it is.
+    Turn(u64, u64),
+    /// A held message starts something.
+    Held(u64),
+    /// A start that was refused before is tried again: the number of the dead letter.
+    Refused(u64),
+}
+
+impl Case {
+    pub(crate) fn attempt(job: Address) -> Self {
+        Self::Attempt(job.instance.0, job.wait.0)
+    }
+
+    pub(super) fn alarm(due: Timestamp, alarm: Alarm) -> Option<Self> {
+        match alarm {
+            Alarm::Wait(instance, wait) => Some(Self::Timer(instance, wait)),
+            Alarm::Start(start) => Some(Self::Start(start, due.as_millis())),
+            Alarm::Attempt(instance, wait) => Some(Self::Attempt(instance, wait)),
+            Alarm::Job(..) | Alarm::Message(_) | Alarm::Limit => None,
+        }
+    }
+
+    /// The instance that it is about, where that is known beforehand.
+    fn instance(self) -> Option<u64> {
+        match self {
+            Self::Timer(instance, _) | Self::Attempt(instance, _) | Self::Turn(instance, _) => {
+                Some(instance)
+            }
+            Self::Start(..) | Self::Mail(_) | Self::Held(_) | Self::Refused(_) => None,
+        }
+    }
+
+    fn numbers(self) -> (u8, [u64; 3]) {
+        match self {
+            Self::Timer(instance, wait) => (0, [instance, wait, 0]),
+            Self::Start(StartKey { definition, node, position }, due) => {
+                let place = u64::from(node) << 32 | u64::from(position);
+                (1, [definition, place, due.cast_unsigned()])
+            }
+            Self::Mail(MailId { from, number }) => (2, [u64::from(from.0), number, 0]),
+            Self::Attempt(instance, wait) => (3, [instance, wait, 0]),
+            Self::Turn(instance, position) => (4, [instance, position, 0]),
+            Self::Held(number) => (5, [number, 0, 0]),
+            Self::Refused(number) => (6, [number, 0, 0]),
+        }
+    }
+
+    fn of_numbers(kind: u8, [one, two, three]: [u64; 3]) -> Option<Self> {
+        Some(match kind {
+            0 => Self::Timer(one, two),
+            1 => {
+                let node = u32::try_from(two >> 32).ok()?;
+                let position = u32::try_from(two & u64::from(u32::MAX)).ok()?;
+                Self::Start(StartKey { definition: one, node, position }, three.cast_signed())
+            }
+            2 => Self::Mail(MailId { from: ShardId(u16::try_from(one).ok()?), number: two }),
+            3 => Self::Attempt(one, two),
+            4 => Self::Turn(one, two),
+            5 => Self::Held(one),
+            6 => Self::Refused(one),
+            _ => return None,
+        })
+    }
+}
+
+/// A case during which the process has died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Suspect {
+    case: Case,
+    deaths: u8,
+    /// What is not to be started for it, since the process has died of that.
+    barred: Vec<u64>,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Turning {
+    /// The instance; 0 for one that is being started.
+    instance: u64,
+    definition: u64,
+    /// What is asked of it.
+    asked: String,
+}
+
+/// What a process leaves to the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Note {
+    suspects: Vec<Suspect>,
+    /// What is being done, or one of these.
+    cases: Vec<Case>,
+    turning: Option<Turning>,
+}
+
+/// Something that the process has died of often enough.
+#[derive(Debug)]
+struct Verdict {
+    case: Case,
+    deaths: u8,
+    turning: Option<Turning>,
+}
+
+/// How closely a shard notes what it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Care {
+    /// Nothing that it notes would outlive the process.
+    #[default]
+    None,
+    /// Many cases at once.
+    Usual,
+    /// Each turn, for so many more.
+    Each(u32),
+}
+
+/// Lets a shard do something while no other one that asks does anything.
+#[derive(Debug, Default)]
+pub(crate) struct Alone {
+    is_taken: Mutex<bool>,
+    freed: Condvar,
+}
+
+impl Alone {
+    fn take(&self) {
+        let taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken =
+            self.freed.wait_while(taken, |it| *it).unwrap_or_else(PoisonError::into_inner);
+        *taken = true;
+    }
+
+    fn free(&self) {
+        *self.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.freed.notify_one();
+    }
+}
+
+/// By which one shard is alone.
+#[derive(Debug, Default)]
+struct Turnstile {
+    alone: Arc<Alone>,
+    is_taken: bool,
+}
+
+/// What a shard knows of turns during which the process died.
+#[derive(Debug, Default)]
+pub(super) struct Quarantine {
+    /// Where notes are kept.
+    place: Option<(Arc<dyn Store>, ShardId)>,
+    turnstile: Turnstile,
+    care: Care,
+    /// Whether the process before has ended in order.
+    was_clean: bool,
+    note: Note,
+    /// How many cases of the note have come.
+    reached: usize,
+    /// What will come after them.
+    upcoming: VecDeque<Case>,
+    /// What is being done, where each case is noted.
+    current: Option<Case>,
+    /// Whether that is over with the turn.
+    is_asked: bool,
+    verdicts: Vec<Verdict>,
+    bytes: Vec<u8>,
+}
+
+impl Quarantine {
+    /// Looks at what the process before has left.
+    pub(super) fn new(store: &Arc<dyn Store>, shard: ShardId, alone: &Arc<Alone>) -> Self {
+        let left = store.noted(shard);
+        let was_clean = left.as_ref().is_none_or(Vec::is_empty);
+        let care = match &left {
+            None => Care::None,
+            Some(_) if was_clean => Care::Usual,
+            Some(_) => Care::Each(CAREFUL_TURNS),
+        };
+        let found = left.and_then(|it| Note::decode(&it)).unwrap_or_default();
+        let mut it = Self {
+            place: Some((Arc::clone(store), shard)),
+            turnstile: Turnstile { alone: Arc::clone(alone), is_taken: false },
+            care,
+            was_clean,
+            note: Note { suspects: found.suspects, ..Note::default() },
+            ..Self::default()
+        };
+        for case in found.cases {
+            it.count(case, found.turning.clone());
+        }
+        it
+    }
+
+    /// The process has died while it did this, or something that was noted with it.
+    fn count(&mut self, case: Case, turning: Option<Turning>) {
+        let suspects = &mut self.note.suspects;
+        let known = suspects.iter_mut().find(|it| it.case == case);
+        let deaths = if let Some(known) = known {
+            known.deaths = known.deaths.saturating_add(1);
+            known.deaths
+        } else {
+            if suspects.len() == GROUP {
+                suspects.remove(0);
+            }
+            suspects.push(Suspect { case, deaths: 1, barred: Vec::new() });
+            1
+        };
+        if deaths >= DEATHS {
+            self.verdicts.push(Verdict { case, deaths, turning });
+        }
+    }
+
+    /// Whether every turn is noted.
+    pub(super) fn is_careful(&self) -> bool {
+        matches!(self.care, Care::Each(_))
+    }
+
+    /// The shard goes on by itself from now on.
+    fn open(&mut self) {
+        if self.care != Care::None {
+            self.write();
+        }
+    }
+
+    /// The shard has done everything. `goes` says whether it did also what was due.
+    pub(super) fn close(&mut self, goes: bool) {
+        self.end();
+        if let Some((store, shard)) = &self.place
+            && (goes || self.was_clean)
+        {
+            store.note(*shard, &[]);
+        }
+    }
+
+    /// What will be done after what is done now.
+    pub(super) fn foresee(&mut self, cases: impl Iterator<Item = Case>) {
+        if self.care == Care::Usual {
+            self.upcoming.clear();
+            self.upcoming.extend(cases);
+        }
+    }
+
+    /// Something begins that the shard does by itself, and these come after it.
+    pub(super) fn begin(&mut self, case: Case, next: impl Iterator<Item = Case>) {
+        match self.care {
+            Care::None => {}
+            Care::Usual => {
+                if !self.is_noted(case) {
+                    self.note_all(case, next);
+                }
+            }
+            Care::Each(_) => self.begin_alone(case),
+        }
+    }
+
+    /// Notes a case and those that come after it.
+    fn note_all(&mut self, case: Case, next: impl Iterator<Item = Case>) {
+        let cases = &mut self.note.cases;
+        cases.clear();
+        cases.push(case);
+        cases.extend(next.take(GROUP - 1));
+        let left = (GROUP - cases.len()).min(self.upcoming.len());
+        cases.extend(self.upcoming.drain(..left).filter(|it| *it != case));
+        self.reached = 1;
+        self.write();
+    }
+
+    /// Whether a note would tell of more than this case.
+    fn wants(&self, case: Case) -> bool {
+        self.care == Care::Usual && !self.note.cases.contains(&case)
+    }
+
+    fn is_noted(&mut self, case: Case) -> bool {
+        if self.note.cases.get(self.reached) == Some(&case) {
+            self.reached += 1;
+            return true;
+        }
+        self.note.cases.contains(&case)
+    }
+
+    fn begin_alone(&mut self, case: Case) {
+        self.end();
+        if !self.note.suspects.is_empty() {
+            self.turnstile.pass();
+        }
+        self.current = Some(case);
+        self.note.cases.push(case);
+        self.write();
+    }
+
+    /// What was begun is over, and the process is alive.
+    pub(super) fn end(&mut self) {
+        let Some(case) = self.current.take() else { return };
+        self.is_asked = false;
+        self.note.suspects.retain(|it| it.case != case);
+        self.note.cases.clear();
+        self.note.turning = None;
+        if let Care::Each(left) = self.care {
+            self.care = left.checked_sub(1).map_or(Care::Usual, Care::Each);
+        }
+        if self.care == Care::Usual {
+            // What they were suspected of has not come again.
+            self.note.suspects.retain(|it| it.deaths >= DEATHS);
+        }
+        self.write();
+        self.turnstile.leave();
+    }
+
+    /// An instance takes a turn.
+    fn turns(&mut self, position: u64, turning: Turning) {
+        if self.current.is_none() {
+            self.begin_alone(Case::Turn(turning.instance, position));
+            self.is_asked = true;
+        }
+        self.note.turning = Some(turning);
+        self.write();
+    }
+
+    /// It has taken it.
+    pub(super) fn turned(&mut self) {
+        if self.is_asked {
+            self.end();
+        }
+    }
+
+    /// How often the process has died while it started this for the same reason, where that was often enough.
+    fn deaths_at_start(&self, definition: u64) -> Option<u8> {
+        let found = self.suspect(self.current?)?;
+        found.barred.contains(&definition).then_some(found.deaths)
+    }
+
+    fn suspect(&self, case: Case) -> Option<&Suspect> {
+        self.note.suspects.iter().find(|it| it.case == case)
+    }
+
+    /// How often the process has died of something of which nothing is known that could be set apart, where that
+    /// was often enough.
+    pub(super) fn deaths_at(&self, case: Case) -> Option<u8> {
+        let found = self.suspect(case).filter(|it| it.deaths >= DEATHS)?;
+        found.barred.is_empty().then_some(found.deaths)
+    }
+
+    fn acquit(&mut self, case: Case) {
+        self.note.suspects.retain(|it| it.case != case);
+    }
+
+    /// This is not to be started for that reason.
+    fn bar(&mut self, case: Case, definition: u64) {
+        if let Some(it) = self.note.suspects.iter_mut().find(|it| it.case == case) {
+            it.barred.push(definition);
+        }
+    }
+
+    fn write(&mut self) {
+        self.bytes.clear();
+        self.note.encode(&mut self.bytes);
+        if let Some((store, shard)) = &self.place {
+            store.note(*shard, &self.bytes);
+        }
+    }
+}
+
+impl Turnstile {
+    fn pass(&mut self) {
+        self.alone.take();
+        self.is_taken = true;
+    }
+
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.is_taken) {
+            self.alone.free();
+        }
+    }
+}
+
+impl Drop for Turnstile {
+    fn drop(&mut self) {
+        // A shard that ends in the middle does not hold up the others.
+        self.leave();
+    }
+}
+
+impl Note {
+    fn encode(&self, to: &mut Vec<u8>) {
+        let count = |it: usize| u16::try_from(it).unwrap_or(0).to_le_bytes();
+        to.push(VERSION);
+        to.extend(count(self.suspects.len()));
+        for it in &self.suspects {
+            encode_case(it.case, to);
+            to.push(it.deaths);
+            to.extend(count(it.barred.len()));
+            it.barred.iter().for_each(|it| to.extend(it.to_le_bytes()));
+        }
+        to.extend(count(self.cases.len()));
+        for case in &self.cases {
+            encode_case(*case, to);
+        }
+        if let Some(it) = &self.turning {
+            to.extend(it.instance.to_le_bytes());
+            to.extend(it.definition.to_le_bytes());
+            to.extend(&it.asked.as_bytes()[..it.asked.len().min(ASKED_MAX)]);
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Bytes(bytes);
+        if bytes.take::<1>()? != [VERSION] {
+            return None;
+        }
+        let mut note = Self::default();
+        for _ in 0..u16::from_le_bytes(bytes.take()?) {
+            let (case, [deaths]) = (bytes.case()?, bytes.take()?);
+            let mut barred = Vec::new();
+            for _ in 0..u16::from_le_bytes(bytes.take()?) {
+                barred.push(bytes.number()?);
+            }
+            note.suspects.push(Suspect { case, deaths, barred });
+        }
+        for _ in 0..u16::from_le_bytes(bytes.take()?) {
+            note.cases.push(bytes.case()?);
+        }
+        if !bytes.0.is_empty() {
+            let (instance, definition) = (bytes.number()?, bytes.number()?);
+            let asked = String::from_utf8_lossy(bytes.0).into_owned();
+            note.turning = Some(Turning { instance, definition, asked });
+        }
+        Some(note)
+    }
+}
+
+fn encode_case(case: Case, to: &mut Vec<u8>) {
+    let (kind, numbers) = case.numbers();
+    to.push(kind);
+    numbers.iter().for_each(|it| to.extend(it.to_le_bytes()));
+}
+
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn case(&mut self) -> Option<Case> {
+        let [kind] = self.take()?;
+        Case::of_numbers(kind, [self.number()?, self.number()?, self.number()?])
+    }
+}
+
+impl Live {
+    /// How far it is: a number that grows with what it does, and is the same after a crash.
+    pub(super) fn position(&self) -> u64 {
+        let told = self
+            .state
+            .journal
+            .as_ref()
+            .map_or(0, |it| (u64::from(it.run) << 32).wrapping_add(it.entries.len() as u64));
+        self.state.steps.wrapping_add(told)
+    }
+}
+
+impl Shard {
+    /// Begins to note what is done, after what the process before has died of is set apart.
+    pub(super) fn open_quarantine(&mut self) {
+        self.set_apart();
+        if self.agenda.drive == super::Drive::Goes || self.agenda.quarantine.is_careful() {
+            self.agenda.quarantine.open();
+        }
+    }
+
+    /// Leaves a mail in the store that the process has died of, and nobody knows how.
+    pub(super) fn leave_mail(&mut self, mail: &Mail, deaths: u8) {
+        let MailId { from, number } = mail.id;
+        let left = format!(
+            "mail {number} from shard {from} in the inbox of shard {}: the process died {deaths} times while it \
+             was seen to",
+            self.id()
+        );
+        tracing::error!(left, "it stays in the store and is passed over");
+        self.agenda.damaged.push(left);
+    }
+
+    /// Sets apart what the process has died of often enough: halts instances, and bars starts.
+    fn set_apart(&mut self) {
+        for Verdict { case, deaths, turning } in
+            std::mem::take(&mut self.agenda.quarantine.verdicts)
+        {
+            let instance = match &turning {
+                Some(it) => Some(it.instance).filter(|it| *it != 0),
+                None => case.instance(),
+            };
+            let turning = turning.unwrap_or_default();
+            let state = instance.and_then(|id| {
+                let live = self.live(id).ok()?;
+                Some((id, live.has_ended() || live.halted.is_some()))
+            });
+            let asked = if turning.asked.is_empty() { "it took a turn" } else { &turning.asked };
+            match state {
+                Some((_, true)) => self.agenda.quarantine.acquit(case),
+                Some((id, false)) => {
+                    let reason = format!(
+                        "the process died {deaths} times during the same turn of this instance, while {asked}: \
+                         find out what became of memory, stack or native code; then resolve it, and it is \
+                         tried again; or cancel it, or change its variables or where its tokens are"
+                    );
+                    self.halt(id, reason);
+                    self.agenda.quarantine.acquit(case);
+                }
+                None => {
+                    let definition = match case {
+                        Case::Start(start, _) => start.definition,
+                        _ => turning.definition,
+                    };
+                    tracing::error!(?case, deaths, definition, "the process died of a start");
+                    if definition != 0 {
+                        self.agenda.quarantine.bar(case, definition);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Something will be done after what is done now, as soon as it comes to it.
+    pub(crate) fn foresee(&mut self, cases: impl Iterator<Item = Case>) {
+        self.agenda.quarantine.foresee(cases);
+    }
+
+    /// The shard has done everything it was to do, and the process may end.
+    pub(crate) fn close(&mut self) {
+        self.agenda.quarantine.close(self.agenda.drive == super::Drive::Goes);
+    }
+
+    /// The turn of an instance, as something that the shard does by itself.
+    pub(super) fn begin_turn(&mut self, id: u64) {
+        let lives = &self.instances.lives;
+        let case = |id: u64| lives.get(&id).map(|it| Case::Turn(id, it.position()));
+        if let Some(this) = case(id) {
+            let next: Vec<Case> = if self.agenda.quarantine.wants(this) {
+                self.agenda.unfinished().filter_map(case).take(GROUP).collect()
+            } else {
+                Vec::new()
+            };
+            self.agenda.quarantine.begin(this, next.into_iter());
+        }
+    }
+
+    /// Notes whose turn it is.
+    pub(super) fn note_turn(&mut self, id: u64, command: &Command) {
+        let Ok(live) = self.live(id) else { return };
+        let turning =
+            Turning { instance: id, definition: live.definition.key, asked: asked(command) };
+        let position = live.position();
+        self.agenda.quarantine.turns(position, turning);
+    }
+
+    /// Notes what is started, unless the process has died of that.
+    pub(super) fn note_start(&mut self, definition: u64) -> Result<(), Error> {
+        if let Some(deaths) = self.agenda.quarantine.deaths_at_start(definition) {
+            let definition = Arc::clone(&self.env.definition(definition)?.id);
+            return Err(Error::Deadly { definition, deaths: u32::from(deaths) });
+        }
+        if self.agenda.quarantine.current.is_some() {
+            let turning = Turning { instance: 0, definition, asked: String::new() };
+            self.agenda.quarantine.turns(0, turning);
+        }
+        Ok(())
+    }
+}
+
+/// What is asked of an instance, in words, without what is the customer's.
+fn asked(command: &Command) -> String {
+    match command {
+        Command::Complete { wait, .. } => format!("what wait {} waited for happened", wait.0),
+        Command::Raise { wait, .. } => format!("wait {} ended in an error", wait.0),
+        Command::Escalate { wait, .. } => format!("wait {} heard of an escalation", wait.0),
+        Command::Fail { wait, .. } => format!("the work of wait {} failed", wait.0),
+        Command::SetRetries { wait, .. } => format!("wait {} got more retries", wait.0),
+        Command::Retry { token } => format!("token {} was retried", token.0),
+        Command::Delivered { post } => format!("what it had sent arrived ({})", post.0),
+        Command::Start { .. } => "it started".to_owned(),
+        Command::Set { .. } => "its variables were set".to_owned(),
+        Command::Modify { .. } => "it was modified".to_owned(),
+        Command::Continue => "it went on".to_owned(),
+        Command::Cancel => "it was cancelled".to_owned(),
+        Command::Update { .. } => "it was updated".to_owned(),
+        Command::Decide { .. } | Command::Block { .. } | Command::RefuseUpdate { .. } => {
+            "its code thought".to_owned()
+        }
+    }
+}
