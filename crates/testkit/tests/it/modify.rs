@@ -2,7 +2,8 @@
 //! elsewhere.
 
 use travertine_kernel::{
-    Command, Ending, Modification, Rejection, State, TokenId, WaitId, Which, handle, outstanding,
+    Command, Destination, Ending, FlowId, Modification, NodeId, Rejection, State, TokenId, WaitId,
+    Which, handle, outstanding,
 };
 use travertine_testkit::{Scenario, assignments};
 
@@ -407,4 +408,131 @@ fn everything_is_refused_after_the_end_but_the_delivery_of_what_was_sent() {
     let post = *post;
     it.ask(Command::Delivered { post }).unwrap();
     assert!(outstanding(&it.instance).is_empty());
+}
+
+#[test]
+fn of_several_runs_the_scope_of_one_must_be_named() {
+    let mut it = Scenario::process(
+        r#"<subProcess id="each"> <userTask id="x"/> <userTask id="y"/> <path>x y</path>
+           <multiInstanceLoopCharacteristics><loopCardinality>2</loopCardinality>
+           </multiInstanceLoopCharacteristics></subProcess>"#,
+    );
+    it.start("{}");
+    let scopes = it.tokens_at("each");
+    let put = |scope| vec![Modification::Add { to: it.before("y"), scope: Some(scope) }];
+    let message = refused(&it, put(scopes[0]));
+    assert!(message.contains("name one inside it"), "{message}");
+    it.modify(put(scopes[1]));
+    assert_eq!(it.waiting(), ["x", "x", "y"]);
+}
+
+#[test]
+fn the_flow_and_the_variables_that_a_token_comes_with_must_belong_to_its_place() {
+    let mut it = Scenario::process(
+        r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/>
+           <subProcess id="sub"> <userTask id="c"/> </subProcess>
+           <parallelGateway id="join"/> <userTask id="after"/>
+           <path>fork a join after</path> <path>fork b join</path> <path>fork sub</path>"#,
+    );
+    it.start("{}");
+    let flow = |name: &str| {
+        let all = it.plan.flows.iter().map(|it| &*it.name);
+        FlowId(u32::try_from(all.take_while(|it| *it != name).count()).unwrap())
+    };
+    let via = |flow| {
+        let to = Destination { via: Some(flow), ..it.before("join") };
+        vec![Modification::Add { to, scope: None }]
+    };
+    assert_eq!(
+        refused(&it, via(flow("fork-a"))),
+        "no token can be put before join: flow fork-a does not lead to it"
+    );
+    assert!(refused(&it, via(flow("none"))).contains("no such flow"));
+    let variables = vec![(it.plan.find("sub").unwrap(), assignments(r#"{"x": 1}"#))];
+    let to = Destination { variables, ..it.before("after") };
+    assert_eq!(
+        refused(&it, vec![Modification::Add { to, scope: None }]),
+        "no token can be put before after: sub is not around it"
+    );
+    let steps = via(flow("b-join"));
+    it.modify(steps);
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["a", "c"], "both have come by the same flow");
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["after", "c"]);
+}
+
+#[test]
+fn an_element_that_the_process_has_not_is_no_place() {
+    let mut it = nested();
+    it.start(r#"{"base": 1}"#);
+    let none = NodeId(u32::try_from(it.plan.nodes.len()).unwrap());
+    let to = || Destination::before(none);
+    let no_such = Rejection::NoSuchElement(none);
+    for step in [
+        Modification::Add { to: to(), scope: None },
+        Modification::Move { which: at(&it, "first"), to: to() },
+    ] {
+        assert_eq!(it.ask(Command::Modify { steps: vec![step] }), Err(no_such.clone()));
+    }
+    let start = Command::Start { at: vec![none], variables: Vec::new(), caller: None };
+    assert_eq!(nested().ask(start), Err(no_such));
+}
+
+#[test]
+fn nothing_is_added_to_a_scope_that_is_being_undone() {
+    let mut it = Scenario::process(
+        r#"<subProcess id="trip"> <userTask id="book"/>
+             <boundaryEvent id="on-book" attachedToRef="book"><compensateEventDefinition/></boundaryEvent>
+             <userTask id="unbook" isForCompensation="true"/>
+             <association id="a1" sourceRef="on-book" targetRef="unbook" associationDirection="One"/>
+           </subProcess>
+           <intermediateThrowEvent id="undo"><compensateEventDefinition/></intermediateThrowEvent>
+           <userTask id="after"/> <path>trip undo after</path>"#,
+    );
+    it.start("{}");
+    it.complete("book", "{}");
+    assert_eq!(it.waiting(), ["unbook"]);
+    let trip = it.tokens_at("trip")[0];
+    let why = format!("no token can be put before book: scope {} is being undone", trip.0);
+    assert_eq!(refused(&it, vec![add(&it, "book")]), why);
+    it.complete("unbook", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn of_those_that_have_come_to_a_join_by_one_flow_any_can_be_withdrawn() {
+    for which in 0..2 {
+        let mut it = Scenario::process(
+            r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
+               <exclusiveGateway id="merge"/> <parallelGateway id="join"/> <userTask id="after"/>
+               <path>fork a merge join after</path> <path>fork b merge</path> <path>fork c join</path>"#,
+        );
+        it.start("{}");
+        it.complete("a", "{}");
+        it.complete("b", "{}");
+        let parked = it.tokens_at("join");
+        assert_eq!(parked.len(), 2);
+        it.modify(vec![Modification::Withdraw(Which::Token(parked[which]))]);
+        assert_eq!(it.tokens_at("join"), [parked[1 - which]]);
+        it.complete("c", "{}");
+        it.complete("after", "{}");
+        assert!(it.is_completed());
+    }
+}
+
+#[test]
+fn a_command_that_does_not_fit_says_why() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true">
+           <receiveTask id="hear" messageRef="M"/></process>"#,
+    );
+    it.start("{}");
+    let again = Command::Start { at: Vec::new(), variables: Vec::new(), caller: None };
+    assert_eq!(it.ask(again), Err(Rejection::AlreadyStarted));
+    let token = it.tokens_at("hear")[0];
+    assert_eq!(it.ask(Command::Retry { token }), Err(Rejection::NoIncident(token)));
+    let wait = it.waits_at("hear")[0];
+    let wrong = it.ask(Command::SetRetries { wait, retries: 1 });
+    assert!(matches!(wrong, Err(Rejection::WrongWait { .. })), "{wrong:?}");
 }
