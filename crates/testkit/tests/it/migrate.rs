@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use travertine_kernel::{Problem, WaitFor};
-use travertine_testkit::Scenario;
+use travertine_kernel::{Modification, Problem, WaitFor, Which};
+use travertine_testkit::{Scenario, assignments};
 
 fn started(inside: &str) -> Scenario {
     let mut it = Scenario::process(inside);
@@ -312,4 +312,257 @@ fn runs_go_on_one_by_one() {
         it.complete("second", "{}");
     }
     assert!(it.is_completed());
+}
+
+/// A process in which something called `it` waits.
+fn with(it: &str) -> Scenario {
+    Scenario::definitions(&format!(
+        r#"<message id="M" name="M"/> <message id="N" name="N"/> <signal id="S" name="S"/>
+           <signal id="T" name="T"/> <process id="p" isExecutable="true"><startEvent id="start"/>
+           {it} <path>start it</path></process>"#
+    ))
+}
+
+#[test]
+fn whoever_waits_for_what_is_defined_differently_waits_anew() {
+    let catch = |definition: &str| {
+        format!(r#"<intermediateCatchEvent id="it">{definition}</intermediateCatchEvent>"#)
+    };
+    let message = |name: &str, correlation: &str| {
+        catch(&format!(
+            r#"<extensionElements>{correlation}</extensionElements><messageEventDefinition messageRef="{name}"/>"#
+        ))
+    };
+    let key = |name: &str, value: &str| {
+        format!(r#"<tv:correlation name="{name}">{value}</tv:correlation>"#)
+    };
+    let signal = |name: &str| catch(&format!(r#"<signalEventDefinition signalRef="{name}"/>"#));
+    let timer = |kind: &str, when: &str| {
+        catch(&format!("<timerEventDefinition><{kind}>{when}</{kind}></timerEventDefinition>"))
+    };
+    let condition = |options: &str, when: &str| {
+        catch(&format!(
+            "<conditionalEventDefinition {options}><condition>{when}</condition></conditionalEventDefinition>"
+        ))
+    };
+    let both = |parallel: bool| {
+        format!(
+            r#"<intermediateCatchEvent id="it" parallelMultiple="{parallel}"><signalEventDefinition signalRef="S"/>
+               <messageEventDefinition messageRef="M"/></intermediateCatchEvent>"#
+        )
+    };
+    let send = |name: &str, payload: &str| {
+        format!(
+            r#"<sendTask id="it" messageRef="{name}"><extensionElements>{payload}</extensionElements></sendTask>"#
+        )
+    };
+    let input =
+        |name: &str, value: &str| format!(r#"<tv:payload name="{name}">{value}</tv:payload>"#);
+    for kinds in [
+        vec![
+            message("M", ""),
+            message("N", ""),
+            message("M", &key("order", "1")),
+            message("M", &key("client", "1")),
+            message("M", &key("order", "2")),
+        ],
+        vec![signal("S"), signal("T")],
+        vec![
+            timer("timeDuration", "PT1H"),
+            timer("timeDuration", "PT2H"),
+            timer("timeDate", "2030-01-01T00:00:00Z"),
+        ],
+        vec![
+            condition("", "x == 1"),
+            condition("", "x == 2"),
+            condition(r#"tv:variables="x""#, "x == 1"),
+            condition(r#"tv:changes="create""#, "x == 1"),
+        ],
+        vec![both(true), both(false)],
+        vec![
+            send("M", ""),
+            send("N", ""),
+            send("M", &input("a", "1")),
+            send("M", &input("b", "1")),
+            send("M", &input("a", "2")),
+        ],
+    ] {
+        for (from, old) in kinds.iter().enumerate() {
+            for (to, new) in kinds.iter().enumerate() {
+                let mut it = with(old);
+                it.start("{}");
+                let before = it.waits_at("it");
+                assert!(!before.is_empty(), "{old}");
+                it.migrate(&with(new), &[]).unwrap();
+                let kept = it.waits_at("it") == before;
+                assert_eq!(kept, from == to, "{old} becomes {new}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_events_cannot_become_one() {
+    let beside = |names: &[&str]| {
+        let mut inside = r#"<userTask id="a"/>"#.to_owned();
+        for name in names {
+            write!(
+                inside,
+                r#"<boundaryEvent id="{name}" attachedToRef="a"><timerEventDefinition><timeDuration>PT1H
+                   </timeDuration></timerEventDefinition></boundaryEvent>
+                   <userTask id="{name}-task"/> <path>{name} {name}-task</path>"#
+            )
+            .unwrap();
+        }
+        inside
+    };
+    let mut it = started(&beside(&["x", "y"]));
+    let to = Scenario::process(&beside(&["x"]));
+    let problems = it.migrate(&to, &[("y", "x")]).unwrap_err();
+    assert!(matches!(problems[..], [Problem::Twice { .. }]), "{problems:?}");
+    it.migrate(&to, &[]).unwrap();
+    assert_eq!(it.armed(), ["a", "x"]);
+}
+
+#[test]
+fn how_a_token_came_to_a_task_is_of_no_consequence() {
+    let mut it = started(r#"<userTask id="a"/> <userTask id="b"/> <path>a b</path>"#);
+    it.complete("a", "{}");
+    let to = Scenario::process(r#"<userTask id="x"/> <userTask id="b"/> <path>x b</path>"#);
+    it.migrate(&to, &[]).unwrap();
+    assert_eq!(it.waiting(), ["b"]);
+    it.complete("b", "{}");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn a_flow_of_the_same_name_that_leads_elsewhere_is_another_one() {
+    let model = |into_join: &str, aside: &str| {
+        format!(
+            r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
+               <parallelGateway id="join"/> <userTask id="after"/>
+               <sequenceFlow id="{into_join}" sourceRef="a" targetRef="join"/>
+               <sequenceFlow id="{aside}" sourceRef="c" targetRef="after"/>
+               <path>fork a</path> <path>fork b join after</path> <path>fork c</path>"#
+        )
+    };
+    let mut it = started(&model("one", "two"));
+    it.complete("a", "{}");
+    it.migrate(&Scenario::process(&model("two", "one")), &[]).unwrap();
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["after", "c"]);
+}
+
+#[test]
+fn who_is_on_the_way_in_goes_to_what_the_element_has_become() {
+    let model = |deep: &str, first: &str| {
+        format!(
+            r#"<userTask id="first"/> <subProcess id="sub">
+                 <extensionElements><tv:input target="local">base + 1</tv:input></extensionElements>
+                 <subProcess id="{deep}"> <userTask id="{first}"/> <userTask id="second"/>
+                   <path>{first} second</path> </subProcess> </subProcess> <path>first sub</path>"#
+        )
+    };
+    let mut it = Scenario::process(&model("deep", "a"));
+    it.start_at("second", "{}");
+    let mut more = it.before("a");
+    more.variables = vec![(it.plan.find("deep").unwrap(), assignments(r#"{"own": 7}"#))];
+    it.modify(vec![Modification::Add { to: more, scope: None }]);
+    assert!(it.incident("sub").is_some(), "it cannot be entered yet");
+    let to = Scenario::process(&format!(r#"<task id="other"/> {}"#, model("inner", "b")));
+    let problems = it.migrate(&to, &[("deep", "inner")]).unwrap_err();
+    assert!(!problems.is_empty(), "nobody has said what becomes of a");
+    it.migrate(&to, &[("deep", "inner"), ("a", "b")]).unwrap();
+    it.set(r#"{"base": 1}"#);
+    it.retry("sub");
+    assert_eq!(it.waiting(), ["b", "second"]);
+    assert_eq!(it.seen_at("b", "own").as_deref(), Some("7"));
+}
+
+#[test]
+fn branches_that_have_arrived_go_on_at_what_their_join_has_become() {
+    let model = |join: &str, kind: &str| {
+        format!(
+            r#"<task id="{join}-before"/> <parallelGateway id="fork" tv:fork="isolate"/> <userTask id="a"/> <userTask id="b"/>
+               <{kind} id="{join}" tv:merge="append" tv:path="all"/> <userTask id="after"/>
+               <path>{join}-before fork a {join} after</path> <path>fork b {join}</path>"#
+        )
+    };
+    let mut it = started(&model("join", "parallelGateway"));
+    it.complete("a", r#"{"x": 1}"#);
+    assert!(it.migrate(&Scenario::process(&model("other", "parallelGateway")), &[]).is_err());
+    it.migrate(&Scenario::process(&model("other", "parallelGateway")), &[("join", "other")])
+        .unwrap();
+    it.complete("b", r#"{"y": 2}"#);
+    assert_eq!(it.waiting(), ["after"]);
+    assert_eq!(it.variables(), r#"{"all":[{"x":1},{"y":2}]}"#);
+}
+
+#[test]
+fn an_event_that_cannot_be_armed_stands_against_it() {
+    let mut it = started(r#"<userTask id="a"/>"#);
+    let to = Scenario::process(
+        r#"<userTask id="a"/> <boundaryEvent id="late" attachedToRef="a"><timerEventDefinition>
+           <timeDuration>=missing.field</timeDuration></timerEventDefinition></boundaryEvent>
+           <userTask id="hurry"/> <path>late hurry</path>"#,
+    );
+    let problems = it.migrate(&to, &[]).unwrap_err();
+    assert!(matches!(problems[..], [Problem::CannotArm { .. }]), "{problems:?}");
+    assert_eq!(it.armed(), ["a"]);
+}
+
+#[test]
+fn who_waits_for_data_begins_where_the_new_process_needs_none() {
+    let model = |needs: &str| {
+        format!(
+            r#"<dataObject id="o"/> <dataObjectReference id="paper" dataObjectRef="o"/>
+               <userTask id="t">{needs}</userTask>"#
+        )
+    };
+    let needs = r#"<ioSpecification><dataInput id="x"/><inputSet><dataInputRefs>x</dataInputRefs></inputSet>
+        <outputSet/></ioSpecification>
+        <dataInputAssociation><sourceRef>paper</sourceRef><targetRef>x</targetRef></dataInputAssociation>"#;
+    let mut it = started(&model(needs));
+    let waits =
+        |it: &Scenario| matches!(*it.instance.waits[&it.waits_at("t")[0]].on, WaitFor::Data { .. });
+    assert!(waits(&it), "{}", it.trace());
+    it.migrate(&Scenario::process(&model(needs)), &[]).unwrap();
+    assert!(waits(&it));
+    it.migrate(&Scenario::process(&model("")), &[]).unwrap();
+    assert!(!waits(&it));
+    it.complete("t", "{}");
+    assert!(it.is_completed());
+}
+
+#[test]
+fn every_join_that_has_all_it_needs_goes_on() {
+    let model = |more: bool| {
+        let third = |n: u32| {
+            if more {
+                format!(r#"<userTask id="c{n}"/> <path>fork c{n} join{n}</path>"#)
+            } else {
+                String::new()
+            }
+        };
+        format!(
+            r#"<parallelGateway id="fork"/> <parallelGateway id="join1"/> <parallelGateway id="join2"/>
+               <userTask id="a1"/> <userTask id="b1"/> <userTask id="a2"/> <userTask id="b2"/>
+               <userTask id="after1"/> <userTask id="after2"/> {} {}
+               <path>fork a1 join1 after1</path> <path>fork b1 join1</path>
+               <path>fork a2 join2 after2</path> <path>fork b2 join2</path>"#,
+            third(1),
+            third(2)
+        )
+    };
+    let mut it = started(&model(true));
+    it.modify(vec![
+        Modification::Withdraw(Which::At(it.plan.find("c1").unwrap())),
+        Modification::Withdraw(Which::At(it.plan.find("c2").unwrap())),
+    ]);
+    for name in ["a1", "b1", "a2", "b2"] {
+        it.complete(name, "{}");
+    }
+    assert_eq!(it.waiting(), [""; 0]);
+    it.migrate(&Scenario::process(&model(false)), &[]).unwrap();
+    assert_eq!(it.waiting(), ["after1", "after2"]);
 }
