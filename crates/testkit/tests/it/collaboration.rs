@@ -1,7 +1,8 @@
 //! Several processes that send each other messages, as BPMN 2.0 says in 8.4.2 and 9.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
+use travertine_kernel::{Event, Post, WaitFor};
 use travertine_runtime::{InstanceId, Message, Receipt, Sandbox, Start};
 use travertine_testkit::{Scenario, assignments};
 use travertine_value::{Name, time::Timestamp};
@@ -227,4 +228,77 @@ fn a_message_along_a_flow_waits_for_its_receiver_and_no_other_gets_it() {
         *world.instance(p).expect("it is there").state.waits.iter().next().expect("u waits").0;
     world.complete(travertine_runtime::Address { instance: p, wait }, Vec::new()).unwrap();
     assert_eq!(waiting(&world, p), ["v"], "what was held is for it");
+}
+
+/// A process that takes part in conversations about an order of a client.
+fn of_two_properties(inside: &str) -> Scenario {
+    let property = |id: &str, name: &str, path: &str| {
+        format!(
+            r#"<correlationProperty id="{id}" name="{name}">
+               <correlationPropertyRetrievalExpression messageRef="M"><messagePath>{path}</messagePath>
+               </correlationPropertyRetrievalExpression>
+               <correlationPropertyRetrievalExpression messageRef="N"><messagePath>{path}</messagePath>
+               </correlationPropertyRetrievalExpression></correlationProperty>"#
+        )
+    };
+    let mut it = Scenario::definitions(&format!(
+        r#"<message id="M" name="placed"/> <message id="N" name="paid"/> {} {}
+           <collaboration id="C"><correlationKey id="K" name="conversation">
+             <correlationPropertyRef>P</correlationPropertyRef>
+             <correlationPropertyRef>Q</correlationPropertyRef></correlationKey></collaboration>
+           <process id="p" isExecutable="true">{inside}</process>"#,
+        property("P", "order", "id"),
+        property("Q", "client", "client")
+    ));
+    it.start("{}");
+    it
+}
+
+fn correlation(all: &[(Name, impl Display)]) -> String {
+    let all: Vec<String> = all.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    all.join(" ")
+}
+
+#[test]
+fn a_conversation_agrees_on_each_property_of_its_key() {
+    let mut it = of_two_properties(&format!(
+        r#"<parallelGateway id="fork"/> {} {} {} <path>fork a</path> <path>fork b</path> <path>fork c</path>"#,
+        catch("a", "M"),
+        catch("b", "N"),
+        catch("c", "N")
+    ));
+    it.message("placed", r#"{"id": 1, "client": 2}"#);
+    assert_eq!(it.variables(), r#"{"client":2,"conversation":{"order":1,"client":2},"id":1}"#);
+    let waits = it.instance.waits.values().filter_map(|it| match &*it.on {
+        WaitFor::Message { correlation: it, .. } => Some(correlation(it)),
+        _ => None,
+    });
+    assert_eq!(waits.collect::<Vec<_>>(), ["order=1 client=2"; 2]);
+}
+
+#[test]
+fn what_a_message_says_itself_goes_before_what_the_conversation_is_about() {
+    let mut it = of_two_properties(&format!(
+        r#"{} <intermediateThrowEvent id="t"><extensionElements>
+             <tv:correlation name="client">9</tv:correlation>
+             <tv:payload name="id">null</tv:payload></extensionElements>
+             <messageEventDefinition messageRef="N"/></intermediateThrowEvent> <path>a t</path>"#,
+        catch("a", "M"),
+    ));
+    it.message("placed", r#"{"id": 1, "client": 2}"#);
+    let sent = it.events.iter().find_map(|it| {
+        let post = match it {
+            Event::Posted { what, .. } => &**what,
+            Event::WaitOpened { on, .. } => match &**on {
+                WaitFor::Delivery(post) => post,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        match post {
+            Post::Message { correlation: it, .. } => Some(correlation(it)),
+            _ => None,
+        }
+    });
+    assert_eq!(sent.as_deref(), Some("client=9 order=1"), "null is nothing said");
 }
