@@ -166,3 +166,17 @@ fn what_comes_with_a_command_is_bounded_in_number_in_length_and_in_all() {
     let mut it = process(r#"tv:dataLimit="1000""#, body);
     assert_eq!(it.ask(start(big(2_000))), Err(Rejection::OverBudget(Over::Bytes(1_000))));
 }
+
+#[test]
+fn results_of_runs_count_as_data_before_the_last_run_is_done() {
+    let body = r#"<scriptTask id="each" scriptFormat="javascript"><multiInstanceLoopCharacteristics
+          isSequential="true" tv:outputCollection="all" tv:outputElement="one">
+          <loopCardinality>100</loopCardinality></multiInstanceLoopCharacteristics>
+        <script>_context.one = 'x'.repeat(10000)</script></scriptTask>
+        <userTask id="after"/><path>start each after end</path>"#;
+    let mut it = process(r#"tv:dataLimit="300000""#, body);
+    it.start("{}");
+    incident(&it);
+    let runs = it.visits("each");
+    assert!((20..50).contains(&runs), "{runs} results of 10 kB are within 300 kB");
+}

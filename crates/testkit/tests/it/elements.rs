@@ -1,6 +1,6 @@
 //! Elements of BPMN that the requirements do not name, each as the standard says.
 
-use travertine_kernel::{Catches, Command, Event, State, WaitFor};
+use travertine_kernel::{Catches, Command, Ending, Event, State, WaitFor};
 use travertine_testkit::Scenario;
 
 /// The flows that join two branches of a fork at `join`, with a task in each.
@@ -838,4 +838,228 @@ fn what_isolated_branches_did_can_be_undone_after_they_are_one_again() {
     it.complete("undo-a", "{}");
     it.complete("undo-b", "{}");
     assert!(it.is_completed());
+}
+
+fn transactions(boundary: &str) -> Scenario {
+    let mut it = Scenario::process(&format!(
+        r#"<transaction id="t"> <startEvent id="begin"/> <userTask id="try"/> <userTask id="more"/>
+             <exclusiveGateway id="which" default="go"/>
+             <sequenceFlow id="go" sourceRef="which" targetRef="more"/>
+             <sequenceFlow id="stop" sourceRef="which" targetRef="cancel">
+               <conditionExpression>bad</conditionExpression></sequenceFlow>
+             <endEvent id="cancel"><cancelEventDefinition/></endEvent> <path>begin try which</path>
+             <multiInstanceLoopCharacteristics><loopCardinality>2</loopCardinality>
+             </multiInstanceLoopCharacteristics></transaction>
+           {boundary} <userTask id="after"/> <path>t after</path>"#
+    ));
+    it.start("{}");
+    it
+}
+
+#[test]
+fn a_transaction_that_is_cancelled_as_one_of_several_runs_leaves_the_others() {
+    let mut it = transactions("");
+    it.complete("try", r#"{"bad": true}"#);
+    assert_eq!(it.waiting(), ["try"]);
+    it.complete("try", r#"{"bad": false}"#);
+    it.complete("more", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn a_cancel_boundary_event_ends_all_runs_of_a_transaction() {
+    let mut it = transactions(
+        r#"<boundaryEvent id="cancelled" attachedToRef="t"><cancelEventDefinition/></boundaryEvent>
+           <userTask id="sorry"/> <path>cancelled sorry</path>"#,
+    );
+    it.complete("try", r#"{"bad": true}"#);
+    assert_eq!(it.waiting(), ["sorry"]);
+    assert!(it.tokens_at("t").is_empty());
+}
+
+#[test]
+fn only_what_the_caller_catches_ends_a_called_process() {
+    let called = || {
+        let mut it = Scenario::process(r#"<serviceTask id="a"/>"#);
+        let caller = Some(Catches { codes: vec!["caught".into()], ..Catches::default() });
+        it.ask(Command::Start { at: Vec::new(), variables: Vec::new(), caller }).unwrap();
+        it
+    };
+    let mut it = called();
+    it.raise("a", "other");
+    assert!(it.incident("a").is_some(), "nobody would hear of it");
+    let mut it = called();
+    it.raise("a", "caught");
+    assert!(matches!(it.instance.ending(), Some(Ending::Failed(_))));
+}
+
+#[test]
+fn an_ad_hoc_sub_process_that_is_complete_lets_go_of_what_has_not_begun() {
+    let model = |ordering: &str| {
+        let mut it = Scenario::process(&format!(
+            r#"<adHocSubProcess id="any" ordering="{ordering}" cancelRemainingInstances="false">
+                 <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
+                 <completionCondition>done</completionCondition></adHocSubProcess>
+               <userTask id="after"/> <path>any after</path>"#
+        ));
+        it.start(r#"{"done": false}"#);
+        it
+    };
+    // One at a time: the others have not begun.
+    let mut it = model("Sequential");
+    assert_eq!(it.waiting(), ["a"]);
+    it.complete("a", r#"{"done": true}"#);
+    assert_eq!(it.waiting(), ["after"]);
+    // All at once: the others have begun and are completed.
+    let mut it = model("Parallel");
+    it.complete("a", r#"{"done": true}"#);
+    assert_eq!(it.waiting(), ["b", "c"]);
+    it.complete("b", "{}");
+    it.complete("c", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn an_activity_that_fails_on_its_turn_keeps_it() {
+    let mut it = Scenario::process(
+        r#"<adHocSubProcess id="any" ordering="Sequential">
+             <userTask id="a"><extensionElements><tv:input target="local">base + 1</tv:input></extensionElements></userTask>
+             <userTask id="b"/></adHocSubProcess>"#,
+    );
+    it.start("{}");
+    assert!(it.incident("a").is_some());
+    assert_eq!(it.waiting(), [""; 0]);
+    it.set(r#"{"base": 1}"#);
+    it.retry("a");
+    assert_eq!(it.waiting(), ["a"]);
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["b"]);
+}
+
+#[test]
+fn only_the_end_of_an_activity_can_complete_an_ad_hoc_sub_process() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true">
+           <adHocSubProcess id="any"> <userTask id="a"/>
+             <intermediateCatchEvent id="hear"><messageEventDefinition messageRef="M"/></intermediateCatchEvent>
+             <userTask id="b"/> <path>hear b</path>
+             <completionCondition>done</completionCondition></adHocSubProcess>
+           <userTask id="after"/> <path>any after</path></process>"#,
+    );
+    it.start(r#"{"done": false}"#);
+    it.set(r#"{"done": true}"#);
+    it.message("M", "{}");
+    assert_eq!(it.waiting(), ["a", "b"]);
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn a_condition_is_weighed_again_only_when_what_it_reads_has_changed() {
+    let mut it = Scenario::process(
+        r#"<userTask id="a"/> <boundaryEvent id="high" attachedToRef="a" cancelActivity="false">
+             <conditionalEventDefinition><condition>x &gt; 1</condition></conditionalEventDefinition></boundaryEvent>
+           <userTask id="look"/> <path>high look</path>"#,
+    );
+    it.start(r#"{"x": 0, "y": 0}"#);
+    it.set(r#"{"x": 2}"#);
+    assert_eq!(it.waiting(), ["a", "look"]);
+    it.set(r#"{"y": 1}"#);
+    assert_eq!(it.waiting(), ["a", "look"], "that is none of its business");
+    it.set(r#"{"x": 3}"#);
+    assert_eq!(it.waiting(), ["a", "look", "look"]);
+}
+
+#[test]
+fn a_timer_that_starts_an_event_sub_process_once_leaves_nothing_behind() {
+    let mut it = Scenario::process(
+        r#"<userTask id="a"/> <subProcess id="on" triggeredByEvent="true">
+             <startEvent id="late" isInterrupting="false"><timerEventDefinition><timeDuration>PT1H</timeDuration>
+             </timerEventDefinition></startEvent> <userTask id="hurry"/> <path>late hurry</path></subProcess>"#,
+    );
+    it.start("{}");
+    it.advance(3_600_000);
+    assert_eq!(it.armed(), ["a", "hurry"]);
+    assert_eq!(it.tokens_at("late"), []);
+}
+
+#[test]
+fn an_activity_is_completed_once_before_it_waits_to_be_left() {
+    let mut it = Scenario::process(
+        r#"<userTask id="a" tv:gate="exit"><extensionElements><tv:listener on="end" jobType="note"/>
+           </extensionElements></userTask> <userTask id="after"/> <path>a after</path>"#,
+    );
+    it.start("{}");
+    let token = it.tokens_at("a")[0];
+    it.complete("a", "{}");
+    it.complete("a", "{}");
+    assert_eq!(it.state("a"), Some(State::Completed));
+    let completed = Event::TokenState { token, state: State::Completed };
+    assert_eq!(it.events.iter().filter(|it| **it == completed).count(), 1);
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn what_the_end_of_a_run_makes_happen_is_heard_beside_the_activity() {
+    let model = |raised: &str, heard: &str| {
+        Scenario::definitions(&format!(
+            r#"<message id="M" name="M"/> <message id="N" name="N"/>
+               <escalation id="U" escalationCode="U"/> <escalation id="V" escalationCode="V"/>
+               <process id="p" isExecutable="true"><userTask id="each">
+                 <multiInstanceLoopCharacteristics isSequential="true" behavior="Complex">
+                   <loopCardinality>3</loopCardinality>
+                   <complexBehaviorDefinition><condition>loopCounter == 1</condition>
+                     <event>{raised}</event></complexBehaviorDefinition>
+                 </multiInstanceLoopCharacteristics></userTask>
+               <boundaryEvent id="on" attachedToRef="each" cancelActivity="false">{heard}</boundaryEvent>
+               <userTask id="look"/> <path>on look</path></process>"#
+        ))
+    };
+    let kinds = |name: &str, other: &str, tag: &str| {
+        let of = |it: &str| format!(r#"<{tag}EventDefinition {tag}Ref="{it}"/>"#);
+        (of(name), of(other))
+    };
+    for (it, other) in [kinds("M", "N", "message"), kinds("U", "V", "escalation")] {
+        for heard in [&it, &other] {
+            let mut scenario = model(&it, heard);
+            scenario.start("{}");
+            scenario.complete("each", "{}");
+            scenario.complete("each", "{}");
+            let looks = scenario.waiting().contains(&"look");
+            assert_eq!(looks, *heard == it, "{it} for {heard}: {}", scenario.trace());
+        }
+    }
+}
+
+#[test]
+fn tokens_that_come_by_one_flow_count_once_for_a_complex_join() {
+    let mut it = Scenario::process(
+        r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
+           <exclusiveGateway id="merge"/>
+           <complexGateway id="join"><activationCondition>activationCount &gt; 1</activationCondition></complexGateway>
+           <userTask id="after"/> <path>fork a merge join after</path> <path>fork b merge</path>
+           <path>fork c join</path>"#,
+    );
+    it.start("{}");
+    it.complete("a", "{}");
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["c"]);
+    it.complete("c", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn an_event_sub_process_that_handles_an_error_has_the_status_of_what_failed() {
+    let mut it = Scenario::definitions(
+        r#"<error id="E" errorCode="E"/><process id="p" isExecutable="true"><extensionElements>
+             <tv:status><tv:attribute name="load">0</tv:attribute></tv:status></extensionElements>
+           <userTask id="a"><extensionElements><tv:operator attribute="load">load + 1</tv:operator>
+             </extensionElements></userTask>
+           <subProcess id="on" triggeredByEvent="true"><startEvent id="s"><errorEventDefinition errorRef="E"/>
+             </startEvent><userTask id="repair"/><endEvent id="e"/><path>s repair e</path></subProcess></process>"#,
+    );
+    it.start("{}");
+    it.raise("a", "E");
+    assert_eq!(it.status_at("repair", "load").as_deref(), Some("1"));
 }

@@ -90,3 +90,16 @@ fn events_that_race_and_what_stays_to_undo_have_their_reasons() {
         on stays, should something complete have to be undone"]]
     .assert_eq(&told(inside, |it| it.complete("book", "{}")));
 }
+
+#[test]
+fn a_complex_join_says_what_it_waits_for() {
+    let mut it = Scenario::process(
+        r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/>
+           <complexGateway id="join"><activationCondition>activationCount &gt; 1</activationCondition></complexGateway>
+           <userTask id="after"/> <path>fork a join after</path> <path>fork b join</path>"#,
+    );
+    it.start("{}");
+    it.complete("a", "{}");
+    let why = it.why();
+    assert!(why.iter().any(|it| it.contains("activationCount > 1")), "{why:?}");
+}
