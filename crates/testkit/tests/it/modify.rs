@@ -536,3 +536,113 @@ fn a_command_that_does_not_fit_says_why() {
     let wrong = it.ask(Command::SetRetries { wait, retries: 1 });
     assert!(matches!(wrong, Err(Rejection::WrongWait { .. })), "{wrong:?}");
 }
+
+#[test]
+fn only_work_and_calls_can_fail() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true">
+           <receiveTask id="hear" messageRef="M"/></process>"#,
+    );
+    it.start("{}");
+    let wait = it.waits_at("hear")[0];
+    for command in [
+        Command::Raise { wait, code: None, message: String::new(), variables: Vec::new() },
+        Command::Escalate { wait, code: None, variables: Vec::new() },
+        Command::Fail { wait, retries: 1, message: String::new() },
+    ] {
+        let wrong = it.ask(command);
+        assert!(matches!(wrong, Err(Rejection::WrongWait { .. })), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_process_that_begins_with_events_only_does_not_begin_without_one() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true">
+           <startEvent id="s"><messageEventDefinition messageRef="M"/></startEvent>
+           <userTask id="a"/> <path>s a</path></process>"#,
+    );
+    let start = Command::Start { at: Vec::new(), variables: Vec::new(), caller: None };
+    assert_eq!(it.ask(start), Err(Rejection::NoSuchStart));
+    it.start_at("s", "{}");
+    assert_eq!(it.waiting(), ["a"]);
+}
+
+#[test]
+fn an_instance_begins_everywhere_or_not_at_all() {
+    let mut it = Scenario::process(
+        r#"<userTask id="a"/> <boundaryEvent id="late" attachedToRef="a"><timerEventDefinition>
+           <timeDuration>PT1H</timeDuration></timerEventDefinition></boundaryEvent>
+           <userTask id="hurry"/> <path>late hurry</path>"#,
+    );
+    let at = ["a", "late"].map(|node| it.plan.find(node).unwrap()).to_vec();
+    let refused = it.ask(Command::Start { at, variables: Vec::new(), caller: None });
+    assert!(matches!(refused, Err(Rejection::CannotAdd { .. })), "{refused:?}");
+    it.start("{}");
+    assert_eq!(it.waiting(), ["a"]);
+}
+
+#[test]
+fn elements_in_different_scopes_are_reached_each_by_its_own() {
+    let mut it = Scenario::process(
+        r#"<subProcess id="one"> <userTask id="a"/> <userTask id="b"/> <path>a b</path> </subProcess>
+           <subProcess id="two"> <userTask id="c"/> <userTask id="d"/> <path>c d</path> </subProcess>
+           <path>one two</path>"#,
+    );
+    let at = ["b", "d"].map(|node| it.plan.find(node).unwrap()).to_vec();
+    it.ask(Command::Start { at, variables: Vec::new(), caller: None }).unwrap();
+    assert_eq!(it.waiting(), ["b", "d"]);
+    assert_eq!((it.tokens_at("one").len(), it.tokens_at("two").len()), (1, 1));
+}
+
+#[test]
+fn a_scope_that_is_opened_has_all_the_variables_it_is_given() {
+    let mut it = Scenario::process(r#"<subProcess id="sub"> <userTask id="a"/> </subProcess>"#);
+    it.start("{}");
+    it.modify(vec![Modification::Withdraw(at(&it, "sub")), {
+        let variables = vec![(it.plan.find("sub").unwrap(), assignments(r#"{"x": 1, "y": 2}"#))];
+        Modification::Add { to: Destination { variables, ..it.before("a") }, scope: None }
+    }]);
+    let seen = ["x", "y"].map(|name| it.seen_at("a", name));
+    assert_eq!(seen, [Some("1".to_owned()), Some("2".to_owned())]);
+}
+
+#[test]
+fn a_token_is_moved_by_a_flow_that_leads_there_or_not_at_all() {
+    let mut it = Scenario::process(
+        r#"<userTask id="a"/> <userTask id="b"/> <userTask id="c"/> <path>a b c</path>"#,
+    );
+    it.start("{}");
+    let to = Destination { via: Some(FlowId(0)), ..it.before("c") };
+    let message = refused(&it, vec![Modification::Move { which: at(&it, "a"), to }]);
+    assert!(message.contains("flow a-b does not lead to it"), "{message}");
+    let none = Which::At(NodeId(u32::try_from(it.plan.nodes.len()).unwrap()));
+    let gone = it.ask(Command::Modify { steps: vec![Modification::Withdraw(none)] });
+    assert!(matches!(gone, Err(Rejection::NoSuchElement(_))), "{gone:?}");
+}
+
+#[test]
+fn what_is_withdrawn_on_its_way_in_leaves_nothing_behind() {
+    let mut it = Scenario::process(
+        r#"<userTask id="first"/> <subProcess id="sub">
+             <extensionElements><tv:input target="local">base + 1</tv:input></extensionElements>
+             <userTask id="a"/> </subProcess> <path>first sub</path>"#,
+    );
+    let both = ["first", "a"].map(|node| it.plan.find(node).unwrap()).to_vec();
+    it.ask(Command::Start { at: both, variables: Vec::new(), caller: None }).unwrap();
+    assert!(it.incident("sub").is_some());
+    it.modify(vec![Modification::Withdraw(at(&it, "sub"))]);
+    assert!(it.instance.bound.is_empty());
+    assert_eq!(it.waiting(), ["first"]);
+}
+
+#[test]
+fn work_that_is_completed_after_all_has_no_incident_any_more() {
+    let mut it = Scenario::process(r#"<serviceTask id="a"/> <userTask id="b"/> <path>a b</path>"#);
+    it.start("{}");
+    it.fail("a", 0);
+    assert!(it.incident("a").is_some());
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["b"]);
+    assert!(it.instance.incidents.is_empty());
+}
