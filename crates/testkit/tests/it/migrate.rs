@@ -566,3 +566,95 @@ fn every_join_that_has_all_it_needs_goes_on() {
     it.migrate(&Scenario::process(&model(false)), &[]).unwrap();
     assert_eq!(it.waiting(), ["after1", "after2"]);
 }
+
+#[test]
+fn a_boundary_event_that_stands_beside_another_activity_is_another_one() {
+    let model = |host: &str| {
+        format!(
+            r#"<userTask id="a"/> <userTask id="b"/> <path>a b</path>
+               <boundaryEvent id="late" attachedToRef="{host}"><timerEventDefinition><timeDuration>PT1H</timeDuration>
+               </timerEventDefinition></boundaryEvent> <userTask id="hurry"/> <path>late hurry</path>"#
+        )
+    };
+    let mut it = started(&model("a"));
+    it.migrate(&Scenario::process(&model("b")), &[]).unwrap();
+    assert_eq!(it.armed(), ["a"]);
+    it.complete("a", "{}");
+    assert_eq!(it.armed(), ["b", "late"]);
+}
+
+#[test]
+fn what_undoes_one_activity_does_not_come_to_undo_another() {
+    let model = |host: &str| {
+        format!(
+            r#"<userTask id="book"/> <userTask id="pay"/> <userTask id="next"/> <path>book pay next</path>
+               <boundaryEvent id="on" attachedToRef="{host}"><compensateEventDefinition/></boundaryEvent>
+               <userTask id="undo" isForCompensation="true"/>
+               <association id="a1" sourceRef="on" targetRef="undo" associationDirection="One"/>"#
+        )
+    };
+    let mut it = started(&model("book"));
+    it.complete("book", "{}");
+    let problems = it.migrate(&Scenario::process(&model("pay")), &[]).unwrap_err();
+    assert!(matches!(problems[..], [Problem::OtherParent { .. }]), "{problems:?}");
+}
+
+#[test]
+fn what_is_waited_for_anew_must_be_possible() {
+    let model = |duration: &str| {
+        format!(
+            r#"<intermediateCatchEvent id="a"><timerEventDefinition><timeDuration>{duration}</timeDuration>
+               </timerEventDefinition></intermediateCatchEvent>"#
+        )
+    };
+    let mut it = started(&model("PT1H"));
+    let problems = it.migrate(&Scenario::process(&model("=missing.field")), &[]).unwrap_err();
+    assert!(matches!(problems[..], [Problem::CannotArm { .. }]), "{problems:?}");
+    it.advance(3_600_000);
+    assert!(it.is_completed());
+}
+
+#[test]
+fn scopes_and_what_they_wait_for_are_found_in_the_new_process() {
+    let model = |more: &str| {
+        Scenario::definitions(&format!(
+            r#"<escalation id="U" escalationCode="U"/> <process id="p" isExecutable="true"> {more}
+                 <subProcess id="sub"> <serviceTask id="a"/> <userTask id="b"/> <path>a b</path>
+                   <subProcess id="on" triggeredByEvent="true"><startEvent id="s" isInterrupting="false">
+                     <escalationEventDefinition escalationRef="U"/></startEvent>
+                     <userTask id="look"/> <path>s look</path></subProcess>
+                 </subProcess></process>"#
+        ))
+    };
+    let mut it = model("");
+    it.start("{}");
+    it.migrate(&model(r#"<subProcess id="x"> <task id="y"/> <task id="z"/> </subProcess>"#), &[])
+        .unwrap();
+    it.modify(vec![Modification::Add { to: it.before("b"), scope: None }]);
+    assert_eq!(it.waiting(), ["a", "b"]);
+    assert_eq!(it.tokens_at("sub").len(), 1);
+    it.escalate("a", "U");
+    assert_eq!(it.waiting(), ["a", "b", "look"]);
+}
+
+#[test]
+fn a_round_of_a_complex_join_goes_on_by_the_flows_of_the_new_process() {
+    let model = |more: &str| {
+        format!(
+            r#"{more} <parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
+               <complexGateway id="join"><activationCondition>activationCount &gt; 0</activationCondition></complexGateway>
+               <userTask id="after"/> <path>fork a join after</path> <path>fork b join</path> <path>fork c join</path>"#
+        )
+    };
+    let mut it = started(&model(""));
+    it.complete("a", "{}");
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["after", "c"]);
+    it.migrate(
+        &Scenario::process(&model(r#"<task id="x"/> <task id="y"/> <path>x y</path>"#)),
+        &[],
+    )
+    .unwrap();
+    it.complete("c", "{}");
+    assert_eq!(it.waiting(), ["after"], "it is for the round that has gone on already");
+}
