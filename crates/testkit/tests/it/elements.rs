@@ -1063,3 +1063,89 @@ fn an_event_sub_process_that_handles_an_error_has_the_status_of_what_failed() {
     it.raise("a", "E");
     assert_eq!(it.status_at("repair", "load").as_deref(), Some("1"));
 }
+
+#[test]
+fn events_take_no_turn_in_a_sequential_ad_hoc_sub_process() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true">
+           <adHocSubProcess id="any" ordering="Sequential">
+             <intermediateCatchEvent id="hear"><messageEventDefinition messageRef="M"/></intermediateCatchEvent>
+             <userTask id="a"/></adHocSubProcess></process>"#,
+    );
+    it.start("{}");
+    assert_eq!(it.waiting(), ["a", "hear"]);
+}
+
+#[test]
+fn a_condition_looks_at_the_variables_and_the_changes_it_names() {
+    let fires = |options: &str, set: &str| {
+        let mut it = Scenario::process(&format!(
+            r#"<userTask id="a"/> <boundaryEvent id="on" attachedToRef="a" cancelActivity="false">
+                 <conditionalEventDefinition {options}><condition>x &gt; 1</condition></conditionalEventDefinition>
+               </boundaryEvent> <userTask id="look"/> <path>on look</path>"#
+        ));
+        it.start(r#"{"x": 2, "y": 0}"#);
+        let before = it.waiting().len();
+        it.set(set);
+        it.waiting().len() - before
+    };
+    let (x, y, z) = (r#"{"x": 3}"#, r#"{"y": 1}"#, r#"{"z": 1}"#);
+    for (options, expected) in [
+        ("", [1, 0, 0]),
+        (r#"tv:variables="y""#, [0, 1, 0]),
+        (r#"tv:variables="x z""#, [1, 0, 1]),
+        (r#"tv:changes="create""#, [0, 0, 1]),
+        (r#"tv:changes="update""#, [1, 1, 0]),
+        (r#"tv:variables="x z" tv:changes="create""#, [0, 0, 1]),
+        (r#"tv:variables="x z" tv:changes="update""#, [1, 0, 0]),
+    ] {
+        assert_eq!([x, y, z].map(|set| fires(options, set)), expected, "{options}");
+    }
+}
+
+#[test]
+fn a_task_that_moves_the_time_of_its_token_is_at_work_until_then() {
+    let mut it = Scenario::definitions(
+        r#"<process id="p" isExecutable="true"><extensionElements>
+             <tv:status><tv:attribute name="timestamp"/></tv:status></extensionElements>
+           <task id="t"><extensionElements><tv:operator attribute="timestamp">timestamp + 60000</tv:operator>
+             </extensionElements></task> <userTask id="after"/> <path>t after</path></process>"#,
+    );
+    it.start("{}");
+    assert_eq!(it.waiting(), ["t"]);
+    it.advance(59_999);
+    assert_eq!(it.waiting(), ["t"]);
+    it.advance(1);
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn an_isolated_fork_whose_branches_all_end_ends_with_them() {
+    let mut it = Scenario::process(
+        r#"<startEvent id="start"/> <parallelGateway id="fork" tv:fork="isolate"/>
+           <userTask id="a"/> <exclusiveGateway id="or" default="or-end"/> <userTask id="b"/>
+           <parallelGateway id="join" tv:merge="append" tv:path="all"/> <userTask id="after"/> <endEvent id="end"/>
+           <sequenceFlow id="on" sourceRef="or" targetRef="join"><conditionExpression>go</conditionExpression>
+           </sequenceFlow> <path>start fork a or end</path> <path>fork b or</path> <path>join after end</path>"#,
+    );
+    it.start(r#"{"go": false}"#);
+    it.complete("a", r#"{"x": 1}"#);
+    assert_eq!(it.waiting(), ["b"]);
+    it.complete("b", "{}");
+    assert!(it.is_completed());
+    assert_eq!(it.variables(), r#"{"go":false}"#);
+}
+
+#[test]
+fn a_cancel_end_event_cancels_the_transaction_around_its_sub_process() {
+    let mut it = Scenario::process(
+        r#"<transaction id="t"> <startEvent id="s"/> <subProcess id="sub"> <startEvent id="s2"/> <userTask id="a"/>
+             <endEvent id="cancel"><cancelEventDefinition/></endEvent> <path>s2 a cancel</path> </subProcess>
+             <userTask id="b"/> <path>s sub</path> <path>s b</path> </transaction>
+           <boundaryEvent id="on" attachedToRef="t"><cancelEventDefinition/></boundaryEvent>
+           <userTask id="sorry"/> <path>on sorry</path>"#,
+    );
+    it.start("{}");
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["sorry"]);
+}

@@ -1,6 +1,7 @@
 //! Why an instance waits, said in sentences.
 
 use expect_test::expect;
+use travertine_kernel::why;
 use travertine_testkit::Scenario;
 
 fn told(inside: &str, act: impl FnOnce(&mut Scenario)) -> String {
@@ -102,4 +103,19 @@ fn a_complex_join_says_what_it_waits_for() {
     it.complete("a", "{}");
     let why = it.why();
     assert!(why.iter().any(|it| it.contains("activationCount > 1")), "{why:?}");
+}
+
+#[test]
+fn every_wait_is_named_by_a_reason() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true"><serviceTask id="a"/>
+           <receiveTask id="b" messageRef="M"/> <task id="c" tv:gate="entry"/>
+           <boundaryEvent id="late" attachedToRef="a"><timerEventDefinition><timeDuration>PT1H</timeDuration>
+           </timerEventDefinition></boundaryEvent> <userTask id="hurry"/> <path>late hurry</path></process>"#,
+    );
+    it.start("{}");
+    let mut named: Vec<_> =
+        why(&it.plan, &it.instance).iter().filter_map(|it| it.why.wait()).collect();
+    named.sort();
+    assert_eq!(named, it.instance.waits.keys().copied().collect::<Vec<_>>());
 }
