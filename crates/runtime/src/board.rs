@@ -13,7 +13,7 @@ use tokio::sync::{Notify, futures::Notified, mpsc};
 use travertine_value::Name;
 
 use crate::{
-    Address, Limit, Timestamp,
+    Address, InstanceId, Limit, Timestamp,
     limit::{Key, Line},
     shard::{Alone, Given},
 };
@@ -159,8 +159,7 @@ impl Handing {
     }
 
     /// Keeps the jobs of an instance from going out. Whoever was to have them is free again.
-    #[cfg(test)]
-    pub(crate) fn forget(&mut self, instance: crate::InstanceId) {
+    pub(crate) fn forget(&mut self, instance: InstanceId) {
         for (_, jobs) in &mut self.0 {
             jobs.retain(|(given, _)| given.job.instance != instance);
         }

@@ -42,7 +42,7 @@ pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};
 pub use shard::{
     Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Given, Lease,
-    Live, Opening, Recovered, Release, RunStatus, Sealed, Seen, Settings, Shard, TaskChange,
-    Trouble, Verified,
+    Live, Opening, Recovered, RunStatus, Sealed, Seen, Settings, Shard, TaskChange, Trouble,
+    Verified,
 };
 pub use travertine_value::time::Timestamp;

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use travertine_store::codec::record::StartKey;
 use travertine_value::time::Timestamp;
 
+use super::guard::Undo;
+
 /// Whom a timer wakes. Of those due at once the order is that of their kinds, then of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Alarm {
@@ -29,24 +31,48 @@ pub(super) struct Alarms {
     /// Those that do not ring until they are set again.
     muted: BTreeSet<(Timestamp, Alarm)>,
     due: BTreeMap<Alarm, Timestamp>,
+    /// How those were that one turn has set or unset.
+    pub(super) undo: Undo<(Alarm, Option<Set>)>,
+}
+
+/// How a timer is set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Set {
+    due: Timestamp,
+    is_muted: bool,
 }
 
 impl Alarms {
     pub(super) fn set(&mut self, due: Timestamp, alarm: Alarm) {
-        self.unset(alarm);
+        let before = self.remove(alarm);
+        self.undo.note(|| (alarm, before));
         self.order.insert((due, alarm));
         self.due.insert(alarm, due);
     }
 
-    /// Whether it was set.
-    pub(super) fn unset(&mut self, alarm: Alarm) -> bool {
-        let due = self.due.remove(&alarm);
-        if let Some(due) = due
-            && !self.order.remove(&(due, alarm))
-        {
-            self.muted.remove(&(due, alarm));
+    pub(super) fn unset(&mut self, alarm: Alarm) {
+        let before = self.remove(alarm);
+        if before.is_some() {
+            self.undo.note(|| (alarm, before));
         }
-        due.is_some()
+    }
+
+    fn remove(&mut self, alarm: Alarm) -> Option<Set> {
+        let due = self.due.remove(&alarm)?;
+        let is_muted = !self.order.remove(&(due, alarm)) && self.muted.remove(&(due, alarm));
+        Some(Set { due, is_muted })
+    }
+
+    /// Takes back what one turn has set and unset.
+    pub(super) fn roll_back(&mut self) {
+        for (alarm, before) in self.undo.take() {
+            self.remove(alarm);
+            if let Some(Set { due, is_muted }) = before {
+                self.due.insert(alarm, due);
+                let set = if is_muted { &mut self.muted } else { &mut self.order };
+                set.insert((due, alarm));
+            }
+        }
     }
 
     /// Whether it is set.

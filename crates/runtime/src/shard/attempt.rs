@@ -20,10 +20,11 @@ use travertine_value::{Map, Name, Value};
 use super::{
     Case, Hashed, Shard,
     alarm::Alarm,
+    guard::step,
     job::{assignments, called_with, variables},
-    live::field,
+    live::{Live, field},
 };
-use crate::{Address, Error, Timestamp};
+use crate::{Address, Error, InstanceId, Timestamp};
 
 /// Attempts that workers of this process are making.
 pub(super) struct Attempts {
@@ -91,6 +92,8 @@ pub struct Given {
     pub details: Option<Value>,
     /// Whether someone has to know when it begins.
     pub is_timed: bool,
+    /// When all attempts must be done.
+    deadline: Option<i64>,
     input: Input,
     off: AtomicBool,
     news: Notify,
@@ -142,36 +145,47 @@ impl Given {
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
     pub fn begin_attempt(&mut self, job: Address) -> Option<Arc<Given>> {
-        if !self.may_begin(job) {
-            return None;
-        }
-        let given = self.prepare_attempt(job);
-        let attempt = self.attempts.all.get(&(job.instance.0, job.wait.0))?;
-        if attempt.deadline.is_some_and(|it| it <= self.now.as_millis()) {
-            self.forget_attempt((job.instance.0, job.wait.0));
-            let failure = Failure::timeout("nobody could begin with it before its deadline");
-            if let Err(error) = self.attempt_failed(job, &failure, None) {
-                tracing::warn!(%job, %error, "an attempt could not be given up");
+        let begun = self.with(job.instance.0, |shard, live| {
+            if !shard.may_begin(live, job.wait) {
+                return Ok(None);
             }
-            return None;
+            let given = shard.prepare_attempt(live, job.wait);
+            if given.deadline.is_some_and(|it| it <= shard.now.as_millis()) {
+                shard.forget_attempt((job.instance.0, job.wait.0));
+                let failure = Failure::timeout("nobody could begin with it before its deadline");
+                shard.attempt_failed(live, job.wait, &failure, None)?;
+                return Ok(None);
+            }
+            Ok(Some(given))
+        });
+        match begun {
+            Ok(given) => {
+                let given = given?;
+                self.attempt_begins(&given);
+                Some(given)
+            }
+            Err(error) => {
+                tracing::warn!(%job, %error, "an attempt could not be begun");
+                self.leave_if_free(job);
+                None
+            }
         }
-        self.attempt_begins(&given);
-        Some(given)
     }
 
     /// Gives a job that a worker may have to one of this process, who begins with it later.
-    pub(super) fn prepare_attempt(&mut self, job: Address) -> Arc<Given> {
-        let key = (job.instance.0, job.wait.0);
-        let live = self.instances.lives.get_mut(&key.0).expect("whoever offers a job has seen it");
-        live.take(job.wait);
-        let work = live.job(job.wait).expect("only jobs are offered");
+    pub(super) fn prepare_attempt(&mut self, live: &mut Live, wait: WaitId) -> Arc<Given> {
+        step("attempt");
+        let job = live.address(wait);
+        let key = (job.instance.0, wait.0);
+        live.take(wait);
+        let work = live.job(wait).expect("only jobs are offered");
         let all = number(work, "attempts").unwrap_or_else(|| i64::from(work.retries));
         let done = all.saturating_sub(i64::from(work.retries));
         let (timeout, deadline) = (number(work, "timeout"), number(work, "deadline"));
         let heartbeat = number(work, "heartbeat");
         let idempotency_key = field(work, "idempotencyKey");
         let input = called_with(live, work).map_or_else(
-            || Input::Seen(variables(live, live.state.waits[&job.wait].token, work, &[])),
+            || Input::Seen(variables(live, live.state.waits[&wait].token, work, &[])),
             |map| Input::Called(Arc::clone(map)),
         );
         let given = Arc::new(Given {
@@ -183,6 +197,7 @@ impl Shard {
             number: u32::try_from(done.saturating_add(1)).unwrap_or(1),
             details: self.attempts.details.get(&key).cloned(),
             is_timed: timeout.or(deadline).or(heartbeat).is_some(),
+            deadline,
             input,
             off: AtomicBool::new(false),
             news: Notify::new(),
@@ -192,7 +207,7 @@ impl Shard {
             deadline,
             ends: None,
             heartbeat,
-            is_limited: live.work[&job.wait].limit.is_some(),
+            is_limited: live.work[&wait].limit.is_some(),
             given: Arc::clone(&given),
             outcome: None,
         };
@@ -257,8 +272,27 @@ impl Shard {
     }
 
     fn tell_outcome(&mut self, job: Address, outcome: Outcome<Assignments>) -> Result<(), Error> {
+        let told =
+            self.with(job.instance.0, |shard, live| shard.tell_outcome_to(live, job, outcome));
+        match told {
+            // It may have been withdrawn while it was made.
+            Err(Error::Rejected(_)) => Ok(()),
+            Err(Error::NoSuchInstance(_)) => {
+                self.forget_attempt((job.instance.0, job.wait.0));
+                Ok(())
+            }
+            told => told,
+        }
+    }
+
+    fn tell_outcome_to(
+        &mut self,
+        live: &mut Live,
+        job: Address,
+        outcome: Outcome<Assignments>,
+    ) -> Result<(), Error> {
         let key = (job.instance.0, job.wait.0);
-        if self.live(key.0).is_ok_and(|it| it.is_deaf(job.wait)) {
+        if live.is_deaf(job.wait) {
             if let Some(attempt) = self.attempts.all.get_mut(&key) {
                 attempt.outcome = Some(outcome);
                 if std::mem::take(&mut attempt.is_limited) {
@@ -269,44 +303,44 @@ impl Shard {
             return Ok(());
         }
         self.forget_attempt(key);
-        let told = match outcome {
-            Ok(variables) => match self.complete(job, variables) {
-                Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
-                    let much = format!("it brings too much: {why}");
-                    self.attempt_failed(job, &Failure::terminal(Failure::ENCODE, much), None)
+        match outcome {
+            Ok(variables) => {
+                live.ready()?;
+                match self.turn(live, Command::Complete { wait: job.wait, variables }) {
+                    Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
+                        let much = format!("it brings too much: {why}");
+                        let failure = Failure::terminal(Failure::ENCODE, much);
+                        self.attempt_failed(live, job.wait, &failure, None)
+                    }
+                    told => told,
                 }
-                told => told,
-            },
-            Err(failed) => self.attempt_failed(job, &failed.0, failed.1),
-        };
-        match told {
-            // It may have been withdrawn while it was made.
-            Err(Error::Rejected(_) | Error::NoSuchInstance(_)) => Ok(()),
-            told => told,
+            }
+            Err(failed) => self.attempt_failed(live, job.wait, &failed.0, failed.1),
         }
     }
 
     /// Whether an attempt is being made at a job, or has been and was not heard of. In that case the
     /// instance hears of it in a moment, if it can hear again.
-    pub(super) fn is_attempted(&mut self, id: u64, wait: WaitId) -> bool {
-        let Some(attempt) = self.attempts.all.get(&(id, wait.0)) else { return false };
+    pub(super) fn is_attempted(&mut self, live: &mut Live, wait: WaitId) -> bool {
+        let key = (live.id.0, wait.0);
+        let Some(attempt) = self.attempts.all.get(&key) else { return false };
         let has_outcome = attempt.outcome.is_some();
-        let Some(live) = self.instances.lives.get_mut(&id) else { return false };
         live.take(wait);
         if has_outcome && !live.is_deaf(wait) {
-            self.alarms.set(self.now, Alarm::Attempt(id, wait.0));
+            self.alarms.set(self.now, Alarm::Attempt(key.0, key.1));
         }
         true
     }
 
     fn attempt_failed(
         &mut self,
-        job: Address,
+        live: &mut Live,
+        wait: WaitId,
         failure: &Failure,
         retry: Option<Retry>,
     ) -> Result<(), Error> {
-        let live = self.ready(job.instance.0)?;
-        let work = live.job(job.wait);
+        live.ready()?;
+        let work = live.job(wait);
         let retries = work.map_or(1, |it| it.retries);
         let all = work.and_then(|it| number(it, "attempts")).unwrap_or_else(|| i64::from(retries));
         let policy = work.and_then(policy).or(retry).unwrap_or_default();
@@ -317,14 +351,13 @@ impl Shard {
             let pause = i64::try_from(policy.delay(failed).as_millis()).unwrap_or(i64::MAX);
             let next = self.now.as_millis().saturating_add(pause);
             if deadline.is_none_or(|it| next < it) {
-                return self.fail(job, Some(retries - 1), pause, failure.to_string());
+                return self.fail_live(live, wait, Some(retries - 1), pause, failure.to_string());
             }
             code = Failure::TIMEOUT;
             message = format!("not done by its deadline; last it was {failure}");
         }
         let code = Some(Name::from(code));
-        let raise = Command::Raise { wait: job.wait, code, message, variables: Vec::new() };
-        self.command(job.instance, raise)
+        self.turn(live, Command::Raise { wait, code, message, variables: Vec::new() })
     }
 
     /// An attempt has taken too long, or was silent for too long; or it has ended, and the instance can
@@ -360,6 +393,15 @@ impl Shard {
         }
         attempt.given.call_off();
         self.alarms.unset(Alarm::Attempt(key.0, key.1));
+    }
+
+    /// Nobody hears of the attempts for an instance any more.
+    pub(super) fn forget_attempts(&mut self, instance: InstanceId) {
+        let of = |key: &&(u64, u64)| key.0 == instance.0;
+        let keys: Vec<(u64, u64)> = self.attempts.all.keys().filter(of).copied().collect();
+        for key in keys {
+            self.forget_attempt(key);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use travertine_store::{
 };
 use travertine_value::Name;
 
-use super::{Shard, turn::Heard};
+use super::{Live, Shard, guard::Heard};
 use crate::Error;
 
 impl Shard {
@@ -21,15 +21,14 @@ impl Shard {
     /// An instance calls a definition.
     pub(super) fn call(
         &mut self,
-        id: u64,
+        live: &Live,
         wait: WaitId,
         definition: &Name,
         binding: Option<&str>,
         variables: &Assignments,
         catches: &Catches,
     ) {
-        let live = &self.instances.lives[&id];
-        let from = (id, wait.0);
+        let from = (live.id.0, wait.0);
         let definitions = self.env.newest();
         let Some(definition) = definitions.bound(definition, binding, &live.definition) else {
             let reason = match binding {
@@ -88,18 +87,10 @@ impl Shard {
     /// What an instance called cannot be started.
     pub(super) fn not_called(&mut self, to: (u64, u64), reason: String) {
         let letter = Letter::NotCalled { to, reason: reason.clone() };
-        let command = self.unanswered(to, "not-started", reason);
-        self.tell_or_defer(to.0, command, &letter);
-    }
-
-    /// How a caller hears that nothing will come: a function by a code, a process by an incident.
-    fn unanswered(&mut self, to: (u64, u64), code: &str, message: String) -> Command {
-        let wait = WaitId(to.1);
-        if self.live(to.0).is_ok_and(|it| it.definition.is_function()) {
-            let code = Some(code.into());
-            return Command::Raise { wait, code, message, variables: Vec::new() };
-        }
-        Command::Fail { wait, retries: 0, message }
+        self.tell_or_defer(to.0, &letter, |shard, live| {
+            let command = unanswered(live, WaitId(to.1), "not-started", reason);
+            shard.turn(live, command)
+        });
     }
 
     /// What an instance called has ended.
@@ -113,21 +104,26 @@ impl Shard {
         let wait = WaitId(to.1);
         let letter =
             Letter::Ended { to, child, ending: ending.clone(), variables: variables.clone() };
-        let command = match ending {
-            Ending::Completed => Command::Complete { wait, variables },
-            Ending::Failed(failure) => {
-                Command::Raise { wait, code: failure.code, message: failure.message, variables }
-            }
-            Ending::Cancelled => {
-                let message = format!("the called instance {child} was cancelled");
-                self.unanswered(to, Failure::CANCELLED, message)
-            }
-        };
-        if let Ok(live) = self.live(to.0) {
+        let heard = self.tell_or_defer(to.0, &letter, |shard, live| {
+            let command = match ending {
+                Ending::Completed => Command::Complete { wait, variables },
+                Ending::Failed(failure) => {
+                    Command::Raise { wait, code: failure.code, message: failure.message, variables }
+                }
+                Ending::Cancelled => {
+                    let message = format!("the called instance {child} was cancelled");
+                    unanswered(live, wait, Failure::CANCELLED, message)
+                }
+            };
             // There is nobody left to call off.
-            live.calls.remove(&wait);
-        }
-        if let Heard::TooMuch(why) = self.tell_or_defer(to.0, command, &letter) {
+            let was_open = live.calls.remove(&wait).is_some();
+            let told = shard.turn(live, command);
+            if was_open && live.created.depth > 0 {
+                shard.instances.count_calls(live.root(), 1, 0);
+            }
+            told
+        });
+        if let Heard::TooMuch(why) = heard {
             self.not_called(to, format!("the called instance {child} brings too much: {why}"));
         }
     }
@@ -147,7 +143,8 @@ impl Shard {
             confirm: confirm.clone(),
         };
         let command = Command::Escalate { wait: WaitId(to.1), code, variables };
-        if let Heard::TooMuch(why) = self.tell_or_defer(to.0, command, &letter) {
+        let heard = self.tell_or_defer(to.0, &letter, |shard, live| shard.turn(live, command));
+        if let Heard::TooMuch(why) = heard {
             self.not_called(to, format!("an escalation of the called instance is too much: {why}"));
         }
         let child = if let Letter::Signal { to, .. } = *confirm {
@@ -181,4 +178,13 @@ impl Shard {
             }
         }
     }
+}
+
+/// How a caller hears that nothing will come: a function by a code, a process by an incident.
+fn unanswered(live: &Live, wait: WaitId, code: &str, message: String) -> Command {
+    if live.definition.is_function() {
+        let code = Some(code.into());
+        return Command::Raise { wait, code, message, variables: Vec::new() };
+    }
+    Command::Fail { wait, retries: 0, message }
 }

@@ -1,11 +1,6 @@
 //! Functions: their code thinks here, on the shard's own thread, in the batch of what it was told.
 
-use std::{
-    fmt,
-    io::Write as _,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::{fmt, io::Write as _, sync::Arc};
 
 use send_wrapper::SendWrapper;
 use travertine_func::{
@@ -18,7 +13,7 @@ use travertine_kernel::{
 use travertine_store::codec::record::{Message, Record};
 use travertine_value::{Limits, Map, Name, Value, typed};
 
-use super::{Case, Shard, live::Live, turn::panic_text};
+use super::{Case, Shard, guard::step, live::Live};
 use crate::{Definition, Error, InstanceId, trace};
 
 /// The code of a function in the middle of its run. It stays on the thread that it was begun on.
@@ -101,10 +96,10 @@ impl Live {
         Identity { id: self.name(), seed: self.id.0, run }
     }
 
-    /// Forgets code that has thought only to be looked at: what it decided then is not written.
-    fn forget_undecided(&mut self) {
-        if self.state.journal.as_ref().is_some_and(|it| it.due) {
-            self.mind = Mind::default();
+    /// Keeps its code, unless that has thought only to be looked at: what it decided then is not written.
+    fn keep_decided(&mut self, session: SendWrapper<Session>) {
+        if !self.state.journal.as_ref().is_some_and(|it| it.due) {
+            self.mind = Mind(Some(session));
         }
     }
 
@@ -161,72 +156,63 @@ impl Shard {
     /// part of the turn. Says why the instance must be halted after that, if it must.
     pub(super) fn think(
         &mut self,
-        id: u64,
+        live: &mut Live,
         turn: &mut Turn,
         records: &mut Vec<Record>,
     ) -> Option<String> {
-        if !self.instances.lives[&id].state.is_thoughtful() {
+        if !live.state.is_thoughtful() {
             return None;
         }
-        let lost = self.think_through(id, turn, records);
+        step("think");
+        let lost = self.think_through(live, turn, records);
         // One that begins anew lets others have their turn first.
-        turn.unfinished |= lost.is_none() && self.instances.lives[&id].state.is_thoughtful();
+        turn.unfinished |= lost.is_none() && live.state.is_thoughtful();
         lost
     }
 
     fn think_through(
         &mut self,
-        id: u64,
+        live: &mut Live,
         turn: &mut Turn,
         records: &mut Vec<Record>,
     ) -> Option<String> {
-        match self.thought(id, records) {
+        match self.thought(live, records) {
             Ok((decisions, answers)) => {
                 if let Some(Decision::ContinueAs { .. }) = decisions.last() {
-                    self.thinker(id).forget_mind();
+                    live.forget_mind();
                 }
-                self.write_down(id, turn, Command::Decide { decisions, answers })
+                self.write_down(live, turn, Command::Decide { decisions, answers })
             }
             // One that stands in the journal from before cannot be taken back any more.
             Err(Blocked { message, update: Some(_) }) if brings_update(turn) => {
-                self.thinker(id).forget_mind();
+                live.forget_mind();
                 let failure = format!("{message}; nothing has changed");
-                let refused = self.write_down(id, turn, Command::RefuseUpdate { message });
-                let lost = refused.or_else(|| self.think(id, turn, records));
+                let refused = self.write_down(live, turn, Command::RefuseUpdate { message });
+                let lost = refused.or_else(|| self.think(live, turn, records));
                 self.code.answer = Some(Err(Failure::terminal("handler", failure)));
                 lost
             }
             Err(Blocked { message, .. }) => {
-                self.thinker(id).forget_mind();
-                self.write_down(id, turn, Command::Block { message })
+                live.forget_mind();
+                self.write_down(live, turn, Command::Block { message })
             }
         }
     }
 
-    /// The function whose code thinks.
-    fn thinker(&mut self, id: u64) -> &mut Live {
-        self.instances.lives.get_mut(&id).expect("what thinks is in memory")
-    }
-
     /// Has the kernel do what follows from the thoughts of a function, as a part of the turn.
-    fn write_down(&mut self, id: u64, turn: &mut Turn, command: Command) -> Option<String> {
-        let (now, budgets) = (self.now, Arc::clone(&self.env.budgets));
-        let room = self.outbox.buffer();
-        let Live { definition, state, .. } = self.thinker(id);
-        let plan = &definition.plan;
-        let turned =
-            catch_unwind(AssertUnwindSafe(|| handle_in(plan, state, now, command, room, &budgets)));
-        match turned {
-            Ok(Ok(mut next)) => {
+    fn write_down(&mut self, live: &mut Live, turn: &mut Turn, command: Command) -> Option<String> {
+        step("decide");
+        let buffer = self.outbox.buffer();
+        let Live { definition, state, .. } = live;
+        let budgets = &self.env.budgets;
+        match handle_in(&definition.plan, state, self.now, command, buffer, budgets) {
+            Ok(mut next) => {
                 turn.events.append(&mut next.events);
                 self.outbox.give_back(next.events);
                 turn.unfinished |= next.unfinished;
                 None
             }
-            Ok(Err(rejection)) => {
-                Some(format!("what its code decided cannot be done: {rejection}"))
-            }
-            Err(panic) => Some(format!("the engine failed: {}", panic_text(&*panic))),
+            Err(rejection) => Some(format!("what its code decided cannot be done: {rejection}")),
         }
     }
 
@@ -265,11 +251,10 @@ impl Shard {
     /// their ids. What the shard itself must take note of is added to `records`.
     fn thought(
         &mut self,
-        id: u64,
+        live: &mut Live,
         records: &mut Vec<Record>,
     ) -> Result<(Vec<Decision>, Assignments), Blocked> {
-        let (decisions, answers) = self.advance(id)?;
-        let live = &self.instances.lives[&id];
+        let (decisions, answers) = self.advance(live)?;
         let limits = &live.definition.plan.limits;
         check_variables(&answers, limits).map_err(|why| Blocked {
             message: format!("an update is answered with too much: {why}"),
@@ -278,42 +263,38 @@ impl Shard {
         check_sizes(&decisions, limits)?;
         if let Some(next) = self.next_definition(live, &decisions)? {
             records.push(Record::Migrated { definition: next.key });
-            self.thinker(id).definition = next;
+            live.definition = next;
         }
         Ok((decisions, answers))
     }
 
     /// Has the code read what is new in its journal.
-    fn advance(&mut self, id: u64) -> Result<(Vec<Decision>, Assignments), Blocked> {
+    fn advance(&mut self, live: &mut Live) -> Result<(Vec<Decision>, Assignments), Blocked> {
         self.code.thoughts += 1;
         let every = self.env.settings.functions.shadow_every;
         let shadowed = every > 0 && self.code.thoughts.is_multiple_of(every);
-        let had_mind = self.instances.lives[&id].mind.0.is_some();
-        if !had_mind {
-            self.wake_mind(id)?;
-        }
-        let live = self.instances.lives.get_mut(&id).expect("it has to think");
+        let had_mind = live.mind.0.is_some();
+        let mut session = self.awaken(live)?;
         let journal = live.state.journal.as_ref().expect("only functions think");
-        let session = live.mind.0.as_mut().expect("it has one now");
         let Advance { decisions, mut answers } = session.advance(journal)?;
         let new = new_answers(&live.state, journal, &answers);
         self.code.answer = answers.pop().map(|it| it.result);
         if shadowed && had_mind {
-            let live = &self.instances.lives[&id];
-            let journal = live.state.journal.as_ref().expect("only functions think");
             let again = self.session(live)?.advance(journal).map_err(|it| it.message)?;
             if again.decisions != decisions {
                 return Err(not_deterministic(&decisions, &again.decisions).into());
             }
         }
+        live.mind.0 = Some(session);
         Ok((decisions, new))
     }
 
-    /// Gets the code of a function, at its beginning.
-    fn wake_mind(&mut self, id: u64) -> Result<(), String> {
-        let session = self.session(&self.instances.lives[&id])?;
-        self.thinker(id).mind = Mind(Some(SendWrapper::new(session)));
-        Ok(())
+    /// The code of a function, as far as it has thought.
+    fn awaken(&self, live: &mut Live) -> Result<SendWrapper<Session>, String> {
+        match live.mind.0.take() {
+            Some(session) => Ok(session),
+            None => self.session(live).map(SendWrapper::new),
+        }
     }
 
     /// The code of a function, at its beginning.
@@ -340,12 +321,12 @@ impl Shard {
         name: &str,
         input: &Value,
     ) -> Result<Value, Error> {
-        self.awake_mind(id)?;
-        let live = self.instances.lives.get_mut(&id.0).expect("its mind is awake");
-        let session = live.mind.0.as_mut().expect("it is awake");
-        let answer = session.query(name, input);
-        live.forget_undecided();
-        answer.map_err(|failure| Error::Function { instance: id, failure })
+        self.with(id.0, |shard, live| {
+            let session = shard.awaken_to_date(live)?;
+            let answer = session.query(name, input);
+            live.keep_decided(session);
+            answer.map_err(|failure| Error::Function { instance: id, failure })
+        })
     }
 
     /// Has the code of a function change what it has in hand. Answers with what the code says to that;
@@ -357,53 +338,47 @@ impl Shard {
         input: Value,
         sent_as: Option<Name>,
     ) -> Result<Value, Error> {
-        let known = sent_as.as_ref().and_then(|it| self.live(id.0).ok()?.state.answer(it));
-        if let Some(said) = known {
-            return answer_of(said).map_err(|failure| Error::Function { instance: id, failure });
-        }
-        self.awake_mind(id)?;
-        self.ready(id.0)?;
         let refused = |failure: Failure| Error::Function { instance: id, failure };
-        let live = self.instances.lives.get_mut(&id.0).expect("its mind is awake");
-        let session = live.mind.0.as_mut().expect("it is awake");
-        let valid = session.validate_update(name, &input);
-        live.forget_undecided();
-        valid.map_err(refused)?;
-        self.code.answer = None;
-        self.turn(id.0, Command::Update { name: Name::clone(name), input, id: sent_as })?;
-        self.code
-            .answer
-            .take()
-            .unwrap_or_else(|| {
-                Err(Failure::terminal("blocked", "its code cannot go on: see its incident"))
-            })
-            .map_err(refused)
+        self.with(id.0, |shard, live| {
+            let known = sent_as.as_ref().and_then(|it| live.state.answer(it));
+            if let Some(said) = known {
+                return answer_of(said).map_err(refused);
+            }
+            let session = shard.awaken_to_date(live)?;
+            live.ready()?;
+            let valid = session.validate_update(name, &input);
+            live.keep_decided(session);
+            valid.map_err(refused)?;
+            shard.code.answer = None;
+            shard.turn(live, Command::Update { name: Name::clone(name), input, id: sent_as })?;
+            let blocked =
+                || Failure::terminal("blocked", "its code cannot go on: see its incident");
+            shard.code.answer.take().unwrap_or_else(|| Err(blocked())).map_err(refused)
+        })
     }
 
-    /// Has the code of a running function at hand, as far as its journal goes.
-    fn awake_mind(&mut self, id: InstanceId) -> Result<(), Error> {
-        let live = self.live(id.0)?;
+    /// The code of a running function, as far as its journal goes.
+    fn awaken_to_date(&self, live: &mut Live) -> Result<SendWrapper<Session>, Error> {
         if live.has_ended() {
             return Err(travertine_kernel::Rejection::Ended.into());
         }
-        if live.state.journal.is_none() {
+        let had_mind = live.mind.0.is_some();
+        let Some(journal) = &live.state.journal else {
             return Err(travertine_kernel::Rejection::NotAFunction.into());
-        }
+        };
+        let instance = live.id;
         let blocked = |message: String| Error::Function {
-            instance: id,
+            instance,
             failure: Failure::terminal("blocked", message),
         };
-        if live.mind.0.is_none() {
-            self.wake_mind(id.0).map_err(blocked)?;
-            let live = self.instances.lives.get_mut(&id.0).expect("it was here a moment ago");
-            let journal = live.state.journal.as_ref().expect("it is a function");
-            let session = live.mind.0.as_mut().expect("it has one now");
-            if let Err(error) = session.advance(journal) {
-                live.mind = Mind::default();
-                return Err(blocked(error.message));
-            }
+        let mut session = match live.mind.0.take() {
+            Some(session) => session,
+            None => SendWrapper::new(self.session(live).map_err(blocked)?),
+        };
+        if !had_mind {
+            session.advance(journal).map_err(|it| blocked(it.message))?;
         }
-        Ok(())
+        Ok(session)
     }
 
     /// Whether the code that is here agrees with the journal of an instance.
@@ -454,8 +429,7 @@ impl Shard {
     }
 
     /// A function cannot go on. Whoever waits for it is told, and so are people, once that is durable.
-    pub(super) fn tell_blocked(&mut self, id: u64) {
-        let Some(live) = self.instances.lives.get(&id) else { return };
+    pub(super) fn tell_blocked(&mut self, live: &Live) {
         let Some(incident) = live.blocked() else { return };
         let (instance, name, reason) = (live.id, live.name(), incident.failure.message.clone());
         let (function, prints) =
@@ -466,37 +440,29 @@ impl Shard {
                 print(&format!("{name} ({function}) cannot go on: {reason}"));
             }
         });
-        self.tell_stuck(id);
+        self.tell_stuck(live);
     }
 
     /// Whether an instance could go on as another version of a function: whether the code of that
     /// agrees with its journal.
-    pub(super) fn check_code(&mut self, id: InstanceId, new: &Definition) -> Result<(), Error> {
+    pub(super) fn check_code(&self, live: &Live, new: &Definition) -> Result<(), Error> {
         let refused =
-            |problem: String| Error::NotMigrated { instance: id, problems: vec![problem] };
-        let journal = self.live(id.0)?.state.journal.clone();
-        let Some(journal) = journal.filter(|_| new.is_function()) else {
+            |problem: String| Error::NotMigrated { instance: live.id, problems: vec![problem] };
+        let Some(journal) = live.state.journal.as_ref().filter(|_| new.is_function()) else {
             let problem = "a function goes on as a function, and a process as a process";
             return Err(refused(problem.to_owned()));
         };
-        let live = &self.instances.lives[&id.0];
         self.session_as(live, new)
-            .and_then(|mut session| session.advance(&journal).map(drop).map_err(|it| it.message))
+            .and_then(|mut session| session.advance(journal).map(drop).map_err(|it| it.message))
             .map_err(refused)
     }
 
     /// Has a function go on as another version.
-    pub(super) fn change_code(
-        &mut self,
-        id: InstanceId,
-        new: Arc<Definition>,
-    ) -> Result<(), Error> {
+    pub(super) fn change_code(&mut self, live: &mut Live, new: Arc<Definition>) {
         let record = Record::Migrated { definition: new.key };
-        let live = self.live(id.0)?;
         live.definition = new;
-        live.mind = Mind::default();
-        self.learn(id.0, &[record]);
-        Ok(())
+        live.forget_mind();
+        self.learn(live, &[record]);
     }
 
     /// The function instance that people call so.
@@ -516,9 +482,9 @@ impl Shard {
         definition: &Definition,
         given: &Assignments,
     ) -> Result<(), Error> {
-        self.live(known)?;
-        let live = &self.instances.lives[&known];
-        let first = self.env.definitions.get(live.created.definition).map(|it| &it.id);
+        let definitions = Arc::clone(&self.env.definitions);
+        let live = self.live(known)?;
+        let first = definitions.get(live.created.definition).map(|it| &it.id);
         let mut was = [Some(&live.definition.id), first, live.began_as.as_ref()].into_iter();
         let is_so = was.any(|it| it == Some(&definition.id));
         // At its end there is the result besides what it was started with; only the result, where it

@@ -44,6 +44,16 @@ impl Instances {
         Self { count, ..Self::default() }
     }
 
+    /// Takes an instance out of memory.
+    pub(super) fn take(&mut self, id: u64) -> Option<Box<Live>> {
+        self.lives.remove(&id)
+    }
+
+    /// Puts an instance into memory.
+    pub(super) fn put(&mut self, live: Box<Live>) -> &mut Live {
+        self.lives.entry(live.id.0).insert_entry(live).into_mut()
+    }
+
     /// An instance came to be with that entry.
     pub(super) fn born(&mut self, id: u64, seq: Seq, is_known: bool) {
         if is_known {

@@ -6,8 +6,8 @@ use travertine_kernel::{Assignments, Command, Job, TokenId, View, WaitId, plan::
 use travertine_store::codec::record::{Edit, Record, TaskChange};
 use travertine_value::{Map, Name, Value};
 
-use super::{Shard, alarm::Alarm, live::Live, outbox::Release};
-use crate::{Address, Error, Timestamp, board::Hand};
+use super::{Shard, alarm::Alarm, guard::step, live::Live, outbox::Release};
+use crate::{Address, Error, Timestamp};
 
 /// How a worker has a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,63 +66,81 @@ impl Shard {
     /// names are handed out, or all where none is named.
     pub fn lease(&mut self, job: Address, lease: &Lease, names: &[Name]) -> Option<Activated> {
         let (id, wait) = (job.instance.0, job.wait);
-        if !self.may_begin(job) {
-            return None;
-        }
-        let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
-        let until = match lease {
-            Lease::Until { worker, until } => {
-                let worker = Name::clone(worker);
-                self.learn(id, &[Record::Leased { wait: wait.0, worker, until: *until }]);
-                let until = Timestamp::from_millis(*until);
-                self.alarms.set(until, Alarm::Job(id, wait.0));
-                Some(until)
+        let leased = self.with(id, |shard, live| {
+            if !shard.may_begin(live, wait) {
+                return Ok(None);
             }
-            Lease::Process => {
-                live.take(wait);
-                None
-            }
-        };
-        let live = &self.instances.lives[&id];
-        Some(activated(live, wait, names, until))
+            let until = match lease {
+                Lease::Until { worker, until } => {
+                    let worker = Name::clone(worker);
+                    shard.learn(live, &[Record::Leased { wait: wait.0, worker, until: *until }]);
+                    let until = Timestamp::from_millis(*until);
+                    shard.alarms.set(until, Alarm::Job(id, wait.0));
+                    Some(until)
+                }
+                Lease::Process => {
+                    live.take(wait);
+                    None
+                }
+            };
+            Ok(Some(activated(live, wait, names, until)))
+        });
+        leased.unwrap_or_else(|_| {
+            self.leave_if_free(job);
+            None
+        })
     }
 
     /// Whether a worker may have a job now. One that keeps a limit has begun with that.
-    pub(super) fn may_begin(&mut self, job: Address) -> bool {
+    pub(super) fn may_begin(&mut self, live: &Live, wait: WaitId) -> bool {
         // Whoever took it off the board may have filled a limit.
         self.set_limit_alarm();
-        let offer = self.live(job.instance.0).ok().and_then(|it| it.offer(job.wait));
-        let Some(offer) = offer else {
-            if !self.is_held(job) {
+        let job = live.address(wait);
+        let Some(offer) = live.offer(wait) else {
+            if !self.attempts.has(job) && !live.is_held(wait) {
                 self.env.board.leave(job);
             }
             return false;
         };
-        let may = offer.limit.as_ref().is_none_or(|it| self.env.board.enter(job, it, self.now));
+        let limit = offer.limit.as_ref();
+        let may = limit.is_none_or(|it| self.env.board.enter(job, it, self.now));
         if !may {
             self.outbox.release(Release::Offer(offer));
         }
         may
     }
 
+    /// A job keeps no limit that nobody is at.
+    pub(super) fn leave_if_free(&mut self, job: Address) {
+        self.set_limit_alarm();
+        let is_held = |live: &Live| live.is_held(job.wait);
+        if !self.attempts.has(job) && !self.in_memory_at(job.instance).is_some_and(is_held) {
+            self.env.board.leave(job);
+        }
+    }
+
     /// Puts a job up again that a worker of this process does not do after all.
     pub fn put_back(&mut self, job: Address) -> Result<(), Error> {
-        self.live(job.instance.0)?.put_back(job.wait);
-        self.forget_attempt((job.instance.0, job.wait.0));
-        self.offer(job.instance.0, job.wait);
-        Ok(())
+        self.with(job.instance.0, |shard, live| {
+            live.put_back(job.wait);
+            shard.forget_attempt((job.instance.0, job.wait.0));
+            shard.offer(live, job.wait);
+            Ok(())
+        })
     }
 
     /// Lets a worker have its job for longer.
     pub fn extend(&mut self, job: Address, until: i64) -> Result<(), Error> {
         let (id, wait) = (job.instance.0, job.wait);
-        let live = self.work_of(job, WorkKind::Job)?;
-        let Some((worker, _)) = live.work.get(&wait).and_then(|it| it.lease.clone()) else {
-            return Err(Error::NotLeased(job));
-        };
-        self.learn(id, &[Record::Leased { wait: wait.0, worker, until }]);
-        self.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
-        Ok(())
+        self.with(id, |shard, live| {
+            live.check_work(wait, WorkKind::Job)?;
+            let Some((worker, _)) = live.work.get(&wait).and_then(|it| it.lease.clone()) else {
+                return Err(Error::NotLeased(job));
+            };
+            shard.learn(live, &[Record::Leased { wait: wait.0, worker, until }]);
+            shard.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
+            Ok(())
+        })
     }
 
     /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident
@@ -134,112 +152,118 @@ impl Shard {
         backoff: i64,
         message: String,
     ) -> Result<(), Error> {
-        let (id, wait) = (job.instance.0, job.wait);
+        self.with(job.instance.0, |shard, live| {
+            shard.fail_live(live, job.wait, retries, backoff, message)
+        })
+    }
+
+    pub(super) fn fail_live(
+        &mut self,
+        live: &mut Live,
+        wait: WaitId,
+        retries: Option<u32>,
+        backoff: i64,
+        message: String,
+    ) -> Result<(), Error> {
         // Without one, nothing would tell it from a change of how often it may fail.
         let message =
             if message.is_empty() { "it failed, and said nothing".to_owned() } else { message };
-        let live = self.ready(id)?;
+        live.ready()?;
         let left = live.job(wait).map(|it| it.retries);
         let retries = retries.unwrap_or_else(|| left.unwrap_or(1).saturating_sub(1));
         let pause = retries > 0 && backoff > 0;
         let until = self.now.after_millis(backoff);
         let paused = Record::Paused { wait: wait.0, until: until.as_millis() };
         self.turn_with(
-            id,
+            live,
             Command::Fail { wait, retries, message },
             pause.then_some(paused).into_iter().collect(),
         )?;
         if pause {
-            self.alarms.set(until, Alarm::Job(id, wait.0));
+            self.alarms.set(until, Alarm::Job(live.id.0, wait.0));
         }
         Ok(())
     }
 
     /// Someone takes a user task, and nobody else can. Whoever has it may take it again.
     pub fn claim_task(&mut self, task: Address, who: &Name) -> Result<(), Error> {
-        let live = self.work_of(task, WorkKind::User)?;
-        let fields = TaskFields::of(live, task.wait);
-        if let Some(other) = fields.assignee.filter(|it| it != who) {
-            return Err(Error::Claimed { task, by: other });
-        }
-        let change = TaskChange { assignee: Edit::Set(Name::clone(who)), ..TaskChange::default() };
-        self.change_task(task, change)
+        self.with(task.instance.0, |shard, live| {
+            live.check_work(task.wait, WorkKind::User)?;
+            let fields = TaskFields::of(live, task.wait);
+            if let Some(other) = fields.assignee.filter(|it| it != who) {
+                return Err(Error::Claimed { task, by: other });
+            }
+            let assignee = Edit::Set(Name::clone(who));
+            let change = TaskChange { assignee, ..TaskChange::default() };
+            shard.learn(live, &[Record::TaskChanged { wait: task.wait.0, change }]);
+            Ok(())
+        })
     }
 
     /// Changes who does a user task, and until when.
     pub fn change_task(&mut self, task: Address, change: TaskChange) -> Result<(), Error> {
-        self.work_of(task, WorkKind::User)?;
-        self.learn(task.instance.0, &[Record::TaskChanged { wait: task.wait.0, change }]);
-        Ok(())
-    }
-
-    /// The instance of a wait for work of that kind.
-    fn work_of(&mut self, at: Address, kind: WorkKind) -> Result<&mut Live, Error> {
-        let live = self.ready(at.instance.0)?;
-        match live.work.get(&at.wait) {
-            Some(work) if work.kind == kind => Ok(live),
-            _ => Err(travertine_kernel::Rejection::NoSuchWait(at.wait).into()),
-        }
+        self.with(task.instance.0, |shard, live| {
+            live.check_work(task.wait, WorkKind::User)?;
+            shard.learn(live, &[Record::TaskChanged { wait: task.wait.0, change }]);
+            Ok(())
+        })
     }
 
     /// Offers a job that was never offered before.
-    pub(super) fn offer_new(&mut self, id: u64, wait: WaitId) {
-        if self.offer(id, wait)
-            && let Some(work) =
-                self.instances.lives.get_mut(&id).and_then(|it| it.work.get_mut(&wait))
+    pub(super) fn offer_new(&mut self, live: &mut Live, wait: WaitId) {
+        if self.offer(live, wait)
+            && let Some(work) = live.work.get_mut(&wait)
         {
             work.is_up = false;
         }
     }
 
+    /// Offers all work of an instance.
+    pub(super) fn offer_all(&mut self, live: &mut Live) {
+        let waits: Vec<WaitId> = live.work.keys().copied().collect();
+        for wait in waits {
+            self.offer(live, wait);
+        }
+    }
+
     /// Offers a job where a worker may have it, and takes the offer back where none may. Says whether
     /// it has gone straight to a worker, and not up.
-    pub(super) fn offer(&mut self, id: u64, wait: WaitId) -> bool {
-        if self.is_attempted(id, wait) {
+    pub(super) fn offer(&mut self, live: &mut Live, wait: WaitId) -> bool {
+        step("offer");
+        if self.is_attempted(live, wait) {
             return false;
         }
-        let live = &self.instances.lives[&id];
         let Some(work) = live.work.get(&wait).filter(|it| it.kind == WorkKind::Job) else {
             return false;
         };
+        let job = live.address(wait);
         let until = work.lease.as_ref().map_or(work.paused, |(_, until)| *until);
-        if work.limit.is_some() && !self.is_held(live.address(wait)) {
-            self.env.board.leave(live.address(wait));
+        if work.limit.is_some() && !live.is_held(wait) {
+            self.env.board.leave(job);
         }
         let is_free = live.is_free(wait, work);
         if is_free
             && work.limit.is_none()
             && let Some(hand) = self.env.board.hand(&work.job_type)
         {
-            self.hand_over(live.address(wait), hand);
+            self.alarms.unset(Alarm::Job(live.id.0, wait.0));
+            let given = self.prepare_attempt(live, wait);
+            self.outbox.handing().add(hand, given);
             return true;
         }
         let offer = live.any_offer(wait, work);
         let release = if is_free { Release::Offer(offer) } else { Release::Withdraw(offer) };
+        let alarm = Alarm::Job(live.id.0, wait.0);
         if until > 0 {
-            self.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
+            self.alarms.set(Timestamp::from_millis(until), alarm);
         } else {
-            self.alarms.unset(Alarm::Job(id, wait.0));
+            self.alarms.unset(alarm);
         }
         self.outbox.release(release);
-        if let Some(work) = self.instances.lives.get_mut(&id).and_then(|it| it.work.get_mut(&wait))
-        {
+        if let Some(work) = live.work.get_mut(&wait) {
             work.is_up = true;
         }
         false
-    }
-
-    /// Gives a job to a worker of this process, who begins once it is durable.
-    fn hand_over(&mut self, job: Address, hand: Hand) {
-        self.alarms.unset(Alarm::Job(job.instance.0, job.wait.0));
-        let given = self.prepare_attempt(job);
-        self.outbox.handing().add(hand, given);
-    }
-
-    /// Whether a worker has a job, or is still at it.
-    fn is_held(&self, job: Address) -> bool {
-        self.attempts.has(job)
-            || self.instances.lives.get(&job.instance.0).is_some_and(|it| it.is_held(job.wait))
     }
 
     /// Has this shard look at the limits when time gives room to one.
@@ -268,12 +292,12 @@ impl Shard {
 
     /// A lease or a pause is over.
     pub(super) fn job_again(&mut self, id: u64, wait: WaitId) {
-        let Ok(live) = self.live(id) else { return };
-        if !live.work.contains_key(&wait) {
-            return;
-        }
-        self.learn(id, &[Record::Paused { wait: wait.0, until: 0 }]);
-        self.offer(id, wait);
+        self.with_any(id, |shard, live| {
+            if live.work.contains_key(&wait) {
+                shard.learn(live, &[Record::Paused { wait: wait.0, until: 0 }]);
+                shard.offer(live, wait);
+            }
+        });
     }
 }
 

@@ -6,9 +6,9 @@ use std::{
 };
 
 use travertine_kernel::{
-    Assignments, Ending, Event, Identity, Incident, Instance, Job, LayerId, NodeId, Phase, Plan,
-    ROOT, ROOT_LAYER, Reads, Reason, Role, Slot, State, Table, TokenId, Wait, WaitFor, WaitId, Why,
-    apply,
+    Assignments, Command, Ending, Event, Identity, Incident, Instance, Job, LayerId, NodeId, Phase,
+    Plan, ROOT, ROOT_LAYER, Reads, Reason, Rejection, Role, Slot, State, Table, TokenId, Wait,
+    WaitFor, WaitId, Why, apply,
     plan::{Container, Element, Node, WorkKind},
     why,
 };
@@ -208,6 +208,42 @@ impl Live {
         }
         self.last = entry.seq;
         self.at = entry.at;
+    }
+
+    /// Refuses what cannot be told to it now.
+    pub(super) fn ready(&self) -> Result<(), Error> {
+        if let Some(reason) = &self.halted {
+            return Err(Error::Halted { instance: self.id, reason: reason.clone() });
+        }
+        if self.has_ended() {
+            return Err(Rejection::Ended.into());
+        }
+        if self.suspended {
+            return Err(Error::Suspended(self.id));
+        }
+        Ok(())
+    }
+
+    /// Refuses what is not for a wait for work of that kind.
+    pub(super) fn check_work(&self, wait: WaitId, kind: WorkKind) -> Result<(), Error> {
+        self.ready()?;
+        match self.work.get(&wait) {
+            Some(work) if work.kind == kind => Ok(()),
+            _ => Err(Rejection::NoSuchWait(wait).into()),
+        }
+    }
+
+    /// Counts its turns in a row, and those of its timers that were due when they were set.
+    pub(super) fn count_turn(&mut self, command: &Command) {
+        if *command == Command::Continue {
+            self.turns += 1;
+        } else if self.state.is_unfinished() {
+            // It has not come to rest. What it sent itself is no reason to think that it has.
+            self.turns += u32::from(matches!(command, Command::Delivered { .. }));
+        } else {
+            self.turns = 0;
+            self.hurries = if self.hurry { self.hurries + 1 } else { 0 };
+        }
     }
 
     /// The call that it answers, where it was called.

@@ -24,26 +24,18 @@ pub(super) const PAGE: usize = 4_096;
 impl Shard {
     /// The instance of that number, in memory. One that cannot be read is halted.
     pub(super) fn live(&mut self, id: u64) -> Result<&mut Live, Error> {
-        self.instances.ticks += 1;
-        let ticks = self.instances.ticks;
-        if self.instances.lives.get(&id).is_none_or(|it| it.damage.is_some()) {
-            self.bring(id)?;
-            self.halt_damaged(id);
-        }
-        let live = self.instances.lives.get_mut(&id).expect("it is in memory now");
-        live.used = ticks;
-        Ok(live)
+        let live = self.take_out(id)?;
+        Ok(self.instances.put(live))
     }
 
-    /// Has an instance in memory.
-    pub(super) fn bring(&mut self, id: u64) -> Result<(), Error> {
-        if self.instances.lives.contains_key(&id) {
-            return Ok(());
+    /// Takes an instance out of memory, or reads it.
+    pub(super) fn bring(&mut self, id: u64) -> Result<Box<Live>, Error> {
+        if let Some(live) = self.instances.take(id) {
+            return Ok(live);
         }
         if let Some(live) = self.instances.closing.reopen(id) {
-            self.instances.lives.insert(id, Box::new(live));
             self.instances.order.push_back(id);
-            return Ok(());
+            return Ok(Box::new(live));
         }
         let loaded = match self.load(id) {
             Err(error @ Error::Damaged { .. }) => self.load_damaged(id, error),
@@ -59,22 +51,21 @@ impl Shard {
             self.views.dirty.push(id);
             self.views.want();
         }
-        self.instances.lives.insert(id, Box::new(live));
         self.instances.order.push_back(id);
-        Ok(())
+        Ok(Box::new(live))
     }
 
     /// Has the row of an instance written again, which cannot be read.
     pub fn mend(&mut self, instance: InstanceId) -> Result<(), Error> {
-        match self.live(instance.0) {
+        let mended = self.with(instance.0, |shard, live| {
+            shard.views.mark(live);
+            shard.views.want();
+            Ok(())
+        });
+        match mended {
             // Nothing is left of it but the row, which goes.
             Err(Error::NoSuchInstance(_)) => Ok(()),
-            live => {
-                live?;
-                self.mark(instance.0);
-                self.views.want();
-                Ok(())
-            }
+            mended => mended,
         }
     }
 
@@ -246,7 +237,7 @@ impl Shard {
         live.last = seq;
         live.snapshot = seq;
         live.snapshot_size = body.len();
-        self.tell_remote(&mut live);
+        self.note_all_remote(&mut live);
         Ok(Some(live))
     }
 
@@ -289,12 +280,12 @@ impl Shard {
     }
 
     /// Halts an instance that cannot be read, unless its log says so already.
-    pub(super) fn halt_damaged(&mut self, id: u64) {
-        let live = &self.instances.lives[&id];
+    pub(super) fn halt_damaged(&mut self, live: &mut Live) {
         let Some(error) = live.damage.clone().filter(|_| live.halted.is_none()) else { return };
-        self.env.board.clear(|job| job.instance.0 == id);
-        self.halt(id, error.to_string());
-        for watcher in self.watchers.take(id) {
+        let id = live.id;
+        self.env.board.clear(|job| job.instance == id);
+        self.halt(live, error.to_string());
+        for watcher in self.watchers.take(id.0) {
             self.tell_watcher(watcher, Err(error.clone()));
         }
     }
@@ -363,7 +354,7 @@ impl Shard {
         }
     }
 
-    fn tell_remote(&self, live: &mut Live) {
+    fn note_all_remote(&self, live: &mut Live) {
         let waits: Vec<_> =
             live.state.waits.iter().map(|(id, wait)| (*id, Arc::clone(&wait.on))).collect();
         for (wait, on) in waits {

@@ -8,7 +8,7 @@ use travertine_store::codec::record::{
 };
 use travertine_value::{Name, Variables as _};
 
-use super::{Live, Shard, apart::Apart, turn::Heard};
+use super::{Live, Shard, apart::Apart, guard::Heard};
 use crate::{
     Address, Error, InstanceId, Receipt, SignalReceipt, StartOn, Timestamp,
     message::{
@@ -324,11 +324,12 @@ impl Shard {
             if let Some(Receipt::Started(id)) = receipt {
                 received += 1;
                 // It has not been held while the instance began, so nobody else can have told it.
-                let live = &self.instances.lives[&id.0];
-                if kept && !live.has_ended() && live.halted.is_none() {
-                    let heard = live.after_hearing(&message.name, Shared { number, upto: 0 });
-                    self.learn(id.0, &[heard]);
-                }
+                self.with_any(id.0, |shard, live| {
+                    if kept && !live.has_ended() && live.halted.is_none() {
+                        let heard = live.after_hearing(&message.name, Shared { number, upto: 0 });
+                        shard.learn(live, &[heard]);
+                    }
+                });
             }
         }
         if kept {
@@ -435,19 +436,25 @@ impl Shard {
     pub(super) fn deliver(&mut self, letter: Letter) {
         let Letter::Deliver { to, message, shared, .. } = &letter else { return };
         let (to, variables) = (*to, message.variables.clone());
-        let live = self.live(to.0);
-        let heard =
-            (*shared).zip(live.ok()).map(|(it, live)| live.after_hearing(&message.name, it));
-        let records: Vec<Record> = heard.into_iter().collect();
-        let command = Command::Complete { wait: WaitId(to.1), variables };
-        match self.tell_with_or_defer(to.0, command, records.clone(), &letter) {
+        let wait = WaitId(to.1);
+        let heard = |live: &Live| -> Vec<Record> {
+            shared.iter().map(|it| live.after_hearing(&message.name, *it)).collect()
+        };
+        let told = self.tell_or_defer(to.0, &letter, |shard, live| {
+            let records = heard(live);
+            shard.turn_with(live, Command::Complete { wait, variables }, records)
+        });
+        match told {
             Heard::Yes => {}
             Heard::No => self.give_back(letter),
             Heard::TooMuch(why) => {
-                if !records.is_empty() {
-                    self.learn(to.0, &records);
-                }
-                self.listen_again(to);
+                self.with_any(to.0, |shard, live| {
+                    let records = heard(live);
+                    if !records.is_empty() {
+                        shard.learn(live, &records);
+                    }
+                    shard.listen_again(live, wait);
+                });
                 self.return_to_keeper(letter, &why);
             }
         }
@@ -469,26 +476,27 @@ impl Shard {
     }
 
     /// Something came that is too much for any instance. Whoever waits goes on waiting.
-    fn listen_again(&mut self, to: (u64, u64)) {
-        let wait = WaitId(to.1);
-        let on = self.instances.lives[&to.0].state.waits.get(&wait).map(|it| Arc::clone(&it.on));
+    fn listen_again(&mut self, live: &mut Live, wait: WaitId) {
+        let on = live.state.waits.get(&wait).map(|it| Arc::clone(&it.on));
         if let Some(on) = on {
-            self.subscribe(to.0, wait, &on);
+            self.subscribe(live, wait, &on);
         }
     }
 
     /// A signal is there for a wait.
     pub(super) fn signalled(&mut self, to: (u64, u64), variables: Assignments) {
         let letter = Letter::Signal { to, variables: variables.clone() };
-        let command = Command::Complete { wait: WaitId(to.1), variables };
-        if let Heard::TooMuch(why) = self.tell_or_defer(to.0, command, &letter) {
+        let wait = WaitId(to.1);
+        let command = Command::Complete { wait, variables };
+        let heard = self.tell_or_defer(to.0, &letter, |shard, live| shard.turn(live, command));
+        if let Heard::TooMuch(why) = heard {
             tracing::error!(
                 instance = to.0,
                 wait = to.1,
                 why,
                 "a signal is too much for its receiver"
             );
-            self.listen_again(to);
+            self.with_any(to.0, |shard, live| shard.listen_again(live, wait));
         }
     }
 
@@ -514,58 +522,23 @@ impl Shard {
     }
 
     /// A wait for messages or signals begins.
-    pub(super) fn subscribe(&mut self, id: u64, wait: WaitId, on: &WaitFor) {
-        let Some(subscription) = self.subscription(id, wait, on) else { return };
+    pub(super) fn subscribe(&mut self, live: &mut Live, wait: WaitId, on: &WaitFor) {
+        let Some(subscription) = live.subscription(wait, on) else { return };
         let keeper = self.keeper(&subscription.name);
         if keeper == self.id() {
             self.wait_or_take(subscription);
         } else {
-            let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
             live.subscribed.insert(wait, keeper);
             self.send(keeper, Letter::Subscribe(subscription));
         }
     }
 
     /// The same, after the log was read: nobody is told and nothing is taken.
-    pub(super) fn subscribe_again(&mut self, id: u64, wait: WaitId, on: &WaitFor) {
-        let Some(subscription) = self.subscription(id, wait, on) else { return };
+    pub(super) fn subscribe_again(&mut self, live: &Live, wait: WaitId, on: &WaitFor) {
+        let Some(subscription) = live.subscription(wait, on) else { return };
         if self.keeper(&subscription.name) == self.id() {
             self.messages.subscribe(subscription);
         }
-    }
-
-    fn subscription(&self, id: u64, wait: WaitId, on: &WaitFor) -> Option<Subscription> {
-        let live = &self.instances.lives[&id];
-        let (kind, name, correlation) = match on {
-            WaitFor::Message { name, correlation } => {
-                (SubscriptionKind::Message, name, live.as_receiver(correlation))
-            }
-            WaitFor::Signal { name } => (SubscriptionKind::Signal, name, Vec::new()),
-            WaitFor::Work(_)
-            | WaitFor::Timer { .. }
-            | WaitFor::Condition
-            | WaitFor::Data { .. }
-            | WaitFor::Delivery(_)
-            | WaitFor::Child { .. }
-            | WaitFor::Gate(_)
-            | WaitFor::Choice => return None,
-        };
-        let token = live.state.waits.get(&wait)?.token;
-        let node = live.state.tokens[&token].node;
-        let heard = live.heard.get(name).filter(|_| kind == SubscriptionKind::Message);
-        Some(Subscription {
-            instance: id,
-            wait: wait.0,
-            kind,
-            name: Name::clone(name),
-            correlation,
-            element: Name::clone(&live.definition.plan.node(node).name),
-            since: live.at,
-            place: 0,
-            created: live.state.started.map_or(live.at, Timestamp::as_millis),
-            after: heard.map_or(0, |it| it.after),
-            had: heard.map_or_else(Vec::new, |it| it.had.clone()),
-        })
     }
 
     /// Someone waits, unless what is waited for is here already.
@@ -643,8 +616,8 @@ impl Shard {
     }
 
     /// A wait for messages or signals is over, if it was one.
-    pub(super) fn unsubscribe(&mut self, id: u64, wait: WaitId) {
-        let live = self.instances.lives.get_mut(&id).expect("it has just asked");
+    pub(super) fn unsubscribe(&mut self, live: &mut Live, wait: WaitId) {
+        let id = live.id.0;
         if let Some(keeper) = live.subscribed.remove(&wait) {
             self.send(keeper, Letter::Unsubscribe { instance: id, wait: wait.0 });
         } else {
@@ -678,6 +651,40 @@ fn has_variables(it: &Subscription, message: &Message, looked: &Looked) -> bool 
 }
 
 impl Live {
+    /// How it waits for a message or a signal.
+    fn subscription(&self, wait: WaitId, on: &WaitFor) -> Option<Subscription> {
+        let (kind, name, correlation) = match on {
+            WaitFor::Message { name, correlation } => {
+                (SubscriptionKind::Message, name, self.as_receiver(correlation))
+            }
+            WaitFor::Signal { name } => (SubscriptionKind::Signal, name, Vec::new()),
+            WaitFor::Work(_)
+            | WaitFor::Timer { .. }
+            | WaitFor::Condition
+            | WaitFor::Data { .. }
+            | WaitFor::Delivery(_)
+            | WaitFor::Child { .. }
+            | WaitFor::Gate(_)
+            | WaitFor::Choice => return None,
+        };
+        let token = self.state.waits.get(&wait)?.token;
+        let node = self.state.tokens[&token].node;
+        let heard = self.heard.get(name).filter(|_| kind == SubscriptionKind::Message);
+        Some(Subscription {
+            instance: self.id.0,
+            wait: wait.0,
+            kind,
+            name: Name::clone(name),
+            correlation,
+            element: Name::clone(&self.definition.plan.node(node).name),
+            since: self.at,
+            place: 0,
+            created: self.state.started.map_or(self.at, Timestamp::as_millis),
+            after: heard.map_or(0, |it| it.after),
+            had: heard.map_or_else(Vec::new, |it| it.had.clone()),
+        })
+    }
+
     /// The properties of a wait for messages: those of its model, and what the instance is called.
     fn as_receiver(&self, correlation: &Assignments) -> Assignments {
         let mut all = correlation.clone();

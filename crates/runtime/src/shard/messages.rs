@@ -7,6 +7,7 @@ use travertine_store::codec::record::{self, Subscription};
 use super::{
     alarm::{Alarm, Alarms},
     apart::Apart,
+    guard::Undo,
     views::Views,
 };
 use crate::{
@@ -30,6 +31,19 @@ pub(super) struct Messages {
     pub(super) fresh_waiting: BTreeSet<(u64, u64)>,
     /// How many messages there have been.
     pub(super) count: u64,
+    /// What one turn has changed.
+    pub(super) undo: Undo<Changed>,
+}
+
+/// Something that one turn has changed.
+#[derive(Debug)]
+pub(super) enum Changed {
+    /// Someone waits.
+    Subscribed((u64, u64)),
+    /// Someone does not wait any more, and perhaps had no row.
+    Unsubscribed(Subscription, bool),
+    /// Someone has taken a message that was held, and perhaps had no row.
+    Taken(record::Held, bool),
 }
 
 impl Messages {
@@ -63,9 +77,11 @@ impl Messages {
     ) -> Option<record::Held> {
         let held = self.held.take(number)?;
         alarms.unset(Alarm::Message(number));
-        if !self.fresh_held.remove(&number) {
+        let is_fresh = self.fresh_held.remove(&number);
+        if !is_fresh {
             views.delete_message(number);
         }
+        self.undo.note(|| Changed::Taken(held.clone(), is_fresh));
         Some(held)
     }
 
@@ -117,14 +133,43 @@ impl Messages {
 
     /// Someone waits.
     pub(super) fn subscribe(&mut self, subscription: Subscription) {
-        self.fresh_waiting.insert((subscription.instance, subscription.wait));
+        let address = (subscription.instance, subscription.wait);
+        self.undo.note(|| Changed::Subscribed(address));
+        self.fresh_waiting.insert(address);
         self.waiting.add(subscription);
     }
 
     /// Someone does not wait any more.
     pub(super) fn unsubscribe(&mut self, address: (u64, u64), views: &mut Views) {
-        if self.waiting.remove(address).is_some() && !self.fresh_waiting.remove(&address) {
+        let Some(removed) = self.waiting.remove(address) else { return };
+        let is_fresh = self.fresh_waiting.remove(&address);
+        if !is_fresh {
             views.delete_subscription(address);
+        }
+        self.undo.note(|| Changed::Unsubscribed(removed, is_fresh));
+    }
+
+    /// Takes back what one turn has changed.
+    pub(super) fn roll_back(&mut self) {
+        for changed in self.undo.take() {
+            match changed {
+                Changed::Subscribed(address) => {
+                    self.waiting.remove(address);
+                    self.fresh_waiting.remove(&address);
+                }
+                Changed::Unsubscribed(subscription, is_fresh) => {
+                    if is_fresh {
+                        self.fresh_waiting.insert((subscription.instance, subscription.wait));
+                    }
+                    self.waiting.add(subscription);
+                }
+                Changed::Taken(held, is_fresh) => {
+                    if is_fresh {
+                        self.fresh_held.insert(held.number);
+                    }
+                    self.held.hold(held);
+                }
+            }
         }
     }
 }

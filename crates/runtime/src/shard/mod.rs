@@ -18,8 +18,10 @@ mod checkpoint;
 mod closing;
 mod code;
 mod dispatch;
+mod effects;
 mod environment;
 mod function;
+mod guard;
 mod instances;
 mod inventory;
 mod job;
@@ -52,22 +54,22 @@ pub use checkpoint::Checkpoint;
 pub(crate) use environment::keeper;
 pub use function::{FunctionSettings, RunStatus, Unblocked};
 pub(crate) use function::{configure, print};
+pub(crate) use guard::panic_text;
 pub use job::{Activated, Lease};
 pub(crate) use live::unfolded;
 pub use live::{Live, Trouble};
 pub use message::{Candidate, Looked, Publishing};
-pub use outbox::{Release, Sealed};
+pub use outbox::Sealed;
 pub(crate) use quarantine::{Alone, Case};
 pub use recover::{Opening, Recovered};
 pub use settings::Settings;
 pub use start::{At, Begin};
 pub use travertine_store::codec::record::{Edit, TaskChange};
-pub(crate) use turn::panic_text;
 pub use verify::{Difference, Verified};
 pub use watchers::{Ended, Seen};
 pub(crate) use watchers::{Hook, Watcher};
 
-use crate::{Definitions, Error, InstanceId, board::Board, request::Reply};
+use crate::{Definitions, Error, InstanceId, board::Board};
 use agenda::{Agenda, Drive};
 use alarm::Alarms;
 use apart::Apart;
@@ -76,7 +78,7 @@ use code::Code;
 use environment::Environment;
 use instances::Instances;
 use messages::Messages;
-use outbox::{Outbox, Queued};
+use outbox::{Outbox, Queued, Release};
 use starts::Starts;
 use views::Views;
 use watchers::Watchers;
@@ -294,7 +296,7 @@ impl Shard {
 
     /// Tells someone how an instance ended, once that is durable.
     fn tell_watcher(&mut self, watcher: Watcher, ended: Result<Ended, Error>) {
-        self.outbox.reply(watcher.to, ended.map(Reply::Await));
+        self.outbox.release(Release::Ended(watcher, Box::new(ended)));
     }
 
     /// Sends a letter to whom it concerns.

@@ -3,12 +3,11 @@
 use std::{
     collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
 };
 
 use travertine_kernel::{
     Answer, Assignments, Command, Ending, Event, Mapping, Migration, Phase, Rejection, TokenId,
-    WaitFor, WaitId, dry_run_with,
+    WaitFor, WaitId, dry_run_with, migrate_with,
 };
 use travertine_store::{
     Entry, Error as StoreError, Fold, Seq,
@@ -17,61 +16,53 @@ use travertine_store::{
 };
 use travertine_value::Name;
 
-use super::{Ended, Shard, Watcher, live::Live, outbox::Release, turn::panic_text};
+use super::{
+    Ended, Shard, Watcher,
+    guard::{panic_text, step},
+    live::Live,
+};
 use crate::{Address, Error, InstanceId, Timestamp};
 
 impl Shard {
-    /// An instance that can be told something.
-    pub(super) fn ready(&mut self, id: u64) -> Result<&mut Live, Error> {
-        let live = self.live(id)?;
-        if let Some(reason) = &live.halted {
-            return Err(Error::Halted { instance: live.id, reason: reason.clone() });
-        }
-        if live.has_ended() {
-            return Err(Rejection::Ended.into());
-        }
-        if live.suspended {
-            return Err(Error::Suspended(live.id));
-        }
-        Ok(live)
-    }
-
     /// Has an instance handle a command, unless it is suspended.
     pub fn command(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
+        self.with(instance.0, |shard, live| shard.command_live(live, command))
+    }
+
+    fn command_live(&mut self, live: &mut Live, command: Command) -> Result<(), Error> {
         // An operator may end or repair what is suspended.
         if command == Command::Cancel {
-            return self.cancel(instance);
+            return self.cancel_live(live);
         }
         if let Command::Set { .. } | Command::Modify { .. } = command
-            && self.live(instance.0)?.is_sound()
+            && live.is_sound()
         {
-            return self.repair_halted(instance.0, command);
+            return self.repair_halted(live, command);
         }
         if !matches!(command, Command::Set { .. }) {
-            self.ready(instance.0)?;
-        } else if self.live(instance.0)?.state.journal.is_some() {
+            live.ready()?;
+        } else if live.state.journal.is_some() {
             // Its journal follows from what it was begun with.
             return Err(Rejection::NotAProcess.into());
         }
-        self.turn(instance.0, command)
+        self.turn(live, command)
     }
 
     /// Ends an instance. One that is suspended goes on where it has something to clear up first: nobody would
     /// resume what is to end.
     /// One that is halted ends as it is: neither the kernel nor its code is asked, whichever of them failed.
-    pub(super) fn cancel(&mut self, instance: InstanceId) -> Result<(), Error> {
-        if self.live(instance.0)?.halted.is_some() {
-            return self.end_halted(instance.0);
+    pub(super) fn cancel_live(&mut self, live: &mut Live) -> Result<(), Error> {
+        if live.halted.is_some() {
+            return self.end_halted(live);
         }
-        self.turn(instance.0, Command::Cancel)?;
-        self.resume_to_end(instance);
+        self.turn(live, Command::Cancel)?;
+        self.resume_live_to_end(live);
         Ok(())
     }
 
     /// Ends an instance that is halted, by a record and nothing else.
-    fn end_halted(&mut self, id: u64) -> Result<(), Error> {
-        let live = self.live(id)?;
-        let is_damaged = live.damage.is_some();
+    fn end_halted(&mut self, live: &mut Live) -> Result<(), Error> {
+        let id = live.id.0;
         let waits: BTreeSet<WaitId> = live
             .work
             .keys()
@@ -79,25 +70,16 @@ impl Shard {
             .chain(live.subscribed.keys())
             .copied()
             .collect();
-        let folded = Folded {
-            created: Created { definition: live.definition.key, ..live.created.clone() },
-            started: live.state.started.map_or(live.at, Timestamp::as_millis),
-            ending: Ending::Cancelled,
-            variables: live
-                .variables()
-                .map(|(name, value)| (Name::clone(name), value.clone()))
-                .collect(),
-        };
+        let folded = folded(live, Ending::Cancelled);
         let answers = answers(live);
         for wait in waits {
-            self.disarm(id, wait);
+            self.disarm(live, wait);
         }
         self.forget_indexed(id);
-        if is_damaged {
+        if live.damage.is_some() || live.torn {
             self.cancel_called(id)?;
         }
         let at = self.now.as_millis();
-        let live = self.instances.lives.get_mut(&id).expect("it is in memory");
         let deferred = std::mem::take(&mut live.deferred);
         live.end_by(at, &folded);
         let mut records = vec![Record::Ended(Box::new(folded))];
@@ -105,11 +87,11 @@ impl Shard {
             live.replay(at, &answers);
             records.push(Record::Happened(answers));
         }
-        self.tell(id, &records);
+        self.append(live, &records);
         for letter in deferred {
             self.give_back(letter);
         }
-        self.finish(id);
+        self.finish(live);
         Ok(())
     }
 
@@ -139,28 +121,30 @@ impl Shard {
     }
 
     /// Has an operator change an instance that is halted, which is then tried again.
-    fn repair_halted(&mut self, id: u64, command: Command) -> Result<(), Error> {
-        let live = self.live(id)?;
+    fn repair_halted(&mut self, live: &mut Live, command: Command) -> Result<(), Error> {
         let reason = live.halted.take();
-        let turned = self.turn_with(id, command, vec![Record::Released]);
+        let turned = self.turn_with(live, command, vec![Record::Released]);
         if turned.is_err() {
-            let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
             live.halted = live.halted.take().or(reason);
             return turned;
         }
-        if self.instances.lives.get(&id).is_some_and(|it| !it.has_ended()) {
-            self.restore(id);
-            self.awake(id);
+        if !live.has_ended() {
+            self.restore(live);
+            self.awake(live);
         }
         Ok(())
     }
 
     /// Lets an instance that is to end go on, where it is suspended.
-    pub(crate) fn resume_to_end(&mut self, instance: InstanceId) {
-        let live = self.instances.lives.get(&instance.0);
-        if live.is_some_and(|it| it.suspended && !it.has_ended() && it.halted.is_none()) {
-            self.resume(instance).expect("it is suspended");
+    fn resume_live_to_end(&mut self, live: &mut Live) {
+        if live.suspended && !live.has_ended() && live.halted.is_none() {
+            self.resume_live(live);
         }
+    }
+
+    /// Lets a function that was asked to end go on, where it is suspended.
+    pub(crate) fn resume_to_end(&mut self, instance: InstanceId) {
+        self.with_any(instance.0, Self::resume_live_to_end);
     }
 
     /// Whether an instance is halted.
@@ -175,32 +159,31 @@ impl Shard {
 
     /// Has an instance stand still until it is resumed. What comes meanwhile is kept for it.
     pub fn suspend(&mut self, instance: InstanceId) -> Result<(), Error> {
-        let id = instance.0;
-        let live = self.live(id)?;
-        // One that is halted stands still anyway, and still does when it is tried again.
-        if live.halted.is_none() || live.suspended {
-            self.ready(id)?;
-        }
-        let live = &self.instances.lives[&id];
-        let offers: Vec<_> =
-            live.work.iter().map(|(wait, work)| live.any_offer(*wait, work)).collect();
-        for offer in offers {
-            self.outbox.release(Release::Withdraw(offer));
-        }
-        self.learn(id, &[Record::Suspended]);
-        Ok(())
+        self.with(instance.0, |shard, live| {
+            // One that is halted stands still anyway, and still does when it is tried again.
+            if live.halted.is_none() || live.suspended {
+                live.ready()?;
+            }
+            shard.withdraw_all(live);
+            shard.learn(live, &[Record::Suspended]);
+            Ok(())
+        })
     }
 
     /// Lets a suspended instance go on.
     pub fn resume(&mut self, instance: InstanceId) -> Result<(), Error> {
-        let id = instance.0;
-        let live = self.live(id)?;
-        if !live.suspended {
-            return Err(Error::NotSuspended(instance));
-        }
-        self.learn(id, &[Record::Resumed]);
-        self.awake(id);
-        Ok(())
+        self.with(instance.0, |shard, live| {
+            if !live.suspended {
+                return Err(Error::NotSuspended(instance));
+            }
+            shard.resume_live(live);
+            Ok(())
+        })
+    }
+
+    fn resume_live(&mut self, live: &mut Live) {
+        self.learn(live, &[Record::Resumed]);
+        self.awake(live);
     }
 
     /// Lets an instance on which the engine failed be tried again, as the log says it was before.
@@ -215,89 +198,83 @@ impl Shard {
                 reason: format!("instance {id} is being written; try again"),
             });
         }
-        self.instances.lives.remove(&id);
-        if let Some(error) = self.live(id)?.damage.clone() {
-            return Err(error);
-        }
-        self.learn(id, &[Record::Released]);
-        self.restore(id);
-        self.awake(id);
-        Ok(())
+        self.instances.take(id);
+        self.with(id, |shard, live| {
+            if let Some(error) = live.damage.clone() {
+                return Err(error);
+            }
+            shard.learn(live, &[Record::Released]);
+            shard.restore(live);
+            shard.awake(live);
+            Ok(())
+        })
     }
 
     /// Makes rows and timers of an instance again. While it was halted, none were written.
-    pub(super) fn restore(&mut self, id: u64) {
-        let live = self.instances.lives.get_mut(&id).expect("whoever was halted is in memory");
+    pub(super) fn restore(&mut self, live: &mut Live) {
         live.touch_all();
         // Its snapshot goes with the rows.
         live.tail += std::mem::take(&mut live.snapshot_size);
         live.snapshot = 0;
-        let timers: Vec<(WaitId, i64)> = live.timers().collect();
-        for (wait, due) in timers {
-            self.set_timer(id, wait, due);
+        self.set_timers(live);
+        self.views.rows.push(Change::Clear(live.id.0));
+    }
+
+    fn set_timers(&mut self, live: &Live) {
+        for (wait, due) in live.timers() {
+            self.set_timer(live.id.0, wait, due);
         }
-        self.views.rows.push(Change::Clear(id));
     }
 
     /// An instance that stood still goes on.
-    fn awake(&mut self, id: u64) {
-        let live = &self.instances.lives[&id];
+    fn awake(&mut self, live: &mut Live) {
         if live.suspended || live.halted.is_some() {
             return;
         }
-        let waits: Vec<WaitId> = live.work.keys().copied().collect();
-        let timers: Vec<(WaitId, i64)> = live.timers().collect();
         if live.state.has_work() {
-            self.agenda.unfinished.push_back(id);
+            self.agenda.unfinished.push_back(live.id.0);
         }
-        for (wait, due) in timers {
-            self.set_timer(id, wait, due);
-        }
-        for wait in waits {
-            self.offer(id, wait);
-        }
-        self.recall(id);
+        self.set_timers(live);
+        self.offer_all(live);
+        self.recall(live);
     }
 
     /// Has a timer ring at another time.
     pub fn move_timer(&mut self, timer: Address, due: i64) -> Result<(), Error> {
-        let (id, wait) = (timer.instance.0, timer.wait);
-        self.timer_of(timer)?;
-        self.learn(id, &[Record::TimerMoved { wait: wait.0, due }]);
-        self.set_timer(id, wait, due);
-        Ok(())
+        let wait = timer.wait;
+        self.with(timer.instance.0, |shard, live| {
+            check_timer(live, wait)?;
+            shard.learn(live, &[Record::TimerMoved { wait: wait.0, due }]);
+            shard.set_timer(timer.instance.0, wait, due);
+            Ok(())
+        })
     }
 
     /// Has a timer ring now.
     pub fn fire_timer(&mut self, timer: Address) -> Result<(), Error> {
-        self.timer_of(timer)?;
-        self.complete(timer, Vec::new())
-    }
-
-    fn timer_of(&mut self, timer: Address) -> Result<(), Error> {
-        let live = self.ready(timer.instance.0)?;
-        let is_timer = |it: &travertine_kernel::Wait| matches!(*it.on, WaitFor::Timer { .. });
-        if live.state.waits.get(&timer.wait).is_some_and(is_timer) {
-            Ok(())
-        } else {
-            Err(Rejection::NoSuchWait(timer.wait).into())
-        }
+        let wait = timer.wait;
+        self.with(timer.instance.0, |shard, live| {
+            check_timer(live, wait)?;
+            shard.turn(live, Command::Complete { wait, variables: Vec::new() })
+        })
     }
 
     /// Tries again everything in an instance that ended in an incident. Says how many there were.
     pub fn retry_all(&mut self, instance: InstanceId) -> Result<usize, Error> {
-        let tokens: Vec<TokenId> =
-            self.ready(instance.0)?.state.incidents.keys().copied().collect();
-        let mut retried = 0;
-        for token in tokens {
-            match self.turn(instance.0, Command::Retry { token }) {
-                Ok(()) => retried += 1,
-                // It went away with another one.
-                Err(Error::Rejected(_)) => {}
-                Err(error) => return Err(error),
+        self.with(instance.0, |shard, live| {
+            live.ready()?;
+            let tokens: Vec<TokenId> = live.state.incidents.keys().copied().collect();
+            let mut retried = 0;
+            for token in tokens {
+                match shard.turn(live, Command::Retry { token }) {
+                    Ok(()) => retried += 1,
+                    // It went away with another one.
+                    Err(Error::Rejected(_)) => {}
+                    Err(error) => return Err(error),
+                }
             }
-        }
-        Ok(retried)
+            Ok(retried)
+        })
     }
 
     /// Tells `watcher` how the instance ended, when it has; or that it stands still, where it wants to know.
@@ -313,9 +290,9 @@ impl Shard {
     }
 
     /// Tells those who wait for a function to end that it stands still, unless they wait through that.
-    pub(super) fn tell_stuck(&mut self, id: u64) {
-        let Some(error) = self.instances.lives.get(&id).and_then(|it| it.stuck()) else { return };
-        for watcher in self.watchers.take_impatient(id) {
+    pub(super) fn tell_stuck(&mut self, live: &Live) {
+        let Some(error) = live.stuck() else { return };
+        for watcher in self.watchers.take_impatient(live.id.0) {
             self.tell_watcher(watcher, Err(error.clone()));
         }
     }
@@ -348,42 +325,34 @@ impl Shard {
         to: u64,
         mapping: &Mapping,
     ) -> Result<(), Error> {
-        let id = instance.0;
         let new = self.env.runnable(to)?;
-        let now = self.now;
-        let live = self.live(id)?;
-        if let Some(reason) = &live.halted {
-            return Err(Error::Halted { instance, reason: reason.clone() });
-        }
-        if live.has_ended() {
-            return Err(Rejection::Ended.into());
-        }
-        let old = Arc::clone(&live.definition);
-        if old.is_function() || new.is_function() {
-            self.check_code(instance, &new)?;
-            return self.change_code(instance, new);
-        }
-        let definitions = self.env.newest();
-        let rules = definitions.rules(&new);
-        let live = self.live(id)?;
-        let state = &mut live.state;
-        let turn = match catch_unwind(AssertUnwindSafe(|| {
-            travertine_kernel::migrate_with(&old.plan, &new.plan, &rules, state, now, mapping)
-        })) {
-            Ok(Ok(turn)) => turn,
-            Ok(Err(problems)) => {
-                let problems = problems.iter().map(ToString::to_string).collect();
-                return Err(Error::NotMigrated { instance, problems });
+        self.with(instance.0, |shard, live| {
+            if let Some(reason) = &live.halted {
+                return Err(Error::Halted { instance, reason: reason.clone() });
             }
-            Err(panic) => {
-                live.torn = true;
-                return Err(self.halt(id, format!("the engine failed: {}", panic_text(&*panic))));
+            if live.has_ended() {
+                return Err(Rejection::Ended.into());
             }
-        };
-        live.definition = new;
-        live.forget_mind();
-        self.happened(id, turn, None, vec![Record::Migrated { definition: to }], None);
-        Ok(())
+            if live.definition.is_function() || new.is_function() {
+                shard.check_code(live, &new)?;
+                shard.change_code(live, new);
+                return Ok(());
+            }
+            step("migrate");
+            let definitions = shard.env.newest();
+            let rules = definitions.rules(&new);
+            let (old, state) = (&live.definition.plan, &mut live.state);
+            let turn = migrate_with(old, &new.plan, &rules, state, shard.now, mapping).map_err(
+                |problems| {
+                    let problems = problems.iter().map(ToString::to_string).collect();
+                    Error::NotMigrated { instance, problems }
+                },
+            )?;
+            live.definition = new;
+            live.forget_mind();
+            shard.happened(live, turn, None, vec![Record::Migrated { definition: to }], None);
+            Ok(())
+        })
     }
 
     /// What would happen if an instance went on by another version of its definition.
@@ -394,16 +363,22 @@ impl Shard {
         mapping: &Mapping,
     ) -> Result<Migration, Error> {
         let (new, now) = (self.env.runnable(to)?, self.now);
-        if self.look(instance)?.definition.is_function() || new.is_function() {
-            self.check_code(instance, &new)?;
-        }
         let definitions = self.env.newest();
-        let rules = definitions.rules(&new);
-        let live = self.look(instance)?;
-        catch_unwind(AssertUnwindSafe(|| {
-            dry_run_with(&live.definition.plan, &new.plan, &rules, &live.state, now, mapping)
-        }))
-        .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })
+        let live = self.take_out(instance.0)?;
+        // Nothing happens to it, so it need not be halted where this fails.
+        let tried = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(damage) = &live.damage {
+                return Err(damage.clone());
+            }
+            if live.definition.is_function() || new.is_function() {
+                self.check_code(&live, &new)?;
+            }
+            let rules = definitions.rules(&new);
+            let old = &live.definition.plan;
+            Ok(dry_run_with(old, &new.plan, &rules, &live.state, now, mapping))
+        }));
+        self.instances.put(live);
+        tried.unwrap_or_else(|panic| Err(Error::Failed { reason: panic_text(&*panic) }))
     }
 
     /// Forgets an instance that has ended, with that entry, or cannot be read. Says whether it could:
@@ -451,15 +426,7 @@ impl Shard {
             return Ok(false);
         }
         let Some(ended) = ended(live) else { return Ok(false) };
-        let folded = Folded {
-            created: Created { definition: live.definition.key, ..live.created.clone() },
-            started: live.state.started.map_or(live.at, Timestamp::as_millis),
-            ending: ended.ending,
-            variables: live
-                .variables()
-                .map(|(name, value)| (Name::clone(name), value.clone()))
-                .collect(),
-        };
+        let folded = folded(live, ended.ending);
         let mut records = vec![Record::Folded(Box::new(folded))];
         let answers = answers(live);
         if !answers.is_empty() {
@@ -480,6 +447,28 @@ impl Shard {
             Err(StoreError::NoSuchEntry { .. }) => Ok(false),
             folded => Ok(folded.map(|()| true)?),
         }
+    }
+}
+
+/// What is kept of an instance that has ended.
+fn folded(live: &Live, ending: Ending) -> Folded {
+    let variables = live.variables();
+    Folded {
+        created: Created { definition: live.definition.key, ..live.created.clone() },
+        started: live.state.started.map_or(live.at, Timestamp::as_millis),
+        ending,
+        variables: variables.map(|(name, value)| (Name::clone(name), value.clone())).collect(),
+    }
+}
+
+/// Refuses what is not for a timer.
+fn check_timer(live: &Live, wait: WaitId) -> Result<(), Error> {
+    live.ready()?;
+    let is_timer = |it: &travertine_kernel::Wait| matches!(*it.on, WaitFor::Timer { .. });
+    if live.state.waits.get(&wait).is_some_and(is_timer) {
+        Ok(())
+    } else {
+        Err(Rejection::NoSuchWait(wait).into())
     }
 }
 

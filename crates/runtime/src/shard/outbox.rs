@@ -8,13 +8,10 @@ use std::{collections::VecDeque, fmt};
 use travertine_kernel::Event;
 use travertine_store::{
     Batch, Claim, Entry, Mail, MailId, Seq, ShardId,
-    codec::{
-        EncodeError,
-        record::{Letter, Record, encode_letter, encode_records},
-    },
+    codec::record::{Letter, Record, encode_letter, encode_records},
 };
 
-use super::settings::Settings;
+use super::{Ended, Watcher, settings::Settings};
 use crate::{
     Error, InstanceId, Timestamp,
     board::{Board, Handing, Offer},
@@ -59,7 +56,6 @@ pub(super) struct Queued {
 }
 
 /// How far an outbox was filled.
-#[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     seq: Seq,
@@ -156,14 +152,16 @@ impl Outbox {
         instance: InstanceId,
         previous: Seq,
         records: &[Record],
-    ) -> Result<usize, EncodeError> {
+    ) -> usize {
         self.scratch.clear();
-        encode_records(records, &mut self.scratch)?;
+        if let Err(error) = encode_records(records, &mut self.scratch) {
+            panic!("what has happened cannot be stored: {error}");
+        }
         // Written elsewhere first, it takes no more room than it needs.
         let body = self.scratch.clone();
         let size = body.len();
         self.push(at, instance.0, previous, body);
-        Ok(size)
+        size
     }
 
     fn push(&mut self, at: Timestamp, instance: u64, previous: Seq, body: Vec<u8>) {
@@ -235,7 +233,6 @@ impl Outbox {
     }
 
     /// How far it is filled.
-    #[cfg(test)]
     pub(super) fn mark(&self) -> Mark {
         Mark {
             seq: self.seq,
@@ -249,26 +246,35 @@ impl Outbox {
         }
     }
 
-    /// Drops what has come since the mark, all of it on behalf of one instance. Since then no letter was
-    /// taken and nothing was sealed. No worker of this process is given work of that instance.
-    #[cfg(test)]
-    pub(super) fn roll_back(&mut self, mark: Mark, instance: InstanceId) {
+    /// Drops what has come since the mark, all of it on behalf of one instance, except for those who are
+    /// to hear how it ended: they go on waiting. Since then no letter was taken and nothing was sealed.
+    /// No worker of this process is given work of that instance.
+    pub(super) fn roll_back(&mut self, mark: Mark, instance: InstanceId) -> Vec<Watcher> {
         self.seq = mark.seq;
         self.entries.truncate(mark.entries);
         self.bytes = mark.bytes;
         self.sent.truncate(mark.sent);
         self.taken.truncate(mark.taken);
-        self.releases.all.truncate(mark.releases);
         self.releases.handing.forget(instance);
         self.letters.truncate(mark.letters);
         self.mails = mark.mails;
+        let dropped = self.releases.all.drain(mark.releases..);
+        let watchers = dropped.filter_map(|it| match it {
+            Release::Ended(watcher, _) => Some(watcher),
+            Release::Reply(..) | Release::Notice(_) | Release::Offer(_) | Release::Withdraw(_) => {
+                None
+            }
+        });
+        watchers.collect()
     }
 }
 
 /// Something that may be let out once what came before it is durable.
-pub enum Release {
+pub(crate) enum Release {
     /// An answer, and who is told it.
     Reply(ReplyTo, Result<Reply, Error>),
+    /// How an instance ended, for someone who waits for that; or why it has not.
+    Ended(Watcher, Box<Result<Ended, Error>>),
     /// Something that people are told.
     Notice(Box<dyn FnOnce() + Send>),
     /// A job that a worker may have.
@@ -282,6 +288,7 @@ impl Release {
     fn let_out(self, board: &Board) {
         match self {
             Self::Reply(to, reply) => to.send(reply),
+            Self::Ended(watcher, ended) => watcher.to.send(ended.map(Reply::Await)),
             Self::Notice(notice) => notice(),
             Self::Offer(offer) => board.offer(&offer),
             Self::Withdraw(offer) => board.withdraw(&offer),
@@ -293,6 +300,7 @@ impl fmt::Debug for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reply(to, _) => f.debug_tuple("Reply").field(to).finish_non_exhaustive(),
+            Self::Ended(_, ended) => f.debug_tuple("Ended").field(ended).finish(),
             Self::Notice(_) => f.write_str("Notice"),
             Self::Offer(offer) => f.debug_tuple("Offer").field(offer).finish(),
             Self::Withdraw(offer) => f.debug_tuple("Withdraw").field(offer).finish(),
@@ -360,18 +368,18 @@ mod tests {
     fn what_came_since_a_mark_is_dropped_and_nothing_else() {
         let at = Timestamp::from_millis(5);
         let mut outbox = outbox();
-        outbox.append(at, InstanceId(4), 0, &[Record::Suspended]).expect("it is shallow");
+        outbox.append(at, InstanceId(4), 0, &[Record::Suspended]);
         outbox.send(ShardId(0), ring(4));
         outbox.enqueue(ring(5));
         outbox.notice(|| {});
         let mark = outbox.mark();
-        outbox.append(at, InstanceId(6), 0, &[Record::Suspended]).expect("it is shallow");
+        outbox.append(at, InstanceId(6), 0, &[Record::Suspended]);
         outbox.append_own(at, &[Record::Gone { message: 1 }]);
         outbox.send(ShardId(0), ring(6));
         outbox.send(ShardId(1), ring(6));
         outbox.notice(|| {});
-        outbox.roll_back(mark, InstanceId(6));
-        outbox.append(at, InstanceId(8), 0, &[Record::Suspended]).expect("it is shallow");
+        assert!(outbox.roll_back(mark, InstanceId(6)).is_empty());
+        outbox.append(at, InstanceId(8), 0, &[Record::Suspended]);
         let Sealed { batch, releases } = outbox.seal().expect("something is to be written");
         let entries: Vec<_> = batch.entries.iter().map(|it| (it.seq, it.instance)).collect();
         assert_eq!(entries, [(8, 4), (9, 8)]);

@@ -478,7 +478,9 @@ impl Note {
 fn encode_case(case: Case, to: &mut Vec<u8>) {
     let (kind, numbers) = case.numbers();
     to.push(kind);
-    numbers.iter().for_each(|it| to.extend(it.to_le_bytes()));
+    for number in numbers {
+        to.extend(number.to_le_bytes());
+    }
 }
 
 struct Bytes<'a>(&'a [u8]);
@@ -556,7 +558,9 @@ impl Shard {
                          find out what became of memory, stack or native code; then resolve it, and it is \
                          tried again; or cancel it, or change its variables or where its tokens are"
                     );
-                    self.halt(id, reason);
+                    self.with_any(id, |shard, live| {
+                        shard.halt(live, reason);
+                    });
                     self.agenda.quarantine.acquit(case);
                 }
                 None => {
@@ -584,26 +588,23 @@ impl Shard {
     }
 
     /// The turn of an instance, as something that the shard does by itself.
-    pub(super) fn begin_turn(&mut self, id: u64) {
+    pub(super) fn begin_turn(&mut self, live: &Live) {
         let lives = &self.instances.lives;
         let case = |id: u64| lives.get(&id).map(|it| Case::Turn(id, it.position()));
-        if let Some(this) = case(id) {
-            let next: Vec<Case> = if self.agenda.quarantine.wants(this) {
-                self.agenda.unfinished().filter_map(case).take(GROUP).collect()
-            } else {
-                Vec::new()
-            };
-            self.agenda.quarantine.begin(this, next.into_iter());
-        }
+        let this = Case::Turn(live.id.0, live.position());
+        let next: Vec<Case> = if self.agenda.quarantine.wants(this) {
+            self.agenda.unfinished().filter_map(case).take(GROUP).collect()
+        } else {
+            Vec::new()
+        };
+        self.agenda.quarantine.begin(this, next.into_iter());
     }
 
     /// Notes whose turn it is.
-    pub(super) fn note_turn(&mut self, id: u64, command: &Command) {
-        let Ok(live) = self.live(id) else { return };
-        let turning =
-            Turning { instance: id, definition: live.definition.key, asked: asked(command) };
-        let position = live.position();
-        self.agenda.quarantine.turns(position, turning);
+    pub(super) fn note_turn(&mut self, live: &Live, command: &Command) {
+        let (instance, definition) = (live.id.0, live.definition.key);
+        let turning = Turning { instance, definition, asked: asked(command) };
+        self.agenda.quarantine.turns(live.position(), turning);
     }
 
     /// Notes what is started, unless the process has died of that.

@@ -112,7 +112,8 @@ impl Shard {
         let damaged: Vec<u64> =
             shard.in_memory().iter().filter(|it| it.damage.is_some()).map(|it| it.id.0).collect();
         for id in damaged {
-            shard.halt_damaged(id);
+            // It is halted when it is looked at.
+            shard.live(id)?;
         }
         shard.forget_finished();
         shard.agenda.left = shard.agenda.unfinished.len();
@@ -342,7 +343,8 @@ impl Shard {
     fn read_of(&mut self, entry: &Entry, records: &[Record]) -> Result<(), Error> {
         let id = entry.instance;
         if let Some(Record::Created(created)) = records.first() {
-            self.read_created(id, entry.seq, created);
+            let live = self.read_created(id, entry.seq, created);
+            self.instances.put(live);
         } else if let Some(Record::Folded(_)) = records.first() {
             // It has ended, and its row says all there is to say, unless rows are made again.
             return self.read_folded(entry, records);
@@ -351,42 +353,41 @@ impl Shard {
             let Entry { seq, previous, .. } = entry;
             damaged(id, &format!("entry {seq} follows on {previous}, and the last there is {last}"))
         };
-        match self.bring(id) {
+        let mut live = match self.bring(id) {
             Err(Error::NoSuchInstance(_)) => return Err(missing(0)),
             brought => brought?,
-        }
-        let mut live = self.instances.lives.remove(&id).expect("it is in memory now");
+        };
         let ends = matches!(records.first(), Some(Record::Ended(_)));
         if live.damage.is_some() && !ends {
             live.learn_readable(entry);
-            self.instances.lives.insert(id, live);
-            self.mark(id);
+            self.views.mark(&mut live);
+            self.instances.put(live);
             return Ok(());
         }
         if live.last != entry.previous && !ends {
             let error = missing(live.last);
-            self.instances.lives.insert(id, live);
+            self.instances.put(live);
             return Err(error);
         }
         let replayed = self.replay(&mut live, entry, records);
-        self.instances.lives.insert(id, live);
-        replayed?;
-        self.mark(id);
-        for record in records {
-            self.index(id, record);
+        if replayed.is_ok() {
+            self.views.mark(&mut live);
+            for record in records {
+                self.index(&mut live, record);
+            }
+            if live.state.has_work() && !live.has_ended() {
+                self.agenda.unfinished.push_back(id);
+            }
         }
-        let live = &self.instances.lives[&id];
-        if live.state.has_work() && !live.has_ended() {
-            self.agenda.unfinished.push_back(id);
-        }
-        Ok(())
+        self.instances.put(live);
+        replayed
     }
 
     /// An entry about an instance cannot be read, so nobody knows how the instance is now.
     fn read_damaged(&mut self, entry: &Entry, error: Error) -> Result<(), Error> {
         let id = entry.instance;
         let mut live = match self.bring(id) {
-            Ok(()) => self.instances.lives.remove(&id).expect("it is in memory now"),
+            Ok(live) => live,
             Err(Error::NoSuchInstance(_)) => {
                 self.born(id, entry.seq);
                 Box::new(Live::unknown(id))
@@ -398,9 +399,9 @@ impl Shard {
         live.learn_readable(entry);
         live.damage.get_or_insert(error);
         live.state = Instance::default();
-        self.instances.lives.insert(id, live);
+        self.views.mark(&mut live);
+        self.instances.put(live);
         self.agenda.unfinished.retain(|it| *it != id);
-        self.mark(id);
         Ok(())
     }
 
@@ -411,7 +412,8 @@ impl Shard {
         self.instances.born(id, seq, true);
     }
 
-    fn read_created(&mut self, id: u64, seq: Seq, created: &Created) {
+    /// An instance that came to be with that entry.
+    fn read_created(&mut self, id: u64, seq: Seq, created: &Created) -> Box<Live> {
         let definition = self.definition_of(id, created.definition).unwrap_or_else(|_| {
             Arc::new(unknown_definition(created.definition, "unknown".into(), 0))
         });
@@ -422,90 +424,84 @@ impl Shard {
         if let Some(name) = &created.business_id {
             self.instances.name(&definition, Name::clone(name), id);
         }
-        self.instances.lives.insert(id, Box::new(Live::new(id, created.clone(), definition)));
+        Box::new(Live::new(id, created.clone(), definition))
     }
 
     fn read_folded(&mut self, entry: &Entry, records: &[Record]) -> Result<(), Error> {
         let Some(Record::Folded(folded)) = records.first() else { return Ok(()) };
         let id = entry.instance;
         let has_rows = self.row_of(id)?.is_some();
-        self.read_created(id, entry.seq, &folded.created);
-        let mut live = self.instances.lives.remove(&id).expect("it has just been made");
+        let mut live = self.read_created(id, entry.seq, &folded.created);
         if has_rows {
             // They may be older than its end.
             self.forget_indexed(id);
             live.rowed = u64::MAX;
         }
         self.replay(&mut live, entry, records)?;
-        self.instances.lives.insert(id, live);
-        self.mark(id);
+        self.views.mark(&mut live);
+        self.instances.put(live);
         Ok(())
     }
 
     /// Finds again what a record had asked for.
-    fn index(&mut self, id: u64, record: &Record) {
+    fn index(&mut self, live: &mut Live, record: &Record) {
         match record {
             Record::Happened(events) => {
                 for effect in effects(events) {
                     match effect {
                         Effect::Arm(wait, on) => {
-                            if self.instances.lives[&id].state.waits.contains_key(&wait) {
-                                self.arm_again(id, wait, &on);
+                            if live.state.waits.contains_key(&wait) {
+                                self.arm_again(live, wait, &on);
                             }
                         }
-                        Effect::Disarm(wait) => self.disarm_again(id, wait),
+                        Effect::Disarm(wait) => self.disarm_again(live, wait),
                         Effect::Send(..) => {}
                     }
                 }
-                let live = self.instances.lives.get_mut(&id).expect("it was here a moment ago");
                 live.forget_closed(events);
                 for wait in live.reconsidered(events) {
-                    self.offer(id, wait);
+                    self.offer(live, wait);
                 }
             }
             Record::Leased { wait, .. } | Record::Paused { wait, .. } => {
                 let wait = WaitId(*wait);
-                self.withdraw(id, wait);
-                self.offer(id, wait);
+                self.withdraw(live, wait);
+                self.offer(live, wait);
             }
-            Record::TimerMoved { wait, due } => self.set_timer(id, WaitId(*wait), *due),
-            Record::Ended(_) => self.forget_indexed(id),
+            Record::TimerMoved { wait, due } => self.set_timer(live.id.0, WaitId(*wait), *due),
+            Record::Ended(_) => self.forget_indexed(live.id.0),
             Record::Deferred(Letter::Deliver { to, .. } | Letter::Signal { to, .. }) => {
                 self.forget_silently(*to);
             }
             Record::Suspended | Record::Halted(_) => {
-                let waits: Vec<WaitId> = self.instances.lives[&id].work.keys().copied().collect();
+                let waits: Vec<WaitId> = live.work.keys().copied().collect();
                 for wait in waits {
-                    self.withdraw(id, wait);
+                    self.withdraw(live, wait);
                 }
             }
             Record::Resumed | Record::Released => {
                 if let Record::Released = record {
-                    self.restore(id);
+                    self.restore(live);
                 }
-                let waits: Vec<WaitId> = self.instances.lives[&id].work.keys().copied().collect();
-                for wait in waits {
-                    self.offer(id, wait);
-                }
+                self.offer_all(live);
             }
             _ => {}
         }
     }
 
-    fn withdraw(&mut self, id: u64, wait: WaitId) {
-        let live = &self.instances.lives[&id];
+    fn withdraw(&mut self, live: &Live, wait: WaitId) {
         let Some(work) = live.work.get(&wait) else { return };
-        let offer = live.any_offer(wait, work);
-        self.alarms.unset(Alarm::Job(id, wait.0));
-        self.outbox.release(Release::Withdraw(offer));
+        self.alarms.unset(Alarm::Job(live.id.0, wait.0));
+        self.outbox.release(Release::Withdraw(live.any_offer(wait, work)));
     }
 
     /// Forgets what a wait had asked for; whoever else was told has heard of its end too.
-    fn disarm_again(&mut self, id: u64, wait: WaitId) {
-        self.alarms.unset(Alarm::Wait(id, wait.0));
-        self.withdraw(id, wait);
-        if self.messages.waiting.get((id, wait.0)).is_some() {
-            self.forget((id, wait.0));
+    fn disarm_again(&mut self, live: &Live, wait: WaitId) {
+        let address = (live.id.0, wait.0);
+        self.alarms.unset(Alarm::Wait(address.0, address.1));
+        self.withdraw(live, wait);
+        if self.messages.waiting.get(address).is_some() {
+            self.forget(address);
         }
     }
 

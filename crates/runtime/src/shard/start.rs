@@ -1,18 +1,15 @@
 //! How instances begin: asked for, called, or triggered from outside.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId, handle_with};
+use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId};
 use travertine_store::{
     codec::record::{Created, Letter, Record, StartKey, StartTimer},
     view::InstanceRow,
 };
 use travertine_value::{Map, Name};
 
-use super::{Case, Shard, alarm::Alarm, apart::Apart, keeper, live::Live, turn::panic_text};
+use super::{Case, Shard, alarm::Alarm, apart::Apart, keeper, live::Live};
 use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
     correlates, id, message::is_addressed, schedule::SCHEDULE,
@@ -385,48 +382,36 @@ impl Shard {
             self.note_start(definition.key)?;
         }
         let id = self.id().instance(self.instances.count + 1, self.env.shards);
-        let mut live = Live::new(id, created.clone(), definition);
+        let mut live = Box::new(Live::new(id, created.clone(), definition));
         live.generation = self.starts.chain;
-        self.instances.lives.insert(id, Box::new(live));
-        let made = self.turn_first(id, start, created);
-        if made.is_err() {
-            self.instances.lives.remove(&id);
-        } else {
-            self.instances.count += 1;
-        }
-        made.map(|()| id)
-    }
-
-    fn turn_first(&mut self, id: u64, start: Command, created: Created) -> Result<(), Error> {
-        let seen = self.watchers.hook.is_some().then(|| start.clone());
-        let room = self.outbox.buffer();
-        let definitions = self.env.newest();
-        let live = self.instances.lives.get_mut(&id).expect("it has just been made");
-        let (definition, now) = (Arc::clone(&live.definition), self.now);
-        let (state, budgets) = (&mut live.state, &self.env.budgets);
-        let (plan, rules) = (&definition.plan, definitions.rules(&definition));
-        let turn = || handle_with(plan, &rules, state, now, start, room, budgets);
-        let mut turn = catch_unwind(AssertUnwindSafe(turn))
-            .map_err(|panic| Error::Failed { reason: panic_text(&*panic) })??;
-        let mut records = Vec::new();
-        let lost = self.think(id, &mut turn, &mut records);
         let seq = self.outbox.seq + 1;
         let (caller, name) = (created.caller, created.business_id.clone());
-        self.happened(id, turn, Some(created), records, seen.as_ref());
-        let live = &self.instances.lives[&id];
-        if let (0, Some(reason)) = (live.last, &live.halted) {
-            return Err(Error::Failed { reason: reason.clone() });
-        }
-        let definition = Arc::clone(&live.definition);
+        self.guarded(&mut live, |shard, live| shard.turn_first(live, start, created))?;
+        self.instances.count += 1;
         self.instances.born(id, seq, caller.is_some() || name.is_some());
         if let Some(caller) = caller {
             self.instances.call_started(caller, id);
         }
         if let Some(name) = name {
-            self.instances.name(&definition, name, id);
+            self.instances.name(&live.definition, name, id);
         }
+        self.instances.put(live);
+        Ok(id)
+    }
+
+    fn turn_first(
+        &mut self,
+        live: &mut Live,
+        start: Command,
+        created: Created,
+    ) -> Result<(), Error> {
+        let seen = self.watchers.hook.is_some().then(|| start.clone());
+        let mut turn = self.ask_kernel(live, start)?;
+        let mut records = Vec::new();
+        let lost = self.think(live, &mut turn, &mut records);
+        self.happened(live, turn, Some(created), records, seen.as_ref());
         if let Some(reason) = lost {
-            self.halt(id, reason);
+            self.halt(live, reason);
         }
         Ok(())
     }

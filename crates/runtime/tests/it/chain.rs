@@ -101,6 +101,30 @@ fn calls_that_multiply_end_in_incidents_and_can_be_cancelled() {
 }
 
 #[test]
+fn calls_that_have_ended_do_not_count_as_open() {
+    let world = world(Settings { descendants_max: 5, ..Settings::default() });
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f" sourceRef="s" targetRef="c"/><callActivity id="c" calledElement="q"/>
+        <sequenceFlow id="g" sourceRef="c" targetRef="e"/><endEvent id="e"/></process>
+        <process id="q" isExecutable="true"><startEvent id="qs"/>
+        <sequenceFlow id="qf" sourceRef="qs" targetRef="qc"/>
+        <callActivity id="qc" calledElement="r"><multiInstanceLoopCharacteristics
+        isSequential="true"><loopCardinality>50</loopCardinality>
+        </multiInstanceLoopCharacteristics></callActivity>
+        <sequenceFlow id="qg" sourceRef="qc" targetRef="qe"/><endEvent id="qe"/></process>
+        <process id="r" isExecutable="true"><startEvent id="rs"/>
+        <sequenceFlow id="rf" sourceRef="rs" targetRef="re"/><endEvent id="re"/></process>"#,
+    );
+    let root = world.engine().start("p").wait().expect("it starts");
+    world.rest();
+    assert_eq!(world.rows(Table::Incidents, Vec::new()), []);
+    let row = world.engine().look(root).wait().expect("it is there").row;
+    assert_eq!(row.state, InstanceState::Completed);
+    world.check();
+}
+
+#[test]
 fn an_instance_whose_timers_are_always_due_is_halted_and_can_be_cancelled() {
     let budgets = Budgets { turn_events: 200, ..Budgets::default() };
     let settings = Settings { instant_timers_max: 50, budgets, ..Settings::default() };
