@@ -16,6 +16,7 @@ mod error;
 mod filter;
 mod layer;
 mod memory;
+pub mod record;
 pub mod sqlite;
 mod store;
 pub mod view;

@@ -14,7 +14,7 @@ use travertine_store::{
 };
 use travertine_value::Name;
 
-const VERSIONS: [&str; 2] = ["v1", "v2"];
+const VERSIONS: [&str; 3] = ["v1", "v2", "v3"];
 /// The tables of the newest views, which are made again where they are older.
 const VIEWS: &str = "views-v3";
 
@@ -73,6 +73,7 @@ fn check(store: &dyn Store) {
     let mut expected = deployment();
     expected.definitions[1].removed = true;
     assert_eq!(store.deployments(0).unwrap(), [expected]);
+    assert_eq!(store.mailed().unwrap(), [0, 2]);
     assert_eq!(store.take(ShardId(0), "next").unwrap().epoch, 2);
 }
 

@@ -15,6 +15,7 @@ mod journal;
 mod part;
 mod place;
 mod put;
+pub(super) mod record;
 mod scope;
 mod token;
 mod value;
@@ -27,7 +28,7 @@ use travertine_value::time;
 use self::{event::Event, value::Assignments, wait::Repeat};
 pub(super) use self::{
     instance::decode_instance,
-    part::{catches, decode_part, ending, events, repeat, values},
+    part::decode_part,
     put::{Out, Put, puts},
 };
 use super::error::{DecodeError, Flaw};

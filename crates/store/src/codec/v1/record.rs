@@ -1,0 +1,381 @@
+//! Records and letters, as this version of the format has them.
+
+use serde::Deserialize;
+use travertine_kernel::{self as kernel, Assignments, Catches, Ending};
+use travertine_value::{Name, time};
+
+use super::{Out, Put, part, puts};
+use crate::record;
+
+/// A type of the format, which becomes the one of today.
+pub(in crate::codec) trait Lift {
+    /// The one of today.
+    type Live;
+
+    fn lift(self) -> Self::Live;
+}
+
+/// States once what a type looks like in bytes: its fields in order, or its variants and theirs. That gives the type
+/// that is read, how it becomes the one of today, and how the one of today is put. What is left out or is of another
+/// type does not compile.
+macro_rules! mirror {
+    (struct $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        mirror!(read struct $name { $($field: $type),* });
+        puts!(struct record::$name { $($field),* });
+    };
+    (read struct $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        #[derive(Deserialize)]
+        pub(in crate::codec) struct $name {
+            $($field: $type),*
+        }
+
+        impl Lift for $name {
+            type Live = record::$name;
+
+            fn lift(self) -> Self::Live {
+                record::$name { $($field: self.$field.lift()),* }
+            }
+        }
+    };
+    (enum $name:ident {
+        $($variant:ident $(($part:ident: $of:ty))? $({ $($field:ident: $type:ty),* })?),* $(,)?
+    }) => {
+        #[derive(Deserialize)]
+        pub(in crate::codec) enum $name {
+            $($variant $(($of))? $({ $($field: $type),* })?),*
+        }
+
+        impl Lift for $name {
+            type Live = record::$name;
+
+            fn lift(self) -> Self::Live {
+                match self {
+                    $(Self::$variant $(($part))? $({ $($field),* })? => {
+                        record::$name::$variant $(($part.lift()))? $({ $($field: $field.lift()),* })?
+                    })*
+                }
+            }
+        }
+
+        puts!(enum record::$name { $($variant $(($part))? $({ $($field),* })?),* });
+    };
+}
+
+mirror!(enum Record {
+    Created(it: Created),
+    Happened(it: Events),
+    Suspended,
+    Resumed,
+    Halted(it: String),
+    Released,
+    Deferred(it: Letter),
+    Recalled,
+    Leased { wait: u64, worker: Name, until: i64 },
+    Paused { wait: u64, until: i64 },
+    TaskChanged { wait: u64, change: TaskChange },
+    TimerMoved { wait: u64, due: i64 },
+    Migrated { definition: u64 },
+    Folded(it: Box<Folded>),
+    Held(it: Held),
+    Gone { message: u64 },
+    Known { number: u64, name: Name, id: Name, until: i64 },
+    Subscribed(it: Subscription),
+    Unsubscribed { instance: u64, wait: u64 },
+    Noted { start: StartKey, variables: Values },
+    Unnoted { start: StartKey },
+    StartTimer(it: StartTimer),
+    Heard { name: Name, after: u64, had: Vec<u64> },
+    BeganAs { definition: Name },
+    Ended(it: Box<Folded>),
+    Recognised { number: u64, name: Name, receiver: Name, id: Name, until: i64 },
+});
+
+mirror!(
+    struct Created {
+        definition: u64,
+        business_id: Option<Name>,
+        caller: Option<(u64, u64)>,
+        root: u64,
+        depth: u32,
+    }
+);
+
+mirror!(
+    struct TaskChange {
+        assignee: Edit<Name>,
+        candidate_users: Option<Vec<Name>>,
+        candidate_groups: Option<Vec<Name>>,
+        due: Edit<i64>,
+        follow_up: Edit<i64>,
+        priority: Option<i64>,
+    }
+);
+
+mirror!(
+    struct Folded {
+        created: Created,
+        started: i64,
+        ending: End,
+        variables: Values,
+    }
+);
+
+mirror!(
+    struct Held {
+        number: u64,
+        message: Message,
+        published: i64,
+        expires: Option<i64>,
+        dead: Option<Dead>,
+    }
+);
+
+mirror!(
+    struct Dead {
+        at: i64,
+        reason: Name,
+    }
+);
+
+mirror!(
+    struct Message {
+        name: Name,
+        correlation: Values,
+        variables: Values,
+        id: Option<Name>,
+        ttl: Option<i64>,
+        consume: Consume,
+        delivery: Delivery,
+    }
+);
+
+mirror!(
+    enum SubscriptionKind {
+        Message,
+        Signal,
+    }
+);
+
+mirror!(
+    struct Subscription {
+        instance: u64,
+        wait: u64,
+        kind: SubscriptionKind,
+        name: Name,
+        correlation: Values,
+        element: Name,
+        since: i64,
+        place: u64,
+        created: i64,
+        after: u64,
+        had: Vec<u64>,
+    }
+);
+
+mirror!(
+    struct StartKey {
+        definition: u64,
+        node: u32,
+        position: u32,
+    }
+);
+
+mirror!(
+    struct StartTimer {
+        start: StartKey,
+        due: Option<i64>,
+        repeat: Cycle,
+    }
+);
+
+mirror!(enum Letter {
+    Call(it: Call),
+    Ended { to: (u64, u64), child: u64, ending: End, variables: Values },
+    NotCalled { to: (u64, u64), reason: String },
+    Uncall { from: (u64, u64) },
+    Escalated { to: (u64, u64), code: Option<Name>, variables: Values, confirm: Box<Letter> },
+    Delivered { instance: u64, post: u64 },
+    Subscribe(it: Subscription),
+    Unsubscribe { instance: u64, wait: u64 },
+    Publish { message: Message, again: bool, published: i64, expires: Option<i64> },
+    Deliver { to: (u64, u64), message: Message, published: i64, expires: Option<i64>, shared: Option<Shared> },
+    Broadcast { name: Name, variables: Values, from: Option<u64> },
+    Signal { to: (u64, u64), variables: Values },
+    Ring { to: (u64, u64) },
+    Cancel { instance: u64 },
+    Start { definition: Name, id: Name, variables: Values },
+    Trigger { start: StartKey, variables: Values },
+    Bury { message: Message, published: i64, expires: Option<i64>, reason: Name },
+    AskVariables { of: (u64, u64), names: Vec<Name> },
+    Variables { of: (u64, u64), values: Values },
+});
+
+mirror!(
+    struct Shared {
+        number: u64,
+        upto: u64,
+    }
+);
+
+mirror!(
+    struct Call {
+        from: (u64, u64),
+        definition: u64,
+        variables: Values,
+        catches: Caught,
+        root: u64,
+        depth: u32,
+    }
+);
+
+mirror!(
+    struct ShardState {
+        instances: u64,
+        messages: u64,
+        noted: Vec<Noted>,
+        timers: Vec<StartTimer>,
+        unfinished: Vec<u64>,
+    }
+);
+
+mirror!(
+    struct Noted {
+        start: StartKey,
+        variables: Values,
+    }
+);
+
+mirror!(read struct Snapshot {
+    created: Created,
+    definition: u64,
+    records: Vec<Record>,
+    since: Vec<(u64, i64)>,
+    state: Vec<u8>,
+});
+
+mirror!(
+    enum Consume {
+        One,
+        All,
+    }
+);
+
+mirror!(
+    enum Delivery {
+        AfterWait,
+        AfterCreate,
+        All,
+    }
+);
+
+/// A change of something that need not be there.
+#[derive(Deserialize)]
+pub(in crate::codec) enum Edit<T> {
+    Keep,
+    Remove,
+    Set(T),
+}
+
+impl<T: Lift> Lift for Edit<T> {
+    type Live = record::Edit<T::Live>;
+
+    fn lift(self) -> Self::Live {
+        match self {
+            Self::Keep => record::Edit::Keep,
+            Self::Remove => record::Edit::Remove,
+            Self::Set(new) => record::Edit::Set(new.lift()),
+        }
+    }
+}
+
+impl<T: Put> Put for record::Edit<T> {
+    fn put(&self, out: &mut Out) {
+        match self {
+            Self::Keep => out.variant(0, ()),
+            Self::Remove => out.variant(1, ()),
+            Self::Set(new) => out.variant(2, new),
+        }
+    }
+}
+
+impl Put for record::Snapshot {
+    fn put(&self, out: &mut Out) {
+        let Self { created, definition, records, since, state } = self;
+        (created, definition, records, since).put(out);
+        // All at once: there may be many.
+        out.bytes(state);
+    }
+}
+
+/// What is the same in the format and today.
+macro_rules! same {
+    ($($type:ty),*) => {
+        $(impl Lift for $type {
+            type Live = Self;
+
+            fn lift(self) -> Self {
+                self
+            }
+        })*
+    };
+}
+
+same!(bool, u8, u32, u64, i64, String, Name);
+
+/// Parts that are the kernel's, by the type that its events have for them.
+macro_rules! kernels {
+    ($($name:ident($type:ty) by $read:literal;)*) => {
+        $(
+            #[derive(Deserialize)]
+            pub(in crate::codec) struct $name(#[serde(deserialize_with = $read)] $type);
+
+            impl Lift for $name {
+                type Live = $type;
+
+                fn lift(self) -> $type {
+                    self.0
+                }
+            }
+        )*
+    };
+}
+
+kernels! {
+    Values(Assignments) by "part::values";
+    Events(Vec<kernel::Event>) by "part::events";
+    End(Ending) by "part::ending";
+    Caught(Catches) by "part::catches";
+    Cycle(Option<time::Repeat>) by "part::repeat";
+}
+
+impl<T: Lift> Lift for Option<T> {
+    type Live = Option<T::Live>;
+
+    fn lift(self) -> Self::Live {
+        self.map(T::lift)
+    }
+}
+
+impl<T: Lift> Lift for Vec<T> {
+    type Live = Vec<T::Live>;
+
+    fn lift(self) -> Self::Live {
+        self.into_iter().map(T::lift).collect()
+    }
+}
+
+impl<T: Lift> Lift for Box<T> {
+    type Live = Box<T::Live>;
+
+    fn lift(self) -> Self::Live {
+        Box::new((*self).lift())
+    }
+}
+
+impl<A: Lift, B: Lift> Lift for (A, B) {
+    type Live = (A::Live, B::Live);
+
+    fn lift(self) -> Self::Live {
+        (self.0.lift(), self.1.lift())
+    }
+}
