@@ -259,7 +259,7 @@ impl Shard {
         let (job, wants_result) = (given.job, given.wants_result);
         drop(given);
         let outcome = outcome.map(|value| self.results(value, wants_result));
-        self.tell_outcome(job, outcome)
+        self.apply_outcome(job, outcome)
     }
 
     /// What an activity brings: a result to a function, variables to a process.
@@ -271,9 +271,9 @@ impl Shard {
         }
     }
 
-    fn tell_outcome(&mut self, job: Address, outcome: Outcome<Assignments>) -> Result<(), Error> {
+    fn apply_outcome(&mut self, job: Address, outcome: Outcome<Assignments>) -> Result<(), Error> {
         let told =
-            self.with(job.instance.0, |shard, live| shard.tell_outcome_to(live, job, outcome));
+            self.with(job.instance.0, |shard, live| shard.apply_outcome_to(live, job, outcome));
         match told {
             // It may have been withdrawn while it was made.
             Err(Error::Rejected(_)) => Ok(()),
@@ -285,7 +285,7 @@ impl Shard {
         }
     }
 
-    fn tell_outcome_to(
+    fn apply_outcome_to(
         &mut self,
         live: &mut Live,
         job: Address,
@@ -375,7 +375,7 @@ impl Shard {
             Err(Box::new((Failure::new(Failure::TIMEOUT, late), None)))
         });
         let job = Address::new(key);
-        if let Err(error) = self.tell_outcome(job, outcome) {
+        if let Err(error) = self.apply_outcome(job, outcome) {
             tracing::warn!(%job, %error, "the outcome of an activity could not be told");
         }
     }

@@ -87,7 +87,7 @@ impl Shard {
     /// What an instance called cannot be started.
     pub(super) fn not_called(&mut self, to: (u64, u64), reason: String) {
         let letter = Letter::NotCalled { to, reason: reason.clone() };
-        self.tell_or_defer(to.0, &letter, |shard, live| {
+        self.handle_or_defer(to.0, &letter, |shard, live| {
             let command = unanswered(live, WaitId(to.1), "not-started", reason);
             shard.turn(live, command)
         });
@@ -104,7 +104,7 @@ impl Shard {
         let wait = WaitId(to.1);
         let letter =
             Letter::Ended { to, child, ending: ending.clone(), variables: variables.clone() };
-        let heard = self.tell_or_defer(to.0, &letter, |shard, live| {
+        let heard = self.handle_or_defer(to.0, &letter, |shard, live| {
             let command = match ending {
                 Ending::Completed => Command::Complete { wait, variables },
                 Ending::Failed(failure) => {
@@ -143,7 +143,7 @@ impl Shard {
             confirm: confirm.clone(),
         };
         let command = Command::Escalate { wait: WaitId(to.1), code, variables };
-        let heard = self.tell_or_defer(to.0, &letter, |shard, live| shard.turn(live, command));
+        let heard = self.handle_or_defer(to.0, &letter, |shard, live| shard.turn(live, command));
         if let Heard::TooMuch(why) = heard {
             self.not_called(to, format!("an escalation of the called instance is too much: {why}"));
         }

@@ -4,7 +4,7 @@
 //! is kept: what instances need while they run is used again by the next ones.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry},
     sync::Arc,
 };
 
@@ -108,13 +108,14 @@ impl Shard {
     pub(super) fn close_ended(&mut self) {
         let mut ending = std::mem::take(&mut self.instances.ending);
         for id in ending.drain(..) {
-            let Some(live) = self.instances.lives.get_mut(&id) else { continue };
+            let Entry::Occupied(mut place) = self.instances.lives.entry(id) else { continue };
+            let live = place.get_mut();
             if !live.is_plain() {
                 continue;
             }
             let row = instance_row(live);
             let Some(state) = live.state.take_remains() else { continue };
-            let live = self.instances.lives.remove(&id).expect("it was there a moment ago");
+            let live = place.remove();
             self.instances.closing.push(Box::new(Closed {
                 id,
                 created: live.created,

@@ -24,7 +24,7 @@ impl Shard {
             return;
         }
         let reply = self.handle(request, &to);
-        self.settle();
+        self.handle_letters();
         match (to, reply) {
             (ReplyTo::Nobody, Ok(_)) => {}
             (ReplyTo::Nobody, Err(error)) => {

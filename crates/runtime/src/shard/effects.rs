@@ -172,7 +172,7 @@ impl Shard {
             // It rang before a restart, too.
             return;
         }
-        self.tell_or_defer(to.0, &letter, |shard, live| {
+        self.handle_or_defer(to.0, &letter, |shard, live| {
             let wait = WaitId(to.1);
             live.hurry = live.hurried.remove(&wait);
             let command = Command::Complete { wait, variables: Vec::new() };

@@ -429,7 +429,7 @@ impl Shard {
     }
 
     /// A function cannot go on. Whoever waits for it is told, and so are people, once that is durable.
-    pub(super) fn tell_blocked(&mut self, live: &Live) {
+    pub(super) fn report_blocked(&mut self, live: &Live) {
         let Some(incident) = live.blocked() else { return };
         let (instance, name, reason) = (live.id, live.name(), incident.failure.message.clone());
         let (function, prints) =
@@ -440,7 +440,7 @@ impl Shard {
                 print(&format!("{name} ({function}) cannot go on: {reason}"));
             }
         });
-        self.tell_stuck(live);
+        self.reply_stuck(live);
     }
 
     /// Whether an instance could go on as another version of a function: whether the code of that

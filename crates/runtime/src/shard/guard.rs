@@ -65,19 +65,19 @@ impl Shard {
     }
 
     /// Has an instance hear something, or keeps it for the instance where it cannot hear it now.
-    pub(super) fn tell_or_defer(
+    pub(super) fn handle_or_defer(
         &mut self,
         id: u64,
         letter: &Letter,
         act: impl FnOnce(&mut Self, &mut Live) -> Result<(), Error>,
     ) -> Heard {
         let Ok(mut live) = self.take_out(id) else { return Heard::No };
-        let heard = self.tell_out(&mut live, letter, act);
+        let heard = self.handle_or_defer_out(&mut live, letter, act);
         self.instances.put(live);
         heard
     }
 
-    fn tell_out(
+    fn handle_or_defer_out(
         &mut self,
         live: &mut Live,
         letter: &Letter,

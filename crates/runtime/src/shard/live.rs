@@ -6,18 +6,14 @@ use std::{
 };
 
 use travertine_kernel::{
-    Assignments, Command, Ending, Event, Identity, Incident, Instance, Job, LayerId, NodeId, Phase,
-    Plan, ROOT, ROOT_LAYER, Reads, Reason, Rejection, Role, Slot, State, Table, TokenId, Wait,
-    WaitFor, WaitId, Why, apply,
+    Assignments, Command, Ending, Event, Identity, Incident, Instance, Job, LayerId, Phase, Plan,
+    Reason, Rejection, Table, TokenId, WaitFor, WaitId, Why,
     plan::{Container, Element, Node, WorkKind},
     why,
 };
 use travertine_store::{
     Entry, Seq, ShardId,
-    codec::record::{
-        Created, Folded, Letter, Record, Shared, Snapshot, TaskChange, decode_records,
-    },
-    codec::{DecodeError, EncodeError, decode_instance, encode_instance},
+    codec::record::{Created, Letter, Record, Shared, TaskChange, decode_records},
     view,
 };
 use travertine_value::{Name, Value};
@@ -427,6 +423,27 @@ impl Live {
         token.is_some_and(|it| self.state.incidents.contains_key(&it))
     }
 
+    /// Its timers, and when each is due.
+    pub(super) fn timers(&self) -> impl Iterator<Item = (WaitId, i64)> {
+        self.state.waits.iter().filter_map(|(wait, it)| match &*it.on {
+            WaitFor::Timer { due, .. } => {
+                Some((*wait, self.moved.get(wait).copied().unwrap_or(due.as_millis())))
+            }
+            _ => None,
+        })
+    }
+
+    /// What is true once it has had a message for all.
+    pub(super) fn after_hearing(&self, name: &Name, it: Shared) -> Record {
+        let Had { after, mut had } = self.heard.get(name).cloned().unwrap_or_default();
+        let after = after.max(it.upto);
+        if let Err(place) = had.binary_search(&it.number) {
+            had.insert(place, it.number);
+        }
+        had.retain(|it| *it > after);
+        Record::Heard { name: Name::clone(name), after, had }
+    }
+
     /// The work that may be done again after these events, or may not any more.
     pub(super) fn reconsidered(&self, events: &[Event]) -> Vec<WaitId> {
         let mut waits = Vec::new();
@@ -452,364 +469,17 @@ impl Live {
             limit: work.limit.clone(),
         }
     }
-
-    /// Takes note of what has happened. The kernel's state is as it is after all of it.
-    pub(super) fn note(&mut self, at: i64, events: &[Event]) {
-        self.at = at;
-        let has_rows = self.rowed > 0;
-        for event in events {
-            match event {
-                Event::TokenCreated { token, layer, .. } => {
-                    self.name_given(token.0);
-                    self.touched.token(*token, at);
-                    if let Reads::Own(_) = layer {
-                        let id = LayerId(token.0);
-                        let owner = self.state.layers.get(&id).map(|it| it.owner);
-                        if let Some(owner) = owner.filter(|it| it != token) {
-                            self.opened.entry(owner).or_default().push(id);
-                        }
-                    }
-                }
-                Event::TokenMoved { token, .. }
-                | Event::TokenState { token, .. }
-                | Event::TokenParked { token, .. }
-                | Event::TokenPromoted { token }
-                | Event::TokenRetired { token }
-                | Event::TokenRecalled { token, .. }
-                | Event::BranchArrived { token } => self.touched.token(*token, at),
-                Event::Migrated { .. } => {
-                    // Everything may have another name.
-                    let tokens = self.state.tokens.keys();
-                    self.touched.tokens.extend(tokens.map(|token| (*token, at)));
-                    for wait in self.state.waits.keys() {
-                        self.touched.waits.push((*wait, None));
-                    }
-                    self.touched.incidents.extend(self.state.incidents.keys().copied());
-                }
-                Event::TokenGone { token, .. } => {
-                    self.touched.token(*token, at);
-                    let opened = self.opened.remove(token).into_iter().flatten();
-                    if has_rows {
-                        self.touched.gone_layers.push(LayerId(token.0));
-                        self.touched.gone_layers.extend(opened);
-                    }
-                }
-                Event::LayerOpened { token, layer } => {
-                    self.name_given(layer.0);
-                    self.opened.entry(*token).or_default().push(*layer);
-                }
-                Event::LayerClosed { token } => {
-                    let closed = self.opened.get_mut(token).and_then(Vec::pop);
-                    self.touched.gone_layers.extend(closed.filter(|_| has_rows));
-                }
-                Event::VariableSet { layer, name, .. } | Event::VariableRemoved { layer, name }
-                    if has_rows =>
-                {
-                    self.touched.variables.push((*layer, Name::clone(name)));
-                }
-                Event::WaitOpened { wait, token, on, .. } => {
-                    self.name_given(wait.0);
-                    if has_rows {
-                        self.touched.waits.push((*wait, None));
-                    }
-                    self.note_wait(*wait, *token, on, at);
-                }
-                Event::RetriesSet { wait, retries } => {
-                    self.touched.waits.push((*wait, None));
-                    match self.work.get_mut(wait) {
-                        Some(work) if *retries == 0 => work.free(),
-                        // Whoever has it goes on with it.
-                        Some(work) => work.paused = 0,
-                        None => {}
-                    }
-                }
-                Event::WorkFailed { wait, .. } => {
-                    self.touched.waits.push((*wait, None));
-                    if let Some(work) = self.work.get_mut(wait) {
-                        work.free();
-                    }
-                }
-                Event::WaitClosed { wait } => {
-                    let table = match self.work.get(wait).map(|it| it.kind) {
-                        Some(WorkKind::Job) => view::Table::Jobs,
-                        Some(WorkKind::User) => view::Table::Tasks,
-                        None => view::Table::Timers,
-                    };
-                    if has_rows {
-                        self.touched.waits.push((*wait, Some(table)));
-                    }
-                    self.moved.remove(wait);
-                }
-                Event::IncidentRaised { token, .. } | Event::IncidentResolved { token } => {
-                    self.touched.incidents.push(*token);
-                    self.touched.token(*token, at);
-                    // What the code of a function stumbles over is not what others do for it.
-                    let is_of_work = self.state.journal.is_none();
-                    for wait in
-                        self.state.tokens.get(token).into_iter().flat_map(|it| it.waits.keys())
-                    {
-                        self.touched.waits.push((*wait, None));
-                        if let Some(work) = self.work.get_mut(wait).filter(|_| is_of_work) {
-                            work.free();
-                        }
-                    }
-                }
-                // These change nothing that has a row.
-                _ => {}
-            }
-        }
-    }
-
-    fn note_wait(&mut self, wait: WaitId, token: TokenId, on: &WaitFor, at: i64) {
-        if let WaitFor::Work(job) = on {
-            self.work.insert(wait, Work::new(job, at));
-        } else if let WaitFor::Child { .. } = on {
-            let role = self.state.tokens.get(&token).map(|it| it.role);
-            let slot = self.state.waits.get(&wait).map(|it| it.slot);
-            let run = match (role, slot) {
-                (Some(Role::Run(run)), _) | (_, Some(Slot::Operation(run))) => run,
-                _ => 0,
-            };
-            self.calls.insert(wait, run);
-        }
-    }
-
-    /// Takes note that rows tell of its incidents as they are. Answers with those that are over.
-    pub(super) fn incidents_over(&mut self) -> Vec<TokenId> {
-        let now = self.state.incidents.keys().copied().collect();
-        let before = std::mem::replace(&mut self.broken, now);
-        before.difference(&self.broken).copied().collect()
-    }
-
-    /// Forgets what was known of waits that are over.
-    pub(super) fn forget_closed(&mut self, events: &[Event]) {
-        for event in events {
-            if let Event::WaitClosed { wait } = event {
-                self.work.remove(wait);
-                self.calls.remove(wait);
-            }
-        }
-    }
-
-    /// All rows must be written again.
-    pub(super) fn touch_all(&mut self) {
-        let tokens = self.state.tokens.keys().map(|it| (*it, self.at));
-        self.touched.tokens.extend(tokens);
-        self.touched.all_but_tokens(&self.state);
-    }
-
-    /// Gives up what it does not need after its end. It is kept until its row is stored.
-    pub(super) fn rest(&mut self) {
-        self.touched = Touched { any: self.touched.any, ..Touched::default() };
-        if self.work.is_empty() {
-            self.work = Table::default();
-        }
-    }
-
-    /// Its timers, and when each is due.
-    pub(super) fn timers(&self) -> impl Iterator<Item = (WaitId, i64)> {
-        self.state.waits.iter().filter_map(|(wait, it)| match &*it.on {
-            WaitFor::Timer { due, .. } => {
-                Some((*wait, self.moved.get(wait).copied().unwrap_or(due.as_millis())))
-            }
-            _ => None,
-        })
-    }
-
-    fn name_given(&mut self, name: u64) {
-        self.named = self.named.max(name);
-    }
-
-    /// Takes note of a record that does not come from the kernel.
-    pub(super) fn learn(&mut self, record: &Record) {
-        match record {
-            Record::Suspended => self.suspended = true,
-            Record::Resumed => self.suspended = false,
-            Record::Halted(reason) => self.halted = Some(reason.clone()),
-            Record::Released => self.halted = None,
-            Record::Deferred(letter) => self.deferred.push(letter.clone()),
-            Record::Recalled => self.deferred.clear(),
-            Record::Leased { wait, worker, until } => {
-                self.touched.waits.push((WaitId(*wait), None));
-                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
-                    work.lease = Some((Name::clone(worker), *until));
-                }
-            }
-            Record::Paused { wait, until } => {
-                self.touched.waits.push((WaitId(*wait), None));
-                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
-                    work.lease = None;
-                    work.paused = *until;
-                }
-            }
-            Record::TaskChanged { wait, change } => {
-                self.touched.waits.push((WaitId(*wait), None));
-                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
-                    work.change.get_or_insert_default().merge(change.clone());
-                }
-            }
-            Record::TimerMoved { wait, due } => {
-                self.touched.waits.push((WaitId(*wait), None));
-                self.moved.insert(WaitId(*wait), *due);
-            }
-            Record::Heard { name, after, had } => {
-                let had = Had { after: *after, had: had.clone() };
-                self.heard.insert(Name::clone(name), had);
-            }
-            Record::BeganAs { definition } => self.began_as = Some(Name::clone(definition)),
-            // The definition itself is found by whoever has them all.
-            Record::Created(_)
-            | Record::Happened(_)
-            | Record::Migrated { .. }
-            | Record::Folded(_)
-            | Record::Held(_)
-            | Record::Gone { .. }
-            | Record::Known { .. }
-            | Record::Recognised { .. }
-            | Record::Subscribed(_)
-            | Record::Unsubscribed { .. }
-            | Record::Noted { .. }
-            | Record::Unnoted { .. }
-            | Record::StartTimer(_)
-            | Record::Ended(_) => {}
-        }
-    }
-
-    /// Is what is left of an instance that someone has ended while it was halted, whatever it was before.
-    pub(super) fn end_by(&mut self, at: i64, folded: &Folded) {
-        let gone = Self::new(self.id.0, folded.created.clone(), Arc::clone(&self.definition));
-        let Self { last, snapshot, snapshot_size, tail, used, began_as, .. } = self;
-        *self = Self {
-            last: *last,
-            snapshot: *snapshot,
-            snapshot_size: *snapshot_size,
-            tail: *tail,
-            used: *used,
-            began_as: began_as.take(),
-            touched: std::mem::take(&mut self.touched),
-            // It may have rows of whatever it had.
-            rowed: u64::MAX,
-            ..gone
-        };
-        self.replay(at, &unfolded(folded));
-    }
-
-    /// What is true once it has had a message for all.
-    pub(super) fn after_hearing(&self, name: &Name, it: Shared) -> Record {
-        let Had { after, mut had } = self.heard.get(name).cloned().unwrap_or_default();
-        let after = after.max(it.upto);
-        if let Err(place) = had.binary_search(&it.number) {
-            had.insert(place, it.number);
-        }
-        had.retain(|it| *it > after);
-        Record::Heard { name: Name::clone(name), after, had }
-    }
-
-    /// Replays what has happened.
-    pub(super) fn replay(&mut self, at: i64, events: &[Event]) {
-        for event in events {
-            apply(&mut self.state, event);
-        }
-        self.note(at, events);
-        if self.has_ended() {
-            // Others were given it in the same batch.
-            self.deferred.clear();
-        }
-    }
-
-    /// All that a snapshot keeps.
-    pub(super) fn to_snapshot(&self) -> Result<Snapshot, EncodeError> {
-        let mut records = Vec::new();
-        if self.suspended {
-            records.push(Record::Suspended);
-        }
-        records.extend(self.halted.iter().map(|it| Record::Halted(it.clone())));
-        records.extend(self.deferred.iter().map(|it| Record::Deferred(it.clone())));
-        for (&WaitId(wait), work) in &self.work {
-            if let Some((worker, until)) = &work.lease {
-                let worker = Name::clone(worker);
-                records.push(Record::Leased { wait, worker, until: *until });
-            }
-            if work.paused != 0 {
-                records.push(Record::Paused { wait, until: work.paused });
-            }
-            if let Some(change) = &work.change {
-                records.push(Record::TaskChanged { wait, change: (**change).clone() });
-            }
-        }
-        let moved = self.moved.iter();
-        records.extend(moved.map(|(wait, due)| Record::TimerMoved { wait: wait.0, due: *due }));
-        records.extend(self.heard.iter().map(|(name, it)| Record::Heard {
-            name: Name::clone(name),
-            after: it.after,
-            had: it.had.clone(),
-        }));
-        let mut state = Vec::new();
-        encode_instance(&self.state, &mut state)?;
-        Ok(Snapshot {
-            created: self.created.clone(),
-            definition: self.definition.key,
-            records,
-            since: self.work.iter().map(|(wait, it)| (wait.0, it.since)).collect(),
-            state,
-        })
-    }
-
-    /// The instance as a snapshot says.
-    pub(super) fn of_snapshot(
-        id: u64,
-        snapshot: &Snapshot,
-        definition: Arc<Definition>,
-    ) -> Result<Self, DecodeError> {
-        let mut live = Self::new(id, snapshot.created.clone(), definition);
-        live.state = decode_instance(&snapshot.state)?;
-        let since: BTreeMap<u64, i64> = snapshot.since.iter().copied().collect();
-        let waits: Vec<(WaitId, Wait)> =
-            live.state.waits.iter().map(|(id, wait)| (*id, wait.clone())).collect();
-        for (wait, it) in waits {
-            live.name_given(wait.0);
-            let since = since.get(&wait.0).copied().unwrap_or(0);
-            live.note_wait(wait, it.token, &it.on, since);
-        }
-        for (layer, it) in &live.state.layers {
-            live.named = live.named.max(layer.0);
-            if it.owner.0 != layer.0 {
-                live.opened.entry(it.owner).or_default().push(*layer);
-            }
-        }
-        live.named = live.state.tokens.iter().map(|(it, _)| it.0).fold(live.named, u64::max);
-        snapshot.records.iter().for_each(|it| live.learn(it));
-        Ok(live)
-    }
-}
-
-impl Touched {
-    fn token(&mut self, token: TokenId, at: i64) {
-        match self.tokens.last_mut() {
-            Some(last) if last.0 == token => last.1 = at,
-            _ => self.tokens.push((token, at)),
-        }
-    }
-
-    pub(super) fn all_but_tokens(&mut self, state: &Instance) {
-        self.waits.extend(state.waits.keys().map(|it| (*it, None)));
-        self.incidents.extend(state.incidents.keys().copied());
-        for (layer, it) in &state.layers {
-            let names = it.variables.keys().map(|name| (*layer, Name::clone(name)));
-            self.variables.extend(names);
-        }
-    }
 }
 
 impl Work {
     /// Nobody has it any more.
-    fn free(&mut self) {
+    pub(super) fn free(&mut self) {
         self.lease = None;
         self.taken = false;
         self.paused = 0;
     }
 
-    fn new(job: &Job, since: i64) -> Self {
+    pub(super) fn new(job: &Job, since: i64) -> Self {
         let priority = field(job, "priority").and_then(Value::as_i64).unwrap_or(0);
         Self {
             kind: job.kind,
@@ -829,30 +499,4 @@ impl Work {
 /// What the model says of work.
 pub(super) fn field<'a>(job: &'a Job, name: &str) -> Option<&'a Value> {
     job.fields.iter().find(|(it, _)| &**it == name).map(|(_, value)| value)
-}
-
-/// The events that lead to what is kept of an ended instance.
-pub(crate) fn unfolded(folded: &Folded) -> Vec<Event> {
-    let started = Timestamp::from_millis(folded.started);
-    let mut events = vec![
-        Event::Started { at: started, start: Vec::new(), caller: None },
-        Event::TokenCreated {
-            token: ROOT,
-            node: NodeId(0),
-            scope: None,
-            via: None,
-            role: Role::Flow,
-            layer: Reads::Own(None),
-            status: None,
-        },
-    ];
-    let variables = folded.variables.iter().cloned();
-    events.extend(variables.map(|(name, value)| Event::VariableSet {
-        layer: ROOT_LAYER,
-        name,
-        value,
-    }));
-    events.push(Event::TokenGone { token: ROOT, state: State::Done });
-    events.push(Event::Finished { ending: folded.ending.clone() });
-    events
 }

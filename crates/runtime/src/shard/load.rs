@@ -14,7 +14,8 @@ use travertine_value::Name;
 use super::{
     Shard,
     checkpoint::instance_row,
-    live::{Live, Touched, unfolded, unknown_definition},
+    live::{Live, Touched, unknown_definition},
+    snapshot::unfolded,
 };
 use crate::{Definition, Error, InstanceId};
 
@@ -84,7 +85,7 @@ impl Shard {
         self.env.board.clear(|job| job.instance.0 == id);
         self.alarms.forget(id);
         for address in self.messages.waiting.of(id) {
-            self.forget_silently(address);
+            self.unsubscribe_logged(address);
         }
     }
 
@@ -286,7 +287,7 @@ impl Shard {
         self.env.board.clear(|job| job.instance == id);
         self.halt(live, error.to_string());
         for watcher in self.watchers.take(id.0) {
-            self.tell_watcher(watcher, Err(error.clone()));
+            self.reply_to_watcher(watcher, Err(error.clone()));
         }
     }
 

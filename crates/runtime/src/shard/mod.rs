@@ -27,15 +27,18 @@ mod inventory;
 mod job;
 mod live;
 mod load;
-mod message;
 mod messages;
+mod note;
 mod operate;
 mod outbox;
+mod publish;
 mod quarantine;
 mod recover;
 mod settings;
+mod snapshot;
 mod start;
 mod starts;
+mod subscribe;
 mod turn;
 mod verify;
 mod views;
@@ -56,13 +59,13 @@ pub use function::{FunctionSettings, RunStatus, Unblocked};
 pub(crate) use function::{configure, print};
 pub(crate) use guard::panic_text;
 pub use job::{Activated, Lease};
-pub(crate) use live::unfolded;
 pub use live::{Live, Trouble};
-pub use message::{Candidate, Looked, Publishing};
 pub use outbox::Sealed;
+pub use publish::{Candidate, Looked, Publishing};
 pub(crate) use quarantine::{Alone, Case};
 pub use recover::{Opening, Recovered};
 pub use settings::Settings;
+pub(crate) use snapshot::unfolded;
 pub use start::{At, Begin};
 pub use travertine_store::codec::record::{Edit, TaskChange};
 pub use verify::{Difference, Verified};
@@ -176,7 +179,7 @@ impl Shard {
     /// A mail has come.
     pub fn receive(&mut self, mail: &Mail) {
         self.open_mail(mail);
-        self.settle();
+        self.handle_letters();
     }
 
     /// Puts what a mail says to what is to be done. One that cannot be read is not taken, so the store
@@ -202,9 +205,9 @@ impl Shard {
         if self.agenda.rests() {
             return false;
         }
-        self.settle();
+        self.handle_letters();
         while !self.is_full() && self.ring_next() {
-            self.settle();
+            self.handle_letters();
         }
         let before = self.agenda.events;
         let unfinished = self.agenda.unfinished().len();
@@ -214,7 +217,7 @@ impl Shard {
                 break;
             }
             self.go_on();
-            self.settle();
+            self.handle_letters();
         }
         self.is_busy()
     }
@@ -239,7 +242,7 @@ impl Shard {
         if self.agenda.rests() {
             self.agenda.drive = Drive::Follows;
         }
-        self.settle();
+        self.handle_letters();
     }
 
     /// Whether there is something to do without anyone asking.
@@ -277,7 +280,8 @@ impl Shard {
         self.outbox.seal()
     }
 
-    fn settle(&mut self) {
+    /// Sees to all letters that this batch has room for.
+    fn handle_letters(&mut self) {
         while !self.is_full() && !self.agenda.rests() {
             let Some(Queued { letter, mail, generation }) = self.outbox.take_letter() else {
                 break;
@@ -295,7 +299,7 @@ impl Shard {
     }
 
     /// Tells someone how an instance ended, once that is durable.
-    fn tell_watcher(&mut self, watcher: Watcher, ended: Result<Ended, Error>) {
+    fn reply_to_watcher(&mut self, watcher: Watcher, ended: Result<Ended, Error>) {
         self.outbox.release(Release::Ended(watcher, Box::new(ended)));
     }
 
@@ -355,8 +359,8 @@ impl Shard {
             Letter::Bury { message, published, expires, reason } => {
                 self.bury_new(message, published, expires, &reason);
             }
-            Letter::AskVariables { of, names } => self.tell_variables(of, &names),
-            Letter::Variables { of, values } => self.variables_told(of, &values),
+            Letter::AskVariables { of, names } => self.reply_variables(of, &names),
+            Letter::Variables { of, values } => self.variables_known(of, &values),
         }
     }
 }

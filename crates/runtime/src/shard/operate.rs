@@ -281,8 +281,8 @@ impl Shard {
     pub(crate) fn watch(&mut self, instance: InstanceId, watcher: Watcher) {
         let stuck = |live: &Live| live.stuck().filter(|_| !watcher.waits_through);
         match self.look(instance).map(|live| ended(live).map(Ok).or_else(|| stuck(live).map(Err))) {
-            Ok(Some(known)) => self.tell_watcher(watcher, known),
-            Err(error) => self.tell_watcher(watcher, Err(error)),
+            Ok(Some(known)) => self.reply_to_watcher(watcher, known),
+            Err(error) => self.reply_to_watcher(watcher, Err(error)),
             Ok(None) => {
                 self.watchers.add(instance.0, watcher);
             }
@@ -290,10 +290,10 @@ impl Shard {
     }
 
     /// Tells those who wait for a function to end that it stands still, unless they wait through that.
-    pub(super) fn tell_stuck(&mut self, live: &Live) {
+    pub(super) fn reply_stuck(&mut self, live: &Live) {
         let Some(error) = live.stuck() else { return };
         for watcher in self.watchers.take_impatient(live.id.0) {
-            self.tell_watcher(watcher, Err(error.clone()));
+            self.reply_to_watcher(watcher, Err(error.clone()));
         }
     }
 

@@ -471,7 +471,7 @@ impl Shard {
             Record::TimerMoved { wait, due } => self.set_timer(live.id.0, WaitId(*wait), *due),
             Record::Ended(_) => self.forget_indexed(live.id.0),
             Record::Deferred(Letter::Deliver { to, .. } | Letter::Signal { to, .. }) => {
-                self.forget_silently(*to);
+                self.unsubscribe_logged(*to);
             }
             Record::Suspended | Record::Halted(_) => {
                 let waits: Vec<WaitId> = live.work.keys().copied().collect();
@@ -533,7 +533,7 @@ impl Shard {
             }
             Record::Subscribed(subscription) => self.messages.subscribe(subscription),
             Record::Unsubscribed { instance, wait } => {
-                self.forget_silently((instance, wait));
+                self.unsubscribe_logged((instance, wait));
             }
             Record::Noted { start, variables } => {
                 self.starts.note(start, variables);

@@ -106,7 +106,7 @@ impl Shard {
             self.recall(live);
         }
         if blocked {
-            self.tell_blocked(live);
+            self.report_blocked(live);
         }
         step("finished");
         let (before, after) = (calls, live.calls.len());
@@ -187,7 +187,7 @@ impl Shard {
         live.halted = Some(reason.clone());
         self.withdraw_all(live);
         self.append(live, &[Record::Halted(reason.clone())]);
-        self.tell_stuck(live);
+        self.reply_stuck(live);
         Error::Halted { instance: live.id, reason }
     }
 
@@ -244,7 +244,7 @@ impl Shard {
         step("watchers");
         for watcher in self.watchers.take(live.id.0) {
             let ended = Ended { ending: ending.clone(), variables: variables.clone() };
-            self.tell_watcher(watcher, Ok(ended));
+            self.reply_to_watcher(watcher, Ok(ended));
         }
     }
 

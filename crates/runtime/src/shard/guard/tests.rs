@@ -322,7 +322,7 @@ impl World {
 
 fn hear(shard: &mut Shard, act: impl FnOnce(&mut Shard)) {
     act(shard);
-    shard.settle();
+    shard.handle_letters();
 }
 
 fn has_ended(known: &Known) -> bool {
