@@ -12,7 +12,7 @@ use travertine_store::{
     view::{InstanceRow, Page, Query, Table},
 };
 
-use super::deploy;
+use super::load::load;
 use crate::{Board, Error, Opening, Settings, Shard, Timestamp};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -141,7 +141,7 @@ impl Healing {
             Error::Store(error) => error,
             other => StoreError::Failed { reason: other.to_string() },
         };
-        let (definitions, _) = deploy::load(&*self.store, &self.functions).map_err(in_words)?;
+        let (definitions, _) = load(&*self.store, &self.functions).map_err(in_words)?;
         let definitions = Arc::new(definitions);
         for (claim, upto) in shards {
             let opening = Opening {

@@ -153,3 +153,6 @@ impl<'a> Router<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,12 +65,12 @@ struct Attempt {
     /// What whoever makes it was given.
     given: Arc<Given>,
     /// What came of it, where the instance could not hear of it yet.
-    outcome: Option<Outcome<Assignments>>,
+    outcome: Option<AttemptOutcome<Assignments>>,
 }
 
 /// What came of an attempt. With a failure comes how its activity is tried again where the call does
 /// not say.
-pub type Outcome<T = Value> = Result<T, Box<(Failure, Option<Retry>)>>;
+pub type AttemptOutcome<T = Value> = Result<T, Box<(Failure, Option<Retry>)>>;
 
 /// An attempt that a worker of this process is to make. The shard and the worker share it, and the
 /// worker gives it back with the outcome: what one thread allocates and another frees costs both.
@@ -251,7 +251,7 @@ impl Shard {
 
     /// An attempt has come to its end. One that nobody waits for any more counts for nothing. Where
     /// the instance cannot hear of it now, it does as soon as it can.
-    pub fn end_attempt(&mut self, given: Arc<Given>, outcome: Outcome) -> Result<(), Error> {
+    pub fn end_attempt(&mut self, given: Arc<Given>, outcome: AttemptOutcome) -> Result<(), Error> {
         self.agenda.quarantine.begin(Case::attempt(given.job), std::iter::empty());
         if self.attempt(&given).is_none() {
             return Ok(());
@@ -271,7 +271,11 @@ impl Shard {
         }
     }
 
-    fn apply_outcome(&mut self, job: Address, outcome: Outcome<Assignments>) -> Result<(), Error> {
+    fn apply_outcome(
+        &mut self,
+        job: Address,
+        outcome: AttemptOutcome<Assignments>,
+    ) -> Result<(), Error> {
         let told =
             self.with(job.instance.0, |shard, live| shard.apply_outcome_to(live, job, outcome));
         match told {
@@ -289,7 +293,7 @@ impl Shard {
         &mut self,
         live: &mut Live,
         job: Address,
-        outcome: Outcome<Assignments>,
+        outcome: AttemptOutcome<Assignments>,
     ) -> Result<(), Error> {
         let key = (job.instance.0, job.wait.0);
         if live.is_deaf(job.wait) {

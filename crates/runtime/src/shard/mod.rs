@@ -52,7 +52,7 @@ use travertine_store::{
 };
 use travertine_value::time::Timestamp;
 
-pub use attempt::{Given, Outcome as AttemptOutcome};
+pub use attempt::{AttemptOutcome, Given};
 pub use checkpoint::Checkpoint;
 pub(crate) use environment::keeper;
 pub use function::{FunctionSettings, RunStatus, Unblocked};
