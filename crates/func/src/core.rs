@@ -16,7 +16,7 @@ use travertine_value::{Name, Value, time::Timestamp};
 
 use crate::{
     entry::{Brought, Said, Told},
-    error::Failure,
+    error::{Blocked, Failure},
     handler::Handlers,
     scope::Scope,
     session::{Identity, SessionSettings},
@@ -54,7 +54,7 @@ struct State {
     decisions: Vec<Decision>,
     /// How the journal will show these decisions, and those that were taken last.
     said: Vec<Said>,
-    blocked: Option<String>,
+    blocked: Option<Blocked>,
     /// The session is taken out of memory, or its code has ended: nothing is decided any more.
     closed: bool,
     /// A query is being answered.
@@ -402,10 +402,10 @@ impl Core {
     // What the session does.
 
     pub(crate) fn block(&self, message: String) {
-        self.state().block(message);
+        self.state().block(Blocked::new(message));
     }
 
-    pub(crate) fn blocked(&self) -> Option<String> {
+    pub(crate) fn blocked(&self) -> Option<Blocked> {
         self.state().blocked.clone()
     }
 
@@ -461,7 +461,7 @@ impl Core {
                 "the journal has {} where the code asks for nothing more; {WAY_OUT}",
                 state.describe(said)
             );
-            state.block(text);
+            state.block(Blocked::nondeterministic(text));
         }
     }
 
@@ -612,7 +612,7 @@ impl State {
     fn count(&mut self, key: &Name, operations_max: usize) -> Option<()> {
         self.asked += 1;
         if self.asked > operations_max {
-            self.block(too_many(operations_max, key));
+            self.block(Blocked::new(too_many(operations_max, key)));
         }
         self.blocked.is_none().then_some(())
     }
@@ -638,7 +638,7 @@ impl State {
                          {ARGUMENTS_WAY_OUT}",
                         self.describe(&said)
                     );
-                    self.block(text);
+                    self.block(Blocked::nondeterministic(text));
                     return None;
                 }
                 self.expected.pop_front();
@@ -649,7 +649,7 @@ impl State {
                 self.describe(front),
                 self.describe(&said)
             );
-            self.block(text);
+            self.block(Blocked::nondeterministic(text));
             return None;
         }
         if let Some(told) = &self.goes_on {
@@ -658,7 +658,7 @@ impl State {
                 self.describe(&said),
                 self.describe_told(told)
             );
-            self.block(text);
+            self.block(Blocked::nondeterministic(text));
             return None;
         }
         if !self.due {
@@ -666,7 +666,7 @@ impl State {
                 "the code asks for {} where it asked for nothing more when it ran before; {WAY_OUT}",
                 self.describe(&said)
             );
-            self.block(text);
+            self.block(Blocked::nondeterministic(text));
             return None;
         }
         self.decisions.push(decision());
@@ -760,8 +760,8 @@ impl State {
         Some(interruption.failure.clone())
     }
 
-    fn block(&mut self, message: String) {
-        self.blocked.get_or_insert(message);
+    fn block(&mut self, blocked: Blocked) {
+        self.blocked.get_or_insert(blocked);
     }
 
     fn describe(&self, said: &Said) -> String {

@@ -77,6 +77,8 @@ impl Failure {
     pub const ENCODE: &'static str = "encode";
     /// The code of an error that says no other.
     pub const ERROR: &'static str = "error";
+    /// The code where what was called could not begin.
+    pub const NOT_STARTED: &'static str = "not-started";
 
     /// A failure that may go away when it is tried again.
     ///
@@ -219,7 +221,7 @@ impl From<Failure> for Box<dyn std::error::Error> {
 impl From<Failure> for kernel::Failure {
     fn from(it: Failure) -> Self {
         let code = Some(it.code.into());
-        Self { kind: kernel::FailureKind::Error, code, message: it.message }
+        Self { code, ..Self::new(kernel::FailureKind::Error, it.message) }
     }
 }
 
@@ -235,15 +237,17 @@ impl Failure {
             Kind::Work => "work",
             Kind::Steps => "steps",
             Kind::Depth => "depth",
-            Kind::Code => "code",
-            Kind::Budget => "budget",
+            Kind::Code | Kind::Panic | Kind::Nondeterminism | Kind::MissingCode { .. } => "code",
+            Kind::Budget(_) => "budget",
+            Kind::Call | Kind::MissingDefinition { .. } => Self::NOT_STARTED,
             // Faults of a process that was called.
             Kind::NoFlow
             | Kind::Restriction
             | Kind::Operator
             | Kind::Repeat
             | Kind::FanIn
-            | Kind::AdHoc => "process",
+            | Kind::AdHoc
+            | Kind::MissingDecision { .. } => "process",
         });
         Self { origin: Origin::Operation, ..Self::terminal(code, it.message.clone()) }
     }
@@ -320,6 +324,8 @@ pub type Flow<T> = Result<T, Stop>;
 /// something that nobody will tell it. Nothing is decided; with other code it can be tried again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
+    /// What kind of fault it is.
+    pub kind: kernel::FailureKind,
     /// What is wrong, and the way out.
     pub message: String,
     /// The entry of the journal that is an update whose handler is to blame, where one is. Without that
@@ -329,13 +335,29 @@ pub struct Blocked {
 
 impl Blocked {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), update: None }
+        Self::of(kernel::FailureKind::Code, message)
+    }
+
+    /// A fault of this kind, in words.
+    #[doc(hidden)] // For the runtime, which knows what is deployed.
+    pub fn of(kind: kernel::FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), update: None }
+    }
+
+    /// The code does not do what the journal has.
+    pub(crate) fn nondeterministic(message: impl Into<String>) -> Self {
+        Self::of(kernel::FailureKind::Nondeterminism, message)
+    }
+
+    /// The code panicked.
+    pub(crate) fn panicked(message: impl Into<String>) -> Self {
+        Self::of(kernel::FailureKind::Panic, message)
     }
 
     /// The same, because of what the handler of an update has done.
     pub(crate) fn in_update(self, name: &str, entry: usize) -> Self {
         let message = format!("update `{name}`: {}", self.message);
-        Self { message, update: Some(entry) }
+        Self { kind: self.kind, message, update: Some(entry) }
     }
 }
 
@@ -397,7 +419,7 @@ mod tests {
     #[test]
     fn a_failure_without_code_gets_that_of_its_kind() {
         let kind = kernel::FailureKind::Work;
-        let failure = kernel::Failure { kind, code: None, message: "too often".into() };
+        let failure = kernel::Failure::new(kind, "too often");
         assert_eq!(
             Failure::of_kernel(&failure),
             Failure { origin: Origin::Operation, ..Failure::terminal("work", "too often") }

@@ -178,7 +178,7 @@ impl Session {
                         None => "it waited when it ran before".into(),
                     };
                     let message = format!("the code has ended where {place}; {WAY_OUT}");
-                    return Err(Blocked::new(message));
+                    return Err(Blocked::nondeterministic(message));
                 }
                 self.finish(end);
                 break;
@@ -265,11 +265,11 @@ impl Session {
             if alarm.is_foreign() {
                 return Err(Blocked::new(FOREIGN_WAKE));
             }
-            if let Some(message) = core.blocked() {
-                return Err(Blocked::new(message));
+            if let Some(blocked) = core.blocked() {
+                return Err(blocked);
             }
             match polled {
-                Err(message) => return Err(Blocked::new(message)),
+                Err(message) => return Err(Blocked::panicked(message)),
                 Ok(Poll::Ready(end)) => return Ok(Some(end)),
                 Ok(Poll::Pending) => {}
             }
@@ -300,7 +300,7 @@ impl Session {
     }
 
     fn check(&self) -> Result<(), Blocked> {
-        self.core.blocked().map_or(Ok(()), |it| Err(Blocked::new(it)))
+        self.core.blocked().map_or(Ok(()), Err)
     }
 
     fn check_wakes(&self) -> Result<(), Blocked> {
@@ -417,7 +417,7 @@ fn tell(core: &Core, index: usize, entry: &Arc<JournalEntry>) -> Result<Option<A
         JournalEntry::Updated { name, input, .. } => {
             let apply = core.handlers.borrow().apply(name);
             let result = match apply {
-                Ok(apply) => panics::catch(|| apply(input)).map_err(Blocked::new)?,
+                Ok(apply) => panics::catch(|| apply(input)).map_err(Blocked::panicked)?,
                 Err(failure) => Err(failure),
             };
             Ok(Some(Answer { entry: index, name: Name::clone(name), result }))

@@ -66,7 +66,7 @@ impl Default for Budgets {
     }
 }
 
-/// What is more than variables may be.
+/// What an instance has too much of, or would have.
 ///
 /// ```
 /// # use travertine_kernel::Over;
@@ -80,6 +80,10 @@ pub enum Over {
     NameBytes(usize),
     /// All of them together have more bytes than this.
     Bytes(usize),
+    /// There are more tokens than this.
+    Tokens(usize),
+    /// There are more open instances below the one that nobody called than this.
+    Descendants(usize),
 }
 
 impl fmt::Display for Over {
@@ -88,6 +92,8 @@ impl fmt::Display for Over {
             Self::Names(max) => write!(f, "there are more than {max} variables"),
             Self::NameBytes(max) => write!(f, "the name of a variable has more than {max} bytes"),
             Self::Bytes(max) => write!(f, "all variables together have more than {max} bytes"),
+            Self::Tokens(max) => write!(f, "there are more than {max} tokens"),
+            Self::Descendants(max) => write!(f, "there are more than {max} instances below it"),
         }
     }
 }
@@ -171,10 +177,13 @@ impl Run<'_> {
         if self.instance.tokens.len().saturating_add(tokens) <= max {
             return Ok(());
         }
-        Err(over(format!(
-            "{who} would open {tokens} tokens more, and an instance may have {max}: make it fewer and retry, \
+        Err(over(
+            Over::Tokens(max),
+            format!(
+                "{who} would open {tokens} tokens more, and an instance may have {max}: make it fewer and retry, \
              or allow more by tv:tokenLimit"
-        )))
+            ),
+        ))
     }
 
     /// What the instance has too much of, so that nothing goes on.
@@ -183,10 +192,13 @@ impl Run<'_> {
         // Where one has found no room already, others would not either.
         let near = if self.instance.over > 0 { max - max / 16 } else { max };
         if self.instance.tokens.len() > near {
-            return Some(over(format!(
-                "the instance has more than {max} tokens: cancel it, withdraw some of them and retry, or allow \
+            return Some(over(
+                Over::Tokens(max),
+                format!(
+                    "the instance has more than {max} tokens: cancel it, withdraw some of them and retry, or allow \
                  more by tv:tokenLimit"
-            )));
+                ),
+            ));
         }
         if !std::mem::take(&mut self.weighs) {
             return None;
@@ -195,9 +207,12 @@ impl Run<'_> {
         let mut bytes = 0_usize;
         for (_, layer) in &self.instance.layers {
             if layer.variables.len() > names {
-                return Some(over(format!(
-                    "the instance has more than {names} variables in one place: cancel it, or allow more"
-                )));
+                return Some(over(
+                    Over::Names(names),
+                    format!(
+                        "the instance has more than {names} variables in one place: cancel it, or allow more"
+                    ),
+                ));
             }
             let all = layer.variables.iter().map(|(name, it)| name.len() + weight(it));
             bytes = bytes.saturating_add(all.sum());
@@ -208,7 +223,7 @@ impl Run<'_> {
             }
         }
         (bytes > data_bytes).then(|| {
-            over(format!(
+            over(Over::Bytes(data_bytes), format!(
                 "the variables of the instance have more than {data_bytes} bytes: set some of them to null and \
                  retry, cancel it, or allow more by tv:dataLimit"
             ))
@@ -216,6 +231,6 @@ impl Run<'_> {
     }
 }
 
-pub(crate) fn over(message: String) -> Failure {
-    Failure::new(FailureKind::Budget, message)
+fn over(what: Over, message: String) -> Failure {
+    Failure::new(FailureKind::Budget(Some(what)), message)
 }

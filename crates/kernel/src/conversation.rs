@@ -11,7 +11,7 @@ use crate::{
     plan::{Key, Send},
     run::{Run, script_failure},
     state::{ROOT_LAYER, Role, Wait},
-    vocabulary::{Assignments, Event, Failure, Post, TokenId, WaitFor, WaitId},
+    vocabulary::{Assignments, Event, Failure, Part, Post, TokenId, WaitFor, WaitId},
 };
 
 impl<'a> Run<'a> {
@@ -22,8 +22,10 @@ impl<'a> Run<'a> {
             (several, Role::Run(index)) => &several[index as usize],
             (several, _) => &several[0],
         };
-        let name = self.eval_name(token, &message.name)?;
-        let mut correlation = self.eval_all(token, &message.correlation)?;
+        let name = self.eval_name(token, &message.name).map_err(self.at(token, Part::Name))?;
+        let mut correlation = self
+            .eval_all(token, &message.correlation)
+            .map_err(self.at(token, Part::Correlation))?;
         let payload = self.payload(token, &send.payload)?;
         let content: Map = payload.iter().cloned().collect();
         for key in self.keys(&name) {
@@ -36,7 +38,10 @@ impl<'a> Run<'a> {
                 (Ok(value), _) if !value.is_null() => value,
                 (_, Some(known)) => known,
                 (Ok(_), None) => continue,
-                (Err(error), None) => return Err(script_failure(&key.path, &error)),
+                (Err(error), None) => {
+                    let failure = script_failure(&key.path, &error);
+                    return Err(self.at(token, Part::Correlation)(failure));
+                }
             };
             correlation.push((Arc::clone(&key.property), value));
         }

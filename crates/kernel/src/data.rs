@@ -10,7 +10,8 @@ use crate::{
     run::Run,
     state::Wait,
     vocabulary::{
-        Assignments, Event, Failure, FailureKind, Gate, LayerId, Slot, TokenId, WaitFor, WaitId,
+        Assignments, Event, Failure, FailureKind, Gate, LayerId, Part, Slot, TokenId, WaitFor,
+        WaitId,
     },
 };
 
@@ -59,7 +60,10 @@ impl Run<'_> {
             if self.instance.layers[&layer].variables.contains_key(name) {
                 continue;
             }
-            let value = first.as_ref().map_or(Ok(Value::Null), |it| self.eval(token, it))?;
+            let value = first
+                .as_ref()
+                .map_or(Ok(Value::Null), |it| self.eval(token, it))
+                .map_err(|it| it.at(Part::Data, &node.name))?;
             self.set(layer, Arc::clone(name), Some(value));
         }
         Ok(())
@@ -99,6 +103,10 @@ impl Run<'_> {
         token: TokenId,
         payload: &Payload,
     ) -> Result<Assignments, Failure> {
+        self.payload_of(token, payload).map_err(self.at(token, Part::Payload))
+    }
+
+    fn payload_of(&self, token: TokenId, payload: &Payload) -> Result<Assignments, Failure> {
         let mut values = self.eval_all(token, &payload.named)?;
         if let Some((name, program)) = &payload.content {
             match self.eval(token, program)? {

@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
     ) {
         // What an operator must look at is no error of the model.
         let technical =
-            matches!(failure.kind, FailureKind::Steps | FailureKind::Work | FailureKind::Budget);
+            matches!(failure.kind, FailureKind::Steps | FailureKind::Work | FailureKind::Budget(_));
         let caught = self.is_caught(token, &failure)
             || self.plan.policy.unhandled_error == UnhandledError::Fail
             || self.instance.caller.as_ref().is_some_and(|it| it.catch(&failure));

@@ -15,7 +15,7 @@ use crate::{
     status::TIMESTAMP,
     vocabulary::{
         Assignments, Catches, Command, Destination, Ending, Event, Failure, FailureKind, Gate,
-        Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
+        Part, Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
     },
 };
 
@@ -121,7 +121,7 @@ pub fn handle_with(
                 return Err(Rejection::WrongWait { wait, asked: "raise an error" });
             }
             let mut run = Run::within(plan, rules, instance, now, room, budgets);
-            let failure = Failure { kind: FailureKind::Error, code, message };
+            let failure = Failure { code, ..Failure::new(FailureKind::Error, message) };
             if let Slot::Operation(operation) = it.slot {
                 run.emit(Event::WaitClosed { wait });
                 run.operation_done(operation, Err(failure));
@@ -233,10 +233,25 @@ pub fn handle_with(
             run.decide(token, decisions, answers);
             Ok(run.finish())
         }
-        Command::Block { message } => {
+        Command::NotCalled { wait, failure } => {
+            let it = open_wait(instance, wait)?;
+            if !matches!(*it.on, WaitFor::Child { .. }) {
+                return Err(Rejection::WrongWait { wait, asked: "fail to be called" });
+            }
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
+            if let Slot::Operation(operation) = it.slot {
+                run.emit(Event::WaitClosed { wait });
+                run.operation_done(operation, Err(*failure));
+            } else {
+                let failure = run.at(it.token, Part::Call)(*failure);
+                run.incident(it.token, failure, Cue::Offer);
+            }
+            Ok(run.finish())
+        }
+        Command::Block { failure } => {
             let token = function_token(instance)?;
             let mut run = Run::within(plan, rules, instance, now, room, budgets);
-            run.block_function(token, message);
+            run.block_function(token, *failure);
             Ok(run.finish())
         }
         Command::Update { name, input, id } => {
@@ -354,7 +369,7 @@ impl Run<'_> {
         let mut status: BTreeMap<Name, Value> = BTreeMap::new();
         for (name, program) in &self.plan.status {
             let value = match program {
-                Some(program) => self.eval(ROOT, program)?,
+                Some(program) => self.eval(ROOT, program).map_err(self.at(ROOT, Part::Status))?,
                 None if &**name == TIMESTAMP => self.now.as_millis().into(),
                 None => Value::Null,
             };

@@ -12,8 +12,7 @@ use crate::{
     run::Run,
     state::{Cue, Instance, InstanceState, Phase, ROOT_LAYER},
     vocabulary::{
-        Assignments, Ending, Event, Failure, FailureKind, Post, Rejection, Slot, TokenId, WaitFor,
-        WaitId,
+        Assignments, Ending, Event, Failure, Post, Rejection, Slot, TokenId, WaitFor, WaitId,
     },
 };
 
@@ -259,8 +258,8 @@ impl Run<'_> {
     }
 
     /// Its code and its journal disagree, or the code cannot be run.
-    pub(crate) fn block_function(&mut self, token: TokenId, message: String) {
-        self.incident(token, Failure::new(FailureKind::Code, message), Cue::Think);
+    pub(crate) fn block_function(&mut self, token: TokenId, failure: Failure) {
+        self.incident(token, failure, Cue::Think);
     }
 
     /// Writes down what the code has decided.

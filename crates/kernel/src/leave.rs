@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use crate::{
-    plan::{Element, FlowId, Node},
+    plan::{Element, Flow, FlowId, Node},
     run::Run,
     state::{Role, State, Status},
-    vocabulary::{Event, Failure, FailureKind, Reads, TokenId},
+    vocabulary::{Event, Failure, FailureKind, Part, Reads, TokenId},
 };
 
 impl<'a> Run<'a> {
@@ -57,8 +57,9 @@ impl<'a> Run<'a> {
     }
 
     fn may_take(&self, token: TokenId, flow: FlowId) -> Result<bool, Failure> {
-        let condition = &self.plan.flow(flow).condition;
-        condition.as_ref().map_or(Ok(true), |it| self.holds(token, it))
+        let Flow { condition, name, .. } = self.plan.flow(flow);
+        let Some(condition) = condition else { return Ok(true) };
+        self.holds(token, condition).map_err(|it| it.at(Part::Condition, name))
     }
 
     /// The token goes along `flows`; where there is none, its path ends.

@@ -77,8 +77,8 @@ pub use tree::{Branch, address, tree};
 pub use view::View;
 pub use vocabulary::{
     Assignments, Catches, Command, Consume, Delivery, Destination, Ending, Event, Failure,
-    FailureKind, Gate, Incident, Job, LayerId, Modification, Post, PostId, Reads, Rejection, Slot,
-    TokenId, WaitFor, WaitId, Which,
+    FailureKind, Gate, Incident, Job, LayerId, Modification, Part, Place, Post, PostId, Reads,
+    Rejection, Slot, TokenId, WaitFor, WaitId, Which,
 };
 pub use why::{Reason, Why, why};
 

@@ -12,7 +12,7 @@ use crate::{
     plan::{Listener, Moment, Write},
     run::Run,
     state::{Cue, State},
-    vocabulary::{Assignments, Event, Failure, Slot, TokenId, WaitFor},
+    vocabulary::{Assignments, Event, Failure, Part, Slot, TokenId, WaitFor},
 };
 
 impl Run<'_> {
@@ -28,12 +28,14 @@ impl Run<'_> {
         for (position, listener) in (0..).zip(listeners).skip(usize::from(from)) {
             match listener {
                 Listener::Script(program) => {
-                    for (name, value) in self.run_script(token, program)?.writes {
+                    let outcome =
+                        self.run_script(token, program).map_err(self.at(token, Part::Listener))?;
+                    for (name, value) in outcome.writes {
                         self.take_heard(token, moment, name, value);
                     }
                 }
                 Listener::Work(work) => {
-                    let job = self.job(token, work)?;
+                    let job = self.job(token, work).map_err(self.at(token, Part::Listener))?;
                     self.rest_for(token, moment);
                     self.open(token, Slot::Listener(moment, position), WaitFor::Work(job));
                     return Ok(false);

@@ -7,7 +7,7 @@ use travertine_value::{Name, Program, Value};
 use crate::{
     plan::{Call, Element, Node, ScopeOutput, Write},
     run::Run,
-    vocabulary::{Assignments, Failure, TokenId},
+    vocabulary::{Assignments, Failure, Part, TokenId},
 };
 
 impl Run<'_> {
@@ -20,7 +20,7 @@ impl Run<'_> {
         if inputs.is_empty() {
             return Ok(());
         }
-        let values = self.eval_all(token, inputs)?;
+        let values = self.eval_all(token, inputs).map_err(self.at(token, Part::Input))?;
         let own = self.own_layer(token);
         for (name, value) in values {
             self.set(own, name, Some(value));
@@ -32,7 +32,7 @@ impl Run<'_> {
     pub(crate) fn hand_over(&mut self, token: TokenId, node: &Node) -> Result<(), Failure> {
         let outer = self.base_layer(token);
         let outputs = node.extras.as_ref().map_or(&[][..], |it| &it.outputs);
-        let values = self.eval_all(token, outputs)?;
+        let values = self.eval_all(token, outputs).map_err(self.at(token, Part::Output))?;
         let everything =
             node.element.container().is_some() && self.plan.policy.scope_output == ScopeOutput::All;
         let inside: Assignments = if everything {
@@ -43,7 +43,9 @@ impl Run<'_> {
         } else {
             Vec::new()
         };
-        let data = self.eval_all(token, node.data().map_or(&[][..], |it| &it.outputs))?;
+        let data = self
+            .eval_all(token, node.data().map_or(&[][..], |it| &it.outputs))
+            .map_err(self.at(token, Part::Output))?;
         self.write_all(outer, inside);
         self.write_all(outer, values);
         self.give_data(outer, data);

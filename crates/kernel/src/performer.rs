@@ -9,7 +9,7 @@ use crate::{
     plan::{Activation, AdHoc, Element, Node, NodeId, Plan},
     run::Run,
     state::{Cue, ScopeKind, State},
-    vocabulary::{Event, Failure, FailureKind, TokenId},
+    vocabulary::{Event, Failure, FailureKind, Part, TokenId},
 };
 
 impl Run<'_> {
@@ -109,9 +109,9 @@ impl Run<'_> {
                 program.quoted(),
                 known.join(", ")
             );
-            Err(Failure::new(FailureKind::AdHoc, message))
+            Err(Failure::new(FailureKind::AdHoc, message).at(Part::Activation, &at.name))
         };
-        let value = self.eval(token, program)?;
+        let value = self.eval(token, program).map_err(|it| it.at(Part::Activation, &at.name))?;
         let Value::List(items) = &value else {
             return bad(format!("is {}, not a list of ids", value.kind()));
         };

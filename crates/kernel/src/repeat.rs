@@ -15,7 +15,7 @@ use crate::{
     },
     run::Run,
     state::{Cue, Each, Role, ScopeKind, State},
-    vocabulary::{Assignments, Event, Failure, FailureKind, Reads, TokenId},
+    vocabulary::{Assignments, Event, Failure, FailureKind, Part, Reads, TokenId},
 };
 
 /// What a multi-instance activity runs over, where that is known.
@@ -85,6 +85,15 @@ impl<'a> Run<'a> {
 
     /// How many items there are, and what they are.
     fn count(&self, token: TokenId, node: &Node, plan: &EachPlan) -> Result<(u32, Items), Failure> {
+        self.count_items(token, node, plan).map_err(|it| it.at(Part::Repeat, &node.name))
+    }
+
+    fn count_items(
+        &self,
+        token: TokenId,
+        node: &Node,
+        plan: &EachPlan,
+    ) -> Result<(u32, Items), Failure> {
         let bad = |message: String| Err(Failure::new(FailureKind::Repeat, message));
         let name = &node.name;
         let (count, items, what) = match &plan.count {
@@ -129,10 +138,11 @@ impl<'a> Run<'a> {
         program: &Program,
         what: &str,
     ) -> Result<u32, Failure> {
-        let value = self.eval(token, program)?;
+        let at = |failure: Failure| failure.at(Part::Repeat, &node.name);
+        let value = self.eval(token, program).map_err(at)?;
         whole(&value).filter(|it| *it > 0).ok_or_else(|| {
             let message = format!("{}: the {what} is {value}, not a whole number ≥ 1", node.name);
-            Failure::new(FailureKind::Repeat, message)
+            at(Failure::new(FailureKind::Repeat, message))
         })
     }
 
@@ -186,7 +196,9 @@ impl<'a> Run<'a> {
                 let value = own.find_map(|(_, layer)| layer.variables.get(name));
                 Some(value.cloned().unwrap_or_default())
             }
-            Some((_, OutputItem::Expression(program))) => Some(self.eval(run, program)?),
+            Some((_, OutputItem::Expression(program))) => {
+                Some(self.eval(run, program).map_err(self.at(run, Part::Output))?)
+            }
         };
         // Conditions see the run as complete, though a failure here leaves it open.
         let counts = self.counts_after(host);

@@ -3,7 +3,7 @@
 use crate::{
     plan::RestrictionScope,
     run::Run,
-    vocabulary::{Failure, FailureKind, TokenId},
+    vocabulary::{Failure, FailureKind, Part, TokenId},
 };
 
 impl Run<'_> {
@@ -29,9 +29,13 @@ impl Run<'_> {
                     RestrictionScope::Exit => at == RestrictionScope::Exit,
                     RestrictionScope::Completion => at != RestrictionScope::Entry,
                 };
-                if applies && !self.holds(token, &restriction.condition)? {
+                if !applies {
+                    continue;
+                }
+                let placed = |failure: Failure| failure.at(Part::Restriction, &node.name);
+                if !self.holds(token, &restriction.condition).map_err(placed)? {
                     let message = format!("restriction {} is violated", restriction.name);
-                    return Err(Failure::new(FailureKind::Restriction, message));
+                    return Err(placed(Failure::new(FailureKind::Restriction, message)));
                 }
             }
             // What undoes and what handles errors must be possible where the work was not.

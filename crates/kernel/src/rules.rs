@@ -8,11 +8,13 @@ use std::fmt;
 
 use travertine_value::{Name, Program};
 
+use crate::vocabulary::{Failure, FailureKind};
+
 /// Decisions that business rule tasks can make.
 pub trait Rules: fmt::Debug {
     /// The version of a decision that a task means: see [`Call::binding`](crate::plan::Call::binding). Why there is
     /// none, and what helps, otherwise.
-    fn find(&self, decision: &str, binding: Option<&str>) -> Result<Rule, String>;
+    fn find(&self, decision: &str, binding: Option<&str>) -> Result<Rule, Failure>;
 }
 
 /// A version of a decision.
@@ -31,7 +33,7 @@ pub struct Rule {
 pub struct NoRules;
 
 impl Rules for NoRules {
-    fn find(&self, decision: &str, _: Option<&str>) -> Result<Rule, String> {
-        Err(format!("no decision '{decision}' is deployed"))
+    fn find(&self, decision: &str, _: Option<&str>) -> Result<Rule, Failure> {
+        Err(Failure::of(FailureKind::MissingDecision { decision: decision.into(), version: None }))
     }
 }

@@ -16,8 +16,8 @@ use crate::{
     state::{Cue, Instance, Role, Status},
     view::View,
     vocabulary::{
-        Assignments, Event, Failure, FailureKind, Incident, LayerId, PostId, Reads, Slot, TokenId,
-        WaitFor, WaitId,
+        Assignments, Event, Failure, FailureKind, Incident, LayerId, Part, PostId, Reads, Slot,
+        TokenId, WaitFor, WaitId,
     },
 };
 
@@ -167,6 +167,11 @@ impl<'a> Run<'a> {
         View::new(self.plan, &self.instance, token).at(self.now)
     }
 
+    /// Says of a failure in which part of the token's element it happened.
+    pub(crate) fn at(&self, token: TokenId, part: Part) -> impl FnOnce(Failure) -> Failure {
+        move |failure| failure.at(part, &self.node_of(token).name)
+    }
+
     pub(crate) fn eval(&self, token: TokenId, program: &Program) -> Result<Value, Failure> {
         let value = program
             .value(&self.view(token), &self.plan.limits)
@@ -220,7 +225,8 @@ impl<'a> Run<'a> {
         let view = self.view(token).with(extra);
         let value = program
             .value(&view, &self.plan.limits)
-            .map_err(|error| script_failure(program, &error))?;
+            .map_err(|error| script_failure(program, &error))
+            .map_err(self.at(token, Part::Condition))?;
         // Forms and older models write truth as a text.
         let holds = value.as_bool().or_else(|| match value.as_str()? {
             "true" => Some(true),
@@ -230,7 +236,7 @@ impl<'a> Run<'a> {
         holds.ok_or_else(|| {
             let (source, kind) = (program.quoted(), value.kind());
             let message = format!("the condition `{source}` is {kind}, neither true nor false");
-            Failure::new(FailureKind::Script, message)
+            self.at(token, Part::Condition)(Failure::new(FailureKind::Script, message))
         })
     }
 
@@ -411,7 +417,7 @@ impl<'a> Run<'a> {
 pub(crate) fn script_failure(program: &Program, error: &EvalError) -> Failure {
     if let EvalError::Thrown { code, message } = error {
         let code = Some(code.as_str().into());
-        Failure { kind: FailureKind::Error, code, message: message.clone() }
+        Failure { code, ..Failure::new(FailureKind::Error, message.clone()) }
     } else {
         Failure::new(FailureKind::Script, format!("`{}`: {error}", program.quoted()))
     }

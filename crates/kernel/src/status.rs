@@ -9,7 +9,7 @@ use crate::{
     plan::{Changes, Node},
     run::Run,
     state::{Merged, Status},
-    vocabulary::{Event, Failure, FailureKind, Slot, TokenId, WaitFor},
+    vocabulary::{Event, Failure, FailureKind, Part, Slot, TokenId, WaitFor},
 };
 
 /// The attribute that tells a token's own time. Where tokens merge, the latest counts.
@@ -74,8 +74,9 @@ impl Run<'_> {
     ) -> Result<(), Failure> {
         let Some(extras) = &node.extras else { return Ok(()) };
         for (attribute, program) in &extras.operators {
-            let value = self.eval(token, program)?;
-            self.set_status(token, attribute, value, instant)?;
+            let placed = |failure: Failure| failure.at(Part::Status, &node.name);
+            let value = self.eval(token, program).map_err(placed)?;
+            self.set_status(token, attribute, value, instant).map_err(placed)?;
         }
         Ok(())
     }

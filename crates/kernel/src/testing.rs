@@ -242,6 +242,7 @@ fn name(command: &Command) -> &'static str {
         Command::Continue => "continue",
         Command::Cancel => "cancel",
         Command::Decide { .. } => "decide",
+        Command::NotCalled { .. } => "not called",
         Command::Block { .. } => "block",
         Command::Update { .. } => "update",
         Command::RefuseUpdate { .. } => "refuse update",

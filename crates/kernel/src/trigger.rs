@@ -11,7 +11,9 @@ use crate::{
     plan::{Boundary, Changes, Element, Moment, Node, NodeId, Start, Throw, Trigger},
     run::Run,
     state::{Cue, Role, ScopeKind, State, Wait},
-    vocabulary::{Assignments, Event, Failure, FailureKind, Reads, Slot, TokenId, WaitFor, WaitId},
+    vocabulary::{
+        Assignments, Event, Failure, FailureKind, Part, Reads, Slot, TokenId, WaitFor, WaitId,
+    },
 };
 
 impl<'a> Run<'a> {
@@ -32,19 +34,24 @@ impl<'a> Run<'a> {
     fn wait_for(&self, token: TokenId, trigger: &Trigger) -> Result<Option<WaitFor>, Failure> {
         Ok(match trigger {
             Trigger::Message(message) => {
-                let name = self.eval_name(token, &message.name)?;
-                let mut correlation = self.eval_all(token, &message.correlation)?;
+                let name =
+                    self.eval_name(token, &message.name).map_err(self.at(token, Part::Name))?;
+                let mut correlation = self
+                    .eval_all(token, &message.correlation)
+                    .map_err(self.at(token, Part::Correlation))?;
                 self.agreed(&name, &mut correlation);
                 Some(WaitFor::Message { name, correlation })
             }
             Trigger::Signal { name } => {
-                Some(WaitFor::Signal { name: self.eval_name(token, name)? })
+                let name = self.eval_name(token, name).map_err(self.at(token, Part::Name))?;
+                Some(WaitFor::Signal { name })
             }
             Trigger::Timer { kind, when } => {
-                let value = self.eval(token, when)?;
+                let element = &self.node_of(token).name;
+                let value = self.eval(token, when).map_err(|it| it.at(Part::Timer, element))?;
                 let wrong = |why: &dyn std::fmt::Display| {
                     let message = format!("the timer `{}` is no time: {why}", when.quoted());
-                    Failure::new(FailureKind::Timer, message)
+                    Failure::new(FailureKind::Timer, message).at(Part::Timer, element)
                 };
                 let Value::String(text) = &value else { return Err(wrong(&value.kind())) };
                 let due = time::due(*kind, text, self.now).map_err(|error| wrong(&error))?;

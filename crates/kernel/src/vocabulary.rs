@@ -1,9 +1,10 @@
 //! The words spoken at the kernel's edge: commands in, events and refusals out.
 
+mod failure;
 mod modification;
 mod rejection;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use travertine_value::time::{Repeat, Timestamp};
 use travertine_value::{Name, Value};
@@ -14,6 +15,7 @@ use crate::{
     state::{Cue, Failing, Role, ScopeKind, State, Status},
     table::Key,
 };
+pub use failure::{Failure, FailureKind, Part, Place};
 pub use modification::{Destination, Modification, Which};
 pub use rejection::Rejection;
 
@@ -174,10 +176,17 @@ pub enum Command {
         /// What it has answered to updates, by their ids.
         answers: Assignments,
     },
+    /// What `wait` has called cannot begin, or has ended without an outcome: someone must look at it.
+    NotCalled {
+        /// The wait.
+        wait: WaitId,
+        /// Why.
+        failure: Box<Failure>,
+    },
     /// The code of a function cannot go on: someone must look at it.
     Block {
         /// Why.
-        message: String,
+        failure: Box<Failure>,
     },
     /// Change what the code of a function has in hand.
     Update {
@@ -212,6 +221,7 @@ impl Command {
             | Self::Continue
             | Self::Cancel
             | Self::Decide { .. }
+            | Self::NotCalled { .. }
             | Self::Block { .. }
             | Self::Update { .. }
             | Self::RefuseUpdate { .. } => (&[], &[]),
@@ -783,70 +793,8 @@ pub struct Incident {
 impl Incident {
     /// Whether it says that the instance has too much of something.
     pub(crate) fn is_over(&self) -> bool {
-        self.failure.kind == FailureKind::Budget
+        matches!(self.failure.kind, FailureKind::Budget(_))
     }
-}
-
-/// What went wrong with a token.
-///
-/// ```
-/// # use travertine_kernel::{Failure, FailureKind};
-/// let failure = Failure {
-///     kind: FailureKind::Error,
-///     code: Some("out-of-stock".into()),
-///     message: "there are no lamps".into(),
-/// };
-/// assert_eq!(failure.to_string(), "there are no lamps");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The kind of fault.
-    pub kind: FailureKind,
-    /// The code, where it is an error of the model.
-    pub code: Option<Name>,
-    /// What it says to people.
-    pub message: String,
-}
-
-/// The kind of a fault.
-///
-/// ```
-/// # use travertine_kernel::FailureKind;
-/// fn is_of_the_model(kind: FailureKind) -> bool {
-///     matches!(kind, FailureKind::Error | FailureKind::NoFlow | FailureKind::Script)
-/// }
-/// assert!(!is_of_the_model(FailureKind::Work));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureKind {
-    /// An error that the model raised.
-    Error,
-    /// An expression or a script failed.
-    Script,
-    /// A gateway found no flow to take and has no default.
-    NoFlow,
-    /// A restriction is violated.
-    Restriction,
-    /// An operator did what it may not.
-    Operator,
-    /// A multi-instance activity or a loop cannot be run as asked.
-    Repeat,
-    /// A timer's text is no time.
-    Timer,
-    /// A branch came to the wrong place.
-    FanIn,
-    /// Work failed too often.
-    Work,
-    /// Too many steps.
-    Steps,
-    /// Scopes are nested too deeply.
-    Depth,
-    /// The code of a function cannot go on.
-    Code,
-    /// What an ad-hoc sub-process is to begin with is not known in it.
-    AdHoc,
-    /// The instance has, or would have, too much of something.
-    Budget,
 }
 
 /// How an instance ended.
@@ -870,37 +818,4 @@ pub enum Ending {
     Failed(Failure),
     /// It was cancelled.
     Cancelled,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl Failure {
-    /// What an incident says of it: an error of the model has a code, and nobody has caught it.
-    ///
-    /// ```
-    /// # use travertine_kernel::{Failure, FailureKind};
-    /// let code = Some("no-stock".into());
-    /// let failure = Failure { kind: FailureKind::Error, code, message: "none left".into() };
-    /// assert_eq!(failure.uncaught(), "error no-stock, which nobody catches: none left");
-    /// ```
-    pub fn uncaught(&self) -> String {
-        let is_error = self.kind == FailureKind::Error;
-        match &self.code {
-            Some(code) if is_error && self.message.is_empty() => {
-                format!("error {code}, which nobody catches")
-            }
-            Some(code) if is_error => {
-                format!("error {code}, which nobody catches: {}", self.message)
-            }
-            Some(_) | None => self.message.clone(),
-        }
-    }
-
-    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, code: None, message: message.into() }
-    }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use travertine_dmn::{Definitions as Decided, Diagnostic, Outline, OutlinedDecision, Severity};
-use travertine_kernel::{Rule, Rules};
+use travertine_kernel::{Failure, FailureKind, Rule, Rules};
 use travertine_value::{Name, Program};
 
 use crate::{Definition, Definitions, definition::Versioned};
@@ -244,12 +244,17 @@ pub(crate) struct RulesFor<'a> {
 }
 
 impl Rules for RulesFor<'_> {
-    fn find(&self, decision: &str, binding: Option<&str>) -> Result<Rule, String> {
+    fn find(&self, decision: &str, binding: Option<&str>) -> Result<Rule, Failure> {
+        let missing = |version: Option<&str>, message: String| {
+            let (decision, version) = (decision.into(), version.map(Into::into));
+            Failure::new(FailureKind::MissingDecision { decision, version }, message)
+        };
         let Self { definitions, maker } = self;
         let Some(latest) = definitions.decision(decision) else {
-            return Err(format!(
+            let message = format!(
                 "no decision '{decision}' is deployed; deploy its DMN file, then try again"
-            ));
+            );
+            return Err(missing(None, message));
         };
         let Some(found) = definitions.bound_decision(&latest.id, binding, maker.deployment) else {
             let all = definitions.decision_versions(&latest.id).iter();
@@ -269,13 +274,15 @@ impl Rules for RulesFor<'_> {
                     },
                 ),
             };
-            return Err(format!(
+            let message = format!(
                 "decision '{decision}' has no version {meant}, only {}; deploy it, then try again",
                 all.join(", ")
-            ));
+            );
+            return Err(missing(binding, message));
         };
         let (decision, version) = (Name::clone(&found.id), found.version);
-        Ok(Rule { decision, version, program: found.program()? })
+        let program = found.program().map_err(|why| Failure::new(FailureKind::Script, why))?;
+        Ok(Rule { decision, version, program })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use travertine_kernel::Rejection;
+use travertine_kernel::{FailureKind, Rejection};
 use travertine_value::Name;
 
 use crate::{Address, InstanceId, Timestamp};
@@ -73,6 +73,8 @@ pub enum Error {
         instance: InstanceId,
         /// What people call it.
         id: Name,
+        /// What kind of fault it is.
+        kind: FailureKind,
         /// What is wrong.
         reason: String,
     },
@@ -162,6 +164,8 @@ pub enum Error {
     Store(travertine_store::Error),
     /// What the store has cannot be read.
     Damaged {
+        /// The instance, where it is one.
+        instance: Option<InstanceId>,
         /// What.
         place: String,
         /// What is wrong with it.
@@ -245,7 +249,12 @@ impl Error {
     }
 
     pub(crate) fn damaged(place: String, error: &dyn fmt::Display) -> Self {
-        Self::Damaged { place, reason: error.to_string() }
+        Self::Damaged { instance: None, place, reason: error.to_string() }
+    }
+
+    pub(crate) fn damaged_instance(instance: InstanceId, error: &dyn fmt::Display) -> Self {
+        let (place, reason) = (format!("instance {instance}"), error.to_string());
+        Self::Damaged { instance: Some(instance), place, reason }
     }
 }
 
@@ -269,7 +278,7 @@ impl fmt::Display for Error {
             Self::Halted { instance, reason } => {
                 write!(f, "instance {instance} is halted, resolve that first: {reason}")
             }
-            Self::Blocked { id, reason, instance: _ } => write!(
+            Self::Blocked { id, reason, instance: _, kind: _ } => write!(
                 f,
                 "{id} cannot go on: {reason}. It is kept, and goes on when a program whose code can is \
                  started"
@@ -307,7 +316,7 @@ impl fmt::Display for Error {
             Self::BadId { id, reason } => reason.tell(id, f),
             Self::Function { instance, failure } => write!(f, "instance {instance}: {failure}"),
             Self::Store(error) => error.fmt(f),
-            Self::Damaged { place, reason } => write!(f, "{place} is damaged: {reason}"),
+            Self::Damaged { place, reason, instance: _ } => write!(f, "{place} is damaged: {reason}"),
             Self::DamagedViews { shard, reason } => {
                 write!(f, "the views of shard {shard}: {reason}")
             }

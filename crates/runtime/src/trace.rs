@@ -64,7 +64,8 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
             let decisions: Vec<String> = decisions.iter().map(of_decision).collect();
             format!("decide: {}", decisions.join(", "))
         }
-        Command::Block { message } => format!("block: {message}"),
+        Command::NotCalled { wait, failure } => format!("wait {}: not called: {failure}", wait.0),
+        Command::Block { failure } => format!("block: {failure}"),
         Command::Update { name, input, id: _ } => format!("update {name} {input}"),
         Command::RefuseUpdate { message } => format!("refuse update: {message}"),
     }

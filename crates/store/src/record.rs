@@ -3,7 +3,7 @@
 //! These are the types of today. What they look like in bytes is the business of the [`codec`](crate::codec), which
 //! has types of its own for that.
 
-use travertine_kernel::{Assignments, Catches, Ending, Event};
+use travertine_kernel::{Assignments, Catches, Ending, Event, Failure};
 pub use travertine_kernel::{Consume, Delivery};
 use travertine_value::{Name, time::Repeat};
 
@@ -365,7 +365,7 @@ pub enum Letter {
         /// Its variables.
         variables: Assignments,
     },
-    /// What was called cannot be started.
+    /// What was called cannot be started, as it was said before failures had kinds here. Only read.
     NotCalled {
         /// The call: instance and wait.
         to: (u64, u64),
@@ -494,6 +494,13 @@ pub enum Letter {
         of: (u64, u64),
         /// The variables.
         values: Assignments,
+    },
+    /// What was called cannot begin, or has ended without an outcome.
+    CallFailed {
+        /// The call: instance and wait.
+        to: (u64, u64),
+        /// Why.
+        failure: Failure,
     },
 }
 

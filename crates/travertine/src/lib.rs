@@ -88,8 +88,8 @@ pub use travertine_value::{Excess, JsonError, Map, Name, Number, NumberError, Ro
 /// ```
 pub mod instance {
     pub use travertine_kernel::{
-        Branch, Budgets, Change, Failure, FailureKind, Fate, Gate, Over, PostId, Problem,
-        Rejection, Role, State, Why, plan::WorkKind,
+        Branch, Budgets, Change, Failure, FailureKind, Fate, Gate, Over, Part, Place, PostId,
+        Problem, Rejection, Role, State, Why, plan::WorkKind,
     };
 }
 

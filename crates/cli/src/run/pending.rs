@@ -362,9 +362,15 @@ fn way_out(failure: &Failure) -> &'static str {
         FailureKind::AdHoc => {
             "set the variables that name its activities and retry, or correct the model"
         }
-        FailureKind::Budget => {
+        FailureKind::Budget(_) => {
             "make it less and retry; tv:tokenLimit and tv:dataLimit on the process allow more"
         }
-        FailureKind::Code => "mend the function's code, then retry",
+        FailureKind::Call => "retry, which calls it again",
+        FailureKind::Code | FailureKind::Panic | FailureKind::Nondeterminism => {
+            "mend the function's code, then retry"
+        }
+        FailureKind::MissingCode { .. } => "give the program that function, then retry",
+        FailureKind::MissingDefinition { .. } => "give the file that has it too, then retry",
+        FailureKind::MissingDecision { .. } => "give the DMN file that has it too, then retry",
     }
 }

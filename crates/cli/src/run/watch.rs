@@ -124,6 +124,7 @@ impl Watch {
             | Command::Continue
             | Command::Cancel
             | Command::Decide { .. }
+            | Command::NotCalled { .. }
             | Command::Block { .. }
             | Command::Update { .. }
             | Command::RefuseUpdate { .. } => None,

@@ -500,13 +500,12 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
             run(&["instances"]),
             run(&["delete", "INSTANCE"])
         ),
-        Error::Damaged { place, .. } if place.starts_with("instance ") => {
-            let number = place.trim_start_matches("instance ");
+        Error::Damaged { instance: Some(instance), .. } => {
             format!(
                 "{error}; bring back from a backup what cannot be read, and {} has it tried again; {} \
                  forgets it",
-                of("resolve", &number),
-                of("delete", &number)
+                of("resolve", instance),
+                of("delete", instance)
             )
         }
         Error::Damaged { .. }

@@ -227,11 +227,14 @@ fn of_role(role: Role) -> Fields {
     }
 }
 
-fn of_failure(failure: &Failure) -> Value {
+/// What went wrong, as data.
+pub(super) fn of_failure(failure: &Failure) -> Value {
     json::object([
-        ("kind", format!("{:?}", failure.kind).to_lowercase().into()),
+        ("kind", failure.kind.name().into()),
         ("code", failure.code.clone().into()),
         ("message", failure.message.as_str().into()),
+        ("part", failure.place.as_ref().map(|it| it.part.name()).into()),
+        ("element", failure.place.as_ref().map(|it| Name::clone(&it.element)).into()),
     ])
 }
 

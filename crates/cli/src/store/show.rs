@@ -4,12 +4,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use travertine_bpmn::CORRELATION_KEY;
-use travertine_kernel::{Assignments, Branch, Ending, Phase, Reason, WaitId, Why, plan::WorkKind};
+use travertine_kernel::{
+    Assignments, Branch, Ending, FailureKind, Phase, Reason, WaitId, Why, plan::WorkKind,
+};
 use travertine_runtime::{Definition, INSTANCE, InstanceId, engine::Look, trace};
 use travertine_store::view::{Filter, Query, Row, Table};
 use travertine_value::{Name, Value};
 
-use super::{Desk, rows};
+use super::{Desk, events, rows};
 use crate::{args::store as args, json, pairs, screen::Screen, shell, status::Status};
 
 /// The most rows of each kind that are shown of one instance.
@@ -202,7 +204,13 @@ fn data(instance: InstanceId, it: &Reason, help: Option<String>) -> Value {
         ("wait", wait.into()),
         ("why", it.why.to_string().into()),
         ("way_out", help.into()),
+        ("failure", failure(&it.why)),
     ])
+}
+
+/// What is wrong, where that is why it rests.
+fn failure(why: &Why) -> Value {
+    if let Why::Incident { failure, .. } = why { events::of_failure(failure) } else { Value::Null }
 }
 
 /// What would help: a command that can be copied, where there is one.
@@ -210,7 +218,9 @@ fn help(instance: InstanceId, it: &Reason, store: &Path) -> Option<String> {
     let at = |wait: &WaitId| rows::address(instance.0, wait.0);
     let number = || instance.to_string();
     let words = match &it.why {
-        Why::Incident { failure, .. } if failure.message.starts_with(NO_CODE) => {
+        Why::Incident { failure, .. }
+            if matches!(failure.kind, FailureKind::MissingCode { .. }) =>
+        {
             return Some("it goes on when a program that has it opens the store".to_owned());
         }
         Why::Incident { .. } => {
@@ -252,9 +262,6 @@ fn help(instance: InstanceId, it: &Reason, store: &Path) -> Option<String> {
     };
     Some(shell::command(&words, store))
 }
-
-/// How the incident begins of a function whose code is not here.
-const NO_CODE: &str = "this program has no function";
 
 /// Whether a function waits for an activity, whose answer is one value.
 fn is_activity(it: &Reason) -> bool {

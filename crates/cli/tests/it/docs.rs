@@ -141,3 +141,40 @@ fn words(call: &str) -> Vec<String> {
     }
     words
 }
+
+#[test]
+fn the_kinds_and_parts_of_failures_are_those_of_the_docs() {
+    use travertine_kernel::{FailureKind as Kind, Part};
+    let (function, definition, decision) = ("f".into(), "d".into(), "d".into());
+    let kinds = [
+        Kind::Error,
+        Kind::Script,
+        Kind::NoFlow,
+        Kind::Restriction,
+        Kind::Operator,
+        Kind::Repeat,
+        Kind::Timer,
+        Kind::FanIn,
+        Kind::Work,
+        Kind::Steps,
+        Kind::Depth,
+        Kind::Budget(None),
+        Kind::AdHoc,
+        Kind::Call,
+        Kind::Code,
+        Kind::Panic,
+        Kind::Nondeterminism,
+        Kind::MissingCode { function, version: 1 },
+        Kind::MissingDefinition { definition, version: None },
+        Kind::MissingDecision { decision, version: None },
+    ];
+    let docs = include_str!("../../../../docs/store.md");
+    let table = docs.split_once("| `kind` | what went wrong |").unwrap().1;
+    let (table, parts) = table.split_once("\n\n").unwrap();
+    let listed: Vec<&str> = table.lines().skip(2).map(|it| it.split('`').nth(1).unwrap()).collect();
+    assert_eq!(listed, kinds.map(|it| it.name()));
+    let parts = parts.split_once("\n\n").unwrap().0;
+    for part in Part::ALL {
+        assert!(parts.contains(&format!("`{}`", part.name())), "{part:?}");
+    }
+}

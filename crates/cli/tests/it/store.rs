@@ -922,3 +922,19 @@ fn a_model_that_cannot_be_read_any_more_halts_its_instances_and_no_others() {
     assert_eq!(store.text(&["complete", "1", "--var", "liked=true"]).lines().count(), 1);
     assert_eq!(store.call(&["verify"]).status, 0);
 }
+
+#[test]
+fn what_a_worker_says_does_not_change_what_helps() {
+    let task = process(r#"<serviceTask id="it" tv:jobType="work"/>"#);
+    let store = Store::with(&[&file("sentences.bpmn", &task)]);
+    store.text(&["start", "p"]);
+    let says = "this program has no function p version 1";
+    store.text(&["fail", "1-3", "--retries", "0", "--message", says]);
+    let shown = store.text(&["show", "1"]);
+    assert!(shown.contains("travertine resolve 1 --token 2\n"), "{shown}");
+    let shown = store.json(&["show", "1"]);
+    let failure = shown.field("waits").unwrap().as_list().unwrap()[0].field("failure").unwrap();
+    let expected =
+        format!(r#"{{"kind":"work","code":null,"message":"{says}","part":null,"element":null}}"#);
+    assert_eq!(failure.to_json(), expected);
+}

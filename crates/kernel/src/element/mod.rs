@@ -13,7 +13,7 @@ use crate::{
     run::{Run, script_failure},
     state::{Cue, Role, ScopeKind},
     vocabulary::{
-        Assignments, Event, Failure, FailureKind, Job, Post, Slot, TokenId, WaitFor, WaitId,
+        Assignments, Event, Failure, FailureKind, Job, Part, Post, Slot, TokenId, WaitFor, WaitId,
     },
 };
 
@@ -51,7 +51,8 @@ impl<'a> Run<'a> {
             Element::Start(_) | Element::Pass | Element::Exclusive => Ok(Step::Leave),
             Element::Task => Ok(self.take_time(token)),
             Element::Script { program, result } => {
-                let outcome = self.run_script(token, program)?;
+                let outcome =
+                    self.run_script(token, program).map_err(self.at(token, Part::Script))?;
                 for (name, value) in outcome.writes {
                     self.take_result(token, name, value);
                 }
@@ -60,7 +61,9 @@ impl<'a> Run<'a> {
                 }
                 Ok(Step::Leave)
             }
-            Element::BusinessRule(rule) => self.make_decision(token, rule),
+            Element::BusinessRule(rule) => {
+                self.make_decision(token, rule).map_err(self.at(token, Part::Decision))
+            }
             Element::Work(work) => {
                 let job = self.job(token, work)?;
                 self.open(token, Slot::Own(0), WaitFor::Work(job));
@@ -126,7 +129,7 @@ impl<'a> Run<'a> {
         let decision = self.eval_name(token, &rule.decision)?;
         let failed = |message: String| Failure::new(FailureKind::Script, message);
         let Rule { decision, version, program } =
-            self.rules.find(&decision, rule.binding.as_deref()).map_err(failed)?;
+            self.rules.find(&decision, rule.binding.as_deref())?;
         let outcome = program.run(&self.view(token), &self.plan.limits);
         let value = outcome.map(|it| it.value).map_err(|error| {
             failed(format!("decision '{decision}', version {version}: {error}"))
@@ -143,6 +146,10 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn job(&self, token: TokenId, work: &Work) -> Result<Job, Failure> {
+        self.work_of(token, work).map_err(self.at(token, Part::Work))
+    }
+
+    fn work_of(&self, token: TokenId, work: &Work) -> Result<Job, Failure> {
         let retries = match &work.retries {
             None => RETRIES,
             Some(program) => {
@@ -215,7 +222,7 @@ impl<'a> Run<'a> {
                     self.post(post);
                 }
                 Throw::Signal { name, payload } => {
-                    let name = self.eval_name(token, name)?;
+                    let name = self.eval_name(token, name).map_err(self.at(token, Part::Name))?;
                     let payload = self.payload(token, payload)?;
                     self.signal(&name, &payload);
                     self.post(Post::Signal { name, payload });
@@ -235,7 +242,8 @@ impl<'a> Run<'a> {
                             None => "an error was raised".to_owned(),
                         },
                     };
-                    let failure = Failure { kind: FailureKind::Error, code: code.clone(), message };
+                    let failure =
+                        Failure { code: code.clone(), ..Failure::new(FailureKind::Error, message) };
                     if payload.is_empty() {
                         return Err(failure);
                     }
@@ -265,7 +273,8 @@ impl<'a> Run<'a> {
     }
 
     fn call(&mut self, token: TokenId, call: &Call) -> Result<Step, Failure> {
-        let definition = self.eval_name(token, &call.definition)?;
+        let definition =
+            self.eval_name(token, &call.definition).map_err(self.at(token, Part::Call))?;
         let variables = if call.all_in {
             self.view(token).all()
         } else {

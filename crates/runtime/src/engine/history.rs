@@ -82,7 +82,7 @@ pub(super) fn history(
     let mut key = row.definition_key;
     for entry in entries(store, &row)? {
         let records = decode_records(&entry.body)
-            .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
+            .map_err(|error| Error::damaged_instance(instance, &error))?;
         for record in &records {
             if let Record::Created(created) = record {
                 key = created.definition;

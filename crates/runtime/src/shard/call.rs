@@ -1,7 +1,9 @@
 //! Instances that other instances have called.
 
-use travertine_func::Failure;
-use travertine_kernel::{Assignments, Catches, Command, Ending, WaitId};
+use travertine_func as func;
+use travertine_kernel::{
+    Assignments, Catches, Command, Ending, Failure, FailureKind, Over, WaitId,
+};
 use travertine_store::{
     ShardId,
     codec::record::{Call, Created, Letter},
@@ -31,14 +33,8 @@ impl Shard {
         let from = (live.id.0, wait.0);
         let definitions = self.env.newest();
         let Some(definition) = definitions.bound(definition, binding, &live.definition) else {
-            let reason = match binding {
-                None => Error::no_such_definition(definition).to_string(),
-                Some(version) => {
-                    let version = version.rsplit_once(':').map_or(version, |(_, it)| it);
-                    format!("no such version of definition {definition}: {version}")
-                }
-            };
-            self.outbox.enqueue(Letter::NotCalled { to: from, reason });
+            let failure = Failure::of(missing(definition, binding));
+            self.outbox.enqueue(Letter::CallFailed { to: from, failure });
             return;
         };
         let call = Call {
@@ -57,24 +53,28 @@ impl Shard {
     pub(super) fn called_by(&mut self, call: Call) {
         let Call { from, definition, variables, catches, root, depth } = call;
         let outcome = if depth > self.env.settings.call_depth_max {
-            Err(format!("more than {} calls within one another", self.env.settings.call_depth_max))
+            let max = self.env.settings.call_depth_max;
+            let message = format!("more than {max} calls within one another");
+            Err(Failure::new(FailureKind::Depth, message))
         } else if let Some(max) = self.too_many_descendants(root, depth) {
-            Err(format!(
+            let message = format!(
                 "more than {max} instances are open below instance {root}: cancel it, or retry when some have \
                  ended"
-            ))
+            );
+            let over = Over::Descendants(usize::try_from(max).unwrap_or(usize::MAX));
+            Err(Failure::new(FailureKind::Budget(Some(over)), message))
         } else {
             let created =
                 Created { definition, business_id: None, caller: Some(from), root, depth };
             let start = Command::Start { at: Vec::new(), variables, caller: Some(catches) };
             // What it sends is sent for its caller.
             self.starts.chain = self.instances.lives.get(&from.0).map_or(0, |it| it.generation);
-            let made = self.create(created, start).map_err(|error| error.to_string());
+            let made = self.create(created, start).map_err(|error| not_created(&error));
             self.starts.chain = 0;
             made
         };
-        if let Err(reason) = outcome {
-            self.send(self.shard_of(from.0), Letter::NotCalled { to: from, reason });
+        if let Err(failure) = outcome {
+            self.send(self.shard_of(from.0), Letter::CallFailed { to: from, failure });
         }
     }
 
@@ -85,10 +85,10 @@ impl Shard {
     }
 
     /// What an instance called cannot be started.
-    pub(super) fn not_called(&mut self, to: (u64, u64), reason: String) {
-        let letter = Letter::NotCalled { to, reason: reason.clone() };
+    pub(super) fn call_failed(&mut self, to: (u64, u64), failure: Failure) {
+        let letter = Letter::CallFailed { to, failure: failure.clone() };
         self.handle_or_defer(to.0, &letter, |shard, live| {
-            let command = unanswered(live, WaitId(to.1), "not-started", reason);
+            let command = unanswered(live, WaitId(to.1), func::Failure::NOT_STARTED, failure);
             shard.turn(live, command)
         });
     }
@@ -112,7 +112,8 @@ impl Shard {
                 }
                 Ending::Cancelled => {
                     let message = format!("the called instance {child} was cancelled");
-                    unanswered(live, wait, Failure::CANCELLED, message)
+                    let failure = Failure::new(FailureKind::Call, message);
+                    unanswered(live, wait, func::Failure::CANCELLED, failure)
                 }
             };
             // There is nobody left to call off.
@@ -124,7 +125,8 @@ impl Shard {
             told
         });
         if let Heard::TooMuch(why) = heard {
-            self.not_called(to, format!("the called instance {child} brings too much: {why}"));
+            let message = format!("the called instance {child} brings too much: {why}");
+            self.call_failed(to, Failure::new(FailureKind::Call, message));
         }
     }
 
@@ -145,7 +147,8 @@ impl Shard {
         let command = Command::Escalate { wait: WaitId(to.1), code, variables };
         let heard = self.handle_or_defer(to.0, &letter, |shard, live| shard.turn(live, command));
         if let Heard::TooMuch(why) = heard {
-            self.not_called(to, format!("an escalation of the called instance is too much: {why}"));
+            let message = format!("an escalation of the called instance is too much: {why}");
+            self.call_failed(to, Failure::new(FailureKind::Call, message));
         }
         let child = if let Letter::Signal { to, .. } = *confirm {
             to.0
@@ -181,10 +184,27 @@ impl Shard {
 }
 
 /// How a caller hears that nothing will come: a function by a code, a process by an incident.
-fn unanswered(live: &Live, wait: WaitId, code: &str, message: String) -> Command {
+fn unanswered(live: &Live, wait: WaitId, code: &str, failure: Failure) -> Command {
     if live.definition.is_function() {
-        let code = Some(code.into());
+        let (code, message) = (Some(code.into()), failure.message);
         return Command::Raise { wait, code, message, variables: Vec::new() };
     }
-    Command::Fail { wait, retries: 0, message }
+    Command::NotCalled { wait, failure: Box::new(failure) }
+}
+
+/// What an incident says where something that is to be called or started is not deployed.
+pub(super) fn missing(definition: &Name, binding: Option<&str>) -> FailureKind {
+    let version = binding.map(|it| it.rsplit_once(':').map_or(it, |(_, it)| it).into());
+    FailureKind::MissingDefinition { definition: Name::clone(definition), version }
+}
+
+/// What the caller is told where an instance cannot be created.
+fn not_created(error: &Error) -> Failure {
+    let kind = match error {
+        Error::NoSuchDefinition(id) => {
+            FailureKind::MissingDefinition { definition: Name::clone(id), version: None }
+        }
+        _ => FailureKind::Call,
+    };
+    Failure::new(kind, error.to_string())
 }

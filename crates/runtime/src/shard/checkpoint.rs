@@ -342,7 +342,7 @@ fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
         instance: live.id.0,
         token: token.0,
         element: Name::clone(&live.definition.plan.node(node).name),
-        kind: format!("{:?}", incident.failure.kind).to_lowercase().into(),
+        kind: incident.failure.kind.name().into(),
         code: incident.failure.code.clone(),
         message: incident.failure.message.as_str().into(),
         since: incident.since.as_millis(),

@@ -7,13 +7,13 @@ use travertine_func::{
     Advance, Answer, Arguments, Blocked, EventConfig, Failure, Functions, Identity, Session,
 };
 use travertine_kernel::{
-    Assignments, Command, Decision, Event, FailureKind, Incident, Instance, Journal, JournalEntry,
-    Phase, Post, ROOT_LAYER, Turn, WaitFor, check_variables, handle_in,
+    self as kernel, Assignments, Command, Decision, Event, FailureKind, Incident, Instance,
+    Journal, JournalEntry, Phase, Post, ROOT_LAYER, Turn, WaitFor, check_variables, handle_in,
 };
 use travertine_store::codec::record::{Message, Record};
 use travertine_value::{Limits, Map, Name, Value, typed};
 
-use super::{Case, Shard, guard::step, live::Live};
+use super::{Case, Shard, call::missing, guard::step, live::Live};
 use crate::{Definition, Error, InstanceId, trace};
 
 /// The code of a function in the middle of its run. It stays on the thread that it was begun on.
@@ -122,8 +122,8 @@ impl Live {
         if let Some(reason) = self.halted.clone() {
             return Some(Error::Halted { instance: self.id, reason });
         }
-        let reason = self.blocked()?.failure.message.clone();
-        Some(Error::Blocked { instance: self.id, id: self.name(), reason })
+        let kernel::Failure { kind, message, .. } = self.blocked()?.failure.clone();
+        Some(Error::Blocked { instance: self.id, id: self.name(), kind, reason: message })
     }
 
     /// What it is doing, where it is a function.
@@ -184,7 +184,7 @@ impl Shard {
                 self.write_down(live, turn, Command::Decide { decisions, answers })
             }
             // One that stands in the journal from before cannot be taken back any more.
-            Err(Blocked { message, update: Some(_) }) if brings_update(turn) => {
+            Err(Blocked { message, update: Some(_), .. }) if brings_update(turn) => {
                 live.forget_mind();
                 let failure = format!("{message}; nothing has changed");
                 let refused = self.write_down(live, turn, Command::RefuseUpdate { message });
@@ -192,9 +192,10 @@ impl Shard {
                 self.code.answer = Some(Err(Failure::terminal("handler", failure)));
                 lost
             }
-            Err(Blocked { message, .. }) => {
+            Err(Blocked { kind, message, .. }) => {
                 live.forget_mind();
-                self.write_down(live, turn, Command::Block { message })
+                let failure = Box::new(kernel::Failure::new(kind, message));
+                self.write_down(live, turn, Command::Block { failure })
             }
         }
     }
@@ -222,7 +223,7 @@ impl Shard {
         &self,
         live: &Live,
         decisions: &[Decision],
-    ) -> Result<Option<Arc<Definition>>, String> {
+    ) -> Result<Option<Arc<Definition>>, Blocked> {
         for decision in decisions {
             let (definition, binding) = match decision {
                 Decision::Post { what: Post::Start { definition, .. }, .. } => (definition, None),
@@ -232,17 +233,19 @@ impl Shard {
                 _ => continue,
             };
             if self.env.definitions.bound(definition, binding, &live.definition).is_none() {
-                return Err(missing(definition, binding));
+                return Err(not_deployed(definition, binding));
             }
         }
         let Some(Decision::ContinueAs { definition, .. }) = decisions.last() else {
             return Ok(None);
         };
         let Some(next) = self.env.definitions.find(definition).map(Arc::clone) else {
-            return Err(missing(definition, None));
+            return Err(not_deployed(definition, None));
         };
         if !next.is_function() {
-            return Err(format!("{definition} is a process, and a function goes on as a function"));
+            let message =
+                format!("{definition} is a process, and a function goes on as a function");
+            return Err(message.into());
         }
         Ok((live.definition.key != next.key).then_some(next))
     }
@@ -257,8 +260,8 @@ impl Shard {
         let (decisions, answers) = self.advance(live)?;
         let limits = &live.definition.plan.limits;
         check_variables(&answers, limits).map_err(|why| Blocked {
-            message: format!("an update is answered with too much: {why}"),
             update: live.state.journal.as_ref().map(|it| it.entries.len() - 1),
+            ..Blocked::from(format!("an update is answered with too much: {why}"))
         })?;
         check_sizes(&decisions, limits)?;
         if let Some(next) = self.next_definition(live, &decisions)? {
@@ -280,9 +283,10 @@ impl Shard {
         let new = new_answers(&live.state, journal, &answers);
         self.code.answer = answers.pop().map(|it| it.result);
         if shadowed && had_mind {
-            let again = self.session(live)?.advance(journal).map_err(|it| it.message)?;
+            let again = self.session(live)?.advance(journal)?;
             if again.decisions != decisions {
-                return Err(not_deterministic(&decisions, &again.decisions).into());
+                let message = not_deterministic(&decisions, &again.decisions);
+                return Err(Blocked::of(FailureKind::Nondeterminism, message));
             }
         }
         live.mind.0 = Some(session);
@@ -298,15 +302,17 @@ impl Shard {
     }
 
     /// The code of a function, at its beginning.
-    fn session(&self, live: &Live) -> Result<Session, String> {
+    fn session(&self, live: &Live) -> Result<Session, Blocked> {
         self.session_as(live, &live.definition)
     }
 
     /// The same with the code of another version.
-    fn session_as(&self, live: &Live, definition: &Definition) -> Result<Session, String> {
+    fn session_as(&self, live: &Live, definition: &Definition) -> Result<Session, Blocked> {
         let Definition { id, version, .. } = definition;
         let Some(function) = self.code.functions.find_workflow(id, Some(*version)) else {
-            return Err(format!("this program has no function {id} version {version}"));
+            let kind = FailureKind::MissingCode { function: Name::clone(id), version: *version };
+            let message = kind.to_string();
+            return Err(Blocked::of(kind, message));
         };
         let run = live.state.journal.as_ref().map_or(0, |it| it.run);
         let arguments = Arguments::new(Name::clone(id), arguments(live));
@@ -391,14 +397,14 @@ impl Shard {
             loaded = self.load(id.0)?;
             &loaded
         };
-        Ok(self.try_code_of(live))
+        Ok(self.try_code_of(live).map_err(|it| it.message))
     }
 
     /// Whether the code that is here could go on with this instance, as far as can be seen without
     /// changing anything.
-    fn try_code_of(&self, live: &Live) -> Result<(), String> {
+    fn try_code_of(&self, live: &Live) -> Result<(), Blocked> {
         let Some(journal) = &live.state.journal else { return Ok(()) };
-        let advance = self.session(live)?.advance(journal).map_err(|it| it.message)?;
+        let advance = self.session(live)?.advance(journal)?;
         check_sizes(&advance.decisions, &live.definition.plan.limits)?;
         self.next_definition(live, &advance.decisions).map(drop)
     }
@@ -414,7 +420,7 @@ impl Shard {
             loaded = self.load(id.0)?;
             &loaded
         };
-        let is_of_code = |it: &&Incident| it.failure.kind == FailureKind::Code;
+        let is_of_code = |it: &&Incident| it.failure.kind.is_of_code();
         let stands_still = live.has_ended() || live.suspended || live.halted.is_some();
         let blocked = live.blocked().filter(|_| !stands_still).filter(is_of_code);
         let Some(token) = blocked.and(live.state.journal.as_ref()).map(|it| it.token) else {
@@ -422,8 +428,8 @@ impl Shard {
         };
         let case = Case::Turn(id.0, live.position());
         self.agenda.quarantine.begin(case, std::iter::empty());
-        if let Err(reason) = self.try_code_of(live) {
-            return Ok(Unblocked::No { id: live.name(), reason });
+        if let Err(blocked) = self.try_code_of(live) {
+            return Ok(Unblocked::No { id: live.name(), reason: blocked.message });
         }
         self.command(id, Command::Retry { token }).map(|()| Unblocked::Yes)
     }
@@ -626,10 +632,11 @@ fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {
     Ok(())
 }
 
-/// What an incident says where something that a function wants to begin is not deployed.
-fn missing(definition: &Name, binding: Option<&str>) -> String {
-    let version = binding.map(|it| format!(" version {it}")).unwrap_or_default();
-    format!("no such definition: {definition}{version}; it goes on when that is deployed")
+/// What keeps a function from going on where something that it wants to begin is not deployed.
+fn not_deployed(definition: &Name, binding: Option<&str>) -> Blocked {
+    let kind = missing(definition, binding);
+    let message = format!("{kind}; it goes on when that is deployed");
+    Blocked::of(kind, message)
 }
 
 /// What a function was begun with, by the names of its parameters.

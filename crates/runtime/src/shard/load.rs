@@ -407,7 +407,7 @@ fn created_of(row: &InstanceRow) -> Created {
 }
 
 pub(super) fn damaged(id: u64, error: &dyn std::fmt::Display) -> Error {
-    Error::damaged(format!("instance {id}"), error)
+    Error::damaged_instance(InstanceId(id), error)
 }
 
 /// The entries about an instance cannot be had.

@@ -46,6 +46,7 @@ mod watchers;
 
 use std::{fmt, sync::Arc};
 
+use travertine_kernel::{Failure, FailureKind};
 use travertine_store::{
     Claim, Mail, MailId, Seq, ShardId,
     codec::record::{Letter, Record, decode_letter},
@@ -329,7 +330,10 @@ impl Shard {
             Letter::Ended { to, child, ending, variables } => {
                 self.child_ended(to, child, ending, variables);
             }
-            Letter::NotCalled { to, reason } => self.not_called(to, reason),
+            Letter::NotCalled { to, reason } => {
+                self.call_failed(to, Failure::new(FailureKind::Call, reason));
+            }
+            Letter::CallFailed { to, failure } => self.call_failed(to, failure),
             Letter::Uncall { from } => self.uncalled(from),
             Letter::Escalated { to, code, variables, confirm } => {
                 self.escalated(to, code, variables, confirm);

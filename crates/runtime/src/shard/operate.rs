@@ -439,7 +439,7 @@ impl Shard {
         }
         let mut body = Vec::new();
         encode_records(&records, &mut body)
-            .map_err(|error| Error::damaged(format!("instance {instance}"), &error))?;
+            .map_err(|error| Error::damaged_instance(instance, &error))?;
         let entry = Entry { seq: last, instance: instance.0, previous: 0, at, body };
         self.instances.lives.remove(&instance.0);
         self.instances.closing.forget(instance.0);

@@ -15,6 +15,7 @@ mod function;
 mod function_review;
 mod halted;
 mod interop;
+mod kinds;
 mod lifecycle;
 mod limits;
 mod measure;

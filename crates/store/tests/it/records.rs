@@ -25,8 +25,8 @@ fn created() -> Created {
 }
 
 fn failed() -> Ending {
-    let (kind, code) = (FailureKind::Work, Some("late".into()));
-    Ending::Failed(Failure { kind, code, message: "too late".to_owned() })
+    let code = Some("late".into());
+    Ending::Failed(Failure { code, ..Failure::new(FailureKind::Work, "too late") })
 }
 
 fn held() -> Held {
@@ -155,6 +155,16 @@ fn letters() -> Vec<Letter> {
     ]
 }
 
+/// What kinds of failures have added.
+fn call_failed() -> Vec<Record> {
+    call_failed_letters().into_iter().map(Record::Deferred).collect()
+}
+
+fn call_failed_letters() -> Vec<Letter> {
+    let letter = |failure| Letter::CallFailed { to: (3, 1 << 40), failure };
+    sample::specific().into_iter().map(letter).collect()
+}
+
 /// What messages to one instance have added.
 fn addressed() -> Vec<Record> {
     let (name, receiver, id) = ("news".into(), r#"{"key":"7"}"#.into(), "id-1".into());
@@ -209,6 +219,7 @@ fn check<T: PartialEq + std::fmt::Debug>(
 fn whatever_is_stored_is_what_it_was() {
     check("records", records(), |it, bytes| encode_records(it, bytes), decode_records);
     check("addressed", addressed(), |it, bytes| encode_records(it, bytes), decode_records);
+    check("call-failed", call_failed(), |it, bytes| encode_records(it, bytes), decode_records);
     check("held", held(), encode_held, decode_held);
     check("shard", shard(), encode_shard, decode_shard);
     check("snapshot", snapshot(), encode_snapshot, decode_snapshot);
@@ -245,6 +256,6 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
         assert_eq!(decode_letter(&bytes).as_ref(), Ok(letter));
         bytes[1]
     };
-    let some = letters().into_iter().chain(addressed_letters());
+    let some = [letters(), addressed_letters(), call_failed_letters()].concat().into_iter();
     assert_eq!(some.map(|it| kind_of(&it)).collect::<BTreeSet<_>>(), all);
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_kernel::{
     Assignments, Catches, Cue, Destination, Digest, Each, Ending, Event, Failing, Failure,
-    FailureKind, FanOut, FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Post, PostId,
-    Reads, Role, ScopeKind, Slot, State, TokenId, WaitFor, WaitId,
+    FailureKind, FanOut, FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Over, Part,
+    Place, Post, PostId, Reads, Role, ScopeKind, Slot, State, TokenId, WaitFor, WaitId,
     plan::{Moment, WorkKind},
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
@@ -62,7 +62,12 @@ pub(crate) const GATES: [Gate; 3] = [Gate::Ready, Gate::Entry, Gate::Exit];
 /// All samples, each under the name of its golden file.
 pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
     let made = Event::DecisionMade { token: TokenId(4), decision: "approver".into(), version: 3 };
-    let later = vec![("terminated", terminated()), ("inputs", inputs()), ("decision", vec![made])];
+    let later = vec![
+        ("terminated", terminated()),
+        ("inputs", inputs()),
+        ("decision", vec![made]),
+        ("kinds", kinds()),
+    ];
     [first(), later].concat()
 }
 
@@ -122,14 +127,14 @@ fn catches() -> Catches {
 }
 
 fn failure(kind: FailureKind) -> Failure {
-    Failure { kind, code: None, message: format!("{kind:?} went wrong") }
+    let message = format!("{kind:?} went wrong");
+    Failure::new(kind, message)
 }
 
 fn ends() -> Vec<Event> {
     let failed = Failure {
-        kind: FailureKind::Error,
         code: Some("out-of-stock".into()),
-        message: "nothing left".to_owned(),
+        ..Failure::new(FailureKind::Error, "nothing left")
     };
     vec![
         Event::Started {
@@ -606,6 +611,52 @@ fn incidents() -> Vec<Event> {
     events.extend(CUES.map(|cue| raised(failure(FailureKind::Work), cue)));
     events.push(Event::IncidentResolved { token });
     events
+}
+
+/// Failures that know more than their kind.
+pub(crate) fn specific() -> Vec<Failure> {
+    let over = [
+        Over::Names(1),
+        Over::NameBytes(2),
+        Over::Bytes(300),
+        Over::Tokens(4),
+        Over::Descendants(5),
+    ];
+    let missing = |version: Option<&str>| {
+        let version = version.map(Into::into);
+        [
+            FailureKind::MissingDefinition { definition: "q".into(), version: version.clone() },
+            FailureKind::MissingDecision { decision: "d".into(), version },
+        ]
+    };
+    let kinds = over.map(|it| FailureKind::Budget(Some(it))).into_iter().chain([
+        FailureKind::Call,
+        FailureKind::Panic,
+        FailureKind::Nondeterminism,
+        FailureKind::MissingCode { function: "order".into(), version: 300 },
+    ]);
+    let kinds = kinds.chain(missing(None)).chain(missing(Some("7")));
+    let placed = Part::ALL.into_iter().zip(
+        [FailureKind::Code, FailureKind::AdHoc, FailureKind::Budget(None)]
+            .into_iter()
+            .chain(FAILURES)
+            .cycle(),
+    );
+    let placed = placed.map(|(part, kind)| {
+        let place = Place { part, element: "größer".into() };
+        Failure { place: Some(Box::new(place)), code: Some("c".into()), ..failure(kind) }
+    });
+    kinds.map(failure).chain(placed).collect()
+}
+
+fn kinds() -> Vec<Event> {
+    let incident =
+        |failure| Incident { failure, redo: Cue::Enter, since: Timestamp::from_millis(1) };
+    let raised = specific()
+        .into_iter()
+        .map(|it| Event::IncidentRaised { token: TokenId(3), incident: Box::new(incident(it)) });
+    let ended = specific().into_iter().map(|it| Event::Finished { ending: Ending::Failed(it) });
+    raised.chain(ended).collect()
 }
 
 /// Messages of every kind.

@@ -12,7 +12,7 @@ use travertine_kernel::{
 };
 use travertine_value::{Map, Name, Number, Value};
 
-use crate::sample::{CUES, FAILURES, GATES, MOMENTS, STATES};
+use crate::sample::{self, CUES, FAILURES, GATES, MOMENTS, STATES};
 
 pub(crate) fn event() -> impl Strategy<Value = Event> {
     prop_oneof![token_event(), content_event(), scope_event(), wait_event()]
@@ -89,8 +89,13 @@ fn catches() -> impl Strategy<Value = Catches> {
 }
 
 fn failure() -> impl Strategy<Value = Failure> {
-    (select(&FAILURES[..]), option::of(name()), ".{0,20}")
-        .prop_map(|(kind, code, message)| Failure { kind, code, message })
+    let plain = FAILURES.into_iter().map(|kind| Failure::new(kind, ""));
+    let all: Vec<Failure> = plain.chain(sample::specific()).collect();
+    (select(all), option::of(name()), ".{0,20}").prop_map(|(failure, code, message)| Failure {
+        code,
+        message,
+        ..failure
+    })
 }
 
 fn state() -> impl Strategy<Value = State> {

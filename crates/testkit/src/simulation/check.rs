@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use travertine_kernel::{FailureKind, Incident, WaitFor, plan::WorkKind};
+use travertine_kernel::{Incident, WaitFor, plan::WorkKind};
 use travertine_runtime::{
     Address, Consume, Delivery, InstanceId, Live, Message, Receipt, correlates,
 };
@@ -94,7 +94,8 @@ impl World {
             if live.state.is_unfinished() {
                 return Err(format!("instance {id} is not finished with its turn"));
             }
-            let code = |it: &Incident| it.failure.kind == FailureKind::Code;
+            let is_function = live.state.journal.is_some();
+            let code = |it: &Incident| is_function && it.failure.kind.is_of_code();
             if let Some((_, incident)) = live.state.incidents.iter().find(|(_, it)| code(it)) {
                 return Err(format!("the code of {id} cannot go on: {}", incident.failure.message));
             }

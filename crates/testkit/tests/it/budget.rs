@@ -18,7 +18,7 @@ fn process(attributes: &str, body: &str) -> Scenario {
 fn incident(it: &Scenario) -> (TokenId, String) {
     let all: Vec<_> = it.instance.incidents.iter().collect();
     let [(token, incident)] = all[..] else { panic!("{} incidents", all.len()) };
-    assert_eq!(incident.failure.kind, FailureKind::Budget);
+    assert!(matches!(incident.failure.kind, FailureKind::Budget(Some(_))));
     (*token, incident.failure.message.clone())
 }
 

@@ -10,7 +10,7 @@ use travertine_value::time;
 use super::{
     Fault, VERSION,
     event::Event,
-    failure::Ending,
+    failure::{Ending, Failure},
     offset, read,
     value::Assignments,
     wait::{Catches, Repeat},
@@ -53,6 +53,7 @@ part!(events, Vec<kernel::Event>, Vec<Event<'de>>, |it| {
 });
 part!(values, kernel::Assignments, Assignments<'de>, |it| it.lift().ok());
 part!(ending, kernel::Ending, Ending<'de>, |it| Some(it.lift()));
+part!(failure, kernel::Failure, Failure<'de>, |it| Some(it.lift()));
 part!(catches, kernel::Catches, Catches<'de>, |it| Some(it.lift()));
 part!(repeat, Option<time::Repeat>, Option<Repeat<'de>>, |it| {
     it.map(Repeat::lift).transpose().ok()

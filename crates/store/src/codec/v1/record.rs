@@ -208,6 +208,7 @@ mirror!(enum Letter {
     Bury { message: Message, published: i64, expires: Option<i64>, reason: Name },
     AskVariables { of: (u64, u64), names: Vec<Name> },
     Variables { of: (u64, u64), values: Values },
+    CallFailed { to: (u64, u64), failure: Failed },
 });
 
 mirror!(
@@ -344,6 +345,7 @@ kernels! {
     Values(Assignments) by "part::values";
     Events(Vec<kernel::Event>) by "part::events";
     End(Ending) by "part::ending";
+    Failed(kernel::Failure) by "part::failure";
     Caught(Catches) by "part::catches";
     Cycle(Option<time::Repeat>) by "part::repeat";
 }

@@ -31,7 +31,7 @@ fn undoable(it: &Scenario) -> Vec<&str> {
 }
 
 fn failure(it: &Scenario, node: &str) -> Option<FailureKind> {
-    it.incident(node).map(|it| it.kind)
+    it.incident(node).map(|it| it.kind.clone())
 }
 
 fn is_rejected(inside: &str) -> bool {
@@ -941,7 +941,7 @@ fn failing_process(restriction: &str) -> Scenario {
 
 fn failed_as(it: &Scenario) -> Option<FailureKind> {
     match it.instance.ending() {
-        Some(Ending::Failed(failure)) => Some(failure.kind),
+        Some(Ending::Failed(failure)) => Some(failure.kind.clone()),
         _ => None,
     }
 }

@@ -774,7 +774,7 @@ fn an_error_that_nobody_catches_is_an_incident_that_can_be_retried_or_cancelled(
     it.start("{}");
     it.raise("a", "E");
     let failure = it.incident("a").expect("it is an incident at the task");
-    assert_eq!((failure.kind, failure.code.as_deref()), (FailureKind::Error, Some("E")));
+    assert_eq!((&failure.kind, failure.code.as_deref()), (&FailureKind::Error, Some("E")));
     assert!(it.instance.is_running());
     it.complete("b", "{}");
     assert!(closed(&it).is_empty(), "the scope does not complete around a failure");
@@ -801,7 +801,7 @@ fn a_script_that_breaks_keeps_its_scope_open_until_it_is_repaired() {
     let mut it = process(&(outer + &users(&["next"])), &["outer next"]);
     it.start("{}");
     it.complete("b", "{}");
-    assert_eq!(it.incident("s").map(|it| it.kind), Some(FailureKind::Script));
+    assert_eq!(it.incident("s").map(|it| it.kind.clone()), Some(FailureKind::Script));
     assert_eq!(scope(&it, "outer").1.live, [token(&it, "s")].into());
     assert_eq!(it.visits("next") + it.visits("outer"), 0);
     it.set(r#"{"x": {"y": 1}}"#);

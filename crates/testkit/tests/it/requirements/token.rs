@@ -47,7 +47,7 @@ fn created(it: &Scenario, skip: usize) -> Vec<&str> {
 }
 
 fn failure(it: &Scenario, node: &str) -> Option<FailureKind> {
-    it.incident(node).map(|it| it.kind)
+    it.incident(node).map(|it| it.kind.clone())
 }
 
 fn is_rejected(inside: &str) -> bool {

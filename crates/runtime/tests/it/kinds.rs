@@ -1,0 +1,152 @@
+//! What went wrong is data: a kind, what it is about, and the part of the model. Words decide nothing.
+
+use travertine_func::{Functions, WorkflowDefinition};
+use travertine_kernel::{Ending, Failure, FailureKind, Part, Phase};
+use travertine_runtime::{Engine, InstanceId, engine::Options};
+
+use crate::world::{file, rest};
+
+fn engine(inside: &str) -> Engine {
+    let engine = Engine::in_memory(Options::default()).expect("it opens");
+    let process = format!(
+        r#"<message id="m" name="m"/><process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>{inside}</process>"#
+    );
+    engine.deploy(&[file("p.bpmn", &process)]).expect("it is deployed");
+    engine
+}
+
+/// The incidents of an instance.
+fn incidents(engine: &Engine, id: InstanceId) -> Vec<Failure> {
+    rest(engine);
+    let look = engine.look(id).wait().expect("it is there");
+    look.state.incidents.values().map(|it| it.failure.clone()).collect()
+}
+
+/// Why the only instance stands still.
+fn incident(inside: &str) -> Failure {
+    let engine = engine(inside);
+    let id = engine.start("p").wait().expect("it starts");
+    let mut all = incidents(&engine, id);
+    assert_eq!(all.len(), 1, "{inside}");
+    all.remove(0)
+}
+
+#[test]
+fn an_incident_says_in_which_part_of_which_element_it_happened() {
+    let with = |task: &str, extensions: &str| {
+        format!(
+            "<{task}><extensionElements>{extensions}</extensionElements></{}>",
+            &task[..task.find(' ').unwrap()]
+        )
+    };
+    let gateway = r#"<exclusiveGateway id="t"/><sequenceFlow id="bad" sourceRef="t" targetRef="e">
+        <conditionExpression>nowhere.at.all &gt; 1</conditionExpression></sequenceFlow>
+        <endEvent id="e"/>"#;
+    let timer = r#"<intermediateCatchEvent id="t"><timerEventDefinition>
+        <timeDuration>${nowhere.at.all}</timeDuration></timerEventDefinition></intermediateCatchEvent>"#;
+    let catch = r#"<intermediateCatchEvent id="t"><extensionElements>
+        <tv:correlation name="k">nowhere.at.all</tv:correlation></extensionElements>
+        <messageEventDefinition messageRef="m"/></intermediateCatchEvent>"#;
+    let cases = [
+        (Part::Condition, "bad", gateway.to_owned()),
+        (
+            Part::Script,
+            "t",
+            r#"<scriptTask id="t" scriptFormat="javascript"><script>no()</script></scriptTask>"#
+                .to_owned(),
+        ),
+        (
+            Part::Input,
+            "t",
+            with("task id=\"t\"", r#"<tv:input target="a">nowhere.at.all</tv:input>"#),
+        ),
+        (
+            Part::Output,
+            "t",
+            with("task id=\"t\"", r#"<tv:output target="a">nowhere.at.all</tv:output>"#),
+        ),
+        (Part::Timer, "t", timer.to_owned()),
+        (
+            Part::Listener,
+            "t",
+            with(
+                "task id=\"t\"",
+                r#"<tv:listener on="start" language="javascript">no()</tv:listener>"#,
+            ),
+        ),
+        (Part::Call, "t", r#"<callActivity id="t" calledElement="q"/>"#.to_owned()),
+        (
+            Part::Decision,
+            "t",
+            r#"<businessRuleTask id="t" tv:decisionRef="d" tv:resultVariable="r"/>"#.to_owned(),
+        ),
+        (
+            Part::Work,
+            "t",
+            with(
+                "serviceTask id=\"t\" tv:jobType=\"w\"",
+                r#"<tv:header key="a">nowhere.at.all</tv:header>"#,
+            ),
+        ),
+        (Part::Correlation, "t", catch.to_owned()),
+    ];
+    for (part, element, inside) in cases {
+        let place = incident(&inside).place.unwrap_or_else(|| panic!("{part:?} has a place"));
+        assert_eq!((place.part, &*place.element), (part, element), "{inside}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_data_of_the_incident() {
+    let missing = incident(r#"<callActivity id="t" calledElement="q"/>"#).kind;
+    assert_eq!(missing, FailureKind::MissingDefinition { definition: "q".into(), version: None });
+    let decision = r#"<businessRuleTask id="t" tv:decisionRef="d" tv:resultVariable="r"/>"#;
+    let missing = incident(decision).kind;
+    assert_eq!(missing, FailureKind::MissingDecision { decision: "d".into(), version: None });
+}
+
+#[tokio::test]
+async fn what_a_worker_says_is_of_the_kind_of_work_whatever_its_words_are() {
+    let sentences = [
+        "no such definition: q; it goes on when that is deployed",
+        "this program has no function p version 1",
+        "the instance has taken more than 10 steps",
+        "the code panicked at a.rs:1: no",
+    ];
+    for sentence in sentences {
+        let engine = engine(r#"<serviceTask id="t" tv:jobType="w"/>"#);
+        let id = engine.start("p").wait().expect("it starts");
+        rest(&engine);
+        let jobs = engine.activate("w", "me", 1, 60_000, &[]).await.expect("there is work");
+        engine.fail(jobs[0].job, Some(0), 0, sentence).await.expect("it fails");
+        let all = incidents(&engine, id);
+        assert_eq!(all, [Failure::new(FailureKind::Work, sentence)]);
+        // What the sentence is about comes, and nothing happens.
+        let q = r#"<process id="q" isExecutable="true"><startEvent id="s"/></process>"#;
+        engine.deploy(&[file("q.bpmn", q)]).expect("it is deployed");
+        assert_eq!(incidents(&engine, id), all);
+    }
+}
+
+/// It fails with what the engine says where code is missing.
+const LIAR: WorkflowDefinition = WorkflowDefinition {
+    name: "liar",
+    version: 1,
+    parameters: &[],
+    run: |_, _| {
+        let words = "this program has no function liar version 1";
+        Box::pin(async move { Err(travertine_func::Failure::terminal("error", words).into()) })
+    },
+};
+
+#[test]
+fn a_function_that_fails_with_our_own_words_has_failed_and_is_not_blocked() {
+    let functions = Functions::new().workflow(LIAR);
+    let engine = Engine::in_memory(Options { functions, ..Options::default() }).expect("it opens");
+    let id = engine.start("liar").wait().expect("it starts");
+    rest(&engine);
+    let look = engine.look(id).wait().expect("it is there");
+    let Phase::Ended(Ending::Failed(failure)) = &look.state.phase else { panic!("{look:?}") };
+    assert_eq!(failure.kind, FailureKind::Error);
+}
