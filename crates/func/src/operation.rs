@@ -6,14 +6,16 @@ use std::{
     marker::PhantomData,
     pin::Pin,
     rc::Rc,
-    sync::LazyLock,
+    sync::Arc,
     task::{self, Poll},
     time::Duration,
 };
 
 use serde::{Serialize, de::DeserializeOwned};
-use travertine_kernel::{Assignments, Catches, Digest, Job, Post, WaitFor, plan::WorkKind};
-use travertine_value::{Map, Name, Value, time::Timestamp, typed};
+use travertine_kernel::{
+    Assignments, Backoff, Catches, Digest, Job, JobOptions, Post, WaitFor, plan::WorkKind,
+};
+use travertine_value::{Name, Value, time::Timestamp, typed};
 
 use crate::{
     context::Context,
@@ -289,7 +291,8 @@ impl<T: DeserializeOwned> Call<T> {
             let Activity { name, options, arguments, may_change, .. } = activity;
             let arguments = arguments?;
             let input = digest::unless(may_change, || digest::of_arguments(&arguments));
-            Ok((job(cx, key, name, arguments, &options, (priority, limit))?, input))
+            let job = job(cx, key, name, arguments, &options, (priority, limit))?;
+            Ok((WaitFor::Work(job), input))
         })
     }
 }
@@ -416,12 +419,12 @@ impl<T: DeserializeOwned> JobCall<T> {
         Operation::ask(cx, key, decode_variables, |cx, key| {
             let input = input?;
             let digest = digest::unless(may_change, || digest::of_arguments(&input));
-            let mut work = job(cx, key, job_type, input, &options, (priority, limit))?;
-            if let WaitFor::Work(job) = &mut work {
+            let mut job = job(cx, key, job_type, input, &options, (priority, limit))?;
+            if let Some(options) = &mut job.options {
                 // Whoever does it may be an activity, which answers functions otherwise.
-                job.fields.push(("answer".into(), "variables".into()));
+                options.brings_variables = true;
             }
-            Ok((work, digest))
+            Ok((WaitFor::Work(job), digest))
         })
     }
 }
@@ -434,10 +437,6 @@ impl<T> fmt::Debug for JobCall<T> {
     }
 }
 
-/// The names of what every job has, made once.
-static FIELDS: LazyLock<[Name; 3]> =
-    LazyLock::new(|| ["input", "idempotencyKey", "attempts"].map(Name::from));
-
 /// The work of an activity, as the engine offers it to workers. Of pauses it says only what is
 /// unusual.
 fn job(
@@ -447,38 +446,38 @@ fn job(
     input: Assignments,
     options: &ActivityOptions,
     (priority, limit): (Option<i64>, Option<Name>),
-) -> Result<WaitFor, Failure> {
+) -> Result<Job, Failure> {
     let ActivityOptions { retry, timeout, deadline, heartbeat, limit: class } = options;
-    let [input_name, key_name, attempts_name] = &*FIELDS;
-    let mut fields = Assignments::with_capacity(4);
-    fields.extend([
-        (Name::clone(input_name), Value::from(input.into_iter().collect::<Map>())),
-        (Name::clone(key_name), Value::from(cx.unique(key))),
-        (Name::clone(attempts_name), Value::from(retry.attempts)),
-    ]);
-    if (Retry { attempts: retry.attempts, ..Retry::DEFAULT }) != *retry {
-        let factor = typed::to_value(&retry.factor).map_err(|error| {
-            let message = format!("the factor of pauses of `{job_type}`: {error}");
-            Failure::terminal(Failure::ENCODE, message)
-        })?;
-        let pauses: [(Name, Value); 3] = [
-            ("initial".into(), millis(retry.initial).into()),
-            ("factor".into(), factor),
-            ("maxDelay".into(), millis(retry.max_delay).into()),
-        ];
-        fields.push(("retry".into(), Value::from(Map::from_iter(pauses))));
+    if !retry.factor.is_finite() {
+        let message = format!("the factor of pauses of `{job_type}` is {}", retry.factor);
+        return Err(Failure::terminal(Failure::ENCODE, message));
     }
-    let mut number = |name: &str, value: Option<i64>| {
-        fields.extend(value.map(|value| (Name::from(name), Value::from(value))));
+    let is_usual = *retry == Retry { attempts: retry.attempts, ..Retry::DEFAULT };
+    let backoff = (!is_usual).then(|| Backoff {
+        initial: millis(retry.initial),
+        factor: retry.factor,
+        max: millis(retry.max_delay),
+    });
+    let options = JobOptions {
+        input: Arc::new(input.into_iter().collect()),
+        idempotency_key: cx.unique(key),
+        attempts: retry.attempts,
+        backoff,
+        timeout: timeout.map(millis),
+        deadline: deadline.map(|it| cx.now().after_millis(millis(it))),
+        heartbeat: heartbeat.map(millis),
+        priority,
+        limit: limit.or_else(|| class.map(Name::from)),
+        brings_variables: false,
     };
-    number("timeout", timeout.map(millis));
-    number("deadline", deadline.map(|it| cx.now().after_millis(millis(it)).as_millis()));
-    number("heartbeat", heartbeat.map(millis));
-    number("priority", priority);
-    let limit = limit.or_else(|| class.map(Name::from));
-    fields.extend(limit.map(|it| (Name::from("limit"), Value::from(it))));
-    let (kind, retries) = (WorkKind::Job, retry.attempts);
-    Ok(WaitFor::Work(Job { kind, job_type, retries, fields, failure: None }))
+    Ok(Job {
+        kind: WorkKind::Job,
+        job_type,
+        retries: retry.attempts,
+        fields: Vec::new(),
+        options: Some(Box::new(options)),
+        failure: None,
+    })
 }
 
 /// A sleep. Await it, or [`start`](Self::start) it.

@@ -76,9 +76,9 @@ pub use travertine_value::time;
 pub use tree::{Branch, address, tree};
 pub use view::View;
 pub use vocabulary::{
-    Assignments, Catches, Command, Consume, Delivery, Destination, Ending, Event, Failure,
-    FailureKind, Gate, Incident, Job, LayerId, Modification, Part, Place, Post, PostId, Reads,
-    Rejection, Slot, TokenId, WaitFor, WaitId, Which,
+    Assignments, Backoff, Catches, Command, Consume, Delivery, Destination, Ending, Event, Failure,
+    FailureKind, Gate, Incident, Job, JobOptions, LayerId, Modification, Part, Place, Post, PostId,
+    Reads, Rejection, Slot, TokenId, WaitFor, WaitId, Which,
 };
 pub use why::{Reason, Why, why};
 

@@ -1,6 +1,7 @@
 //! The words spoken at the kernel's edge: commands in, events and refusals out.
 
 mod failure;
+mod job;
 mod modification;
 mod rejection;
 
@@ -16,6 +17,7 @@ use crate::{
     table::Key,
 };
 pub use failure::{Failure, FailureKind, Part, Place};
+pub use job::{Backoff, Job, JobOptions};
 pub use modification::{Destination, Modification, Which};
 pub use rejection::Rejection;
 
@@ -681,22 +683,6 @@ impl WaitFor {
     pub(crate) fn is_inner(&self) -> bool {
         matches!(self, Self::Condition | Self::Data { .. })
     }
-}
-
-/// Work to be done outside.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Job {
-    /// For whom.
-    pub kind: crate::plan::WorkKind,
-    /// Which workers can do it.
-    #[expect(clippy::struct_field_names, reason = "people call it the job type")]
-    pub job_type: Name,
-    /// How often it may still fail. At 0 it is not offered.
-    pub retries: u32,
-    /// Headers of a job; assignee, due date and so on of a user task.
-    pub fields: Assignments,
-    /// What went wrong when it was last tried, where it was.
-    pub failure: Option<Name>,
 }
 
 /// Something to be sent.

@@ -8,7 +8,7 @@ use crate::{
     plan::{Element, FlowId, NodeId, Plan, Trigger, WorkKind},
     state::{Instance, ROOT, Role, Scope, ScopeKind, State, Token},
     tree::progress,
-    vocabulary::{Assignments, Failure, Gate, Job, Post, Slot, TokenId, WaitFor, WaitId},
+    vocabulary::{Assignments, Failure, Gate, Post, Slot, TokenId, WaitFor, WaitId},
 };
 
 /// Why a token rests.
@@ -72,6 +72,8 @@ pub enum Why {
         retries: u32,
         /// How often it may be tried in all, where it was asked for with that.
         attempts: Option<u32>,
+        /// Whether whoever does it is to bring one value, its result.
+        brings_result: bool,
         /// From when on it is tried again, where that is not now.
         again: Option<Timestamp>,
         /// What went wrong when it was last tried.
@@ -305,7 +307,8 @@ impl Teller<'_> {
                 kind: job.kind,
                 job_type: Name::clone(&job.job_type),
                 retries: job.retries,
-                attempts: attempts(job),
+                attempts: job.options.as_ref().map(|it| it.attempts),
+                brings_result: job.options.as_ref().is_some_and(|it| !it.brings_variables),
                 again: None,
                 failure: job.failure.clone(),
             },
@@ -407,12 +410,6 @@ impl Teller<'_> {
         .map(|(token, node)| (token, self.plan.name(node)))
         .collect()
     }
-}
-
-/// How often work may be tried in all, where whoever asked for it says so.
-fn attempts(job: &Job) -> Option<u32> {
-    let (_, all) = job.fields.iter().find(|(name, _)| &**name == "attempts")?;
-    all.as_i64()?.try_into().ok()
 }
 
 fn of_post(post: &Post) -> String {

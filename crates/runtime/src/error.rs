@@ -316,7 +316,9 @@ impl fmt::Display for Error {
             Self::BadId { id, reason } => reason.tell(id, f),
             Self::Function { instance, failure } => write!(f, "instance {instance}: {failure}"),
             Self::Store(error) => error.fmt(f),
-            Self::Damaged { place, reason, instance: _ } => write!(f, "{place} is damaged: {reason}"),
+            Self::Damaged { place, reason, instance: _ } => {
+                write!(f, "{place} is damaged: {reason}")
+            }
             Self::DamagedViews { shard, reason } => {
                 write!(f, "the views of shard {shard}: {reason}")
             }

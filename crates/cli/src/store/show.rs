@@ -226,7 +226,7 @@ fn help(instance: InstanceId, it: &Reason, store: &Path) -> Option<String> {
         Why::Incident { .. } => {
             vec!["resolve".to_owned(), number(), "--token".to_owned(), it.token.0.to_string()]
         }
-        Why::Work { wait, kind: WorkKind::Job, .. } if is_activity(it) => {
+        Why::Work { wait, brings_result: true, .. } => {
             vec!["complete".to_owned(), at(wait), "--var".to_owned(), "result=VALUE".to_owned()]
         }
         Why::Work { wait, .. } | Why::Gate { wait, .. } | Why::Choice { wait } => {
@@ -261,12 +261,6 @@ fn help(instance: InstanceId, it: &Reason, store: &Path) -> Option<String> {
         | Why::Unknown => return None,
     };
     Some(shell::command(&words, store))
-}
-
-/// Whether a function waits for an activity, whose answer is one value.
-fn is_activity(it: &Reason) -> bool {
-    let last = it.operation.as_ref().and_then(|it| it.rsplit('/').next());
-    last.is_some_and(|it| it.starts_with("activity "))
 }
 
 /// The option that has a message agree with who waits for it.

@@ -275,6 +275,7 @@ fn input(job: &Job) -> Value {
         ("element", Name::clone(&job.element).into()),
         ("retries", job.retries.into()),
         ("headers", job.headers.iter().cloned().collect()),
+        ("idempotency_key", job.idempotency_key.clone().into()),
         ("variables", job.variables.iter().cloned().collect()),
     ])
 }

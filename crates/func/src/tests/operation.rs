@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use travertine_kernel::{Decision, Post, WaitFor};
+use travertine_kernel::{Backoff, Decision, JobOptions, Post, WaitFor};
 use travertine_value::{Value, time::Timestamp};
 
 use super::{Cancel, HOUR, act, driver::Driver, function};
@@ -101,11 +101,20 @@ fn an_activity_is_asked_with_everything_a_worker_needs() {
     driver.fire("sleep");
     let Some(Decision::Ask { on: WaitFor::Work(job), .. }) = driver.last() else { panic!() };
     assert_eq!((&*job.job_type, job.retries), ("pay", 7));
-    let fields: Value = job.fields.iter().cloned().collect();
-    expect![[
-        r#"{"input":{"cents":5},"idempotencyKey":"i/0/activity pay","attempts":7,"retry":{"initial":2000,"factor":1.5,"maxDelay":3600000},"timeout":3600000,"deadline":10800000,"heartbeat":3000,"priority":9,"limit":"card/7"}"#
-    ]]
-    .assert_eq(&fields.to_json());
+    assert_eq!(job.fields, [], "headers are the model's");
+    let expected = JobOptions {
+        input: std::sync::Arc::new([("cents".into(), 5.into())].into_iter().collect()),
+        idempotency_key: "i/0/activity pay".into(),
+        attempts: 7,
+        backoff: Some(Backoff { initial: 2_000, factor: 1.5, max: 3_600_000 }),
+        timeout: Some(3_600_000),
+        deadline: Some(Timestamp::from_millis(10_800_000)),
+        heartbeat: Some(3_000),
+        priority: Some(9),
+        limit: Some("card/7".into()),
+        brings_variables: false,
+    };
+    assert_eq!(job.options.as_deref(), Some(&expected));
 }
 
 #[test]

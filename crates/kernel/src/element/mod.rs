@@ -169,6 +169,7 @@ impl<'a> Run<'a> {
             job_type: self.eval_name(token, &work.job_type)?,
             retries,
             fields: self.eval_all(token, &work.fields)?,
+            options: None,
             failure: None,
         })
     }

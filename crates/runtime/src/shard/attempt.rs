@@ -14,15 +14,15 @@ use std::{
 
 use tokio::sync::Notify;
 use travertine_func::{Failure, Retry};
-use travertine_kernel::{Assignments, Command, Job, Rejection, WaitId};
+use travertine_kernel::{Assignments, Backoff, Command, JobOptions, Rejection, WaitId};
 use travertine_value::{Map, Name, Value};
 
 use super::{
     Case, Hashed, Shard,
     alarm::Alarm,
     guard::step,
-    job::{assignments, called_with, variables},
-    live::{Live, field},
+    job::{assignments, variables},
+    live::Live,
 };
 use crate::{Address, Error, InstanceId, Timestamp};
 
@@ -179,22 +179,23 @@ impl Shard {
         let key = (job.instance.0, wait.0);
         live.take(wait);
         let work = live.job(wait).expect("only jobs are offered");
-        let all = number(work, "attempts").unwrap_or_else(|| i64::from(work.retries));
-        let done = all.saturating_sub(i64::from(work.retries));
-        let (timeout, deadline) = (number(work, "timeout"), number(work, "deadline"));
-        let heartbeat = number(work, "heartbeat");
-        let idempotency_key = field(work, "idempotencyKey");
-        let input = called_with(live, work).map_or_else(
+        let options = work.options.as_deref();
+        let all = options.map_or(work.retries, |it| it.attempts);
+        let done = all.saturating_sub(work.retries);
+        let timeout = options.and_then(|it| it.timeout);
+        let deadline = options.and_then(|it| it.deadline).map(Timestamp::as_millis);
+        let heartbeat = options.and_then(|it| it.heartbeat);
+        let input = options.map_or_else(
             || Input::Seen(variables(live, live.state.waits[&wait].token, work, &[])),
-            |map| Input::Called(Arc::clone(map)),
+            |it| Input::Called(Arc::clone(&it.input)),
         );
         let given = Arc::new(Given {
             job,
             job_type: Name::clone(&work.job_type),
             business_id: live.created.business_id.clone(),
-            idempotency_key: idempotency_key.and_then(text),
-            wants_result: idempotency_key.is_some() && field(work, "answer").is_none(),
-            number: u32::try_from(done.saturating_add(1)).unwrap_or(1),
+            idempotency_key: options.map(|it| Name::clone(&it.idempotency_key)),
+            wants_result: options.is_some_and(|it| !it.brings_variables),
+            number: done.saturating_add(1),
             details: self.attempts.details.get(&key).cloned(),
             is_timed: timeout.or(deadline).or(heartbeat).is_some(),
             deadline,
@@ -346,12 +347,13 @@ impl Shard {
         live.ready()?;
         let work = live.job(wait);
         let retries = work.map_or(1, |it| it.retries);
-        let all = work.and_then(|it| number(it, "attempts")).unwrap_or_else(|| i64::from(retries));
-        let policy = work.and_then(policy).or(retry).unwrap_or_default();
-        let deadline = work.and_then(|it| number(it, "deadline"));
+        let options = work.and_then(|it| it.options.as_deref());
+        let all = options.map_or(retries, |it| it.attempts);
+        let policy = options.map(policy).or(retry).unwrap_or_default();
+        let deadline = options.and_then(|it| it.deadline).map(Timestamp::as_millis);
         let (mut code, mut message) = (failure.code.as_str(), failure.message.clone());
         if failure.retryable && retries > 1 {
-            let failed = u32::try_from(all - i64::from(retries) + 1).unwrap_or(1);
+            let failed = all.saturating_sub(retries).saturating_add(1);
             let pause = i64::try_from(policy.delay(failed).as_millis()).unwrap_or(i64::MAX);
             let next = self.now.as_millis().saturating_add(pause);
             if deadline.is_none_or(|it| next < it) {
@@ -409,30 +411,9 @@ impl Shard {
     }
 }
 
-/// How an activity is tried again, as the call says. A call by a function that says nothing means what
-/// is usual.
-fn policy(job: &Job) -> Option<Retry> {
-    let Some(retry) = field(job, "retry") else {
-        return field(job, "attempts").map(|_| Retry::default());
-    };
-    let Value::Map(retry) = retry else { return None };
-    let millis = |name: &str| {
-        let value = retry.get(name).and_then(Value::as_i64)?;
-        Some(Duration::from_millis(u64::try_from(value).ok()?))
-    };
-    let Value::Number(factor) = retry.get("factor")? else { return None };
-    Some(Retry {
-        initial: millis("initial")?,
-        factor: factor.to_f64(),
-        max_delay: millis("maxDelay").unwrap_or(Duration::MAX),
-        ..Retry::default()
-    })
-}
-
-fn number(job: &Job, name: &str) -> Option<i64> {
-    field(job, name).and_then(Value::as_i64)
-}
-
-fn text(value: &Value) -> Option<Name> {
-    if let Value::String(text) = value { Some(Name::clone(text)) } else { None }
+/// How an activity is tried again, as the call says. A call that says nothing means what is usual.
+fn policy(options: &JobOptions) -> Retry {
+    let Some(Backoff { initial, factor, max }) = options.backoff else { return Retry::default() };
+    let millis = |it: i64| Duration::from_millis(u64::try_from(it).unwrap_or(0));
+    Retry { initial: millis(initial), factor, max_delay: millis(max), ..Retry::default() }
 }

@@ -294,7 +294,7 @@ impl Shard {
     }
 
     /// The code of a function, as far as it has thought.
-    fn awaken(&self, live: &mut Live) -> Result<SendWrapper<Session>, String> {
+    fn awaken(&self, live: &mut Live) -> Result<SendWrapper<Session>, Blocked> {
         match live.mind.0.take() {
             Some(session) => Ok(session),
             None => self.session(live).map(SendWrapper::new),
@@ -373,16 +373,16 @@ impl Shard {
             return Err(travertine_kernel::Rejection::NotAFunction.into());
         };
         let instance = live.id;
-        let blocked = |message: String| Error::Function {
+        let blocked = |it: Blocked| Error::Function {
             instance,
-            failure: Failure::terminal("blocked", message),
+            failure: Failure::terminal("blocked", it.message),
         };
         let mut session = match live.mind.0.take() {
             Some(session) => session,
             None => SendWrapper::new(self.session(live).map_err(blocked)?),
         };
         if !had_mind {
-            session.advance(journal).map_err(|it| blocked(it.message))?;
+            session.advance(journal).map_err(blocked)?;
         }
         Ok(session)
     }
@@ -459,8 +459,8 @@ impl Shard {
             return Err(refused(problem.to_owned()));
         };
         self.session_as(live, new)
-            .and_then(|mut session| session.advance(journal).map(drop).map_err(|it| it.message))
-            .map_err(refused)
+            .and_then(|mut session| session.advance(journal).map(drop))
+            .map_err(|it| refused(it.message))
     }
 
     /// Has a function go on as another version.
@@ -601,7 +601,13 @@ fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {
         };
         match decision {
             Decision::Ask { key, on, input: _ } => match on {
-                WaitFor::Work(job) => check(key, &job.fields)?,
+                WaitFor::Work(job) => {
+                    if let Some(options) = &job.options {
+                        let input = Value::Map(Arc::clone(&options.input));
+                        check_variables(&[(Name::clone(&job.job_type), input)], limits)
+                            .map_err(|why| format!("`{key}` brings too much: {why}"))?;
+                    }
+                }
                 WaitFor::Child { variables, .. } => check(key, variables)?,
                 WaitFor::Message { correlation, .. } => check(key, correlation)?,
                 WaitFor::Signal { .. }

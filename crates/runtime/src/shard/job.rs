@@ -1,7 +1,5 @@
 //! Work for workers and for people.
 
-use std::sync::Arc;
-
 use travertine_kernel::{Assignments, Command, Job, TokenId, View, WaitId, plan::WorkKind};
 use travertine_store::codec::record::{Edit, Record, TaskChange};
 use travertine_value::{Map, Name, Value};
@@ -55,6 +53,8 @@ pub struct Activated {
     pub priority: i64,
     /// What the model says of it.
     pub headers: Assignments,
+    /// The same for all attempts of one call, where a function has asked for it.
+    pub idempotency_key: Option<Name>,
     /// The variables that its token sees.
     pub variables: Assignments,
     /// Until when the worker has it.
@@ -316,6 +316,7 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
         retries: job.retries,
         priority: live.work[&wait].priority,
         headers: job.fields.clone(),
+        idempotency_key: job.options.as_ref().map(|it| Name::clone(&it.idempotency_key)),
         variables: variables(live, token, job, names),
         until,
     }
@@ -324,20 +325,14 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
 /// The variables with these names that whoever does a job sees, or all where none is named. One that a
 /// function calls sees what it is called with.
 pub(super) fn variables(live: &Live, token: TokenId, job: &Job, names: &[Name]) -> Assignments {
-    if let Some(input) = called_with(live, job) {
-        return assignments(input);
+    if let Some(options) = &job.options {
+        return assignments(&options.input);
     }
     let mut all = View::new(&live.definition.plan, &live.state, token).all();
     if !names.is_empty() {
         all.retain(|(name, _)| names.contains(name));
     }
     all
-}
-
-/// What a function calls a job with.
-pub(super) fn called_with<'a>(live: &Live, job: &'a Job) -> Option<&'a Arc<Map>> {
-    live.state.journal.as_ref()?;
-    if let Some(Value::Map(input)) = super::live::field(job, "input") { Some(input) } else { None }
 }
 
 /// The fields of an object, as variables.

@@ -480,12 +480,19 @@ impl Work {
     }
 
     pub(super) fn new(job: &Job, since: i64) -> Self {
-        let priority = field(job, "priority").and_then(Value::as_i64).unwrap_or(0);
+        let (priority, limit) = match &job.options {
+            Some(options) => (options.priority, options.limit.clone()),
+            // A model says them by headers of these names.
+            None => (
+                field(job, "priority").and_then(Value::as_i64),
+                field(job, "limit").and_then(Value::as_str).map(Name::from),
+            ),
+        };
         Self {
             kind: job.kind,
             job_type: Name::clone(&job.job_type),
-            priority,
-            limit: field(job, "limit").and_then(Value::as_str).map(Name::from),
+            priority: priority.unwrap_or(0),
+            limit,
             since,
             lease: None,
             taken: false,

@@ -1,10 +1,10 @@
 //! What went wrong is data: a kind, what it is about, and the part of the model. Words decide nothing.
 
-use travertine_func::{Functions, WorkflowDefinition};
+use travertine_func::{ActivityDefinition, ActivityOptions, Functions, WorkflowDefinition};
 use travertine_kernel::{Ending, Failure, FailureKind, Part, Phase};
 use travertine_runtime::{Engine, InstanceId, engine::Options};
 
-use crate::world::{file, rest};
+use crate::world::{World, file, rest};
 
 fn engine(inside: &str) -> Engine {
     let engine = Engine::in_memory(Options::default()).expect("it opens");
@@ -149,4 +149,79 @@ fn a_function_that_fails_with_our_own_words_has_failed_and_is_not_blocked() {
     let look = engine.look(id).wait().expect("it is there");
     let Phase::Ended(Ending::Failed(failure)) = &look.state.phase else { panic!("{look:?}") };
     assert_eq!(failure.kind, FailureKind::Error);
+}
+
+/// Headers that are called as what functions say of activities.
+const HEADERS: [(&str, &str); 9] = [
+    ("input", r#"{"amount": 1}"#),
+    ("idempotencyKey", r#""forged""#),
+    ("attempts", "9"),
+    ("retry", r#"{"initial": 1, "factor": 1, "maxDelay": 1}"#),
+    ("timeout", "0"),
+    ("deadline", "0"),
+    ("heartbeat", "0"),
+    ("answer", r#""variables""#),
+    ("other", "1"),
+];
+
+/// What the activity saw, as variables.
+const ECHO: ActivityDefinition = ActivityDefinition {
+    name: "echo",
+    parameters: &["amount"],
+    options: ActivityOptions::DEFAULT,
+    run: |cx, mut arguments| {
+        Box::pin(async move {
+            let amount: u64 = arguments.take("amount")?;
+            let key = cx.idempotency_key().to_owned();
+            Ok([("seen".into(), amount.into()), ("key".into(), key.into())].into_iter().collect())
+        })
+    },
+};
+
+#[tokio::test]
+async fn headers_of_a_model_change_nothing_about_how_work_is_done() {
+    let headers: String = HEADERS
+        .iter()
+        .map(|(key, value)| {
+            let value = value.replace('"', "&quot;");
+            format!(r#"<tv:header key="{key}" language="feel">{value}</tv:header>"#)
+        })
+        .collect();
+    let task = |id: &str, work: &str| {
+        format!(
+            r#"<serviceTask id="{id}" tv:jobType="{work}"><extensionElements>{headers}
+            </extensionElements></serviceTask>"#
+        )
+    };
+    let process = format!(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>{}
+        <sequenceFlow id="f2" sourceRef="t" targetRef="u"/>{}</process>"#,
+        task("t", "echo"),
+        task("u", "outside")
+    );
+    let functions = Functions::new().activity(ECHO);
+    let mut world = World::with(Options { functions, ..Options::default() });
+    world.deploy(&process);
+    let id = world.engine().start("p").variable("amount", 5).wait().expect("it starts");
+    world.rest();
+    let look = world.engine().look(id).wait().expect("it is there");
+    let variable = |name: &str| {
+        let found = look.variables.iter().find(|(it, _)| &**it == name);
+        found.map(|(_, value)| value.clone())
+    };
+    assert_eq!(variable("seen"), Some(5.into()), "it sees the variables of the process");
+    assert_ne!(variable("key"), Some("forged".into()));
+    // Whoever does it outside has the headers as the model says them, also after a restart.
+    for _ in 0..2 {
+        world.restart();
+        let jobs = world.engine().activate("outside", "w", 1, 1_000, &[]).await.expect("it is up");
+        let [job] = &jobs[..] else { panic!("{jobs:?}") };
+        let names: Vec<&str> = job.headers.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, HEADERS.map(|(name, _)| name));
+        assert_eq!(job.idempotency_key, None);
+        assert!(job.variables.contains(&("amount".into(), 5.into())));
+        world.engine().fail(job.job, Some(3), 0, "again").await.expect("it is tried again");
+    }
+    world.check();
 }

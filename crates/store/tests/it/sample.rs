@@ -4,14 +4,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_kernel::{
-    Assignments, Catches, Cue, Destination, Digest, Each, Ending, Event, Failing, Failure,
-    FailureKind, FanOut, FlowId, Gate, Incident, Job, JournalEntry, LayerId, NodeId, Over, Part,
-    Place, Post, PostId, Reads, Role, ScopeKind, Slot, State, TokenId, WaitFor, WaitId,
+    Assignments, Backoff, Catches, Cue, Destination, Digest, Each, Ending, Event, Failing, Failure,
+    FailureKind, FanOut, FlowId, Gate, Incident, Job, JobOptions, JournalEntry, LayerId, NodeId,
+    Over, Part, Place, Post, PostId, Reads, Role, ScopeKind, Slot, State, TokenId, WaitFor, WaitId,
     plan::{Moment, WorkKind},
     time::{Cron, Period, Repeat, Rhythm, Timestamp, Weekdays},
 };
 use travertine_store::codec::record::{Consume, Delivery, Message, Subscription, SubscriptionKind};
-use travertine_value::Value;
+use travertine_value::{Map, Value};
 
 pub(crate) const STATES: [State; 13] = [
     State::Created,
@@ -67,6 +67,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("inputs", inputs()),
         ("decision", vec![made]),
         ("kinds", kinds()),
+        ("options", options()),
     ];
     [first(), later].concat()
 }
@@ -206,6 +207,7 @@ fn failures() -> Vec<Event> {
         job_type: "charge".into(),
         retries: 4,
         fields: assignments(&[("attempts", "5")]),
+        options: None,
         failure: Some("busy: the bank is busy".into()),
     };
     let message = "größer: it was too much".into();
@@ -470,6 +472,7 @@ fn work() -> Vec<Event> {
             job_type: "charge-card".into(),
             retries: 3,
             fields: Vec::new(),
+            options: None,
             failure: None,
         })),
         opened(WaitFor::Work(Job {
@@ -477,6 +480,7 @@ fn work() -> Vec<Event> {
             job_type: "".into(),
             retries: 0,
             fields: user,
+            options: None,
             failure: None,
         })),
         Event::RetriesSet { wait: WaitId(4), retries: 2 },
@@ -541,6 +545,7 @@ fn listeners() -> Vec<Event> {
         job_type: "audit".into(),
         retries: 3,
         fields: assignments(&[("listener", r#""start""#)]),
+        options: None,
         failure: None,
     };
     let opened = |(position, moment)| Event::WaitOpened {
@@ -611,6 +616,58 @@ fn incidents() -> Vec<Event> {
     events.extend(CUES.map(|cue| raised(failure(FailureKind::Work), cue)));
     events.push(Event::IncidentResolved { token });
     events
+}
+
+/// Work as functions ask for it, and work of a model whose headers look like that.
+fn options() -> Vec<Event> {
+    let input: Map = assignments(&[("cents", "5"), ("to", "[1, null]")]).into_iter().collect();
+    let least = JobOptions {
+        input: Arc::new(input),
+        idempotency_key: "i/0/activity pay".into(),
+        attempts: 3,
+        backoff: None,
+        timeout: None,
+        deadline: None,
+        heartbeat: None,
+        priority: None,
+        limit: None,
+        brings_variables: false,
+    };
+    let most = JobOptions {
+        input: Arc::new(Map::default()),
+        attempts: 300,
+        backoff: Some(Backoff { initial: 100, factor: 1.5, max: 3_600_000 }),
+        timeout: Some(1),
+        deadline: Some(Timestamp::from_millis(1_767_225_600_000)),
+        heartbeat: Some(2_000),
+        priority: Some(-9),
+        limit: Some("card/7".into()),
+        brings_variables: true,
+        ..least.clone()
+    };
+    let job = |options: Option<JobOptions>, fields, failure: Option<&str>| {
+        opened(WaitFor::Work(Job {
+            kind: WorkKind::Job,
+            job_type: "pay".into(),
+            retries: 2,
+            fields,
+            options: options.map(Box::new),
+            failure: failure.map(Into::into),
+        }))
+    };
+    let headers = assignments(&[
+        ("input", r#"{"a": 1}"#),
+        ("idempotencyKey", r#""k""#),
+        ("attempts", "7"),
+        ("timeout", "1"),
+    ]);
+    vec![
+        job(Some(least), Vec::new(), None),
+        job(Some(most.clone()), Vec::new(), Some("busy")),
+        job(Some(most), assignments(&[("h", "1")]), None),
+        job(None, headers.clone(), None),
+        job(None, headers, Some("busy")),
+    ]
 }
 
 /// Failures that know more than their kind.

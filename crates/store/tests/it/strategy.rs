@@ -300,6 +300,7 @@ fn wait_for() -> impl Strategy<Value = WaitFor> {
             job_type,
             retries,
             fields,
+            options: None,
             failure,
         },
     );

@@ -7,7 +7,7 @@ use travertine_kernel::{Decision, Journal, JournalEntry, TokenId};
 use travertine_runtime::{Definitions, trace};
 
 use super::log::{Story, Told, with};
-use crate::{Ending, Name};
+use crate::{Ending, Name, Value};
 
 /// The code of this program, and what it is called by.
 pub(super) struct Code<'a> {
@@ -187,8 +187,8 @@ fn in_words(decision: &Decision) -> String {
 fn ask_in_words(on: &travertine_kernel::WaitFor) -> String {
     match on {
         travertine_kernel::WaitFor::Work(job) => {
-            let input = job.fields.iter().find(|(name, _)| &**name == "input");
-            let input = input.map_or_else(String::new, |(_, input)| format!(" with {input}"));
+            let input = job.options.as_ref().map(|it| Value::Map(Arc::clone(&it.input)));
+            let input = input.map_or_else(String::new, |input| format!(" with {input}"));
             format!("{}{input}", trace::of_wait(on))
         }
         other => trace::of_wait(other),

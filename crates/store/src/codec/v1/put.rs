@@ -193,6 +193,12 @@ numbers! {
     WaitId: |it| it.0;
 }
 
+impl Put for f64 {
+    fn put(&self, out: &mut Out) {
+        out.raw(&self.to_le_bytes());
+    }
+}
+
 impl Put for str {
     #[inline]
     fn put(&self, out: &mut Out) {

@@ -4,9 +4,15 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use travertine_kernel::{self as kernel, plan};
-use travertine_value::time::{self, Timestamp};
+use travertine_value::{
+    self as plain,
+    time::{self, Timestamp},
+};
 
-use super::{Fault, Flaw, Out, Put, puts, value::Assignments};
+use super::{
+    Fault, Flaw, Out, Put, puts,
+    value::{Assignments, Value},
+};
 
 #[derive(Debug, Deserialize)]
 pub(super) enum Slot {
@@ -101,14 +107,22 @@ pub(super) enum WaitFor<'a> {
         missing: Vec<&'a str>,
     },
     FailedWork(Job<'a>, &'a str),
+    /// What a function has asked for.
+    Called(Job<'a>, JobOptions<'a>, Option<&'a str>),
+    /// Work of a model whose headers look like what a function asked for before that had options.
+    Headed(Job<'a>, Option<&'a str>),
 }
 
 impl Put for kernel::WaitFor {
     fn put(&self, out: &mut Out) {
         match self {
-            Self::Work(job) => match &job.failure {
-                None => out.variant(0, job),
-                Some(failure) => out.variant(10, (job, failure)),
+            Self::Work(job) => match (&job.options, &job.failure) {
+                (Some(options), failure) => out.variant(11, (job, &**options, failure)),
+                (None, failure) if JobOptions::are_among(&job.fields) => {
+                    out.variant(12, (job, failure));
+                }
+                (None, None) => out.variant(0, job),
+                (None, Some(failure)) => out.variant(10, (job, failure)),
             },
             Self::Timer { due, repeat } => out.variant(1, (due, repeat)),
             Self::Message { name, correlation } => out.variant(2, (name, correlation)),
@@ -128,8 +142,13 @@ impl Put for kernel::WaitFor {
 impl<'a> WaitFor<'a> {
     pub(super) fn lift(self) -> Result<kernel::WaitFor, Fault<'a>> {
         Ok(match self {
-            Self::Work(job) => kernel::WaitFor::Work(job.lift(None)?),
-            Self::FailedWork(job, failure) => kernel::WaitFor::Work(job.lift(Some(failure))?),
+            Self::Work(job) => kernel::WaitFor::Work(job.lift_old(None)?),
+            Self::FailedWork(job, failure) => kernel::WaitFor::Work(job.lift_old(Some(failure))?),
+            Self::Called(job, options, failure) => kernel::WaitFor::Work(kernel::Job {
+                options: Some(Box::new(options.lift()?)),
+                ..job.lift(failure)?
+            }),
+            Self::Headed(job, failure) => kernel::WaitFor::Work(job.lift(failure)?),
             Self::Timer { due_ms, repeat } => kernel::WaitFor::Timer {
                 due: Timestamp::from_millis(due_ms),
                 repeat: repeat.map(Repeat::lift).transpose()?,
@@ -167,8 +186,8 @@ pub(super) struct Job<'a> {
 
 impl Put for kernel::Job {
     fn put(&self, out: &mut Out) {
-        // Why it failed comes after it, where it has.
-        let Self { kind, job_type, retries, fields, failure: _ } = self;
+        // Its options and why it failed come after it, where it has them.
+        let Self { kind, job_type, retries, fields, options: _, failure: _ } = self;
         (kind, job_type, retries, fields).put(out);
     }
 }
@@ -180,7 +199,115 @@ impl<'a> Job<'a> {
             job_type: self.job_type.into(),
             retries: self.retries,
             fields: self.fields.lift()?,
+            options: None,
             failure: failure.map(Into::into),
+        })
+    }
+
+    /// What was written before there were options: those of functions stood among the headers.
+    fn lift_old(self, failure: Option<&str>) -> Result<kernel::Job, Fault<'a>> {
+        let mut job = self.lift(failure)?;
+        job.options = JobOptions::of_headers(&job.fields).map(Box::new);
+        if job.options.is_some() {
+            job.fields = Vec::new();
+        }
+        Ok(job)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+pub(super) struct JobOptions<'a> {
+    input: Value<'a>,
+    idempotency_key: &'a str,
+    attempts: u32,
+    backoff: Option<Backoff>,
+    timeout: Option<i64>,
+    deadline_ms: Option<i64>,
+    heartbeat: Option<i64>,
+    priority: Option<i64>,
+    limit: Option<&'a str>,
+    brings_variables: bool,
+}
+
+impl Put for kernel::JobOptions {
+    fn put(&self, out: &mut Out) {
+        let Self { input, idempotency_key, attempts, backoff, .. } = self;
+        let Self { timeout, deadline, heartbeat, priority, limit, brings_variables, .. } = self;
+        plain::Value::Map(Arc::clone(input)).put(out);
+        (idempotency_key, attempts, backoff).put(out);
+        (timeout, deadline, heartbeat).put(out);
+        (priority, limit, brings_variables).put(out);
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Backoff {
+    initial: i64,
+    factor: f64,
+    max: i64,
+}
+
+puts!(struct kernel::Backoff { initial, factor, max });
+
+impl<'a> JobOptions<'a> {
+    fn lift(self) -> Result<kernel::JobOptions, Fault<'a>> {
+        let place = self.idempotency_key.as_bytes();
+        let plain::Value::Map(input) = self.input.lift()? else {
+            return Err(Fault { place, flaw: Flaw::BadEncoding });
+        };
+        let backoff = self.backoff.map(|Backoff { initial, factor, max }| {
+            // Nobody has written another.
+            let flawed = Fault { place, flaw: Flaw::BadEncoding };
+            factor.is_finite().then_some(kernel::Backoff { initial, factor, max }).ok_or(flawed)
+        });
+        let backoff = backoff.transpose()?;
+        Ok(kernel::JobOptions {
+            input,
+            idempotency_key: self.idempotency_key.into(),
+            attempts: self.attempts,
+            backoff,
+            timeout: self.timeout,
+            deadline: self.deadline_ms.map(Timestamp::from_millis),
+            heartbeat: self.heartbeat,
+            priority: self.priority,
+            limit: self.limit.map(Into::into),
+            brings_variables: self.brings_variables,
+        })
+    }
+}
+
+impl JobOptions<'_> {
+    /// Whether headers begin as those did that functions wrote before there were options.
+    fn are_among(headers: &kernel::Assignments) -> bool {
+        let [(input, _), (key, _), (attempts, _), ..] = &headers[..] else { return false };
+        [&**input, &**key, &**attempts] == ["input", "idempotencyKey", "attempts"]
+    }
+
+    /// The options that stand among headers.
+    fn of_headers(headers: &kernel::Assignments) -> Option<kernel::JobOptions> {
+        if !Self::are_among(headers) {
+            return None;
+        }
+        let header = |name: &str| headers.iter().find(|(it, _)| &**it == name).map(|(_, it)| it);
+        let number = |name: &str| header(name).and_then(plain::Value::as_i64);
+        let plain::Value::Map(input) = header("input")? else { return None };
+        let backoff = header("retry").and_then(|it| {
+            let millis = |name: &str| it.field(name).and_then(plain::Value::as_i64);
+            let factor = it.field("factor")?.as_number()?.to_f64();
+            Some(kernel::Backoff { initial: millis("initial")?, factor, max: millis("maxDelay")? })
+        });
+        Some(kernel::JobOptions {
+            input: Arc::clone(input),
+            idempotency_key: header("idempotencyKey")?.as_str()?.into(),
+            attempts: u32::try_from(number("attempts")?).ok()?,
+            backoff,
+            timeout: number("timeout"),
+            deadline: number("deadline").map(Timestamp::from_millis),
+            heartbeat: number("heartbeat"),
+            priority: number("priority"),
+            limit: header("limit").and_then(plain::Value::as_str).map(Into::into),
+            brings_variables: header("answer").is_some(),
         })
     }
 }
