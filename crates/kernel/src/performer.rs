@@ -17,7 +17,7 @@ impl Run<'_> {
     pub(crate) fn performer_of(&self, token: TokenId) -> Option<TokenId> {
         let scope_id = self.instance.token(token).scope?;
         let scope = self.instance.scope(scope_id);
-        if scope.kind != ScopeKind::AdHoc || !self.node_of(token).is_activity() {
+        if !matches!(scope.kind, ScopeKind::AdHoc) || !self.node_of(token).is_activity() {
             return None;
         }
         let Element::AdHoc(ad_hoc) = &self.plan.node(scope.node).element else { return None };
@@ -136,7 +136,7 @@ impl Run<'_> {
     pub(crate) fn stays_open(&self, scope: TokenId) -> bool {
         let it = self.instance.scope(scope);
         let Element::AdHoc(ad_hoc) = &self.plan.node(it.node).element else { return false };
-        if it.kind != ScopeKind::AdHoc || !ad_hoc.stays_open() {
+        if !matches!(it.kind, ScopeKind::AdHoc) || !ad_hoc.stays_open() {
             return false;
         }
         // What has interrupted all of it ends it too.
@@ -152,7 +152,7 @@ impl Run<'_> {
     pub(crate) fn ad_hoc_is_complete(&self, token: TokenId, node: &Node) -> Result<bool, Failure> {
         let Some(scope) = self.instance.token(token).scope else { return Ok(false) };
         let scope = self.instance.scope(scope);
-        if scope.kind != ScopeKind::AdHoc || !node.is_activity() {
+        if !matches!(scope.kind, ScopeKind::AdHoc) || !node.is_activity() {
             return Ok(false);
         }
         if let Element::AdHoc(it) = &self.plan.node(scope.node).element

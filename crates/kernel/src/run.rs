@@ -29,7 +29,7 @@ pub(crate) const KEPT_DEPTH_MAX: usize = VALUE_DEPTH_MAX - 1;
 pub(crate) const EVENTS: usize = 1024 / size_of::<Event>();
 
 /// After so many bytes of values the variables are weighed: much more than most turns write.
-const WEIGHED_EVERY: usize = 64 << 10;
+pub(crate) const WEIGHED_EVERY: usize = 64 << 10;
 
 /// The answer to a command.
 #[derive(Debug, PartialEq)]
@@ -47,8 +47,8 @@ pub(crate) struct Run<'a> {
     pub(crate) now: Timestamp,
     pub(crate) instance: Scribe<'a>,
     pub(crate) budgets: Budgets,
-    /// How many when the variables were last weighed.
-    weighed: usize,
+    /// The variables are weighed once so many bytes of values have been written.
+    pub(crate) weigh_after: usize,
     /// Whether the variables are to be weighed.
     pub(crate) weighs: bool,
     /// The variables that have changed since conditions were last looked at.
@@ -87,7 +87,7 @@ impl<'a> Run<'a> {
             budgets: budgets.of(plan),
             weighs: instance.over > 0,
             instance: Scribe::new(instance, room),
-            weighed: 0,
+            weigh_after: WEIGHED_EVERY,
             changed: Vec::new(),
             fresh: Vec::new(),
             entered: None,
@@ -273,10 +273,7 @@ impl<'a> Run<'a> {
             Some(value) => {
                 self.emit(Event::VariableSet { layer, name, value });
                 let many = self.instance.layers[&layer].variables.len() > self.budgets.names;
-                if many || self.instance.written() - self.weighed > WEIGHED_EVERY {
-                    self.weighed = self.instance.written();
-                    self.weighs = true;
-                }
+                self.weighs |= many || self.instance.written() > self.weigh_after;
             }
             None if self.instance.layers[&layer].variables.contains_key(&name) => {
                 self.emit(Event::VariableRemoved { layer, name });
