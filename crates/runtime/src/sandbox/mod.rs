@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, TokenId};
 use travertine_store::{MemoryStore, ShardId, Store, view::Table};
@@ -84,8 +84,12 @@ impl Sandbox {
     /// An empty world at that time.
     pub fn new(now: Timestamp) -> Self {
         // Nobody lists dead letters here, and its time should not have to pass for them.
-        let settings =
-            Settings { turns_max: u32::MAX, dead_for: 0, keeps_ended: true, ..Settings::default() };
+        let settings = Settings {
+            turns_max: u32::MAX,
+            dead_for: Duration::ZERO,
+            keeps_ended: true,
+            ..Settings::default()
+        };
         let world = Self::on(Arc::new(MemoryStore::new(1)), settings, now);
         world.expect("a new store in memory can be read")
     }

@@ -1,6 +1,9 @@
 //! Who waits for messages, which messages are held, and which are recognised when they come again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use travertine_store::codec::record::{self, Subscription};
 
@@ -8,6 +11,7 @@ use super::{
     alarm::{Alarm, Alarms},
     apart::Apart,
     guard::Undo,
+    settings::millis,
     views::Views,
 };
 use crate::{
@@ -52,13 +56,12 @@ impl Messages {
         Self { count, ..Self::default() }
     }
 
-    /// Keeps a message that nobody waits for, or nobody will. A dead letter is kept for that long, in
-    /// milliseconds.
-    pub(super) fn hold(&mut self, held: record::Held, dead_for: i64, alarms: &mut Alarms) {
+    /// Keeps a message that nobody waits for, or nobody will. A dead letter is kept for that long.
+    pub(super) fn hold(&mut self, held: record::Held, dead_for: Duration, alarms: &mut Alarms) {
         let until = match &held.dead {
             // Nobody else knows of what was to be started.
             Some(_) if Apart::of(&held.message).is_some() => None,
-            Some(dead) => Some(dead.at.saturating_add(dead_for)),
+            Some(dead) => Some(dead.at.saturating_add(millis(dead_for))),
             None => held.expires,
         };
         if let Some(until) = until {

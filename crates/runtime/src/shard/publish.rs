@@ -8,7 +8,7 @@ use travertine_store::codec::record::{
 };
 use travertine_value::{Name, Variables as _};
 
-use super::{Shard, apart::Apart};
+use super::{Shard, apart::Apart, settings::millis};
 use crate::{
     Address, Error, InstanceId, Receipt, SignalReceipt,
     message::{MessageKey, address, has_all, is_addressed, variables_wanted},
@@ -141,7 +141,7 @@ impl Shard {
         self.check_room(&message, looked)?;
         let key = MessageKey::of(&message);
         let dead = key.as_ref().map_or_else(Vec::new, |it| self.messages.held.dead_with(it));
-        let until = self.env.settings.known_for.max(message.ttl.unwrap_or(0));
+        let until = millis(self.env.settings.known_for).max(message.ttl.unwrap_or(0));
         let numbered = self.messages.count;
         let receipt = self.route(message, looked);
         let Some(key) = key else { return Ok(receipt) };
@@ -391,7 +391,7 @@ impl Shard {
             self.unrecognise(number);
             self.write(&[Record::Gone { message: number }]);
         }
-        if self.env.settings.dead_for <= 0 && Apart::of(&held.message).is_none() {
+        if self.env.settings.dead_for.is_zero() && Apart::of(&held.message).is_none() {
             self.write(&[Record::Gone { message: held.number }]);
             return;
         }

@@ -1,5 +1,7 @@
 //! How a shard behaves.
 
+use std::time::Duration;
+
 use travertine_kernel::Budgets;
 
 use super::FunctionSettings;
@@ -30,15 +32,14 @@ pub struct Settings {
     pub generations_max: u32,
     /// How many timers in a row may ring for an instance that were due when they were set.
     pub instant_timers_max: u32,
-    /// How long a message is recognised when it is sent again, in milliseconds, if it is not held
-    /// longer.
-    pub known_for: i64,
+    /// How long a message is recognised when it is sent again, if it is not held longer.
+    pub known_for: Duration,
     /// How many messages of a name are held before those that nobody waits for are refused. What
     /// instances send is always held.
     pub pending_max: usize,
     /// How long a message for one receiver that nobody has taken before it expired is kept as a dead
-    /// letter, in milliseconds; 0 for not at all.
-    pub dead_for: i64,
+    /// letter; zero for not at all.
+    pub dead_for: Duration,
     /// How many turns in a row an instance may take without coming to rest.
     pub turns_max: u32,
     /// How many bytes of entries an instance gathers before it gets a snapshot.
@@ -66,9 +67,9 @@ impl Default for Settings {
             descendants_max: 100_000,
             generations_max: 1_000,
             instant_timers_max: 100_000,
-            known_for: 3_600_000,
+            known_for: Duration::from_hours(1),
             pending_max: 10_000,
-            dead_for: 7 * 24 * 3_600_000,
+            dead_for: Duration::from_hours(7 * 24),
             turns_max: 1_000,
             snapshot_bytes: 16 << 10,
             keeps_ended: false,
@@ -77,4 +78,9 @@ impl Default for Settings {
             at_rest: false,
         }
     }
+}
+
+/// As many milliseconds, as far as they can be counted.
+pub(super) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

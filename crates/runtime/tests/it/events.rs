@@ -396,7 +396,7 @@ fn what_nobody_has_taken_becomes_a_dead_letter_that_can_be_sent_again() {
 // covers: ENGINE-33
 #[test]
 fn without_a_time_for_them_there_are_no_dead_letters() {
-    let settings = Settings { dead_for: 0, ..Settings::default() };
+    let settings = Settings { dead_for: Duration::ZERO, ..Settings::default() };
     let world = World::with(Options { settings, ..Options::default() });
     send(&world, Message { ttl: Some(1_000), ..news("a") });
     world.advance(1_000);

@@ -53,7 +53,7 @@ fn open(dir: &Path, clock: &Arc<ManualClock>) -> Result<Engine, Error> {
         pace: Pace { changed: 40, interval: Duration::from_millis(20), ..Pace::default() },
         settings: Settings {
             instances_max: 30,
-            known_for: 1 << 50,
+            known_for: Duration::from_millis(1 << 50),
             snapshot_bytes: 1_000,
             // What swells is stopped early.
             budgets: Budgets { data_bytes: 1 << 20, ..Budgets::default() },

@@ -23,6 +23,7 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use travertine_func::{Failure, Functions};
@@ -198,7 +199,10 @@ impl Conditions {
     /// what a shard tells itself; nothing in memory that can be read again.
     pub fn all() -> [Self; 3] {
         // Longer than any scenario, which relies on it.
-        let settings = Settings { known_for: FOR_EVER, ..Settings::default() };
+        let settings = Settings {
+            known_for: Duration::from_millis(FOR_EVER.cast_unsigned()),
+            ..Settings::default()
+        };
         let small = Settings { batch_entries: 1, ..settings.clone() };
         let forgetful = Settings { instances_max: 0, snapshot_bytes: 0, ..settings.clone() };
         [

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use travertine_func::Functions;
@@ -91,9 +92,9 @@ impl World {
             batch_entries: [1, 3, 4_096][random.position(3)],
             snapshot_bytes: [0, 200, usize::MAX][random.position(3)],
             // Longer than any run, because the clients rely on it.
-            known_for: 1 << 50,
+            known_for: Duration::from_millis(1 << 50),
             pending_max: [2, 10_000][random.position(2)],
-            dead_for: [0, 600_000, 1 << 40][random.position(3)],
+            dead_for: Duration::from_millis([0, 600_000, 1 << 40][random.position(3)]),
             functions: FunctionSettings { shadow_every: 1, ..FunctionSettings::default() },
             ..Settings::default()
         };
