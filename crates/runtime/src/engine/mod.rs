@@ -276,7 +276,8 @@ impl Engine {
         if let Some(threads) = &self.threads {
             threads.stop();
         }
-        self.fault().or_else(|| self.views_fault()).map_or(Ok(()), Err)
+        let lost = || self.inner.common.claims.lost();
+        self.fault().or_else(lost).or_else(|| self.views_fault()).map_or(Ok(()), Err)
     }
 
     fn router(&self) -> Router<'_> {

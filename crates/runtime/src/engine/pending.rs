@@ -131,7 +131,7 @@ fn block_on_until<F: Future + Unpin>(
 
 /// Why an answer never came.
 fn gone(common: &Weak<Common>) -> Error {
-    let fault = common.upgrade().and_then(|it| it.fault.get().cloned());
+    let fault = common.upgrade().and_then(|it| it.why_silent());
     fault.map_or_else(closed, |error| Error::Closed {
         reason: format!("whether it was done is not known: {error}"),
     })

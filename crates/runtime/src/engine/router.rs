@@ -116,7 +116,11 @@ impl<'a> Router<'a> {
             Route::Number(number) => ShardId::of(number, shards),
             // What is for each shard is as well for this one, where only one is asked.
             Route::Any | Route::Each => {
-                ShardId::of(self.common.next.fetch_add(1, Ordering::Relaxed), shards)
+                let next = self.common.next.fetch_add(1, Ordering::Relaxed);
+                let mut all =
+                    (0..shards).map(|it| ShardId::of(next.wrapping_add(it.into()), shards));
+                let first = ShardId::of(next, shards);
+                all.find(|it| !self.common.claims.is_lost(*it)).unwrap_or(first)
             }
         }
     }

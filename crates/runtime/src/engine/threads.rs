@@ -18,7 +18,9 @@ use std::{
 };
 
 use travertine_func::Retry;
-use travertine_store::{Batch, Claim, Error as StoreError, Mail, Seq, ShardId, Store};
+use travertine_store::{
+    Batch, Claim, Claimed, Claiming, Error as StoreError, Mail, Seq, ShardId, Store,
+};
 
 use super::{
     clock::Clock,
@@ -49,6 +51,8 @@ pub(super) enum Signal {
     Stored(Seq),
     /// Rows were not stored, and none will be.
     Unstored,
+    /// The shard is written by right of this claim now.
+    Claimed(Claim),
     /// No more will come.
     Stop,
 }
@@ -155,17 +159,47 @@ pub(super) struct Common {
     pub(super) stopping: AtomicBool,
 }
 
-/// By what right the shards of an engine are written.
+/// By what right the shards of an engine are written, and which of them are lost.
 #[derive(Debug)]
-pub(super) struct Claims(Vec<AtomicU64>);
+pub(super) struct Claims(Vec<Tenure>);
+
+#[derive(Debug)]
+struct Tenure {
+    epoch: AtomicU64,
+    /// Why the shard takes no more, although the engine does.
+    lost: OnceLock<Error>,
+}
 
 impl Claims {
     pub(super) fn of(shards: &[Shard]) -> Self {
-        Self(shards.iter().map(|it| AtomicU64::new(it.claim().epoch)).collect())
+        let tenure =
+            |it: &Shard| Tenure { epoch: AtomicU64::new(it.claim().epoch), lost: OnceLock::new() };
+        Self(shards.iter().map(tenure).collect())
     }
 
     fn get(&self, shard: ShardId) -> Claim {
-        Claim { shard, epoch: self.0[usize::from(shard.0)].load(Ordering::Acquire) }
+        Claim { shard, epoch: self.0[usize::from(shard.0)].epoch.load(Ordering::Acquire) }
+    }
+
+    fn set(&self, claim: Claim) {
+        self.0[usize::from(claim.shard.0)].epoch.store(claim.epoch, Ordering::Release);
+    }
+
+    pub(super) fn is_lost(&self, shard: ShardId) -> bool {
+        self.0[usize::from(shard.0)].lost.get().is_some()
+    }
+
+    /// Why a shard is lost, where one is.
+    pub(super) fn lost(&self) -> Option<Error> {
+        self.0.iter().find_map(|it| it.lost.get().cloned())
+    }
+
+    /// Takes note that a shard is lost. Answers whether any is left.
+    fn lose(&self, shard: ShardId, error: &Error) -> bool {
+        if self.0[usize::from(shard.0)].lost.set(error.clone()).is_ok() {
+            tracing::error!(%shard, %error, "a shard is lost");
+        }
+        self.0.iter().any(|it| it.lost.get().is_none())
     }
 }
 
@@ -207,6 +241,33 @@ impl Common {
         self.naps.signal(());
     }
 
+    /// A shard cannot go on. The others do, unless the whole store has failed or none is left.
+    fn give_up(&self, shard: ShardId, error: &Error) {
+        let whole = matches!(
+            error,
+            Error::Store(
+                StoreError::Poisoned { .. }
+                    | StoreError::Full { .. }
+                    | StoreError::ReadOnly { .. }
+                    | StoreError::Away { .. }
+            )
+        );
+        if whole || !self.claims.lose(shard, error) {
+            return self.fail(error);
+        }
+        let reason = format!(
+            "shard {shard} is lost: {error}; open the store again to go on with its instances"
+        );
+        self.queue(shard).close(&reason, Some(Signal::Stop));
+        let shards = self.store.shards();
+        self.board.clear(|job| ShardId::of(job.instance.0, shards) == shard);
+    }
+
+    /// Why no answer comes any more, where that is so.
+    pub(super) fn why_silent(&self) -> Option<Error> {
+        self.fault.get().cloned().or_else(|| self.claims.lost())
+    }
+
     /// Whether nobody has stopped it, and nothing has failed.
     pub(super) fn goes_on(&self) -> bool {
         self.fault.get().is_none() && !self.stopping.load(Ordering::SeqCst)
@@ -219,6 +280,15 @@ impl Common {
 
     fn wait_for_room(&self, reason: &str, failed: u32) {
         tracing::warn!(%reason, "writing waits for room in the store");
+        self.stall(failed);
+    }
+
+    fn wait_for_store(&self, reason: &str, failed: u32) {
+        tracing::warn!(%reason, "writing waits for the store");
+        self.stall(failed);
+    }
+
+    fn stall(&self, failed: u32) {
         add(&self.counters.stalls, 1);
         thread::sleep(self.storage_retry.delay(failed));
     }
@@ -228,18 +298,19 @@ impl Common {
     }
 }
 
-/// Decides, until it is stopped.
+/// Decides, until it is stopped or the shard is lost.
 pub(super) fn decide(common: &Common, shard: Shard, writer: &Writer) {
+    let id = shard.id();
     let mut decider = Decider::new(shard);
-    while common.fault.get().is_none() {
+    while common.fault.get().is_none() && !common.claims.is_lost(id) {
         if !decider.hear(common) {
             continue;
         }
         let sealed = match decider.act(common, writer) {
             Ok(sealed) => sealed,
-            Err(error) => return common.fail(&error),
+            Err(error) => return common.give_up(id, &error),
         };
-        if sealed.is_some_and(|it| !writer.write(common, decider.shard.id(), it)) {
+        if sealed.is_some_and(|it| !writer.write(common, id, it)) {
             return;
         }
         let rows = decider.rows(common);
@@ -321,6 +392,7 @@ impl Decider {
                     self.shard.stored(upto);
                 }
                 Signal::Unstored => self.storing = false,
+                Signal::Claimed(claim) => self.shard.claimed(claim),
                 Signal::Stop => self.stopping = true,
             }
         }
@@ -452,17 +524,9 @@ fn commit(common: &Common, shard: ShardId, sealed: Vec<Sealed>) -> bool {
         let entries: usize = batches.iter().map(|it| it.entries.len()).sum();
         let _span = tracing::debug_span!("commit", batches = batches.len(), entries).entered();
         let began = Instant::now();
-        for failed in 1.. {
-            match common.store.append(&common.claims.get(shard), &batches) {
-                Ok(()) => break,
-                Err(StoreError::Full { reason }) if common.may_wait() => {
-                    common.wait_for_room(&reason, failed);
-                }
-                Err(error) => {
-                    common.fail(&error.into());
-                    return false;
-                }
-            }
+        if let Err(error) = append(common, shard, &batches) {
+            common.give_up(shard, &error.into());
+            return false;
         }
         count(&common.counters, &batches, began.elapsed());
     }
@@ -476,6 +540,66 @@ fn commit(common: &Common, shard: ShardId, sealed: Vec<Sealed>) -> bool {
         sealed.release(&common.board);
     }
     true
+}
+
+/// Appends batches, as soon as that can be done.
+fn append(common: &Common, shard: ShardId, batches: &[Batch]) -> Result<(), StoreError> {
+    let mut failed = 0;
+    loop {
+        failed += 1;
+        let claim = common.claims.get(shard);
+        match common.store.append(&claim, batches) {
+            Err(StoreError::Full { reason }) if common.may_wait() => {
+                common.wait_for_room(&reason, failed);
+            }
+            Err(StoreError::Away { reason }) if common.goes_on() => {
+                common.wait_for_store(&reason, failed);
+            }
+            Err(StoreError::Unknown { reason }) if failed == 1 || common.goes_on() => {
+                if has(&claim_again(common, claim)?, batches) {
+                    return Ok(());
+                }
+                // It is not there and never will be, so that it can be written once more.
+                if failed > 1 {
+                    common.wait_for_store(&reason, failed);
+                }
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Claims a shard again whose owner does not know what became of an append.
+fn claim_again(common: &Common, claim: Claim) -> Result<Claimed, StoreError> {
+    let mut failed = 0;
+    loop {
+        failed += 1;
+        match common.store.claim(claim.shard, Claiming::Again(claim)) {
+            Ok(claimed) => {
+                common.claims.set(claimed.claim);
+                common.queue(claim.shard).signal(Signal::Claimed(claimed.claim));
+                return Ok(claimed);
+            }
+            Err(StoreError::Full { reason }) if common.may_wait() => {
+                common.wait_for_room(&reason, failed);
+            }
+            Err(StoreError::Away { reason }) if common.goes_on() => {
+                common.wait_for_store(&reason, failed);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether batches are among what a shard had when it was claimed. Those that only take mails may be written twice.
+fn has(claimed: &Claimed, batches: &[Batch]) -> bool {
+    let last = batches.iter().rev().find_map(|it| it.entries.last()).map(|it| it.seq);
+    let mail = batches.iter().flat_map(|it| &it.sent).map(|it| it.id.number).max();
+    match (last, mail) {
+        (Some(last), _) => claimed.last >= last,
+        (None, Some(mail)) => claimed.mails >= mail,
+        (None, None) => false,
+    }
 }
 
 fn count(counters: &Counters, batches: &[Batch], took: Duration) {
@@ -533,7 +657,7 @@ impl RowKeeper {
                     let _: Result<(), Error> = common.views_fault.set(error.clone());
                     common.queue(shard).signal(Signal::Unstored);
                 }
-                Err(error) => common.fail(error),
+                Err(error) => common.give_up(shard, error),
             }
         }
         for it in flushed {
@@ -547,10 +671,19 @@ fn store_checkpoint(common: &Common, shard: ShardId, checkpoint: &Checkpoint) ->
     let mut failed = 0;
     loop {
         failed += 1;
-        match checkpoint.store(&*common.store, &common.claims.get(shard)) {
+        let claim = common.claims.get(shard);
+        match checkpoint.store(&*common.store, &claim) {
             Err(StoreError::Full { reason }) if common.may_wait() => {
                 common.wait_for_room(&reason, failed);
             }
+            // Rows that are stored twice are what they are.
+            Err(StoreError::Away { reason } | StoreError::Unknown { reason })
+                if common.goes_on() =>
+            {
+                common.wait_for_store(&reason, failed);
+            }
+            // It was claimed again meanwhile, by ourselves.
+            Err(StoreError::Stale { .. }) if common.claims.get(shard) != claim => {}
             other => return other.map_err(Error::from),
         }
     }

@@ -133,6 +133,11 @@ impl Shard {
         self.env.claim
     }
 
+    /// It was claimed again by its owner. Mails are counted on.
+    pub(crate) fn claimed(&mut self, claim: Claim) {
+        self.env.claim = claim;
+    }
+
     /// The time it knows.
     pub fn now(&self) -> Timestamp {
         self.now

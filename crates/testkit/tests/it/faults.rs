@@ -13,8 +13,8 @@ use travertine_func::{
     WorkflowDefinition, encode,
 };
 use travertine_runtime::{
-    Engine, RunStatus,
-    engine::{ManualClock, Options, RunError},
+    Engine, InstanceId, RunStatus,
+    engine::{File, ManualClock, Options, RunError},
 };
 use travertine_store::{MemoryStore, ShardId, Store};
 use travertine_testkit::faulty::{Fault, Faulty, Write};
@@ -103,7 +103,7 @@ fn clock() -> Arc<ManualClock> {
 // engine stops before it tells anyone something that is not stored, and the run goes on from what is.
 #[test]
 fn what_the_store_could_not_keep_of_an_activity_is_not_taken_for_done() {
-    for (fault, attempts) in [(Fault::Lost, 2), (Fault::PoisonedLost, 2), (Fault::Kept, 1)] {
+    for (fault, attempts) in [(Fault::PoisonedLost, 2), (Fault::PoisonedKept, 1)] {
         let (plan, clock) = (plan(Some(fault)), clock());
         let store = store(&plan);
         let engine = open(&store, &plan, &clock);
@@ -171,4 +171,108 @@ fn nothing_rings_after_a_shutdown_and_nothing_is_lost_by_it() {
     let begun = engine.start(run(1)).id("a").wait().unwrap();
     assert_eq!(begun.wait(), Ok(1));
     assert_eq!(plan.attempts.load(Ordering::SeqCst), 1);
+}
+
+// Whether an append was kept is found out by claiming the shard again; the run goes on from memory.
+#[test]
+fn an_append_that_nobody_knows_of_is_found_out_about_and_no_run_notices() {
+    for fault in [Fault::Lost, Fault::Kept, Fault::Away] {
+        let (plan, clock) = (plan(Some(fault)), clock());
+        let store = store(&plan);
+        let engine = open(&store, &plan, &clock);
+        let begun = engine.start(run(0)).id("a").wait().unwrap();
+        assert_eq!(begun.wait(), Ok(1), "{fault:?}");
+        assert_eq!(plan.attempts.load(Ordering::SeqCst), 1, "{fault:?}");
+        drop(begun);
+        engine.shutdown().unwrap();
+    }
+}
+
+const WAITS: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+    targetNamespace="t"><process id="p" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+    <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process></definitions>"#;
+
+/// An engine of three shards that have two instances each.
+fn three_shards(store: &Arc<Faulty<MemoryStore>>) -> (Engine, Vec<InstanceId>) {
+    let engine = open_with(store, options(&plan(None), &clock()));
+    engine.deploy(&[File { name: "p.bpmn".into(), body: WAITS.into() }]).unwrap();
+    let all = (0..6).map(|_| engine.start("p").wait().unwrap()).collect();
+    (engine, all)
+}
+
+fn shard_of(instance: InstanceId) -> ShardId {
+    ShardId::of(instance.0, 3)
+}
+
+#[test]
+fn a_shard_that_is_lost_ends_alone_and_says_so() {
+    const ONE: ShardId = ShardId(1);
+    let store = Arc::new(Faulty::new(MemoryStore::new(3), |_| None));
+    let (engine, all) = three_shards(&store);
+    store.plan_for(ONE, |it| (it == Write::Append).then_some(Fault::Stolen));
+    for id in &all {
+        let cancelled = engine.cancel(*id).wait();
+        if shard_of(*id) == ONE {
+            let error = cancelled.unwrap_err().to_string();
+            assert!(error.contains("shard 1"), "{error}");
+        } else {
+            cancelled.unwrap();
+        }
+    }
+    assert_eq!(engine.fault(), None);
+    // What belongs nowhere yet goes to the others.
+    for _ in 0..6 {
+        assert_ne!(shard_of(engine.start("p").wait().unwrap()), ONE);
+    }
+    assert!(engine.shutdown().is_err());
+    // Nothing is lost by that.
+    store.plan(|_| None);
+    let engine = open_with(&store, options(&plan(None), &clock()));
+    for id in all.into_iter().filter(|it| shard_of(*it) == ONE) {
+        engine.cancel(id).wait().unwrap();
+    }
+    assert_eq!(engine.verify().unwrap().differences, []);
+    engine.shutdown().unwrap();
+}
+
+#[test]
+fn shards_that_do_not_know_what_was_written_go_on_and_do_nothing_twice() {
+    for fault in [Fault::Lost, Fault::Kept, Fault::Away] {
+        let store = Arc::new(Faulty::new(MemoryStore::new(3), |_| None));
+        let (engine, all) = three_shards(&store);
+        let mut writes = 0;
+        store.plan(move |it| {
+            writes += u32::from(matches!(it, Write::Append | Write::Checkpoint));
+            (writes % 3 == 0 && it != Write::Claim).then_some(fault)
+        });
+        for id in all {
+            engine.cancel(id).wait().unwrap();
+        }
+        let mut more: Vec<_> = (0..12).map(|_| engine.start("p").wait().unwrap()).collect();
+        more.sort_unstable();
+        more.dedup();
+        assert_eq!(more.len(), 12, "{fault:?}");
+        store.plan(|_| None);
+        assert_eq!(engine.verify().unwrap().differences, [], "{fault:?}");
+        assert_eq!(engine.fault(), None, "{fault:?}");
+        engine.shutdown().unwrap();
+    }
+}
+
+#[test]
+fn a_shard_that_is_lost_while_nobody_knows_what_was_written_ends_alone_too() {
+    let store = Arc::new(Faulty::new(MemoryStore::new(3), |_| None));
+    let (engine, all) = three_shards(&store);
+    // The shard is stolen when it is claimed again.
+    store.plan_for(ShardId(2), |it| match it {
+        Write::Append => Some(Fault::Kept),
+        Write::Claim => Some(Fault::Stolen),
+        _ => None,
+    });
+    for id in all {
+        assert_eq!(engine.cancel(id).wait().is_err(), shard_of(id) == ShardId(2));
+    }
+    assert_eq!(engine.fault(), None);
+    engine.shutdown().unwrap_err();
 }
