@@ -189,7 +189,7 @@ impl Engine {
             return Ok(id.into());
         }
         let found = self.run::<()>(id).await?;
-        Ok(found.map_or_else(|| id.into(), |it| it.into_id()))
+        Ok(found.map_or_else(|| id.into(), Run::into_id))
     }
 
     /// What the run of that id is doing; nothing where there is none.

@@ -144,7 +144,7 @@ impl Given {
 
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
-    pub fn begin_attempt(&mut self, job: Address) -> Option<Arc<Given>> {
+    pub(super) fn begin_attempt(&mut self, job: Address) -> Option<Arc<Given>> {
         let begun = self.with(job.instance.0, |shard, live| {
             if !shard.may_begin(live, job.wait) {
                 return Ok(None);
@@ -252,7 +252,11 @@ impl Shard {
 
     /// An attempt has come to its end. One that nobody waits for any more counts for nothing. Where
     /// the instance cannot hear of it now, it does as soon as it can.
-    pub fn end_attempt(&mut self, given: Arc<Given>, outcome: AttemptOutcome) -> Result<(), Error> {
+    pub(super) fn end_attempt(
+        &mut self,
+        given: Arc<Given>,
+        outcome: AttemptOutcome,
+    ) -> Result<(), Error> {
         self.agenda.quarantine.begin(Case::attempt(given.job), std::iter::empty());
         if self.attempt(&given).is_none() {
             return Ok(());

@@ -55,12 +55,12 @@ impl Checkpoint {
 
 impl Shard {
     /// How many instances have changed since the last checkpoint.
-    pub fn changed(&self) -> usize {
+    pub(crate) fn changed(&self) -> usize {
         self.views.dirty.len()
     }
 
     /// Whether anything has changed since the last checkpoint.
-    pub fn is_behind(&self) -> bool {
+    pub(crate) fn is_behind(&self) -> bool {
         self.outbox.seq != self.views.checkpointed || !self.starts.changed.is_empty()
     }
 

@@ -4,7 +4,7 @@ use std::{fmt, io::Write as _, sync::Arc};
 
 use send_wrapper::SendWrapper;
 use travertine_func::{
-    Advance, Answer, Arguments, Blocked, EventConfig, Failure, Functions, Identity, Session,
+    Advance, Answer, Arguments, Blocked, EventConfig, Failure, Identity, Session,
 };
 use travertine_kernel::{
     self as kernel, Assignments, Command, Decision, Event, FailureKind, Incident, Instance,
@@ -147,11 +147,6 @@ impl Live {
 }
 
 impl Shard {
-    /// The functions that this process has.
-    pub fn functions(&self) -> &Arc<Functions> {
-        &self.code.functions
-    }
-
     /// Has the code of a function think about what it was told, if it has to. What it decides becomes
     /// part of the turn. Says why the instance must be halted after that, if it must.
     pub(super) fn think(
@@ -321,7 +316,7 @@ impl Shard {
     }
 
     /// Asks the code of a function about what it has in hand.
-    pub fn query_function(
+    pub(super) fn query_function(
         &mut self,
         id: InstanceId,
         name: &str,
@@ -337,7 +332,7 @@ impl Shard {
 
     /// Has the code of a function change what it has in hand. Answers with what the code says to that;
     /// with what it said before, where the sender has sent an update of this id already.
-    pub fn update_function(
+    pub(super) fn update_function(
         &mut self,
         id: InstanceId,
         name: &Name,
@@ -388,7 +383,7 @@ impl Shard {
     }
 
     /// Whether the code that is here agrees with the journal of an instance.
-    pub fn try_code(&self, id: InstanceId) -> Result<Result<(), String>, Error> {
+    pub(crate) fn try_code(&self, id: InstanceId) -> Result<Result<(), String>, Error> {
         // One that is not in memory need not stay there for this.
         let loaded;
         let live = if let Some(live) = self.instances.lives.get(&id.0) {
@@ -472,7 +467,7 @@ impl Shard {
     }
 
     /// The function instance that people call so.
-    pub fn run_named(&mut self, name: &Name) -> Result<Option<u64>, Error> {
+    pub(super) fn run_named(&mut self, name: &Name) -> Result<Option<u64>, Error> {
         if let Some(known) = self.instances.function_named(name) {
             return Ok(Some(known));
         }

@@ -64,7 +64,12 @@ pub struct Activated {
 impl Shard {
     /// Gives a job to a worker; `None` where nobody may have it now. Only the variables with these
     /// names are handed out, or all where none is named.
-    pub fn lease(&mut self, job: Address, lease: &Lease, names: &[Name]) -> Option<Activated> {
+    pub(super) fn lease(
+        &mut self,
+        job: Address,
+        lease: &Lease,
+        names: &[Name],
+    ) -> Option<Activated> {
         let (id, wait) = (job.instance.0, job.wait);
         let leased = self.with(id, |shard, live| {
             if !shard.may_begin(live, wait) {
@@ -120,7 +125,7 @@ impl Shard {
     }
 
     /// Puts a job up again that a worker of this process does not do after all.
-    pub fn put_back(&mut self, job: Address) -> Result<(), Error> {
+    pub(super) fn put_back(&mut self, job: Address) -> Result<(), Error> {
         self.with(job.instance.0, |shard, live| {
             live.put_back(job.wait);
             shard.forget_attempt((job.instance.0, job.wait.0));
@@ -130,7 +135,7 @@ impl Shard {
     }
 
     /// Lets a worker have its job for longer.
-    pub fn extend(&mut self, job: Address, until: i64) -> Result<(), Error> {
+    pub(super) fn extend(&mut self, job: Address, until: i64) -> Result<(), Error> {
         let (id, wait) = (job.instance.0, job.wait);
         self.with(id, |shard, live| {
             live.check_work(wait, WorkKind::Job)?;
@@ -145,7 +150,7 @@ impl Shard {
 
     /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident
     /// where it may not be tried again. Without `retries` one try less is left.
-    pub fn fail(
+    pub(super) fn fail(
         &mut self,
         job: Address,
         retries: Option<u32>,
@@ -186,7 +191,7 @@ impl Shard {
     }
 
     /// Someone takes a user task, and nobody else can. Whoever has it may take it again.
-    pub fn claim_task(&mut self, task: Address, who: &Name) -> Result<(), Error> {
+    pub(super) fn claim_task(&mut self, task: Address, who: &Name) -> Result<(), Error> {
         self.with(task.instance.0, |shard, live| {
             live.check_work(task.wait, WorkKind::User)?;
             let fields = TaskFields::of(live, task.wait);
@@ -201,7 +206,7 @@ impl Shard {
     }
 
     /// Changes who does a user task, and until when.
-    pub fn change_task(&mut self, task: Address, change: TaskChange) -> Result<(), Error> {
+    pub(super) fn change_task(&mut self, task: Address, change: TaskChange) -> Result<(), Error> {
         self.with(task.instance.0, |shard, live| {
             live.check_work(task.wait, WorkKind::User)?;
             shard.learn(live, &[Record::TaskChanged { wait: task.wait.0, change }]);

@@ -57,7 +57,7 @@ impl Shard {
     }
 
     /// Has the row of an instance written again, which cannot be read.
-    pub fn mend(&mut self, instance: InstanceId) -> Result<(), Error> {
+    pub(super) fn mend(&mut self, instance: InstanceId) -> Result<(), Error> {
         let mended = self.with(instance.0, |shard, live| {
             shard.views.mark(live);
             shard.views.want();
@@ -103,7 +103,7 @@ impl Shard {
     }
 
     /// The instance of that number, if it is in memory.
-    pub fn in_memory_at(&self, id: InstanceId) -> Option<&Live> {
+    pub(crate) fn in_memory_at(&self, id: InstanceId) -> Option<&Live> {
         self.instances.lives.get(&id.0).map(|it| &**it)
     }
 

@@ -73,7 +73,7 @@ pub use verify::{Difference, Verified};
 pub use watchers::{Ended, Seen};
 pub(crate) use watchers::{Hook, Watcher};
 
-use crate::{Definitions, Error, InstanceId, board::Board};
+use crate::{Error, InstanceId, board::Board};
 use agenda::{Agenda, Drive};
 use alarm::Alarms;
 use apart::Apart;
@@ -139,13 +139,8 @@ impl Shard {
     }
 
     /// The time it knows.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.now
-    }
-
-    /// What is deployed, as far as it knows.
-    pub fn definitions(&self) -> &Arc<Definitions> {
-        &self.env.definitions
     }
 
     /// Why it cannot go on: what it must know it could not read. Nothing more must be written then;
@@ -165,7 +160,7 @@ impl Shard {
     }
 
     /// Has `look` called after each accepted command.
-    pub fn observe(&mut self, look: impl FnMut(Seen<'_>) + Send + 'static) {
+    pub(crate) fn observe(&mut self, look: impl FnMut(Seen<'_>) + Send + 'static) {
         self.watchers.hook = Some(Box::new(look));
     }
 
@@ -178,7 +173,7 @@ impl Shard {
     }
 
     /// Where jobs are put up.
-    pub fn board(&self) -> &Arc<Board> {
+    pub(crate) fn board(&self) -> &Arc<Board> {
         &self.env.board
     }
 
@@ -260,7 +255,7 @@ impl Shard {
     }
 
     /// How many events there have been since someone asked.
-    pub fn take_events(&mut self) -> u64 {
+    pub(crate) fn take_events(&mut self) -> u64 {
         std::mem::take(&mut self.agenda.events)
     }
 
@@ -270,7 +265,7 @@ impl Shard {
     }
 
     /// How many entries are to be written.
-    pub fn unwritten(&self) -> usize {
+    pub(crate) fn unwritten(&self) -> usize {
         self.outbox.len()
     }
 

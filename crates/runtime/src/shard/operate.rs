@@ -25,7 +25,7 @@ use crate::{Address, Error, InstanceId, Timestamp};
 
 impl Shard {
     /// Has an instance handle a command, unless it is suspended.
-    pub fn command(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
+    pub(super) fn command(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
         self.with(instance.0, |shard, live| shard.command_live(live, command))
     }
 
@@ -153,12 +153,12 @@ impl Shard {
     }
 
     /// What a token waits for has happened: work is done, a decision is made.
-    pub fn complete(&mut self, to: Address, variables: Assignments) -> Result<(), Error> {
+    pub(super) fn complete(&mut self, to: Address, variables: Assignments) -> Result<(), Error> {
         self.command(to.instance, Command::Complete { wait: to.wait, variables })
     }
 
     /// Has an instance stand still until it is resumed. What comes meanwhile is kept for it.
-    pub fn suspend(&mut self, instance: InstanceId) -> Result<(), Error> {
+    pub(super) fn suspend(&mut self, instance: InstanceId) -> Result<(), Error> {
         self.with(instance.0, |shard, live| {
             // One that is halted stands still anyway, and still does when it is tried again.
             if live.halted.is_none() || live.suspended {
@@ -171,7 +171,7 @@ impl Shard {
     }
 
     /// Lets a suspended instance go on.
-    pub fn resume(&mut self, instance: InstanceId) -> Result<(), Error> {
+    pub(super) fn resume(&mut self, instance: InstanceId) -> Result<(), Error> {
         self.with(instance.0, |shard, live| {
             if !live.suspended {
                 return Err(Error::NotSuspended(instance));
@@ -187,7 +187,7 @@ impl Shard {
     }
 
     /// Lets an instance on which the engine failed be tried again, as the log says it was before.
-    pub fn release_halted(&mut self, instance: InstanceId) -> Result<(), Error> {
+    pub(super) fn release_halted(&mut self, instance: InstanceId) -> Result<(), Error> {
         let id = instance.0;
         let live = self.live(id)?;
         if live.halted.is_none() {
@@ -240,7 +240,7 @@ impl Shard {
     }
 
     /// Has a timer ring at another time.
-    pub fn move_timer(&mut self, timer: Address, due: i64) -> Result<(), Error> {
+    pub(super) fn move_timer(&mut self, timer: Address, due: i64) -> Result<(), Error> {
         let wait = timer.wait;
         self.with(timer.instance.0, |shard, live| {
             check_timer(live, wait)?;
@@ -251,7 +251,7 @@ impl Shard {
     }
 
     /// Has a timer ring now.
-    pub fn fire_timer(&mut self, timer: Address) -> Result<(), Error> {
+    pub(super) fn fire_timer(&mut self, timer: Address) -> Result<(), Error> {
         let wait = timer.wait;
         self.with(timer.instance.0, |shard, live| {
             check_timer(live, wait)?;
@@ -260,7 +260,7 @@ impl Shard {
     }
 
     /// Tries again everything in an instance that ended in an incident. Says how many there were.
-    pub fn retry_all(&mut self, instance: InstanceId) -> Result<usize, Error> {
+    pub(super) fn retry_all(&mut self, instance: InstanceId) -> Result<usize, Error> {
         self.with(instance.0, |shard, live| {
             live.ready()?;
             let tokens: Vec<TokenId> = live.state.incidents.keys().copied().collect();
@@ -298,7 +298,7 @@ impl Shard {
     }
 
     /// How many wait for instances to end, or have waited lately.
-    pub fn watched(&self) -> usize {
+    pub(super) fn watched(&self) -> usize {
         self.watchers.len()
     }
 }
@@ -314,12 +314,12 @@ pub(super) fn ended(live: &Live) -> Option<Ended> {
 
 impl Shard {
     /// The row of an instance, as it is now.
-    pub fn row(&mut self, instance: InstanceId) -> Result<InstanceRow, Error> {
+    pub(super) fn row(&mut self, instance: InstanceId) -> Result<InstanceRow, Error> {
         self.live(instance.0).map(|it| super::checkpoint::instance_row(it))
     }
 
     /// Lets an instance go on by another version of its definition.
-    pub fn migrate(
+    pub(super) fn migrate(
         &mut self,
         instance: InstanceId,
         to: u64,
@@ -356,7 +356,7 @@ impl Shard {
     }
 
     /// What would happen if an instance went on by another version of its definition.
-    pub fn try_migration(
+    pub(super) fn try_migration(
         &mut self,
         instance: InstanceId,
         to: u64,

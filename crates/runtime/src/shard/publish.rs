@@ -45,7 +45,7 @@ impl Shard {
     /// comes to wait for it before it expires. One for all goes to all who wait and to the start events,
     /// and is kept for others until it expires. Only the shard that keeps its name may be asked. Where it
     /// depends on variables of other shards, it is held until they have answered.
-    pub fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
+    pub(super) fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
         match self.begin_publishing(message)? {
             Publishing::Done(receipt) => Ok(receipt),
             Publishing::Look(message, _) => self.publish_new(*message, &Looked::default()),
@@ -209,7 +209,7 @@ impl Shard {
 
     /// Sends a signal to all that wait for it now, and to the start events it triggers. Only the
     /// shard that keeps its name may be asked.
-    pub fn signal(&mut self, name: &Name, variables: &Assignments) -> SignalReceipt {
+    pub(super) fn signal(&mut self, name: &Name, variables: &Assignments) -> SignalReceipt {
         self.broadcast(name, variables, None)
     }
 
@@ -401,7 +401,7 @@ impl Shard {
     }
 
     /// Publishes a dead letter again, with a new time to live; starts what it was to start.
-    pub fn replay_message(&mut self, number: u64) -> Result<Receipt, Error> {
+    pub(super) fn replay_message(&mut self, number: u64) -> Result<Receipt, Error> {
         let dead = self.messages.held.dead(number).ok_or(Error::NoSuchDeadLetter(number))?;
         let message = dead.message.clone();
         if let Some(apart) = Apart::of(&message) {
@@ -421,7 +421,7 @@ impl Shard {
     }
 
     /// Drops a dead letter.
-    pub fn discard(&mut self, number: u64) -> Result<(), Error> {
+    pub(super) fn discard(&mut self, number: u64) -> Result<(), Error> {
         if self.messages.held.dead(number).is_none() {
             return Err(Error::NoSuchDeadLetter(number));
         }

@@ -42,7 +42,7 @@ pub enum At {
 
 impl Shard {
     /// Starts an instance. Says whether it was there already.
-    pub fn start(&mut self, begin: Begin) -> Result<(InstanceId, bool), Error> {
+    pub(super) fn start(&mut self, begin: Begin) -> Result<(InstanceId, bool), Error> {
         let definition = self.env.definition(begin.definition)?;
         begin.business_id.as_ref().map_or(Ok(()), id::check)?;
         if definition.is_function() {
@@ -90,7 +90,7 @@ impl Shard {
     }
 
     /// Offers variables to the conditional start events. Answers with what they started.
-    pub fn evaluate_conditions(&mut self, variables: &Assignments) -> Vec<InstanceId> {
+    pub(super) fn evaluate_conditions(&mut self, variables: &Assignments) -> Vec<InstanceId> {
         let offered: Map = variables.iter().cloned().collect();
         let holds = |definition: &Definition, on: &StartOn| match on {
             StartOn::Condition(when) => {
@@ -103,13 +103,13 @@ impl Shard {
     }
 
     /// Gets to know what will be deployed in a moment.
-    pub fn expect(&mut self, definitions: &Arc<Definitions>) {
+    pub(crate) fn expect(&mut self, definitions: &Arc<Definitions>) {
         self.env.coming = Some(Arc::clone(definitions));
     }
 
     /// Takes over what is deployed now. Only the latest version of a definition is started by
     /// messages, signals, times and conditions.
-    pub fn adopt(&mut self, definitions: &Arc<Definitions>) {
+    pub(crate) fn adopt(&mut self, definitions: &Arc<Definitions>) {
         let before = std::mem::replace(&mut self.env.definitions, Arc::clone(definitions));
         self.env.coming = None;
         let timers: Vec<StartKey> = self.starts.timers.keys().copied().collect();
@@ -196,7 +196,7 @@ impl Shard {
     }
 
     /// Has a timer that starts instances ring at another time. If it repeats, it goes on from there.
-    pub fn move_start_timer(&mut self, timer: WaitId, due: i64) -> Result<(), Error> {
+    pub(super) fn move_start_timer(&mut self, timer: WaitId, due: i64) -> Result<(), Error> {
         let (start, _) = self.start_timer(timer)?;
         let moved = StartTimer { due: Some(due), ..self.starts.timers[&start].clone() };
         self.write(&[Record::StartTimer(moved.clone())]);
@@ -206,7 +206,7 @@ impl Shard {
 
     /// Has a timer that starts instances ring now. If it repeats, its next time is the one after that
     /// for which it was set.
-    pub fn fire_start_timer(&mut self, timer: WaitId) -> Result<(), Error> {
+    pub(super) fn fire_start_timer(&mut self, timer: WaitId) -> Result<(), Error> {
         let (start, due) = self.start_timer(timer)?;
         self.start_timer_rung(start, due);
         Ok(())

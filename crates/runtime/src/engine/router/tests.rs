@@ -53,7 +53,7 @@ fn models() -> [File; 3] {
         );
         File { name: format!("{id}.bpmn"), body: text.into_bytes() }
     };
-    let hour = r#"<timerEventDefinition><timeDuration>PT1H</timeDuration></timerEventDefinition>"#;
+    let hour = "<timerEventDefinition><timeDuration>PT1H</timeDuration></timerEventDefinition>";
     [
         model("task", r#"<userTask id="t"/>"#),
         model("job", r#"<serviceTask id="t" tv:jobType="work"/>"#),
