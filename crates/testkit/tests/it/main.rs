@@ -23,6 +23,7 @@ mod positions;
 mod races;
 mod requirements;
 mod semantics;
+mod settings;
 mod simulation;
 mod store;
 mod tck;
