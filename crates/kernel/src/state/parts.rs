@@ -719,11 +719,13 @@ fn bounded<K: Key>(
 
 #[cfg(test)]
 mod tests {
+    use travertine_value::Value;
+
     use super::{
-        super::{FanOut, check, replay},
+        super::{Each, FanOut, check, replay},
         *,
     };
-    use crate::vocabulary::{Event, Failure, FailureKind, Reads, Slot, WaitFor};
+    use crate::vocabulary::{Ending, Event, Failure, FailureKind, Reads, Slot, WaitFor};
 
     fn created(token: u64, node: u32, scope: Option<u64>, role: Role) -> Event {
         let (layer, via) = match (scope, role) {
@@ -866,5 +868,120 @@ mod tests {
             "the layer around a layer is there",
         );
         refused(&|it| it.layers[1].1.parent = Some(LayerId(10)), "nesting has an end");
+    }
+
+    #[test]
+    fn what_is_on_record_in_the_wrong_place_is_refused() {
+        let refused = |change: &dyn Fn(&mut Parts), rule: &str| {
+            let mut parts = sample().parts();
+            change(&mut parts);
+            assert_eq!(parts.assemble().map_err(|it| it.rule), Err(rule));
+        };
+        let position = |it: &Parts, id: u64| {
+            let found = it.tokens.iter().position(|(token, _)| token.0 == id);
+            found.expect("the sample has it")
+        };
+        refused(
+            &|it| {
+                it.phase = Phase::Ended(Ending::Completed);
+                it.tokens.truncate(1);
+                it.scopes.clear();
+                it.waits.clear();
+                it.incidents.clear();
+                it.bound.clear();
+            },
+            "an ended instance does nothing",
+        );
+        refused(&|it| it.tokens[0].1.role = Role::Start, "only the process's token is in no scope");
+        refused(
+            &|it| it.tokens[1].1.cue = it.tokens[position(it, 9)].1.cue,
+            "each cue has its turn",
+        );
+        refused(
+            &|it| {
+                let start = it.tokens[position(it, 12)].1.clone();
+                it.tokens[1].1 = start;
+            },
+            "a start is pending once",
+        );
+        refused(
+            &|it| {
+                it.scopes[0].1.compensations.clear();
+                it.scopes[1].1.compensations.push(TokenId(7));
+            },
+            "what stays to undo is on record once",
+        );
+        refused(
+            &|it| {
+                it.scopes[0].1.parked.clear();
+                it.scopes[0].1.inclusive.clear();
+                it.scopes[1].1.parked.push(TokenId(6));
+            },
+            "a token waits at one join of its scope",
+        );
+        refused(&|it| it.bound[0].1.clear(), "who is on the way in is a token, not in yet");
+        refused(
+            &|it| it.scopes[0].1.rounds.push((NodeId(3), Vec::new())),
+            "a round has begun with a token",
+        );
+        refused(&|it| it.scopes[1].1.depth = NESTING_MAX + 1, "scopes are not nested deeper");
+        for (fan_in, arrived) in [(None, 10), (Some(NodeId(7)), 2)] {
+            let arrived = vec![TokenId(arrived)];
+            let fan = FanOut { fan_in, arrived, ..FanOut::default() };
+            refused(
+                &|it| it.scopes[1].1.kind = ScopeKind::FanOut(fan.clone()),
+                "branches arrive once, at the fan-in",
+            );
+        }
+    }
+
+    /// An activity that runs three times, whose first two runs are open.
+    fn with_runs() -> Instance {
+        let each = Each {
+            total: 3,
+            window: 3,
+            items: Some(Arc::new(vec![Value::Null; 3])),
+            batch_size: None,
+            begun: 0,
+            completed: 0,
+            terminated: 0,
+            outputs: vec![Value::Null; 3],
+        };
+        replay(&[
+            Event::Started { at: Timestamp::default(), start: Vec::new(), caller: None },
+            created(1, 0, None, Role::Flow),
+            opened(1, ScopeKind::Process, false),
+            created(2, 1, Some(1), Role::Flow),
+            opened(2, ScopeKind::Each(each), false),
+            created(3, 1, Some(2), Role::Run(0)),
+            created(4, 1, Some(2), Role::Run(1)),
+        ])
+    }
+
+    #[test]
+    fn runs_that_do_not_add_up_are_refused() {
+        assert_eq!(with_runs().parts().assemble(), Ok(with_runs()));
+        let refused = |change: &dyn Fn(&mut Each), rule: &str| {
+            let mut parts = with_runs().parts();
+            let ScopeKind::Each(each) = &mut parts.scopes[1].1.kind else { unreachable!() };
+            change(each);
+            assert_eq!(parts.assemble().map_err(|it| it.rule), Err(rule));
+        };
+        refused(&|it| it.total = 1, "runs that are open have begun");
+        refused(&|it| it.completed = 1, "runs that are open have begun");
+        refused(&|it| it.terminated = 1, "runs that are open have begun");
+        refused(&|it| it.batch_size = Some(0), "runs that are open have begun");
+        refused(&|it| it.batch_size = Some(2), "there is a run for each item");
+        refused(&|it| it.items = Some(Arc::default()), "there is a run for each item");
+        refused(&|it| it.outputs.truncate(2), "there is a result for each run");
+        for (kind, run) in
+            [(with_runs().parts().scopes[1].1.kind.clone(), 2), (ScopeKind::Loop { runs: 2 }, 2)]
+        {
+            let mut parts = with_runs().parts();
+            parts.scopes[1].1.kind = kind;
+            parts.tokens[3].1.role = Role::Run(run);
+            let rule = "runs that are open have begun";
+            assert_eq!(parts.assemble().map_err(|it| it.rule), Err(rule));
+        }
     }
 }
