@@ -646,3 +646,36 @@ fn work_that_is_completed_after_all_has_no_incident_any_more() {
     assert_eq!(it.waiting(), ["b"]);
     assert!(it.instance.incidents.is_empty());
 }
+
+#[test]
+fn a_token_that_is_moved_brings_variables_for_what_is_around_it() {
+    let mut it = Scenario::process(
+        r#"<subProcess id="sub"> <userTask id="a"/> <userTask id="b"/> <path>a b</path> </subProcess>"#,
+    );
+    it.start("{}");
+    let variables = vec![
+        (it.plan.find("sub").unwrap(), assignments(r#"{"x": 1}"#)),
+        (it.plan.find("p").unwrap(), assignments(r#"{"y": 2}"#)),
+    ];
+    let to = Destination { variables, ..it.before("b") };
+    it.modify(vec![Modification::Move { which: at(&it, "a"), to }]);
+    assert_eq!(it.seen_at("b", "x").as_deref(), Some("1"));
+    assert_eq!(it.variables(), r#"{"y":2}"#);
+}
+
+#[test]
+fn what_is_left_of_an_instance_is_taken_out_once_all_it_sent_has_arrived() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true"><startEvent id="start"/>
+           <userTask id="a"/> <endEvent id="end"><messageEventDefinition messageRef="M"/></endEvent>
+           <path>start a end</path></process>"#,
+    );
+    it.start("{}");
+    assert!(it.instance.clone().take_remains().is_none(), "it is running");
+    it.complete("a", "{}");
+    assert!(it.is_completed());
+    assert!(it.instance.clone().take_remains().is_none(), "its message is under way");
+    let post = *it.instance.posts.first().expect("a message was sent").0;
+    it.ask(Command::Delivered { post }).unwrap();
+    assert!(it.instance.clone().take_remains().is_some());
+}
