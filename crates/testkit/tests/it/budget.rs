@@ -1,7 +1,8 @@
 //! How much an instance may have: beyond that it has one incident, and goes on when there is less.
 
 use travertine_kernel::{
-    Command, FailureKind, Instance, Modification, Over, Rejection, TokenId, Which, handle,
+    Budgets, Command, FailureKind, Instance, Modification, Over, Rejection, TokenId, Which, handle,
+    handle_in,
 };
 use travertine_testkit::Scenario;
 use travertine_value::time::Timestamp;
@@ -179,4 +180,25 @@ fn results_of_runs_count_as_data_before_the_last_run_is_done() {
     incident(&it);
     let runs = it.visits("each");
     assert!((20..50).contains(&runs), "{runs} results of 10 kB are within 300 kB");
+}
+
+#[test]
+fn a_turn_is_cut_where_much_has_happened() {
+    let body = r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
+        <path>start fork a end</path> <path>fork b end</path> <path>fork c end</path>"#;
+    let it = process("", body);
+    let budgets = Budgets { turn_events: 8, ..Budgets::default() };
+    let (mut instance, now) = (Instance::default(), Timestamp::default());
+    let mut command = Command::Start { at: Vec::new(), variables: Vec::new(), caller: None };
+    let mut turns = 1;
+    loop {
+        let turn = handle_in(&it.plan, &mut instance, now, command, Vec::new(), &budgets);
+        if !turn.expect("it can be done").unfinished {
+            break;
+        }
+        turns += 1;
+        command = Command::Continue;
+    }
+    assert!((2..=4).contains(&turns), "{turns} turns");
+    assert_eq!(instance.waits.len(), 3);
 }
