@@ -1149,3 +1149,81 @@ fn a_cancel_end_event_cancels_the_transaction_around_its_sub_process() {
     it.complete("a", "{}");
     assert_eq!(it.waiting(), ["sorry"]);
 }
+
+#[test]
+fn a_catch_event_with_a_cycle_sends_a_token_by_each_of_its_flows_each_time() {
+    let mut it = Scenario::process(
+        r#"<intermediateCatchEvent id="tick"><timerEventDefinition><timeCycle>R2/PT1H</timeCycle>
+           </timerEventDefinition></intermediateCatchEvent> <userTask id="a"/> <userTask id="b"/>
+           <path>tick a</path> <path>tick b</path>"#,
+    );
+    it.start("{}");
+    it.advance(3_600_000);
+    assert_eq!(it.waiting(), ["a", "b", "tick"]);
+    it.advance(3_600_000);
+    assert_eq!(it.waiting(), ["a", "a", "b", "b"]);
+}
+
+#[test]
+fn an_event_sub_process_that_can_be_undone_is_over_when_it_is_complete() {
+    let mut it = Scenario::definitions(
+        r#"<message id="M" name="M"/><process id="p" isExecutable="true"> <userTask id="a"/>
+           <subProcess id="on" triggeredByEvent="true"><startEvent id="s" isInterrupting="false">
+             <messageEventDefinition messageRef="M"/></startEvent> <userTask id="book"/>
+             <boundaryEvent id="of" attachedToRef="book"><compensateEventDefinition/></boundaryEvent>
+             <userTask id="unbook" isForCompensation="true"/>
+             <association id="a1" sourceRef="of" targetRef="unbook" associationDirection="One"/>
+             <path>s book</path></subProcess>
+           <intermediateThrowEvent id="undo"><compensateEventDefinition/></intermediateThrowEvent>
+           <userTask id="after"/> <path>a undo after</path></process>"#,
+    );
+    it.start("{}");
+    it.message("M", "{}");
+    it.complete("book", "{}");
+    assert_eq!(it.waiting(), ["a"]);
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["unbook"]);
+    it.complete("unbook", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn inclusive_gateways_join_within_an_isolated_branch() {
+    let mut it = Scenario::process(
+        r#"<parallelGateway id="fork" tv:fork="isolate"/> <userTask id="b"/>
+           <inclusiveGateway id="any"/> <userTask id="x"/> <userTask id="y"/> <inclusiveGateway id="all"/>
+           <parallelGateway id="join" tv:merge="append" tv:path="all"/> <userTask id="after"/>
+           <path>fork any x all join after</path> <path>any y all</path> <path>fork b join</path>"#,
+    );
+    it.start("{}");
+    it.complete("x", r#"{"x": 1}"#);
+    it.complete("b", r#"{"b": 2}"#);
+    assert_eq!(it.waiting(), ["y"]);
+    it.complete("y", r#"{"y": 3}"#);
+    assert_eq!(it.waiting(), ["after"]);
+    assert_eq!(it.variables(), r#"{"all":[{"x":1,"y":3},{"b":2}]}"#);
+}
+
+#[test]
+fn a_plain_task_that_needs_two_tokens_waits_for_the_second() {
+    let mut it = Scenario::process(
+        r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/> <task id="t" startQuantity="2"/>
+           <userTask id="after"/> <path>fork a t after</path> <path>fork b t</path>"#,
+    );
+    it.start("{}");
+    it.complete("a", "{}");
+    assert_eq!(it.waiting(), ["b"]);
+    it.complete("b", "{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn plain_tasks_of_an_ad_hoc_sub_process_complete_it_where_its_condition_holds() {
+    let mut it = Scenario::process(
+        r#"<adHocSubProcess id="any"> <task id="a"/> <userTask id="b"/> <userTask id="c"/> <path>a b</path>
+             <completionCondition>done</completionCondition></adHocSubProcess>
+           <userTask id="after"/> <path>any after</path>"#,
+    );
+    it.start(r#"{"done": true}"#);
+    assert_eq!(it.waiting(), ["after"]);
+}
