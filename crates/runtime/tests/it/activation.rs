@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use travertine_kernel::{Command, WaitId};
+use travertine_kernel::{Command, WaitId, Why};
 use travertine_runtime::{
     Activated, Address, Board, Engine, Error, InstanceId, Lease, Opening, Settings, Shard,
     Timestamp,
@@ -229,4 +229,28 @@ fn an_attempt_that_nobody_needs_any_more_is_called_off_and_counts_for_nothing() 
     let ended = shard.look(job.instance).expect("it is kept for a moment");
     let by = ended.variables().find(|(name, _)| &***name == "by").map(|(_, value)| value.clone());
     assert_eq!(by, Some("the next one".into()));
+}
+
+#[tokio::test]
+async fn work_that_pauses_says_until_when() {
+    let mut world = World::new(1);
+    world.deploy(PROCESS);
+    let id = world.engine().start("p").variable("urgency", 0).wait().expect("starts");
+    let again = |world: &World| {
+        let why = world.engine().why(id).wait().expect("it can say why");
+        let work = why.iter().find_map(|it| match &it.why {
+            Why::Work { again, .. } => Some(*again),
+            _ => None,
+        });
+        work.expect("it waits for work")
+    };
+    assert_eq!(again(&world), None);
+    let job = activate(world.engine(), 1).await[0].job;
+    let until = world.engine().now().after_millis(60_000);
+    world.engine().fail(job, None, 60_000, "busy").wait().expect("it has the job");
+    assert_eq!(again(&world), Some(until));
+    world.restart();
+    assert_eq!(again(&world), Some(until));
+    world.advance(60_000);
+    assert_eq!(activate(world.engine(), 1).await.len(), 1);
 }

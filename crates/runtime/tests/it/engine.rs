@@ -781,3 +781,97 @@ fn the_report_of_opening_counts_each_job_once() {
     world.restart();
     assert_eq!(world.engine().recover().expect("it can be asked").jobs, 7);
 }
+
+#[test]
+fn views_have_nothing_of_what_is_over() {
+    let mut world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+           <sequenceFlow id="f1" sourceRef="s" targetRef="sub"/>
+           <subProcess id="sub"><extensionElements><tv:input target="around">1</tv:input></extensionElements>
+             <serviceTask id="a" tv:jobType="work"><extensionElements><tv:input target="own">2</tv:input>
+             </extensionElements></serviceTask></subProcess>
+           <sequenceFlow id="f2" sourceRef="sub" targetRef="b"/><serviceTask id="b" tv:jobType="work"/></process>"#,
+    );
+    let id = world.engine().start("p").variable("x", 0).wait().expect("starts");
+    let elements = |world: &World| -> Vec<String> {
+        let rows = world.rows(Table::Elements, Vec::new()).into_iter();
+        let names = rows.filter_map(|it| match it {
+            Row::Element(row) => Some(row.element.to_string()),
+            _ => None,
+        });
+        names.collect()
+    };
+    let variables = |world: &World| -> Vec<String> {
+        let rows = world.rows(Table::Variables, vec![Filter::Instance(id.0)]).into_iter();
+        let names = rows.filter_map(|it| match it {
+            Row::Variable(row) => Some(row.name.to_string()),
+            _ => None,
+        });
+        names.collect()
+    };
+    assert_eq!(elements(&world), ["sub", "a"]);
+    assert_eq!(variables(&world), ["x", "around", "own"]);
+    world.engine().complete(address(&world.jobs()[0]), Vec::new()).wait().expect("done");
+    for _ in 0..2 {
+        assert_eq!(elements(&world), ["b"]);
+        assert_eq!(variables(&world), ["x"]);
+        world.restart();
+    }
+    world.check();
+}
+
+#[test]
+fn a_message_that_was_taken_is_not_found_by_any_of_its_properties() {
+    let world = World::new(1);
+    world.deploy(
+        r#"<message id="m" name="news"/><process id="p" isExecutable="true"><startEvent id="s"/>
+           <sequenceFlow id="f1" sourceRef="s" targetRef="r"/>
+           <receiveTask id="r" messageRef="m"><extensionElements><tv:correlation name="a">1</tv:correlation>
+           <tv:correlation name="b">b</tv:correlation></extensionElements></receiveTask></process>"#,
+    );
+    let send = |b: i64| {
+        let correlation = vars(&[("a", 1.into()), ("b", b.into())]);
+        let message = Message { correlation, ..Message::new("news") };
+        world.engine().publish(message).wait().expect("it is sent")
+    };
+    assert_eq!([2, 3, 4].map(send), [Receipt::Held, Receipt::Held, Receipt::Held]);
+    let start = || world.engine().start("p").variable("b", 2).wait().expect("starts");
+    let first = start();
+    assert_eq!(world.ended(first).ending, Ending::Completed);
+    let second = start();
+    world.rest();
+    assert!(matches!(send(2), Receipt::Received(_)));
+    assert_eq!(world.ended(second).ending, Ending::Completed);
+}
+
+#[test]
+fn a_timer_that_was_moved_is_shown_when_it_is_due_now() {
+    let mut world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+           <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><intermediateCatchEvent id="t">
+           <timerEventDefinition><timeDuration>PT1H</timeDuration></timerEventDefinition>
+           </intermediateCatchEvent></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("starts");
+    let timers = |world: &World| -> Vec<(u64, i64)> {
+        let rows = world.rows(Table::Timers, Vec::new()).into_iter();
+        let timers = rows.filter_map(|it| match it {
+            Row::Timer(row) => Some((row.wait, row.due)),
+            _ => None,
+        });
+        timers.collect()
+    };
+    let [(wait, due)] = timers(&world)[..] else { panic!("there is one timer") };
+    let timer = Address { instance: id, wait: WaitId(wait) };
+    world.engine().move_timer(timer, due + 5_000).wait().expect("it is there");
+    for _ in 0..2 {
+        assert_eq!(timers(&world), [(wait, due + 5_000)]);
+        world.restart();
+    }
+    world.advance(3_600_000);
+    assert_eq!(timers(&world).len(), 1, "it is not due yet");
+    world.advance(5_000);
+    assert_eq!(world.ended(id).ending, Ending::Completed);
+}

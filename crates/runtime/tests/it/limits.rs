@@ -293,3 +293,20 @@ fn a_limit_that_is_missing_or_lets_nothing_begin_is_an_error() {
     assert!(bank(Limit::rate(1, Duration::ZERO)).contains("too short"));
     assert!(error([("a/b".into(), Limit::default())].into()).contains("limit `a/b`: its name"));
 }
+
+#[tokio::test]
+async fn what_has_ended_still_counts_for_how_often_something_begins() {
+    let hour = Duration::from_hours(1);
+    let world = World::new(Limit::rate(1, hour), Limit::at_once(1));
+    let engine = world.open();
+    start(&engine, &["ann-1"]).await;
+    assert_eq!(world.at_work(&engine).await, ["ann-1"]);
+    world.calls.end("ann-1", Ok(()));
+    within(async { engine.run::<String>("ann-1").await.unwrap().unwrap().result().await })
+        .await
+        .unwrap();
+    start(&engine, &["ann-2"]).await;
+    assert_eq!(world.at_work(&engine).await, [""; 0]);
+    world.pass(&engine, hour);
+    assert_eq!(world.at_work(&engine).await, ["ann-2"]);
+}

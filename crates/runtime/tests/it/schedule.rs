@@ -186,3 +186,35 @@ async fn a_schedule_that_cannot_go_on_is_listed_with_the_reason() {
     let refused = engine.trigger_schedule("s").await.unwrap_err();
     assert_eq!(refused, travertine_runtime::Error::Suspended(instance));
 }
+
+#[tokio::test]
+async fn what_is_queued_starts_as_soon_as_the_one_before_has_ended() {
+    let world = World::new();
+    let engine = world.open();
+    let often = engine.schedule("often").every(Duration::from_hours(20)).overlap(Overlap::Queue);
+    let often = often.function(order(7)).await.unwrap();
+    world.pass(&engine, Duration::from_hours(20));
+    until(&world, &engine, &often, |it| it.started == 1).await;
+    // The order sleeps for two days: the next one is queued, and those after that are not needed.
+    let state = within(async {
+        loop {
+            let state: Schedule = often.query("state", &()).await.expect("it answers");
+            if state.started == 2 {
+                return state;
+            }
+            world.pass(&engine, Duration::from_hours(1));
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(state.skipped > 0, "{state:?}");
+}
+
+#[tokio::test]
+async fn a_schedule_needs_time_between_two_firings() {
+    let world = World::new();
+    let engine = world.open();
+    let wrong = engine.schedule("x").every(Duration::ZERO).function(order(7)).await.unwrap_err();
+    assert_eq!(wrong.to_string(), "schedule x: there must be time between two firings");
+    assert!(engine.schedules().await.unwrap().is_empty());
+}
