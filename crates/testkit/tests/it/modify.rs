@@ -2,8 +2,8 @@
 //! elsewhere.
 
 use travertine_kernel::{
-    Command, Destination, Ending, FlowId, Modification, NodeId, Rejection, State, TokenId, WaitId,
-    Which, handle, outstanding,
+    Command, Destination, Ending, FlowId, Instance, Modification, NodeId, Rejection, State,
+    TokenId, WaitId, Which, handle, outstanding,
 };
 use travertine_testkit::{Scenario, assignments};
 
@@ -678,4 +678,70 @@ fn what_is_left_of_an_instance_is_taken_out_once_all_it_sent_has_arrived() {
     let post = *it.instance.posts.first().expect("a message was sent").0;
     it.ask(Command::Delivered { post }).unwrap();
     assert!(it.instance.clone().take_remains().is_some());
+}
+
+#[test]
+fn nothing_is_done_to_what_has_not_begun() {
+    let mut it = Scenario::process(r#"<userTask id="a"/>"#);
+    for command in [
+        Command::Cancel,
+        Command::Continue,
+        Command::Set { token: None, variables: Vec::new() },
+        Command::Modify { steps: vec![add(&it, "a")] },
+    ] {
+        assert_eq!(it.ask(command), Err(Rejection::NotRunning));
+    }
+    assert_eq!(it.instance, Instance::default());
+}
+
+#[test]
+fn a_scope_that_only_stays_to_be_undone_is_no_place() {
+    let mut it = Scenario::process(
+        r#"<subProcess id="trip"> <userTask id="book"/>
+             <boundaryEvent id="on-book" attachedToRef="book"><compensateEventDefinition/></boundaryEvent>
+             <userTask id="unbook" isForCompensation="true"/>
+             <association id="a1" sourceRef="on-book" targetRef="unbook" associationDirection="One"/>
+           </subProcess> <userTask id="after"/> <path>trip after</path>"#,
+    );
+    it.start("{}");
+    it.complete("book", "{}");
+    let stays = it.tokens_at("trip");
+    assert_eq!(refused(&it, vec![Modification::Withdraw(at(&it, "trip"))]), "no token is at trip");
+    it.modify(vec![add(&it, "book")]);
+    assert_eq!(it.waiting(), ["after", "book"]);
+    assert_eq!(it.tokens_at("trip").len(), 2, "another one is opened");
+    assert!(it.tokens_at("trip").contains(&stays[0]));
+}
+
+#[test]
+fn a_task_that_needs_several_tokens_must_have_flows_that_they_come_by() {
+    let mut it = Scenario::process(
+        r#"<userTask id="a"/> <userTask id="alone" startQuantity="2"/> <userTask id="b"/>
+           <userTask id="led" startQuantity="2"/> <path>a b led</path>"#,
+    );
+    it.start_at("a", "{}");
+    let message = refused(&it, vec![add(&it, "alone")]);
+    assert!(message.contains("it needs several tokens, and no flow leads to it"), "{message}");
+    it.modify(vec![add(&it, "led"), add(&it, "led")]);
+    assert_eq!(it.waiting(), ["a", "led"]);
+}
+
+#[test]
+fn withdrawing_what_undoes_a_transaction_lets_it_be_cancelled() {
+    let mut it = Scenario::process(
+        r#"<transaction id="t"> <startEvent id="s"/> <userTask id="book"/> <userTask id="pay"/>
+             <endEvent id="cancel"><cancelEventDefinition/></endEvent> <path>s book pay cancel</path>
+             <boundaryEvent id="on-book" attachedToRef="book"><compensateEventDefinition/></boundaryEvent>
+             <userTask id="unbook" isForCompensation="true"/>
+             <association id="a1" sourceRef="on-book" targetRef="unbook" associationDirection="One"/>
+           </transaction>
+           <boundaryEvent id="cancelled" attachedToRef="t"><cancelEventDefinition/></boundaryEvent>
+           <userTask id="sorry"/> <path>cancelled sorry</path>"#,
+    );
+    it.start("{}");
+    it.complete("book", "{}");
+    it.complete("pay", "{}");
+    assert_eq!(it.waiting(), ["unbook"]);
+    it.modify(vec![Modification::Withdraw(at(&it, "unbook"))]);
+    assert_eq!(it.waiting(), ["sorry"]);
 }
