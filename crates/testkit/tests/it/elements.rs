@@ -1,6 +1,6 @@
 //! Elements of BPMN that the requirements do not name, each as the standard says.
 
-use travertine_kernel::{Catches, Command, Ending, Event, State, WaitFor};
+use travertine_kernel::{Catches, Command, Ending, Event, Post, State, WaitFor};
 use travertine_testkit::Scenario;
 
 /// The flows that join two branches of a fork at `join`, with a task in each.
@@ -1226,4 +1226,48 @@ fn plain_tasks_of_an_ad_hoc_sub_process_complete_it_where_its_condition_holds() 
     );
     it.start(r#"{"done": true}"#);
     assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn a_task_that_leaves_the_time_of_its_token_alone_takes_none() {
+    let mut it = Scenario::definitions(
+        r#"<process id="p" isExecutable="true"><extensionElements>
+             <tv:status><tv:attribute name="timestamp"/></tv:status></extensionElements>
+           <task id="t"><extensionElements><tv:operator attribute="timestamp">timestamp + 0</tv:operator>
+             </extensionElements></task> <userTask id="after"/> <path>t after</path></process>"#,
+    );
+    it.start("{}");
+    assert_eq!(it.waiting(), ["after"]);
+}
+
+#[test]
+fn the_end_of_a_run_makes_everything_happen_whose_condition_holds() {
+    let event = |name: &str| {
+        format!(
+            r#"<complexBehaviorDefinition><condition>loopCounter == 0</condition>
+               <event><signalEventDefinition signalRef="{name}"/></event></complexBehaviorDefinition>"#
+        )
+    };
+    let mut it = Scenario::definitions(&format!(
+        r#"<signal id="S" name="S"/> <signal id="T" name="T"/> <process id="p" isExecutable="true">
+             <userTask id="each"><multiInstanceLoopCharacteristics isSequential="true" behavior="Complex">
+               <loopCardinality>2</loopCardinality> {} {}</multiInstanceLoopCharacteristics></userTask></process>"#,
+        event("S"),
+        event("T")
+    ));
+    it.start("{}");
+    it.complete("each", "{}");
+    it.complete("each", "{}");
+    let signals: Vec<&str> = it
+        .events
+        .iter()
+        .filter_map(|it| match it {
+            Event::Posted { what, .. } => match &**what {
+                Post::Signal { name, .. } => Some(&**name),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    assert_eq!(signals, ["S", "T"]);
 }
