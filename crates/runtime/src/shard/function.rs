@@ -3,26 +3,30 @@
 use std::{fmt, io::Write as _, sync::Arc};
 
 use send_wrapper::SendWrapper;
-use travertine_func::{
-    Advance, Answer, Arguments, Blocked, EventConfig, Failure, Identity, Session,
-};
+use travertine_func::{Advance, Arguments, Blocked, EventConfig, Failure, Identity, Session};
 use travertine_kernel::{
-    self as kernel, Assignments, Command, Decision, Event, FailureKind, Incident, Instance,
-    Journal, JournalEntry, Phase, Post, ROOT_LAYER, Turn, WaitFor, check_variables, handle_in,
+    self as kernel, Assignments, Command, Decision, FailureKind, Incident, Phase, Post, ROOT_LAYER,
+    Turn, WaitFor, check_variables, handle_in,
 };
 use travertine_store::codec::record::{Message, Record};
-use travertine_value::{Limits, Map, Name, Value, typed};
+use travertine_value::{Name, Value};
 
-use super::{Case, Shard, call::missing, guard::step, live::Live};
-use crate::{Definition, Error, InstanceId, trace};
+use super::{
+    Case, Shard,
+    call::missing,
+    code::{answer_of, brings_update, check_sizes, new_answers, not_deterministic},
+    guard::step,
+    live::Live,
+};
+use crate::{Definition, Error, InstanceId};
 
 /// The code of a function in the middle of its run. It stays on the thread that it was begun on.
 #[derive(Default)]
-pub(super) struct Mind(Option<SendWrapper<Session>>);
+pub(super) struct CachedSession(Option<SendWrapper<Session>>);
 
-impl fmt::Debug for Mind {
+impl fmt::Debug for CachedSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Mind" } else { "no Mind" })
+        f.write_str(if self.0.is_some() { "a session" } else { "no session" })
     }
 }
 
@@ -99,13 +103,13 @@ impl Live {
     /// Keeps its code, unless that has thought only to be looked at: what it decided then is not written.
     fn keep_decided(&mut self, session: SendWrapper<Session>) {
         if !self.state.journal.as_ref().is_some_and(|it| it.due) {
-            self.mind = Mind(Some(session));
+            self.session = CachedSession(Some(session));
         }
     }
 
     /// Has the code be read from the journal again, when it is needed.
-    pub(super) fn forget_mind(&mut self) {
-        self.mind = Mind::default();
+    pub(super) fn forget_session(&mut self) {
+        self.session = CachedSession::default();
     }
 
     /// What keeps the code of a function from going on.
@@ -174,13 +178,13 @@ impl Shard {
         match self.thought(live, records) {
             Ok((decisions, answers)) => {
                 if let Some(Decision::ContinueAs { .. }) = decisions.last() {
-                    live.forget_mind();
+                    live.forget_session();
                 }
                 self.write_down(live, turn, Command::Decide { decisions, answers })
             }
             // One that stands in the journal from before cannot be taken back any more.
             Err(Blocked { message, update: Some(_), .. }) if brings_update(turn) => {
-                live.forget_mind();
+                live.forget_session();
                 let failure = format!("{message}; nothing has changed");
                 let refused = self.write_down(live, turn, Command::RefuseUpdate { message });
                 let lost = refused.or_else(|| self.think(live, turn, records));
@@ -188,7 +192,7 @@ impl Shard {
                 lost
             }
             Err(Blocked { kind, message, .. }) => {
-                live.forget_mind();
+                live.forget_session();
                 let failure = Box::new(kernel::Failure::new(kind, message));
                 self.write_down(live, turn, Command::Block { failure })
             }
@@ -271,26 +275,26 @@ impl Shard {
         self.code.thoughts += 1;
         let every = self.env.settings.functions.shadow_every;
         let shadowed = every > 0 && self.code.thoughts.is_multiple_of(every);
-        let had_mind = live.mind.0.is_some();
+        let had_session = live.session.0.is_some();
         let mut session = self.awaken(live)?;
         let journal = live.state.journal.as_ref().expect("only functions think");
         let Advance { decisions, mut answers } = session.advance(journal)?;
         let new = new_answers(&live.state, journal, &answers);
         self.code.answer = answers.pop().map(|it| it.result);
-        if shadowed && had_mind {
+        if shadowed && had_session {
             let again = self.session(live)?.advance(journal)?;
             if again.decisions != decisions {
                 let message = not_deterministic(&decisions, &again.decisions);
                 return Err(Blocked::of(FailureKind::Nondeterminism, message));
             }
         }
-        live.mind.0 = Some(session);
+        live.session.0 = Some(session);
         Ok((decisions, new))
     }
 
     /// The code of a function, as far as it has thought.
     fn awaken(&self, live: &mut Live) -> Result<SendWrapper<Session>, Blocked> {
-        match live.mind.0.take() {
+        match live.session.0.take() {
             Some(session) => Ok(session),
             None => self.session(live).map(SendWrapper::new),
         }
@@ -363,7 +367,7 @@ impl Shard {
         if live.has_ended() {
             return Err(travertine_kernel::Rejection::Ended.into());
         }
-        let had_mind = live.mind.0.is_some();
+        let had_session = live.session.0.is_some();
         let Some(journal) = &live.state.journal else {
             return Err(travertine_kernel::Rejection::NotAFunction.into());
         };
@@ -372,11 +376,11 @@ impl Shard {
             instance,
             failure: Failure::terminal("blocked", it.message),
         };
-        let mut session = match live.mind.0.take() {
+        let mut session = match live.session.0.take() {
             Some(session) => session,
             None => SendWrapper::new(self.session(live).map_err(blocked)?),
         };
-        if !had_mind {
+        if !had_session {
             session.advance(journal).map_err(blocked)?;
         }
         Ok(session)
@@ -462,7 +466,7 @@ impl Shard {
     pub(super) fn change_code(&mut self, live: &mut Live, new: Arc<Definition>) {
         let record = Record::Migrated { definition: new.key };
         live.definition = new;
-        live.forget_mind();
+        live.forget_session();
         self.learn(live, &[record]);
     }
 
@@ -531,106 +535,6 @@ pub(crate) fn print(line: &str) {
         // Whoever has closed it does not want to know.
         let _: std::io::Result<()> = writeln!(std::io::stderr(), "travertine: {line}");
     }
-}
-
-/// The first decision in which two runs of the same code differ, without what is the customer's.
-fn not_deterministic(before: &[Decision], again: &[Decision]) -> String {
-    let at = before.iter().zip(again).take_while(|(one, other)| one == other).count();
-    let words = |it: &[Decision]| match it.get(at) {
-        Some(decision) => format!("`{}`", trace::of_decision(decision)),
-        None => "nothing more".to_owned(),
-    };
-    format!(
-        "its code is not deterministic: it decided {}, and from its journal {}{}",
-        words(before),
-        words(again),
-        if words(before) == words(again) { " with something else in it" } else { "" }
-    )
-}
-
-/// Whether the last thing in a turn is that a function was told of an update.
-fn brings_update(turn: &Turn) -> bool {
-    let is_update = |it: &JournalEntry| matches!(it, JournalEntry::Updated { .. });
-    matches!(turn.events.last(), Some(Event::Journaled { entry }) if is_update(entry))
-}
-
-/// The answers to updates with an id that are not known yet. A session that is made again tells all.
-fn new_answers(state: &Instance, journal: &Journal, answers: &[Answer]) -> Assignments {
-    let new = answers.iter().filter_map(|it| match &*journal.entries[it.entry] {
-        JournalEntry::Updated { id: Some(id), .. } if state.answer(id).is_none() => {
-            Some((Name::clone(id), said(&it.result)))
-        }
-        _ => None,
-    });
-    new.collect()
-}
-
-/// An answer as it is kept.
-fn said(answer: &Result<Value, Failure>) -> Value {
-    let (name, value) = match answer {
-        Ok(value) => (OK, value.clone()),
-        Err(failure) => (FAILURE, typed::to_value(failure).expect("a failure is plain text")),
-    };
-    Map::from_iter([(Name::from(name), value)]).into()
-}
-
-/// The answer that was kept.
-fn answer_of(said: &Value) -> Result<Value, Failure> {
-    if let Some(value) = said.field(OK) {
-        return Ok(value.clone());
-    }
-    let failure = said.field(FAILURE).and_then(|it| typed::from_value(it).ok());
-    Err(failure
-        .unwrap_or_else(|| Failure::terminal(Failure::DECODE, "what it answered is unreadable")))
-}
-
-const OK: &str = "ok";
-const FAILURE: &str = "failure";
-
-/// Whether what the code decided is small enough to be kept.
-fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {
-    for decision in decisions {
-        let check = |key: &str, variables: &Assignments| {
-            let checked = check_variables(variables, limits);
-            checked.map_err(|why| format!("`{key}` brings too much: {why}"))
-        };
-        match decision {
-            Decision::Ask { key, on, input: _ } => match on {
-                WaitFor::Work(job) => {
-                    if let Some(options) = &job.options {
-                        let input = Value::Map(Arc::clone(&options.input));
-                        check_variables(&[(Name::clone(&job.job_type), input)], limits)
-                            .map_err(|why| format!("`{key}` brings too much: {why}"))?;
-                    }
-                }
-                WaitFor::Child { variables, .. } => check(key, variables)?,
-                WaitFor::Message { correlation, .. } => check(key, correlation)?,
-                WaitFor::Signal { .. }
-                | WaitFor::Timer { .. }
-                | WaitFor::Condition
-                | WaitFor::Data { .. }
-                | WaitFor::Delivery(_)
-                | WaitFor::Gate(_)
-                | WaitFor::Choice => {}
-            },
-            Decision::Record { key, value } => {
-                check(key, &vec![(Name::clone(key), value.clone())])?;
-            }
-            Decision::Post { key, what, input: _ } => match what {
-                Post::Message { correlation, payload, .. } => {
-                    check(key, correlation)?;
-                    check(key, payload)?;
-                }
-                Post::Signal { payload: variables, .. }
-                | Post::Escalation { variables, .. }
-                | Post::Start { variables, .. } => check(key, variables)?,
-            },
-            Decision::Complete { variables } => check("the end", variables)?,
-            Decision::ContinueAs { variables, .. } => check("the next run", variables)?,
-            Decision::Drop { .. } | Decision::Fail(_) | Decision::Cancel => {}
-        }
-    }
-    Ok(())
 }
 
 /// What keeps a function from going on where something that it wants to begin is not deployed.

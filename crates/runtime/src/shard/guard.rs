@@ -179,7 +179,7 @@ impl Shard {
         live.tail = mark.tail;
         live.at = mark.at;
         live.definition = mark.definition;
-        live.forget_mind();
+        live.forget_session();
     }
 
     /// The instance of that number, which is nowhere else until it is put back.

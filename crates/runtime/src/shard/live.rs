@@ -18,7 +18,7 @@ use travertine_store::{
 };
 use travertine_value::{Name, Value};
 
-use super::function::Mind;
+use super::function::CachedSession;
 use crate::{Address, Definition, Error, InstanceId, Timestamp, board::Offer};
 
 /// An instance in memory.
@@ -89,7 +89,7 @@ pub struct Live {
     /// The tokens whose incidents have rows.
     pub(super) broken: BTreeSet<TokenId>,
     /// Its code, where it is a function that has thought lately.
-    pub(super) mind: Mind,
+    pub(super) session: CachedSession,
 }
 
 /// Messages of a name for all that an instance has had.
@@ -187,7 +187,7 @@ impl Live {
             hurried: BTreeSet::new(),
             generation: 0,
             broken: BTreeSet::new(),
-            mind: Mind::default(),
+            session: CachedSession::default(),
         }
     }
 

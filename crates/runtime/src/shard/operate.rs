@@ -349,7 +349,7 @@ impl Shard {
                 },
             )?;
             live.definition = new;
-            live.forget_mind();
+            live.forget_session();
             shard.happened(live, turn, None, vec![Record::Migrated { definition: to }], None);
             Ok(())
         })
