@@ -334,8 +334,9 @@ impl Run<'_> {
     }
 
     /// The process begins, now that its listeners have been called.
-    pub(crate) fn open_process(&mut self) {
+    pub(crate) fn open_process(&mut self) -> Result<(), Failure> {
         let container = self.plan.root();
+        let awaited = self.awaited_by(ROOT, &container.events)?;
         let census = container.inclusive_joins;
         let kind = Box::new(ScopeKind::Process);
         self.emit(Event::ScopeOpened { scope: ROOT, node: NodeId(0), kind, census });
@@ -354,11 +355,8 @@ impl Run<'_> {
                 }
             }
         }
-        for event in &container.events {
-            if let Err(failure) = self.arm_event_sub_process(ROOT, *event) {
-                self.incident(ROOT, failure, Cue::Childless);
-            }
-        }
+        self.arm_event_sub_processes(ROOT, awaited);
+        Ok(())
     }
 
     /// The status attributes that the instance begins with.

@@ -266,10 +266,7 @@ impl<'a> Run<'a> {
         }
         match moment {
             Moment::BeforeAll => self.open_repeat(token),
-            Moment::Start if token == ROOT => {
-                self.open_process();
-                Ok(())
-            }
+            Moment::Start if token == ROOT => self.open_process(),
             Moment::Start if self.has_happened(token) => self.work_done(token),
             Moment::Start => self.begin(token),
             Moment::Completion => self.completed(token),

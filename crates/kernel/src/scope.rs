@@ -42,12 +42,11 @@ impl Run<'_> {
         let own = self.own_layer(token);
         let bound = self.instance.bound.get(&token).cloned().unwrap_or_default();
         let chosen = if bound.is_empty() { self.begins_with(token, node)? } else { None };
+        let awaited = self.awaited_by(token, &container.events)?;
         let census = container.inclusive_joins;
         self.emit(Event::ScopeOpened { scope: token, node, kind: Box::new(kind), census });
         self.emit(Event::TokenState { token, state: State::Busy });
-        for event in &container.events {
-            self.arm_event_sub_process(token, *event)?;
-        }
+        self.arm_event_sub_processes(token, awaited);
         if !bound.is_empty() {
             self.begin_inside(token, own, bound);
         } else if let Element::EventSubProcess(it) = &self.plan.node(node).element {

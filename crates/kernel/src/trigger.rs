@@ -1,7 +1,7 @@
 //! Events that tokens wait for: catch events, boundary events, event-based gateways, event
 //! sub-processes, conditions.
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use travertine_value::time::{self, Repeat};
 use travertine_value::{Name, Value};
@@ -16,19 +16,39 @@ use crate::{
     },
 };
 
+/// The start of an event sub-process, and what it waits for.
+pub(crate) type Armed = (NodeId, Vec<(Slot, WaitFor)>);
+
 impl<'a> Run<'a> {
-    /// Opens a wait for each trigger that comes from outside.
+    /// Opens a wait for each trigger that comes from outside: for all of them, or for none.
     pub(crate) fn open_triggers(
         &mut self,
         token: TokenId,
         triggers: &'a [Trigger],
     ) -> Result<(), Failure> {
-        for (slot, trigger) in (0..).map(Slot::Own).zip(triggers) {
+        if let [trigger] = triggers {
             if let Some(on) = self.wait_for(token, trigger)? {
-                self.open(token, slot, on);
+                self.open(token, Slot::Own(0), on);
             }
+            return Ok(());
+        }
+        for (slot, on) in self.waits_for(token, triggers)? {
+            self.open(token, slot, on);
         }
         Ok(())
+    }
+
+    /// What there is to wait for, as a token sees it.
+    fn waits_for(
+        &self,
+        token: TokenId,
+        triggers: &[Trigger],
+    ) -> Result<Vec<(Slot, WaitFor)>, Failure> {
+        let mut waits = Vec::new();
+        for (slot, trigger) in (0..).map(Slot::Own).zip(triggers) {
+            waits.extend(self.wait_for(token, trigger)?.map(|on| (slot, on)));
+        }
+        Ok(waits)
     }
 
     fn wait_for(&self, token: TokenId, trigger: &Trigger) -> Result<Option<WaitFor>, Failure> {
@@ -65,7 +85,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Puts a token at each boundary event of the activity.
+    /// Puts a token at each boundary event of the activity, or at none of them.
     pub(crate) fn arm_boundary(&mut self, token: TokenId, node: &'a Node) -> Result<(), Failure> {
         if !self.instance.token(token).guards.is_empty() {
             // A retried entry finds them in place.
@@ -75,10 +95,24 @@ impl<'a> Run<'a> {
             let Element::Boundary(it) = &self.plan.node(*boundary).element else {
                 unreachable!("only boundary events are attached")
             };
-            let guard = self.guard(token, *boundary);
-            self.open_triggers(guard, &it.triggers)?;
+            self.arm_guard(token, *boundary, &it.triggers)?;
         }
         Ok(())
+    }
+
+    /// Puts a guard at an event. Where it cannot wait there, the others go too: whoever tries again arms all.
+    fn arm_guard(
+        &mut self,
+        of: TokenId,
+        event: NodeId,
+        triggers: &'a [Trigger],
+    ) -> Result<(), Failure> {
+        let guard = self.guard(of, event);
+        let armed = self.open_triggers(guard, triggers);
+        if armed.is_err() {
+            self.withdraw_guards(of);
+        }
+        armed
     }
 
     /// A token beside `of`, in the same scope and with the same view of it.
@@ -96,8 +130,7 @@ impl<'a> Run<'a> {
         self.emit(Event::TokenState { token, state: State::Waiting });
         for flow in &node.outgoing {
             let to = self.plan.flow(*flow).to;
-            let guard = self.guard(token, to);
-            self.open_triggers(guard, self.plan.node(to).element.triggers())?;
+            self.arm_guard(token, to, self.plan.node(to).element.triggers())?;
         }
         Ok(Step::Settled)
     }
@@ -108,15 +141,34 @@ impl<'a> Run<'a> {
         scope: TokenId,
         event: NodeId,
     ) -> Result<(), Failure> {
-        let (start, triggers) = self.start_of(event);
-        if matches!(triggers.triggers[..], [Trigger::Compensation]) {
-            return Ok(());
+        let waits = self.awaited_by(scope, slice::from_ref(&event))?;
+        self.arm_event_sub_processes(scope, waits);
+        Ok(())
+    }
+
+    /// What event sub-processes wait for in the scope that a token hosts, or will. None is armed before that is
+    /// known of all.
+    pub(crate) fn awaited_by(
+        &self,
+        host: TokenId,
+        events: &[NodeId],
+    ) -> Result<Vec<Armed>, Failure> {
+        let starts = events.iter().map(|event| self.start_of(*event));
+        let called = starts.filter(|(_, it)| !matches!(it.triggers[..], [Trigger::Compensation]));
+        called.map(|(start, it)| Ok((start, self.waits_for(host, &it.triggers)?))).collect()
+    }
+
+    /// Puts a token at the start of each of these event sub-processes of the scope.
+    pub(crate) fn arm_event_sub_processes(&mut self, scope: TokenId, events: Vec<Armed>) {
+        for (start, waits) in events {
+            let host = self.instance.token(scope);
+            let (layer, status) = (Reads::Shared(host.layer), host.status.clone());
+            let token = self.create(start, scope, Role::Start, layer, status);
+            self.emit(Event::TokenState { token, state: State::Busy });
+            for (slot, on) in waits {
+                self.open(token, slot, on);
+            }
         }
-        let host = self.instance.token(scope);
-        let (layer, status) = (Reads::Shared(host.layer), host.status.clone());
-        let token = self.create(start, scope, Role::Start, layer, status);
-        self.emit(Event::TokenState { token, state: State::Busy });
-        self.open_triggers(token, &triggers.triggers)
     }
 
     pub(crate) fn start_of(&self, event: NodeId) -> (NodeId, &'a Start) {

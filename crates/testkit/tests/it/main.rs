@@ -3,6 +3,7 @@
 //!
 //! What wants the machine for itself, `crash` and `hostile`, is apart.
 
+mod armed;
 mod budget;
 mod camunda;
 mod cases;
