@@ -797,6 +797,22 @@ impl Log {
         Ok(found)
     }
 
+    /// Whether all deployments are there that others, or what they have brought, tell of.
+    pub(super) fn check_deployments(&self) -> Result<(), Error> {
+        let missing = "SELECT number FROM (
+                SELECT deployment AS number FROM definitions
+                UNION SELECT deployment FROM resources
+                UNION SELECT number - 1 FROM deployments WHERE number > 1)
+            WHERE number NOT IN (SELECT number FROM deployments) ORDER BY number LIMIT 1";
+        let found: Option<u64> = self.db.read(|it| {
+            let found = it.query_row(missing, [], |row| row.get(0)).optional();
+            found.map_err(|error| self.db.unreadable(&error))
+        })?;
+        found.map_or(Ok(()), |number| {
+            Err(self.db.lost(format!("deployment {number} was stored and is not there")))
+        })
+    }
+
     pub(super) fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
         self.writer.write(("undeploy.changed", "undeploy.committed"), |it| {
             let failed = |error: rusqlite::Error| self.failed(&error);

@@ -209,8 +209,9 @@ impl Store for SqliteStore {
             Err(error @ Error::Corrupt { .. }) => vec![error.to_string()],
             flaws => flaws?.map(damaged).into_iter().collect(),
         };
-        for shard in (0..self.shards()).map(ShardId) {
-            match self.log.check_whole(shard) {
+        let shards = (0..self.shards()).map(|it| self.log.check_whole(ShardId(it)));
+        for checked in shards.chain([self.log.check_deployments()]) {
+            match checked {
                 Err(error @ (Error::Lost { .. } | Error::Corrupt { .. })) => {
                     found.push(error.to_string());
                 }

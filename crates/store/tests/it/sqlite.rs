@@ -153,3 +153,39 @@ fn a_new_store_has_the_tables_of_its_version() {
     assert_eq!(dump(&connect("log.db"), false), dump(&old, false));
     assert_eq!(views, fs::read_to_string(golden(VIEWS)).unwrap());
 }
+
+#[test]
+fn a_deployment_that_is_lost_whole_is_missed() {
+    for lost in [
+        &["DELETE FROM deployments WHERE number = 2"][..],
+        &[
+            "DELETE FROM deployments WHERE number = 2",
+            "DELETE FROM resources WHERE deployment = 2",
+            "DELETE FROM definitions WHERE deployment = 2",
+        ],
+        &["DELETE FROM deployments WHERE number = 3"],
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || SqliteStore::open(dir.path(), &Options::default()).unwrap();
+        let store = open();
+        for number in 1..=3 {
+            let mut it = deployment();
+            it.number = number;
+            for definition in &mut it.definitions {
+                definition.key += number * 10;
+                definition.version = u32::try_from(number).unwrap();
+            }
+            store.deploy(&it).unwrap();
+        }
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+        store.undeploy(&[11, 12]).unwrap();
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+        drop(store);
+        let log = Connection::open(dir.path().join("log.db")).unwrap();
+        lost.iter().for_each(|it| drop(log.execute(it, []).unwrap()));
+        drop(log);
+        let found = open().check().unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("was stored and is not there"), "{found:?}");
+    }
+}
