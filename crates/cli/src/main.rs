@@ -31,8 +31,6 @@ mod store;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use args::{Args, Command};
 use screen::Screen;
 use status::Status;
@@ -41,7 +39,7 @@ use status::Status;
 use mimalloc as _;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::of_process();
     let out = Screen::stdout(args.color);
     let err = Screen::stderr(args.color);
     let done = match &args.command {

@@ -1,13 +1,14 @@
 //! What can be asked of `travertine`, and the help for it.
 
 pub(crate) mod bench;
+mod mistyped;
 pub(crate) mod schedule;
 pub(crate) mod store;
 pub(crate) mod words;
 
 use std::path::PathBuf;
 
-use clap::{ColorChoice, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory as _, Parser, Subcommand};
 use travertine_runtime::Timestamp;
 use travertine_value::{Name, Value};
 
@@ -46,6 +47,17 @@ pub(crate) struct Args {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Args {
+    /// What was asked. Where that makes no sense the process ends with the reason.
+    pub(crate) fn of_process() -> Self {
+        Self::try_parse().unwrap_or_else(|error| {
+            let words: Vec<String> =
+                std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
+            mistyped::suggest(error, &Self::command(), &words).exit()
+        })
+    }
 }
 
 #[derive(Debug, Subcommand)]

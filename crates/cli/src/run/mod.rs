@@ -62,6 +62,7 @@ pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status
         goes_on(args, data, &models, report, watch, out, err)?
     } else {
         let mut world = World::new(args.start.now.unwrap_or_else(clock::now), watch);
+        world.tell_restless(err);
         begin(&args.start, args.process.as_deref(), &defined, &mut world, out)?;
         world
     };

@@ -10,7 +10,12 @@ use travertine_runtime::{
 };
 use travertine_value::Name;
 
+use crate::screen::Screen;
+
 use super::{kept::Kept, pending, pending::Pending, record::Record, watch::Watch};
+
+/// So many events in a row take a moment.
+const NOTICED: u64 = 100_000;
 
 /// The world of one run.
 #[derive(Debug)]
@@ -36,6 +41,19 @@ impl World {
             return Self::observed(now, move |turned| watch.see(turned));
         }
         Self::of(Sandbox::new(now))
+    }
+
+    /// Says so on `err` where instances go on and on.
+    pub(crate) fn tell_restless(&mut self, err: &Screen) {
+        if let Stage::Memory(sandbox) = &mut self.stage {
+            let err = err.clone();
+            sandbox.when_restless(NOTICED, move |events, most| {
+                err.line(format!(
+                    "note: it has not come to rest after {events} events; Ctrl-C ends it, and after {most} it is \
+                     given up"
+                ));
+            });
+        }
     }
 
     /// Such a world, in which someone looks on.

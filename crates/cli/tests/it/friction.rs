@@ -423,3 +423,34 @@ fn the_manual_has_a_page_for_each_command() {
         assert!(pages.join(name).is_file(), "{name}");
     }
 }
+
+#[test]
+fn a_mistyped_option_is_answered_with_the_one_that_was_meant() {
+    for (given, meant) in
+        [("--nwo", "--now"), ("--no", "--now"), ("--vra", "--var"), ("--colr", "--color")]
+    {
+        let called = travertine(&["run", "examples/order.bpmn", given, "x=1"]);
+        assert_eq!(called.status, 2);
+        let tip = format!("a similar argument exists: '{meant}'");
+        assert!(called.err.contains(&tip), "{given}: {}", called.err);
+        assert!(!called.err.contains("as a value"), "{}", called.err);
+    }
+    let called = travertine(&["run", "examples/order.bpmn", "--quickly"]);
+    assert!(!called.err.contains("similar"), "{}", called.err);
+}
+
+#[test]
+fn a_run_that_does_not_come_to_rest_says_so_and_how_to_end_it() {
+    let model = model(
+        r#"<process id="p" isExecutable="true" tv:stepLimit="200000">
+             <startEvent id="start"/>
+             <sequenceFlow id="f1" sourceRef="start" targetRef="a"/> <task id="a"/>
+             <sequenceFlow id="f2" sourceRef="a" targetRef="b"/> <task id="b"/>
+             <sequenceFlow id="f3" sourceRef="b" targetRef="a"/>
+           </process>"#,
+    );
+    let called = travertine(&["run", &file("restless.bpmn", &model)]);
+    let said = "note: it has not come to rest after ";
+    assert_eq!(called.err.matches(said).count(), 1, "{}", called.err);
+    assert!(called.err.contains("Ctrl-C ends it"), "{}", called.err);
+}

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, TokenId};
 use travertine_store::{MemoryStore, ShardId, Store, view::Table};
@@ -33,6 +33,19 @@ pub struct Sandbox {
     definitions: Definitions,
     shard: Shard,
     events_max: u64,
+    restless: Option<Restless>,
+}
+
+/// Who is told of what does not come to rest, after how many events.
+struct Restless {
+    after: u64,
+    tell: Box<dyn FnMut(u64, u64) + Send>,
+}
+
+impl fmt::Debug for Restless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Restless")
+    }
 }
 
 /// One accepted command and what came of it, for those who look on.
@@ -98,12 +111,18 @@ impl Sandbox {
     pub fn on(store: Arc<dyn Store>, settings: Settings, now: Timestamp) -> Result<Self, Error> {
         let definitions = Definitions::default();
         let shard = open(&store, &definitions, &settings, now)?;
-        Ok(Self { store, settings, definitions, shard, events_max: EVENTS_MAX })
+        Ok(Self { store, settings, definitions, shard, events_max: EVENTS_MAX, restless: None })
     }
 
     /// Sets how many events one request may cause before it is given up as one that never rests.
     pub fn limit_events(&mut self, events_max: u64) {
         self.events_max = events_max;
+    }
+
+    /// Has `tell` called once where one request has caused so many events and does not come to rest: with how many
+    /// there are, and at how many it is given up.
+    pub fn when_restless(&mut self, after: u64, tell: impl FnMut(u64, u64) + Send + 'static) {
+        self.restless = Some(Restless { after, tell: Box::new(tell) });
     }
 
     /// Has `look` called after each accepted command.
@@ -321,6 +340,9 @@ impl Sandbox {
                 return Ok(());
             }
             events += self.shard.take_events();
+            if let Some(mut it) = self.restless.take_if(|it| events > it.after) {
+                (it.tell)(events, self.events_max);
+            }
             if events > self.events_max {
                 return Err(Error::Restless { events });
             }
