@@ -1,6 +1,6 @@
 //! What is deployed: definitions with their versions, and what starts them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use travertine_kernel::{
     Assignments, FlowId, NodeId, Plan,
@@ -159,6 +159,8 @@ pub struct Definitions {
     decision_files: Vec<Arc<DmnFile>>,
     /// The versions that were removed, and the deployments that they came with, by the ids that a store knows.
     removed: BTreeMap<Name, Vec<(u32, u64)>>,
+    /// How long a script may take, in milliseconds, where that is not what plans say.
+    script_ms_max: Option<u64>,
 }
 
 /// What has versions.
@@ -299,9 +301,25 @@ impl Definitions {
         self.versions.values().flatten()
     }
 
+    /// None, whose scripts may take so long.
+    pub(crate) fn with_script_time(most: Duration) -> Self {
+        let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
+        Self { script_ms_max: Some(most), ..Self::default() }
+    }
+
+    /// None, whose scripts may take as long as those of these.
+    pub(crate) fn like(&self) -> Self {
+        Self { script_ms_max: self.script_ms_max, ..Self::default() }
+    }
+
     /// Adds a version as a store knows it.
     pub(crate) fn insert(&mut self, definition: impl Into<Arc<Definition>>) {
-        let definition: Arc<Definition> = definition.into();
+        let mut definition: Arc<Definition> = definition.into();
+        if self.script_ms_max.is_some() && definition.plan.limits.time_ms_max != self.script_ms_max
+        {
+            let plan = &mut Arc::make_mut(&mut definition).plan;
+            Arc::make_mut(plan).limits.time_ms_max = self.script_ms_max;
+        }
         self.deployments = self.deployments.max(definition.deployment);
         self.keys = self.keys.max(definition.key);
         self.by_key.insert(definition.key, Arc::clone(&definition));

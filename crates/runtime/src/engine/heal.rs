@@ -4,7 +4,10 @@
 //! Rows of a shard are made again up to the checkpoint that it last stored, exactly: what it stores next
 //! goes on from there.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
+};
 
 use travertine_func::Functions;
 use travertine_store::{
@@ -141,7 +144,8 @@ impl Healing {
             Error::Store(error) => error,
             other => StoreError::Failed { reason: other.to_string() },
         };
-        let (definitions, _) = load(&*self.store, &self.functions).map_err(in_words)?;
+        let (definitions, _) =
+            load(&*self.store, &self.functions, Duration::MAX).map_err(in_words)?;
         let definitions = Arc::new(definitions);
         for (claim, upto) in shards {
             let opening = Opening {

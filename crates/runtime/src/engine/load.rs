@@ -1,6 +1,6 @@
 //! What a store has deployed becomes definitions again.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use travertine_bpmn::{Report, Severity};
 use travertine_func::Functions;
@@ -21,8 +21,9 @@ use crate::{
 pub(super) fn load(
     store: &dyn Store,
     functions: &Functions,
+    script_time_max: Duration,
 ) -> Result<(Definitions, Vec<String>), Error> {
-    load_beside(store, functions, &Definitions::default())
+    load_beside(store, functions, &Definitions::with_script_time(script_time_max))
 }
 
 /// The same. What is `known` is not read again.
@@ -31,7 +32,7 @@ pub(super) fn load_beside(
     functions: &Functions,
     known: &Definitions,
 ) -> Result<(Definitions, Vec<String>), Error> {
-    let mut definitions = Definitions::default();
+    let mut definitions = known.like();
     let mut unreadable = Vec::new();
     for deployment in store.deployments(0)? {
         load_decisions(&deployment, &mut definitions, known);

@@ -169,7 +169,7 @@ fn read_definitions(
 ) -> Result<(Arc<Definitions>, Vec<String>), Error> {
     let given: Vec<_> = functions.workflows().filter(|it| it.name != schedule::SCHEDULE).collect();
     deploy::deploy_functions(store, &given, options.clock.now())?;
-    let (definitions, unreadable) = load::load(store, functions)?;
+    let (definitions, unreadable) = load::load(store, functions, options.script_time_max)?;
     for it in &unreadable {
         tracing::error!("{it}; its instances are halted");
     }

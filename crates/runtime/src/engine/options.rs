@@ -68,6 +68,9 @@ pub struct Options {
     pub limits: BTreeMap<Name, Limit>,
     /// How long events are kept for those who do not wait yet, where their type does not say.
     pub event_retention: Duration,
+    /// How long one script of a process may take. One that takes longer is an incident, and nothing of it is
+    /// written.
+    pub script_time_max: Duration,
 }
 
 /// Who looks on while instances do something: called on the shard's own thread after each accepted
@@ -122,6 +125,7 @@ impl Default for Options {
             preflight: false,
             limits: BTreeMap::new(),
             event_retention: Duration::from_hours(7 * 24),
+            script_time_max: Duration::from_secs(10),
         }
     }
 }

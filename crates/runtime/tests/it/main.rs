@@ -25,6 +25,7 @@ mod refused;
 mod rest;
 mod row;
 mod schedule;
+mod scripts;
 mod update;
 mod views;
 mod world;

@@ -1,0 +1,44 @@
+//! Scripts of processes, as an engine runs them.
+
+use std::time::Duration;
+
+use travertine_runtime::{Settings, engine::Options};
+use travertine_store::view::{Row, Table};
+
+use crate::world::World;
+
+const LOOP: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
+    <scriptTask id="t" scriptFormat="javascript" tv:resultVariable="sum"><script><![CDATA[
+    let sum = 0; for (let i = 0; i < 10; i++) { sum += i; } sum]]></script></scriptTask>
+    <sequenceFlow id="f2" sourceRef="t" targetRef="u"/><userTask id="u"/>
+    <sequenceFlow id="f3" sourceRef="u" targetRef="e"/><endEvent id="e"/></process>"#;
+
+#[test]
+fn an_engine_says_how_long_a_script_may_take() {
+    for (time, is_enough) in [(Duration::ZERO, false), (Duration::MAX, true)] {
+        let options = Options {
+            shards: 1,
+            script_time_max: time,
+            settings: Settings::default(),
+            ..Options::default()
+        };
+        let mut world = World::with(options);
+        world.deploy(LOOP);
+        for restarted in [false, true] {
+            if restarted {
+                world.restart();
+            }
+            world.engine().start("p").wait().expect("it starts");
+            world.rest();
+            let (tasks, incidents) =
+                (world.rows(Table::Tasks, vec![]), world.rows(Table::Incidents, vec![]));
+            let count = 1 + usize::from(restarted);
+            let expected = if is_enough { (count, 0) } else { (0, count) };
+            assert_eq!((tasks.len(), incidents.len()), expected, "{incidents:?}");
+            if let Some(Row::Incident(it)) = incidents.first() {
+                assert!(it.message.contains("the time limit was exceeded"), "{}", it.message);
+            }
+        }
+    }
+}
