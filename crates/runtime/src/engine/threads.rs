@@ -33,6 +33,9 @@ use crate::{
     shard::Case,
 };
 
+/// How much of what waits is looked at beforehand: about as much as a batch takes.
+const FORESEEN: usize = 4_096;
+
 /// What a shard's thread is told.
 #[derive(Debug)]
 pub(super) enum Input {
@@ -402,7 +405,7 @@ impl Decider {
     fn act(&mut self, common: &Common, writer: &Writer) -> Result<Option<Sealed>, Error> {
         let shard = &mut self.shard;
         shard.tick(common.clock.now());
-        shard.foresee(self.inputs.iter().filter_map(|it| match it {
+        shard.foresee(self.inputs.iter().take(FORESEEN).filter_map(|it| match it {
             Input::Mail(mail) => Some(Case::Mail(mail.id)),
             Input::Ask(Request::EndAttempt(it), _) => Some(Case::attempt(it.given.job)),
             _ => None,

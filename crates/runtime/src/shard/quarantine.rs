@@ -272,10 +272,10 @@ impl Quarantine {
     /// The shard has done everything. `goes` says whether it did also what was due.
     pub(super) fn close(&mut self, goes: bool) {
         self.end();
-        if let Some((store, shard)) = &self.place
-            && (goes || self.was_clean)
-        {
-            store.note(*shard, &[]);
+        self.note.cases.clear();
+        match &self.place {
+            Some((store, shard)) if goes || self.was_clean => store.note(*shard, &[]),
+            _ => self.write(),
         }
     }
 
