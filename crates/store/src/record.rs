@@ -502,6 +502,13 @@ pub enum Letter {
         /// Why.
         failure: Failure,
     },
+    /// A letter that may start instances, and how many have started one another up to those.
+    Chained {
+        /// How many.
+        generation: u32,
+        /// The letter.
+        letter: Box<Self>,
+    },
 }
 
 /// What a receiver of a message that many receive remembers of it, so that it gets it once.

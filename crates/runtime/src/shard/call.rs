@@ -46,7 +46,8 @@ impl Shard {
             depth: live.created.depth + 1,
         };
         let run = live.calls.get(&wait).copied().unwrap_or(0);
-        self.send(self.place_of_run(run), Letter::Call(call));
+        let generation = live.generation;
+        self.outbox.send_chained(self.place_of_run(run), Letter::Call(call), generation);
     }
 
     /// Another instance calls.
@@ -67,11 +68,8 @@ impl Shard {
             let created =
                 Created { definition, business_id: None, caller: Some(from), root, depth };
             let start = Command::Start { at: Vec::new(), variables, caller: Some(catches) };
-            // What it sends is sent for its caller.
-            self.starts.chain = self.instances.lives.get(&from.0).map_or(0, |it| it.generation);
-            let made = self.create(created, start).map_err(|error| not_created(&error));
-            self.starts.chain = 0;
-            made
+            // What it sends is sent for its caller, whose chain the letter has brought.
+            self.create(created, start).map_err(|error| not_created(&error))
         };
         if let Err(failure) = outcome {
             self.send(self.shard_of(from.0), Letter::CallFailed { to: from, failure });

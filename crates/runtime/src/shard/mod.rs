@@ -365,6 +365,8 @@ impl Shard {
             }
             Letter::AskVariables { of, names } => self.reply_variables(of, &names),
             Letter::Variables { of, values } => self.variables_known(of, &values),
+            // What it says of the chain was taken note of when it came.
+            Letter::Chained { letter, generation: _ } => self.carry_out(*letter),
         }
     }
 }

@@ -101,12 +101,21 @@ impl Outbox {
         self.send_chained(to, letter, 0);
     }
 
-    /// Sends a letter that may start instances of that generation, as far as the shard itself starts them.
+    /// Sends a letter that may start instances of that generation.
     pub(super) fn send_chained(&mut self, to: ShardId, letter: Letter, generation: u32) {
         if to == self.shard {
             self.letters.push_back(Queued { letter, mail: None, generation });
         } else {
-            self.mail(to, &letter);
+            self.mail_chained(to, letter, generation);
+        }
+    }
+
+    fn mail_chained(&mut self, to: ShardId, letter: Letter, generation: u32) -> MailId {
+        if generation > 1 {
+            self.mail(to, &Letter::Chained { generation, letter: Box::new(letter) })
+        } else {
+            // Whoever is told nothing takes it for the first.
+            self.mail(to, &letter)
         }
     }
 
@@ -117,7 +126,11 @@ impl Outbox {
 
     /// Has the shard itself see to a mail.
     pub(super) fn enqueue_mail(&mut self, letter: Letter, mail: MailId) {
-        self.letters.push_back(Queued { letter, mail: Some(mail), generation: 0 });
+        let (letter, generation) = match letter {
+            Letter::Chained { generation, letter } => (*letter, generation),
+            letter => (letter, 1),
+        };
+        self.letters.push_back(Queued { letter, mail: Some(mail), generation });
     }
 
     /// The next letter to see to. Its mail goes with this batch.
@@ -214,7 +227,12 @@ impl Outbox {
     pub(super) fn seal(&mut self) -> Option<Sealed> {
         let mut letters = std::mem::take(&mut self.letters);
         for queued in letters.iter_mut().filter(|it| it.mail.is_none()) {
-            queued.mail = Some(self.mail(self.shard, &queued.letter));
+            let Queued { letter, generation, .. } = queued;
+            queued.mail = Some(if *generation > 1 {
+                self.mail_chained(self.shard, letter.clone(), *generation)
+            } else {
+                self.mail(self.shard, letter)
+            });
         }
         self.letters = letters;
         self.bytes = 0;

@@ -302,7 +302,8 @@ impl Shard {
         if event.all {
             let keeper = self.keeper(&definition.id);
             if keeper != self.id() {
-                self.send(keeper, Letter::Trigger { start, variables });
+                let trigger = Letter::Trigger { start, variables };
+                self.outbox.send_chained(keeper, trigger, self.starts.chain);
                 return Ok(Receipt::Noted);
             }
             self.write(&[Record::Noted { start, variables: variables.clone() }]);

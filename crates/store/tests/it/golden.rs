@@ -158,6 +158,10 @@ fn what_is_said_of_messages_is_what_it_was() {
     });
     letters.push(Letter::AskVariables { of: (4, 9), names: vec!["orderId".into()] });
     letters.push(Letter::Variables { of: (4, 9), values: sample::values() });
+    letters.push(Letter::Chained {
+        generation: 300,
+        letter: Box::new(Letter::Signal { to: (4, 9), variables: sample::values() }),
+    });
     records.push(Record::Subscribed(sample::subscription()));
     records.push(Record::Heard { name: "news".into(), after: 5, had: vec![7, 9] });
     let mut bytes = Vec::new();

@@ -178,6 +178,7 @@ fn addressed_letters() -> Vec<Letter> {
     vec![
         Letter::AskVariables { of, names: vec!["orderId".into(), "town".into()] },
         Letter::Variables { of, values: sample::values() },
+        Letter::Chained { generation: 300, letter: Box::new(Letter::Ring { to: of }) },
     ]
 }
 

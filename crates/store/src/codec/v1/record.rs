@@ -209,6 +209,7 @@ mirror!(enum Letter {
     AskVariables { of: (u64, u64), names: Vec<Name> },
     Variables { of: (u64, u64), values: Values },
     CallFailed { to: (u64, u64), failure: Failed },
+    Chained { generation: u32, letter: Box<Letter> },
 });
 
 mirror!(
