@@ -127,7 +127,10 @@ impl<'a> Run<'a> {
 
     /// The event-based gateway: a token at each event behind it, of which the first wins.
     pub(crate) fn race(&mut self, token: TokenId, node: &'a Node) -> Result<Step, Failure> {
-        self.emit(Event::TokenState { token, state: State::Waiting });
+        // One that is tried again waits already.
+        if self.instance.token(token).state != State::Waiting {
+            self.emit(Event::TokenState { token, state: State::Waiting });
+        }
         for flow in &node.outgoing {
             let to = self.plan.flow(*flow).to;
             self.arm_guard(token, to, self.plan.node(to).element.triggers())?;

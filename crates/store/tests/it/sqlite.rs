@@ -182,7 +182,9 @@ fn a_deployment_that_is_lost_whole_is_missed() {
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
         drop(store);
         let log = Connection::open(dir.path().join("log.db")).unwrap();
-        lost.iter().for_each(|it| drop(log.execute(it, []).unwrap()));
+        for it in lost {
+            log.execute(it, []).unwrap();
+        }
         drop(log);
         let found = open().check().unwrap();
         assert_eq!(found.len(), 1, "{found:?}");

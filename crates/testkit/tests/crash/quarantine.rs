@@ -78,7 +78,7 @@ fn an_instance_whose_timer_takes_the_process_with_it_is_halted() {
         &expect![[r#"
         death 1
         death 2
-        bad Halted: the process died 2 times during the same turn of this instance, while what wait 4 waited for happened: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
+        bad Halted: the process died 2 times during the same turn of this instance, while what wait 3 waited for happened: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
         good Running at good_done
         good Running at good_done
         good Running at good_done
