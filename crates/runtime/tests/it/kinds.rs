@@ -4,7 +4,7 @@ use travertine_func::{ActivityDefinition, ActivityOptions, Functions, WorkflowDe
 use travertine_kernel::{Ending, Failure, FailureKind, Part, Phase};
 use travertine_runtime::{Engine, InstanceId, engine::Options};
 
-use crate::world::{World, file, rest};
+use crate::world::{World, file, rest, within};
 
 fn engine(inside: &str) -> Engine {
     let engine = Engine::in_memory(Options::default()).expect("it opens");
@@ -204,7 +204,11 @@ async fn headers_of_a_model_change_nothing_about_how_work_is_done() {
     let mut world = World::with(Options { functions, ..Options::default() });
     world.deploy(&process);
     let id = world.engine().start("p").variable("amount", 5).wait().expect("it starts");
-    world.rest();
+    // The activity is done on this thread, which therefore must not be blocked meanwhile.
+    within(async {
+        while world.engine().rest().await.expect("it has not failed").jobs.is_empty() {}
+    })
+    .await;
     let look = world.engine().look(id).wait().expect("it is there");
     let variable = |name: &str| {
         let found = look.variables.iter().find(|(it, _)| &**it == name);
