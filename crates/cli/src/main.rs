@@ -55,8 +55,12 @@ fn main() -> ExitCode {
         Command::Store(command) => store::run(command, &out, &err),
     };
     let status = done.unwrap_or_else(|error| {
-        err.lines(format!("{} {error:#}", err.paint.red("error:")));
-        Status::Usage
+        let told = error.downcast_ref::<store::Told>();
+        match told.and_then(store::Told::data) {
+            Some(data) => err.json(&data),
+            None => err.lines(format!("{} {error:#}", err.paint.red("error:"))),
+        }
+        told.map_or(Status::Usage, store::Told::status)
     });
     match out.finish() {
         Ok(()) => status.into(),

@@ -19,6 +19,8 @@ pub(crate) enum Status {
     Failed,
     /// Something else goes by that id already.
     Exists,
+    /// Nobody knows whether it was done.
+    Unknown,
     /// Someone pressed Ctrl-C.
     Interrupted,
 }
@@ -33,6 +35,7 @@ impl Status {
             Self::Incident => 4,
             Self::Failed => 5,
             Self::Exists => 6,
+            Self::Unknown => 7,
             // What shells say of a program that SIGINT has ended.
             Self::Interrupted => 130,
         }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use travertine_kernel::{FailureKind, Rejection};
 use travertine_value::Name;
 
-use crate::{Address, InstanceId, Timestamp};
+use crate::{Address, InstanceId, RequestOutcome, Timestamp};
 
 /// Why something asked of the runtime was not done.
 ///
@@ -120,9 +120,14 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
-    /// The engine is closed, or has failed, and takes no more.
+    /// The engine is closed, or has failed, and takes no more. It was not done.
     Closed {
         /// Why.
+        reason: String,
+    },
+    /// The engine has failed, or was closed, before it could be told whether it was done. Nobody knows.
+    Unknown {
+        /// What happened.
         reason: String,
     },
     /// What was deployed cannot be read, or is refused.
@@ -159,6 +164,8 @@ pub enum Error {
         instance: InstanceId,
         /// What it says.
         failure: travertine_func::Failure,
+        /// Whether it has changed something in spite of that.
+        outcome: RequestOutcome,
     },
     /// The store has failed.
     Store(travertine_store::Error),
@@ -304,6 +311,9 @@ impl fmt::Display for Error {
             Self::Busy { reason } | Self::InUse { reason } => f.write_str(reason),
             Self::Failed { reason } => write!(f, "the engine failed: {reason}"),
             Self::Closed { reason } => write!(f, "the engine is closed: {reason}"),
+            Self::Unknown { reason } => {
+                write!(f, "the engine is closed, and whether it was done is not known: {reason}")
+            }
             Self::Refused { diagnostics } => f.write_str(&diagnostics.join("\n")),
             Self::AlreadyExists { id, instance, definition } => write!(
                 f,
@@ -314,7 +324,9 @@ impl fmt::Display for Error {
                 "{id} is what the instance of that number is called where it has no id; choose another id"
             ),
             Self::BadId { id, reason } => reason.tell(id, f),
-            Self::Function { instance, failure } => write!(f, "instance {instance}: {failure}"),
+            Self::Function { instance, failure, outcome: _ } => {
+                write!(f, "instance {instance}: {failure}")
+            }
             Self::Store(error) => error.fmt(f),
             Self::Damaged { place, reason, instance: _ } => {
                 write!(f, "{place} is damaged: {reason}")

@@ -19,6 +19,7 @@ mod index;
 mod limit;
 mod message;
 mod model;
+mod outcome;
 pub mod request;
 mod sandbox;
 pub mod schedule;
@@ -38,6 +39,7 @@ pub use message::{
     is_for,
 };
 pub use model::{Models, is_decision, read_models};
+pub use outcome::RequestOutcome;
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};
 pub use shard::{

@@ -1,6 +1,6 @@
 //! What can go wrong with a store.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use crate::{
     Seq, ShardId,
@@ -97,6 +97,11 @@ pub enum Error {
         /// What was found.
         reason: String,
     },
+    /// There is no store where one was to be opened.
+    Missing {
+        /// The store, as it was named.
+        store: String,
+    },
     /// The log has no such entry.
     NoSuchEntry {
         /// The shard.
@@ -156,6 +161,7 @@ impl fmt::Display for Error {
                 write!(f, "row {} of {table} is damaged: {reason}", key.instance)
             }
             Self::Foreign { store, reason } => write!(f, "{store} cannot be opened: {reason}"),
+            Self::Missing { store } => write!(f, "{store} cannot be opened: there is no store"),
             Self::NoSuchEntry { shard, seq } => {
                 write!(f, "the log of shard {shard} has no entry {seq}")
             }
@@ -168,3 +174,73 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// What each is called wherever it is data.
+macro_rules! codes {
+    ($($error:pat => $code:literal,)*) => {
+        impl Error {
+            /// All codes.
+            #[doc(hidden)] // For the table in the docs.
+            pub const CODES: &[&'static str] = &[$($code),*];
+
+            /// What it is called wherever it is data. That never changes.
+            ///
+            /// ```
+            /// # use travertine_store::Error;
+            /// assert_eq!(Error::Full { reason: "no space".into() }.code(), "store_full");
+            /// ```
+            pub fn code(&self) -> &'static str {
+                match self {
+                    $($error => $code,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    Self::InUse { .. } => "store_in_use",
+    Self::Stale { .. } => "store_stale",
+    Self::Full { .. } => "store_full",
+    Self::ReadOnly { .. } => "store_read_only",
+    Self::Away { .. } => "store_away",
+    Self::Unknown { .. } => "store_unknown",
+    Self::Poisoned { .. } => "store_poisoned",
+    Self::Conflict { .. } => "store_conflict",
+    Self::Corrupt { .. } => "store_corrupt",
+    Self::Lost { .. } => "store_lost",
+    Self::DamagedViews { .. } => "store_damaged_views",
+    Self::DamagedRow { .. } => "store_damaged_row",
+    Self::Foreign { .. } => "store_foreign",
+    Self::Missing { .. } => "store_missing",
+    Self::NoSuchEntry { .. } => "store_no_such_entry",
+    Self::Misplaced { .. } => "store_misplaced",
+    Self::BadQuery { .. } => "store_bad_query",
+    Self::Failed { .. } => "store_failed",
+}
+
+impl Error {
+    /// Whether nobody knows if what was asked has been written. Otherwise it has not.
+    ///
+    /// ```
+    /// # use travertine_store::Error;
+    /// assert!(Error::Unknown { reason: "no answer".into() }.is_unknown());
+    /// assert!(!Error::Full { reason: "no space".into() }.is_unknown());
+    /// ```
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::Poisoned { .. })
+    }
+
+    /// How long to wait before the same is asked again. `None` where that would be no use before someone has
+    /// looked.
+    ///
+    /// ```
+    /// # use travertine_store::Error;
+    /// assert!(Error::Full { reason: "no space".into() }.retry_after().is_some());
+    /// ```
+    pub fn retry_after(&self) -> Option<Duration> {
+        let passes = matches!(self, Self::InUse { .. } | Self::Full { .. } | Self::Away { .. });
+        let at_once = matches!(self, Self::Conflict { .. });
+        if passes { Some(Duration::from_secs(1)) } else { at_once.then_some(Duration::ZERO) }
+    }
+}

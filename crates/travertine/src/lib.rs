@@ -60,7 +60,8 @@ pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
     Activated, Address, BadId, DeadLetter, DecisionDefinition, Definition, Definitions, Edit,
     Ended, Engine, Error, FunctionSettings, InstanceId, Limit, Message, Overlap, Receipt,
-    Recovered, RunStatus, Schedule, Settings, SignalReceipt, TaskChange, Timestamp, When,
+    Recovered, RequestOutcome, RunStatus, Schedule, Settings, SignalReceipt, TaskChange, Timestamp,
+    When,
     engine::{
         Clock, Deployment, Difference, File, History, Job, Look, Making, ManualClock,
         MessageRequest, Metrics, Opened, Options, Outcome, Pace, Pending, Preflight, Progress,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use travertine_runtime::engine::{Metrics, Opened, Retention};
 use travertine_store::{
     sqlite,
@@ -245,7 +245,7 @@ pub(crate) fn compact(args: &args::Compact, desk: &Desk<'_>) -> Result<Status> {
 /// Takes a log as it is that has lost something.
 pub(crate) fn accept_loss(data: &Path, err: &Screen) -> Result<()> {
     let lost = sqlite::accept_loss(data)
-        .map_err(|error| anyhow!(desk::explain(&error.into(), data, None)))?;
+        .map_err(|error| desk::Told::of(&error.into(), data, None, false))?;
     for it in &lost {
         err.line(err.paint.yellow(format!("accepted: {it}")));
     }
@@ -298,7 +298,7 @@ pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {
 pub(crate) fn backup(args: &args::Backup, out: &Screen) -> Result<Status> {
     let data = &args.shared.place.data;
     sqlite::backup(data, &args.to)
-        .map_err(|error| anyhow!(desk::explain(&error.into(), data, None)))?;
+        .map_err(|error| desk::Told::of(&error.into(), data, None, false))?;
     let (from, to) = (data.display().to_string(), args.to.display().to_string());
     if args.shared.json {
         let data = json::object([("from", from.into()), ("to", to.into())]);

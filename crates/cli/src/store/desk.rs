@@ -1,17 +1,17 @@
 //! An open store at which someone asks for something, and the way out of what can go wrong.
 
 use std::{
-    fmt::Display,
+    fmt::{self, Display},
     io::{self, IsTerminal as _, Write as _},
     path::Path,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use travertine_kernel::Rejection;
 use travertine_runtime::{
-    Engine, Error, InstanceId, Timestamp,
+    Engine, Error, InstanceId, RequestOutcome, Timestamp,
     engine::{Look, NUMBER, Observer, Options, Progress},
     schedule::SCHEDULE,
 };
@@ -23,6 +23,7 @@ use travertine_value::{Name, Value};
 
 use crate::{
     args::{store::Place, words::Whose},
+    json,
     screen::Screen,
     shell::{self, DATA_VARIABLE},
     status::Status,
@@ -132,7 +133,7 @@ impl<'a> Desk<'a> {
             }
             opened => opened,
         };
-        let engine = engine.map_err(|error| anyhow!(explain(&error, data, None)))?;
+        let engine = engine.map_err(|error| Told::of(&error, data, None, json))?;
         Self::with(engine, place, json, out, err, act)
     }
 
@@ -155,7 +156,7 @@ impl<'a> Desk<'a> {
             let store: Arc<dyn store::Store> = Arc::new(store::SqliteStore::open(data, &room)?);
             Engine::on(&store, options)
         });
-        let engine = engine.map_err(|error| anyhow!(explain(&error, data, None)))?;
+        let engine = engine.map_err(|error| Told::of(&error, data, None, json))?;
         Self::with(engine, place, json, out, err, act)
     }
 
@@ -183,7 +184,7 @@ impl<'a> Desk<'a> {
 
     /// What came of something, or why it did not and what to do about it.
     pub(crate) fn ok<T>(&self, outcome: Result<T, Error>) -> Result<T> {
-        outcome.map_err(|error| anyhow!(explain(&error, self.data, Some(&self.engine))))
+        outcome.map_err(|error| Told::of(&error, self.data, Some(&self.engine), self.json))
     }
 
     /// Waits for an answer.
@@ -334,7 +335,7 @@ pub(crate) fn open_to_look(data: &Path) -> Result<Engine> {
 /// Opens a store. People at a terminal are told how far that is, where it takes long.
 fn open_with(data: &Path, options: Options) -> Result<Engine> {
     let opened = open_told(options, |options| Engine::open_with(data, options));
-    opened.map_err(|error| anyhow!(explain(&error, data, None)))
+    opened.map_err(|error| Told::of(&error, data, None, false))
 }
 
 fn open_told(
@@ -422,11 +423,69 @@ fn write(text: &str) {
     let _: io::Result<()> = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
+/// What the engine says is wrong: in words, with the way out, and as data.
+#[derive(Debug)]
+pub(crate) struct Told {
+    words: String,
+    code: &'static str,
+    outcome: RequestOutcome,
+    retry_after: Option<Duration>,
+    json: bool,
+}
+
+impl Told {
+    /// Whoever asked for data, `json`, is told so in data.
+    pub(crate) fn of(
+        error: &Error,
+        data: &Path,
+        engine: Option<&Engine>,
+        json: bool,
+    ) -> anyhow::Error {
+        anyhow::Error::new(Self {
+            words: explain(error, data, engine),
+            code: error.code(),
+            outcome: error.outcome(),
+            retry_after: error.retry_after(),
+            json,
+        })
+    }
+
+    /// What stands on standard error in place of the words, where data was asked for.
+    pub(crate) fn data(&self) -> Option<Value> {
+        let pause = self.retry_after.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+        let error = json::object([
+            ("code", self.code.into()),
+            ("outcome", self.outcome.name().into()),
+            ("retry_after_ms", pause.into()),
+            ("message", self.words.as_str().into()),
+        ]);
+        self.json.then(|| json::object([("error", error)]))
+    }
+
+    /// The exit status.
+    pub(crate) fn status(&self) -> Status {
+        match self.outcome {
+            RequestOutcome::Unknown => Status::Unknown,
+            RequestOutcome::Done | RequestOutcome::NotDone => Status::Usage,
+        }
+    }
+}
+
+impl Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl std::error::Error for Told {}
+
 /// What went wrong, and the way out.
 pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> String {
     let run = |words: &[&str]| shell::named(words, data);
     let of = |word: &str, whose: &dyn Display| shell::named(&[word, &whose.to_string()], data);
-    if let (Error::Closed { .. }, Some(full)) = (error, engine.and_then(without_room)) {
+    if let (Error::Closed { .. } | Error::Unknown { .. }, Some(full)) =
+        (error, engine.and_then(without_room))
+    {
         return format!(
             "{full}; make room and try again, {} shows what was done",
             run(&["instances"])
@@ -438,7 +497,7 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
              or look at a copy: {}",
             run(&["backup", "DIR"])
         ),
-        Error::Store(store::Error::Foreign { reason, .. }) if reason == "there is no store" => {
+        Error::Store(store::Error::Missing { .. }) => {
             let data = data.display();
             format!(
                 "there is no store in {data}; `travertine deploy FILE --data {}` makes one, --data or \

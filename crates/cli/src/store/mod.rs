@@ -31,7 +31,7 @@ use crate::{
     screen::Screen,
     status::Status,
 };
-pub(crate) use desk::{Desk, Full, SHARDS, Store, explain, open, open_to_look};
+pub(crate) use desk::{Desk, Full, SHARDS, Store, Told, explain, open, open_to_look};
 
 /// Does what a command on a store asks for.
 pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Status> {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use travertine_kernel::{Ending, Event};
 use travertine_runtime::{Engine, Seen, engine::Observer, trace};
 
@@ -40,7 +40,7 @@ pub(crate) fn work(args: &args::Work, out: &Screen, err: &Screen) -> Result<Stat
     let done = drive(&engine, args, &stopped, out, err);
     commands.stop();
     let closed = engine.clone().shutdown();
-    done.and(closed).map_err(|error| anyhow!(desk::explain(&error, data, Some(&engine))))?;
+    done.and(closed).map_err(|error| desk::Told::of(&error, data, Some(&engine), false))?;
     Ok(Status::Done)
 }
 

@@ -938,3 +938,14 @@ fn what_a_worker_says_does_not_change_what_helps() {
         format!(r#"{{"kind":"work","code":null,"message":"{says}","part":null,"element":null}}"#);
     assert_eq!(failure.to_json(), expected);
 }
+
+#[test]
+fn an_error_is_data_where_data_was_asked_for() {
+    let store = Store::with(&[&file("coded.bpmn", &process(r#"<userTask id="it"/>"#))]);
+    let called = store.call(&["show", "77", "--json"]);
+    assert_eq!((called.status, &*called.out), (2, ""));
+    let told = Value::parse_json(&called.err).expect("it is JSON");
+    let error = told.field("error").expect("there is an error");
+    let fields = ["code", "outcome"].map(|it| error.field(it).and_then(Value::as_str));
+    assert_eq!(fields, [Some("no_such_instance"), Some("not_done")]);
+}

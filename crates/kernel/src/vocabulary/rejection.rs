@@ -139,3 +139,51 @@ impl fmt::Display for Rejection {
 }
 
 impl std::error::Error for Rejection {}
+
+/// What each is called wherever it is data.
+macro_rules! codes {
+    ($($rejection:pat => $code:literal,)*) => {
+        impl Rejection {
+            /// All codes.
+            #[doc(hidden)] // For the table in the docs.
+            pub const CODES: &[&'static str] = &[$($code),*];
+
+            /// What it is called wherever it is data. That never changes.
+            ///
+            /// ```
+            /// # use travertine_kernel::{Rejection, TokenId};
+            /// assert_eq!(Rejection::NoSuchToken(TokenId(4)).code(), "no_such_token");
+            /// ```
+            pub fn code(&self) -> &'static str {
+                match self {
+                    $($rejection => $code,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    Self::AlreadyStarted => "already_started",
+    Self::NotRunning => "not_running",
+    Self::Ended => "ended",
+    Self::NoSuchStart => "no_such_start",
+    Self::NoSuchWait(_) => "no_such_wait",
+    Self::NoSuchToken(_) => "no_such_token",
+    Self::NoIncident(_) => "no_incident",
+    Self::NoSuchPost(_) => "no_such_post",
+    Self::WrongWait { .. } => "wrong_wait",
+    Self::PerformerBusy { .. } => "performer_busy",
+    Self::HasIncident(_) => "has_incident",
+    Self::NoRetries(_) => "no_retries",
+    Self::NoSuchElement(_) => "no_such_element",
+    Self::NoTokenAt(_) => "no_token_at",
+    Self::CannotAdd { .. } => "cannot_add",
+    Self::CannotWithdraw { .. } => "cannot_withdraw",
+    Self::TooMuch { .. } => "too_much",
+    Self::OverBudget(_) => "over_budget",
+    Self::NotAFunction => "not_a_function",
+    Self::NoUpdate => "no_update",
+    Self::NotAProcess => "not_a_process",
+    Self::Ambiguous { .. } => "ambiguous",
+}

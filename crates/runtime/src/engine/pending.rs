@@ -129,12 +129,11 @@ fn block_on_until<F: Future + Unpin>(
     }
 }
 
-/// Why an answer never came.
+/// Why no answer came to what a shard had begun with.
 fn gone(common: &Weak<Common>) -> Error {
     let fault = common.upgrade().and_then(|it| it.why_silent());
-    fault.map_or_else(closed, |error| Error::Closed {
-        reason: format!("whether it was done is not known: {error}"),
-    })
+    let reason = fault.map_or_else(|| "it was shut down".to_owned(), |it| it.to_string());
+    Error::Unknown { reason }
 }
 
 fn closed() -> Error {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, InstanceId,
-    request::{Ask, Origin, Relay, Reply, ReplyTo, Request, Route},
+    request::{Ask, Caller, Origin, Relay, Reply, ReplyTo, Request, Route},
     shard,
 };
 
@@ -82,7 +82,7 @@ impl<'a> Router<'a> {
         let request = ask.into_request();
         // Where it cannot be asked, whoever waits is told that the engine has ended.
         let _: Result<(), Error> =
-            self.send(self.shard_for(&request), request, ReplyTo::Caller(sender));
+            self.send(self.shard_for(&request), request, ReplyTo::Caller(Caller::begun(sender)));
     }
 
     /// Tells the shard that a request is for. Nobody hears it where the engine has ended.

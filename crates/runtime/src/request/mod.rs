@@ -260,11 +260,42 @@ impl Reply {
 #[derive(Debug)]
 pub enum ReplyTo {
     /// Someone in this process, who may not wait any more.
-    Caller(oneshot::Sender<Result<Reply, Error>>),
+    Caller(Caller),
     /// Someone who goes on with the reply.
     Relay(Box<dyn Relay>),
     /// Nobody. What cannot be done is logged.
     Nobody,
+}
+
+/// Someone in this process who waits for a reply. Where nobody ever begins with the request, that is the
+/// reply: it was not done. Where someone has begun with it and no reply comes, nobody knows.
+#[derive(Debug)]
+pub struct Caller {
+    sender: Option<oneshot::Sender<Result<Reply, Error>>>,
+    has_begun: bool,
+}
+
+impl Caller {
+    /// Someone for whom something has been done already.
+    pub(crate) fn begun(sender: oneshot::Sender<Result<Reply, Error>>) -> Self {
+        Self { sender: Some(sender), has_begun: true }
+    }
+
+    fn send(mut self, reply: Result<Reply, Error>) {
+        if let Some(sender) = self.sender.take() {
+            // Whoever asked may not wait any more.
+            let _: Result<(), Result<Reply, Error>> = sender.send(reply);
+        }
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if let Some(sender) = self.sender.take().filter(|_| !self.has_begun) {
+            let reason = "it was closed before it could begin with this".to_owned();
+            let _: Result<(), Result<Reply, Error>> = sender.send(Err(Error::Closed { reason }));
+        }
+    }
 }
 
 /// Someone who goes on with a reply: passes it on to another place, or asks for more.
@@ -280,18 +311,22 @@ impl ReplyTo {
     /// A caller in this process, and where it is told.
     pub fn caller() -> (Self, oneshot::Receiver<Result<Reply, Error>>) {
         let (sender, receiver) = oneshot::channel();
-        (Self::Caller(sender), receiver)
+        (Self::Caller(Caller { sender: Some(sender), has_begun: false }), receiver)
     }
 
     /// Tells the reply.
     pub fn send(self, reply: Result<Reply, Error>) {
         match self {
-            Self::Caller(sender) => {
-                // Whoever asked may not wait any more.
-                let _: Result<(), Result<Reply, Error>> = sender.send(reply);
-            }
+            Self::Caller(caller) => caller.send(reply),
             Self::Relay(relay) => relay.relay(reply),
             Self::Nobody => {}
+        }
+    }
+
+    /// A shard begins with the request.
+    pub(crate) fn begin(&mut self) {
+        if let Self::Caller(caller) = self {
+            caller.has_begun = true;
         }
     }
 
@@ -305,7 +340,7 @@ impl ReplyTo {
     /// Whether whoever asked does not wait any more.
     pub(crate) fn is_gone(&self) -> bool {
         match self {
-            Self::Caller(sender) => sender.is_closed(),
+            Self::Caller(caller) => caller.sender.as_ref().is_none_or(oneshot::Sender::is_closed),
             Self::Relay(_) => false,
             Self::Nobody => true,
         }

@@ -11,12 +11,14 @@ use travertine_value::{Limits, Map, Name, Value, typed};
 
 use crate::trace;
 
+use crate::RequestOutcome;
+
 /// The code of functions.
 pub(super) struct Code {
     /// The functions that this process has.
     pub(super) functions: Arc<Functions>,
     /// What code has answered to an update last.
-    pub(super) answer: Option<Result<Value, Failure>>,
+    pub(super) answer: Option<Result<Value, (Failure, RequestOutcome)>>,
     /// How often code has thought.
     pub(super) thoughts: u64,
 }

@@ -16,13 +16,14 @@ const TOO_MUCH_BACKOFF: i64 = 1_000;
 
 impl Shard {
     /// Does what is asked, then all that follows from it here. The reply is let out once that is durable.
-    pub fn request(&mut self, request: Request, to: ReplyTo) {
+    pub fn request(&mut self, request: Request, mut to: ReplyTo) {
         let kind = request.kind();
         tracing::trace!(shard = self.id().0, request = kind.name(), "asked");
         if let Request::Await(AwaitRequest { instance, through_incidents }) = request {
             self.watch(instance, Watcher { to, waits_through: through_incidents });
             return;
         }
+        to.begin();
         let reply = self.handle(request, &to);
         self.handle_letters();
         match (to, reply) {

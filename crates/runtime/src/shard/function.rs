@@ -18,7 +18,7 @@ use super::{
     guard::step,
     live::Live,
 };
-use crate::{Definition, Error, InstanceId};
+use crate::{Definition, Error, InstanceId, RequestOutcome};
 
 /// The code of a function in the middle of its run. It stays on the thread that it was begun on.
 #[derive(Default)]
@@ -188,7 +188,8 @@ impl Shard {
                 let failure = format!("{message}; nothing has changed");
                 let refused = self.write_down(live, turn, Command::RefuseUpdate { message });
                 let lost = refused.or_else(|| self.think(live, turn, records));
-                self.code.answer = Some(Err(Failure::terminal("handler", failure)));
+                let refused = (Failure::terminal("handler", failure), RequestOutcome::NotDone);
+                self.code.answer = Some(Err(refused));
                 lost
             }
             Err(Blocked { kind, message, .. }) => {
@@ -280,7 +281,8 @@ impl Shard {
         let journal = live.state.journal.as_ref().expect("only functions think");
         let Advance { decisions, mut answers } = session.advance(journal)?;
         let new = new_answers(&live.state, journal, &answers);
-        self.code.answer = answers.pop().map(|it| it.result);
+        self.code.answer =
+            answers.pop().map(|it| it.result.map_err(|failure| (failure, RequestOutcome::Done)));
         if shadowed && had_session {
             let again = self.session(live)?.advance(journal)?;
             if again.decisions != decisions {
@@ -330,7 +332,7 @@ impl Shard {
             let session = shard.awaken_to_date(live)?;
             let answer = session.query(name, input);
             live.keep_decided(session);
-            answer.map_err(|failure| Error::Function { instance: id, failure })
+            answer.map_err(|failure| says_no(id, failure, RequestOutcome::NotDone))
         })
     }
 
@@ -343,22 +345,24 @@ impl Shard {
         input: Value,
         sent_as: Option<Name>,
     ) -> Result<Value, Error> {
-        let refused = |failure: Failure| Error::Function { instance: id, failure };
         self.with(id.0, |shard, live| {
             let known = sent_as.as_ref().and_then(|it| live.state.answer(it));
             if let Some(said) = known {
-                return answer_of(said).map_err(refused);
+                return answer_of(said)
+                    .map_err(|failure| says_no(id, failure, RequestOutcome::Done));
             }
             let session = shard.awaken_to_date(live)?;
             live.ready()?;
             let valid = session.validate_update(name, &input);
             live.keep_decided(session);
-            valid.map_err(refused)?;
+            valid.map_err(|failure| says_no(id, failure, RequestOutcome::NotDone))?;
             shard.code.answer = None;
             shard.turn(live, Command::Update { name: Name::clone(name), input, id: sent_as })?;
             let blocked =
                 || Failure::terminal("blocked", "its code cannot go on: see its incident");
-            shard.code.answer.take().unwrap_or_else(|| Err(blocked())).map_err(refused)
+            let answer = shard.code.answer.take();
+            let answer = answer.unwrap_or_else(|| Err((blocked(), RequestOutcome::Done)));
+            answer.map_err(|(failure, outcome)| says_no(id, failure, outcome))
         })
     }
 
@@ -372,9 +376,8 @@ impl Shard {
             return Err(travertine_kernel::Rejection::NotAFunction.into());
         };
         let instance = live.id;
-        let blocked = |it: Blocked| Error::Function {
-            instance,
-            failure: Failure::terminal("blocked", it.message),
+        let blocked = |it: Blocked| {
+            says_no(instance, Failure::terminal("blocked", it.message), RequestOutcome::NotDone)
         };
         let mut session = match live.session.0.take() {
             Some(session) => session,
@@ -527,6 +530,11 @@ pub enum Unblocked {
     },
     /// It is not blocked, or stands still for another reason.
     IsNot,
+}
+
+/// The code of a function says no.
+fn says_no(instance: InstanceId, failure: Failure, outcome: RequestOutcome) -> Error {
+    Error::Function { instance, failure, outcome }
 }
 
 /// Tells people something on standard error, where nobody listens to `tracing`.

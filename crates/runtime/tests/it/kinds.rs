@@ -1,8 +1,10 @@
 //! What went wrong is data: a kind, what it is about, and the part of the model. Words decide nothing.
 
+use std::collections::BTreeSet;
+
 use travertine_func::{ActivityDefinition, ActivityOptions, Functions, WorkflowDefinition};
-use travertine_kernel::{Ending, Failure, FailureKind, Part, Phase};
-use travertine_runtime::{Engine, InstanceId, engine::Options};
+use travertine_kernel::{Ending, Failure, FailureKind, Part, Phase, Rejection};
+use travertine_runtime::{Engine, Error, InstanceId, RequestOutcome, engine::Options};
 
 use crate::world::{World, file, rest, within};
 
@@ -204,12 +206,17 @@ async fn headers_of_a_model_change_nothing_about_how_work_is_done() {
     let mut world = World::with(Options { functions, ..Options::default() });
     world.deploy(&process);
     let id = world.engine().start("p").variable("amount", 5).wait().expect("it starts");
-    // The activity is done on this thread, which therefore must not be blocked meanwhile.
-    within(async {
-        while world.engine().rest().await.expect("it has not failed").jobs.is_empty() {}
+    // Activities run on this very thread, so nothing may block it meanwhile.
+    let look = within(async {
+        loop {
+            let look = world.engine().look(id).await.expect("it is there");
+            if look.variables.iter().any(|(name, _)| &**name == "seen") {
+                return look;
+            }
+            tokio::task::yield_now().await;
+        }
     })
     .await;
-    let look = world.engine().look(id).wait().expect("it is there");
     let variable = |name: &str| {
         let found = look.variables.iter().find(|(it, _)| &**it == name);
         found.map(|(_, value)| value.clone())
@@ -228,4 +235,24 @@ async fn headers_of_a_model_change_nothing_about_how_work_is_done() {
         world.engine().fail(job.job, Some(3), 0, "again").await.expect("it is tried again");
     }
     world.check();
+}
+
+#[test]
+fn the_codes_of_errors_are_those_of_the_docs() {
+    let docs = include_str!("../../../../docs/errors.md");
+    let table = docs.split_once("| code | was it done? |").expect("there is a table").1;
+    let listed: BTreeSet<&str> =
+        table.lines().skip(2).filter_map(|it| it.split('`').nth(1)).collect();
+    let all = [Error::CODES, Rejection::CODES, travertine_store::Error::CODES].concat();
+    assert_eq!(listed, all.into_iter().collect());
+}
+
+#[test]
+fn what_is_asked_of_a_closed_engine_was_not_done() {
+    let engine = engine(r#"<userTask id="t"/>"#);
+    let other = engine.clone();
+    engine.shutdown().expect("it shuts down");
+    let refused = other.start("p").wait().expect_err("it is closed");
+    assert_eq!((refused.code(), refused.outcome()), ("closed", RequestOutcome::NotDone));
+    assert_eq!(refused.retry_after(), None);
 }

@@ -16,8 +16,7 @@ use crate::{Error, ShardId};
 /// made again from what is there.
 pub fn accept_loss(dir: &Path) -> Result<Vec<String>, Error> {
     if !dir.join("log.db").exists() {
-        let reason = String::from("there is no store");
-        return Err(Error::Foreign { store: dir.display().to_string(), reason });
+        return Err(Error::Missing { store: dir.display().to_string() });
     }
     let _lock = Lock::take(dir)?;
     file::narrow(dir);

@@ -19,8 +19,7 @@ const PAGES: i32 = 1024;
 pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
     let source = from.join("log.db");
     if !source.exists() {
-        let reason = String::from("there is no store");
-        return Err(Error::Foreign { store: from.display().to_string(), reason });
+        return Err(Error::Missing { store: from.display().to_string() });
     }
     file::make_directory(to)?;
     let inside = |from: &Path| to.canonicalize().is_ok_and(|to| to.starts_with(from));

@@ -89,8 +89,7 @@ impl SqliteStore {
     /// Opens a copy of a store that cannot be written, to look at it. It goes with the answer.
     pub fn look(dir: &Path) -> Result<Self, Error> {
         if !dir.join("log.db").exists() {
-            let reason = String::from("there is no store");
-            return Err(Error::Foreign { store: dir.display().to_string(), reason });
+            return Err(Error::Missing { store: dir.display().to_string() });
         }
         let held = Lock::look(dir)?;
         let copy = look::copy(dir)?;
@@ -121,7 +120,7 @@ impl SqliteStore {
                 make_directory(&dir)?;
             }
         } else if !there {
-            return Err(foreign("there is no store"));
+            return Err(Error::Missing { store: dir.display().to_string() });
         }
         let lock = Lock::take(&dir)?;
         file::narrow(&dir);

@@ -508,7 +508,11 @@ pub(super) fn mark(number: u64) -> Assignments {
 fn check(error: &Error) {
     let failed = matches!(
         error,
-        Error::Store(_) | Error::Closed { .. } | Error::Failed { .. } | Error::Halted { .. }
+        Error::Store(_)
+            | Error::Closed { .. }
+            | Error::Unknown { .. }
+            | Error::Failed { .. }
+            | Error::Halted { .. }
     );
     if failed {
         say(&format!("wrong: {error}").replace('\n', " "));

@@ -147,7 +147,12 @@ fn on_store(
     if fate.is_none() && engine.definitions().find("bad").is_some() {
         match engine.start("bad").id("bad").variables(variables).begin().wait() {
             Ok((id, _)) => bad = Some(id),
-            Err(error @ (Error::Store(_) | Error::Closed { .. } | Error::Failed { .. })) => {
+            Err(
+                error @ (Error::Store(_)
+                | Error::Closed { .. }
+                | Error::Unknown { .. }
+                | Error::Failed { .. }),
+            ) => {
                 return Err(error);
             }
             Err(_) => fate = Some(Fate::NotStarted),

@@ -28,6 +28,7 @@ mod settings;
 mod simulation;
 mod store;
 mod tck;
+mod texts;
 mod why;
 
 use std::{

@@ -155,7 +155,9 @@ fn what_is_no_store_of_ours_is_left_alone() {
         }
     };
     let nowhere = dir.path().join("nowhere");
-    assert_eq!(refused(&nowhere, false), "there is no store");
+    let options = Options { create: false, ..Options::default() };
+    let missing = SqliteStore::open(&nowhere, &options);
+    assert!(matches!(missing, Err(Error::Missing { .. })), "{missing:?}");
     assert!(!nowhere.exists());
 
     let text = dir.path().join("text");
