@@ -382,10 +382,12 @@ mod tests {
         let mut bench = Bench::started(plan);
         while let [wait, ..] = bench.waits("task")[..] {
             let on = Arc::clone(&bench.instance.waits[&wait].on);
-            let what = match &*on {
-                WaitFor::Work(_) => "work".to_owned(),
-                WaitFor::Data { .. } => "gate for data".to_owned(),
-                other => format!("{other:?}"),
+            let what = if let WaitFor::Work(_) = &*on {
+                "work".to_owned()
+            } else if let WaitFor::Data { .. } = &*on {
+                "gate for data".to_owned()
+            } else {
+                format!("{on:?}")
             };
             said.lock().unwrap().push(what);
             if let WaitFor::Data { .. } = &*on {
@@ -396,7 +398,7 @@ mod tests {
             }
         }
         assert!(bench.is_over(), "{}", bench.trace);
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             Gate(Ready)
             gate for data
             Gate(Entry)
@@ -414,7 +416,7 @@ mod tests {
             Gate(Exit)
             restriction on completion
             restriction on exit
-            choice of flows"#]]
+            choice of flows"]]
         .assert_eq(&said.lock().unwrap().join("\n"));
     }
 }

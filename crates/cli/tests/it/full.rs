@@ -51,7 +51,9 @@ fn a_command_that_finds_no_room_says_so_and_loses_nothing() {
     };
     assert!(told.contains("the store has no room left"), "{told}");
     assert!(told.contains("make room and try again"), "{told}");
-    assert_eq!(told.matches("status 2").count(), 2, "{told}");
+    // What was begun when the disk was full may have been done or not; a copy was not made.
+    assert_eq!(told.matches("status 7").count(), 1, "{told}");
+    assert_eq!(told.matches("status 2").count(), 1, "{told}");
     assert!(!told.contains("unfinished"), "{told}");
     assert!(
         told.contains("hello       1        running"),

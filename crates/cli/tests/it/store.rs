@@ -933,10 +933,11 @@ fn what_a_worker_says_does_not_change_what_helps() {
     let shown = store.text(&["show", "1"]);
     assert!(shown.contains("travertine resolve 1 --token 2\n"), "{shown}");
     let shown = store.json(&["show", "1"]);
-    let failure = shown.field("waits").unwrap().as_list().unwrap()[0].field("failure").unwrap();
+    let waits = shown.field("waits").unwrap().as_list().unwrap();
+    let failures = waits.iter().filter_map(|it| it.field("failure")).filter(|it| !it.is_null());
     let expected =
         format!(r#"{{"kind":"work","code":null,"message":"{says}","part":null,"element":null}}"#);
-    assert_eq!(failure.to_json(), expected);
+    assert_eq!(failures.map(Value::to_json).collect::<Vec<_>>(), [expected]);
 }
 
 #[test]

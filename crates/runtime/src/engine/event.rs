@@ -98,7 +98,7 @@ impl Sending<'_> {
     }
 
     /// What would be sent, for [`Engine::publish`]. It is for the run of exactly that id: one that was
-    /// given none has [`Run::id`].
+    /// given none has [`Run::id`](super::Run::id).
     ///
     /// ```no_run
     /// # use travertine_func::Event;

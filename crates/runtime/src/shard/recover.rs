@@ -63,7 +63,7 @@ pub struct Opening<'a> {
 /// ```no_run
 /// # use travertine_runtime::{Engine, Error};
 /// # async fn example(engine: Engine) -> Result<(), Error> {
-/// let timers: u64 = engine.opened().shards.iter().map(|shard| shard.starts.timers).sum();
+/// let timers: u64 = engine.opened().shards.iter().map(|shard| shard.timers).sum();
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

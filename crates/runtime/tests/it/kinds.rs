@@ -182,13 +182,11 @@ const ECHO: ActivityDefinition = ActivityDefinition {
 
 #[tokio::test]
 async fn headers_of_a_model_change_nothing_about_how_work_is_done() {
-    let headers: String = HEADERS
-        .iter()
-        .map(|(key, value)| {
-            let value = value.replace('"', "&quot;");
-            format!(r#"<tv:header key="{key}" language="feel">{value}</tv:header>"#)
-        })
-        .collect();
+    let headers = HEADERS.map(|(key, value)| {
+        let value = value.replace('"', "&quot;");
+        format!(r#"<tv:header key="{key}" language="feel">{value}</tv:header>"#)
+    });
+    let headers = headers.concat();
     let task = |id: &str, work: &str| {
         format!(
             r#"<serviceTask id="{id}" tv:jobType="{work}"><extensionElements>{headers}

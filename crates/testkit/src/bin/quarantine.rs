@@ -115,7 +115,7 @@ fn models(kind: &str) -> String {
     let bad = match kind {
         "timer" => waits("bad", "", "bad_t"),
         "start-timer" => bad_start(
-            r#"<timerEventDefinition><timeDate>1970-01-01T01:00:00Z</timeDate></timerEventDefinition>"#,
+            "<timerEventDefinition><timeDate>1970-01-01T01:00:00Z</timeDate></timerEventDefinition>",
         ),
         "message" => format!("{}{}", bad_start(message), sends(message)),
         "signal" => format!("{}{}", bad_start(signal), sends(signal)),
@@ -274,17 +274,17 @@ fn report(engine: &Engine) -> Result<(), Error> {
         let mut line = format!("{} {:?}", row.definition, row.state);
         for row in rows(engine, Table::Tasks, vec![Filter::Instance(row.id)])? {
             if let Row::Task(row) = row {
-                line += &format!(" at {}", row.element);
+                line.extend([" at ", &row.element]);
             }
         }
         // A halted instance says why to whoever asks something of it.
         let asked = engine.command(InstanceId(row.id), Command::Continue).wait();
         if let Err(Error::Halted { reason, .. }) = asked {
-            line += &format!(": {reason}");
+            line.extend([": ", &reason]);
         }
         for row in rows(engine, Table::Incidents, vec![Filter::Instance(row.id)])? {
             if let Row::Incident(row) = row {
-                line += &format!(": {}", row.message);
+                line.extend([": ", &row.message]);
             }
         }
         lines.push(line);

@@ -75,7 +75,7 @@ fn stories(kind: &str, expected: &Expect) {
 fn an_instance_whose_timer_takes_the_process_with_it_is_halted() {
     stories(
         "timer",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         bad Halted: the process died 2 times during the same turn of this instance, while what wait 3 waited for happened: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
@@ -86,7 +86,7 @@ fn an_instance_whose_timer_takes_the_process_with_it_is_halted() {
         bad Running at bad_done
         good Running at good_done
         good Running at good_done
-        good Running at good_done"#]],
+        good Running at good_done"]],
     );
 }
 
@@ -94,7 +94,7 @@ fn an_instance_whose_timer_takes_the_process_with_it_is_halted() {
 fn a_start_timer_that_takes_the_process_with_it_is_a_dead_letter() {
     stories(
         "start-timer",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         dead letter: bad cannot be started at bad_s: the process died 2 times while bad was started for this, which is not done again by itself: find out what became of memory, stack or native code, then have it tried again
@@ -105,7 +105,7 @@ fn a_start_timer_that_takes_the_process_with_it_is_a_dead_letter() {
         bad Running at bad_done
         good Running at good_done
         good Running at good_done
-        good Running at good_done"#]],
+        good Running at good_done"]],
     );
 }
 
@@ -113,7 +113,7 @@ fn a_start_timer_that_takes_the_process_with_it_is_a_dead_letter() {
 fn a_message_whose_start_takes_the_process_with_it_is_a_dead_letter() {
     stories(
         "message",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         dead letter: the process died 2 times while bad was started for this, which is not done again by itself: find out what became of memory, stack or native code, then have it tried again
@@ -126,7 +126,7 @@ fn a_message_whose_start_takes_the_process_with_it_is_a_dead_letter() {
         good Running at good_done
         good Running at good_done
         good Running at good_done
-        sender Running at sender_done"#]],
+        sender Running at sender_done"]],
     );
 }
 
@@ -134,7 +134,7 @@ fn a_message_whose_start_takes_the_process_with_it_is_a_dead_letter() {
 fn a_signal_whose_start_takes_the_process_with_it_is_a_dead_letter() {
     stories(
         "signal",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         dead letter: bad cannot be started at bad_s: the process died 2 times while bad was started for this, which is not done again by itself: find out what became of memory, stack or native code, then have it tried again
@@ -147,7 +147,7 @@ fn a_signal_whose_start_takes_the_process_with_it_is_a_dead_letter() {
         good Running at good_done
         good Running at good_done
         good Running at good_done
-        sender Running at sender_done"#]],
+        sender Running at sender_done"]],
     );
 }
 
@@ -155,7 +155,7 @@ fn a_signal_whose_start_takes_the_process_with_it_is_a_dead_letter() {
 fn a_call_that_takes_the_process_with_it_is_an_incident_of_its_caller() {
     stories(
         "call",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         caller Running: the process died 2 times while bad was started for this, which is not done again by itself: find out what became of memory, stack or native code, then have it tried again
@@ -167,7 +167,7 @@ fn a_call_that_takes_the_process_with_it_is_an_incident_of_its_caller() {
         caller Running
         good Running at good_done
         good Running at good_done
-        good Running at good_done"#]],
+        good Running at good_done"]],
     );
 }
 
@@ -175,7 +175,7 @@ fn a_call_that_takes_the_process_with_it_is_an_incident_of_its_caller() {
 fn an_instance_that_goes_on_and_takes_the_process_with_it_is_halted() {
     stories(
         "loop",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         bad Halted: the process died 2 times during the same turn of this instance, while it went on: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
@@ -186,7 +186,7 @@ fn an_instance_that_goes_on_and_takes_the_process_with_it_is_halted() {
         bad Running at bad_done
         good Running at good_done
         good Running at good_done
-        good Running at good_done"#]],
+        good Running at good_done"]],
     );
 }
 
@@ -194,7 +194,7 @@ fn an_instance_that_goes_on_and_takes_the_process_with_it_is_halted() {
 fn a_function_whose_code_takes_the_process_with_it_is_halted() {
     stories(
         "function",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         good Running at good_done
@@ -205,7 +205,7 @@ fn a_function_whose_code_takes_the_process_with_it_is_halted() {
         good Running at good_done
         good Running at good_done
         good Running at good_done
-        sleeper Completed"#]],
+        sleeper Completed"]],
     );
 }
 
@@ -213,7 +213,7 @@ fn a_function_whose_code_takes_the_process_with_it_is_halted() {
 fn a_function_that_dies_of_what_an_activity_brings_is_halted() {
     stories(
         "outcome",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         asker Halted: the process died 2 times during the same turn of this instance, while what wait 4 waited for happened: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
@@ -224,7 +224,7 @@ fn a_function_that_dies_of_what_an_activity_brings_is_halted() {
         asker Completed
         good Running at good_done
         good Running at good_done
-        good Running at good_done"#]],
+        good Running at good_done"]],
     );
 }
 
@@ -232,7 +232,7 @@ fn a_function_that_dies_of_what_an_activity_brings_is_halted() {
 fn an_instance_that_dies_of_what_someone_asks_is_halted_once_that_is_asked_again_and_again() {
     stories(
         "asked",
-        &expect![[r#"
+        &expect![[r"
         death 1
         death 2
         death 3
@@ -244,7 +244,7 @@ fn an_instance_that_dies_of_what_someone_asks_is_halted_once_that_is_asked_again
         bad Running at ask
         good Running at good_done
         good Running at good_done
-        good Running at good_done"#]],
+        good Running at good_done"]],
     );
 }
 

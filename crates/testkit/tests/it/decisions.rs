@@ -186,7 +186,8 @@ fn a_missing_decision_is_an_incident_that_says_what_to_do_and_can_be_mended() {
     let id = world.start("p");
     world.decide(id);
     let failure = world.failure(id);
-    assert_eq!(failure.kind, FailureKind::Script);
+    let missing = FailureKind::MissingDecision { decision: "approver".into(), version: None };
+    assert_eq!(failure.kind, missing);
     let said = "no decision 'approver' is deployed; deploy its DMN file, then try again";
     assert_eq!(failure.message, said);
     world.deploy(&[("rules.dmn", &rules("", "manager"))]);

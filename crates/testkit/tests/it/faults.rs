@@ -196,8 +196,8 @@ const WAITS: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524
 /// An engine of three shards that have two instances each.
 fn three_shards(store: &Arc<Faulty<MemoryStore>>) -> (Engine, Vec<InstanceId>) {
     let engine = open_with(store, options(&plan(None), &clock()));
-    engine.deploy(&[File { name: "p.bpmn".into(), body: WAITS.into() }]).unwrap();
-    let all = (0..6).map(|_| engine.start("p").wait().unwrap()).collect();
+    engine.deploy(&[File { name: "p.bpmn".into(), body: WAITS.into() }]).expect("it can run");
+    let all = (0..6).map(|_| engine.start("p").wait().expect("it begins")).collect();
     (engine, all)
 }
 

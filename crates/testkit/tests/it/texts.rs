@@ -46,11 +46,22 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A source without comments, tests and blanks.
+/// A source without comments, tests and blanks; those between two words stay.
 fn code(source: &str) -> String {
     let source = source.split_once("#[cfg(test)]\nmod ").map_or(source, |(code, _)| code);
     let lines = source.lines().filter(|it| !it.trim_start().starts_with("//"));
-    lines.flat_map(|it| it.chars().filter(|it| !it.is_whitespace())).collect()
+    let mut code = String::new();
+    for word in lines.flat_map(str::split_whitespace) {
+        if code.ends_with(is_of_word) && word.starts_with(is_of_word) {
+            code.push(' ');
+        }
+        code.push_str(word);
+    }
+    code
+}
+
+fn is_of_word(it: char) -> bool {
+    it.is_alphanumeric() || it == '_'
 }
 
 /// The places of `code` that look into a text for people.
@@ -59,7 +70,7 @@ fn looks(code: &str) -> Vec<&str> {
     for text in TEXTS {
         for (at, _) in code.match_indices(text) {
             let before = code[..at].chars().next_back();
-            if before.is_some_and(|it| it.is_alphanumeric() || it == '_') {
+            if before.is_some_and(is_of_word) {
                 continue;
             }
             let mut end = at + text.len();

@@ -254,7 +254,7 @@ fn a_copy_opens_like_the_original_and_goes_its_own_way() {
     // Nothing is overwritten, and nothing is copied from nowhere.
     assert!(matches!(store.backup(&to), Err(Error::Failed { .. })));
     let nowhere = sqlite::backup(&dir.path().join("nowhere"), &dir.path().join("copy"));
-    assert!(matches!(nowhere, Err(Error::Foreign { .. })));
+    assert!(matches!(nowhere, Err(Error::Missing { .. })));
 }
 
 #[test]
