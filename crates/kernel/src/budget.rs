@@ -9,7 +9,7 @@ use travertine_value::{Name, Value};
 
 use crate::{
     plan::Plan,
-    run::{Run, WEIGHED_EVERY},
+    run::Run,
     state::ScopeKind,
     vocabulary::{Assignments, Event, Failure, FailureKind, Post, WaitFor},
 };
@@ -200,7 +200,7 @@ impl Run<'_> {
                 ),
             ));
         }
-        if !std::mem::take(&mut self.weighs) {
+        if !self.must_weigh() {
             return None;
         }
         let Budgets { names, data_bytes, .. } = self.budgets;
@@ -222,9 +222,7 @@ impl Run<'_> {
                 bytes = bytes.saturating_add(each.outputs.iter().map(weight).sum());
             }
         }
-        // They cannot be too much before as many bytes are written as they may still take.
-        let left = data_bytes.saturating_sub(bytes).max(WEIGHED_EVERY);
-        self.weigh_after = self.instance.written().saturating_add(left);
+        self.weighed(bytes);
         (bytes > data_bytes).then(|| {
             over(Over::Bytes(data_bytes), format!(
                 "the variables of the instance have more than {data_bytes} bytes: set some of them to null and \

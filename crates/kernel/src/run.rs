@@ -29,7 +29,15 @@ pub(crate) const KEPT_DEPTH_MAX: usize = VALUE_DEPTH_MAX - 1;
 pub(crate) const EVENTS: usize = 1024 / size_of::<Event>();
 
 /// After so many bytes of values the variables are weighed: much more than most turns write.
-pub(crate) const WEIGHED_EVERY: usize = 64 << 10;
+const WEIGHED_EVERY: usize = 64 << 10;
+
+/// After so many cues they are weighed as well: many turns may write little each.
+const CUES_WEIGHED: u64 = 1 << 10;
+
+/// The number of cues at which variables are weighed next, where so many have been given.
+fn next_weighing(cues: u64) -> u64 {
+    (cues / CUES_WEIGHED + 1) * CUES_WEIGHED
+}
 
 /// The answer to a command.
 #[derive(Debug, PartialEq)]
@@ -47,8 +55,10 @@ pub(crate) struct Run<'a> {
     pub(crate) now: Timestamp,
     pub(crate) instance: Scribe<'a>,
     pub(crate) budgets: Budgets,
-    /// The variables are weighed once so many bytes of values have been written.
-    pub(crate) weigh_after: usize,
+    /// The variables are weighed once so many bytes of values have been written in this turn.
+    weigh_after: usize,
+    /// Or once so many cues have been given.
+    weigh_at_cue: u64,
     /// Whether the variables are to be weighed.
     pub(crate) weighs: bool,
     /// The variables that have changed since conditions were last looked at.
@@ -80,14 +90,16 @@ impl<'a> Run<'a> {
         room: Vec<Event>,
         budgets: &Budgets,
     ) -> Self {
+        let budgets = budgets.of(plan);
         Self {
             plan,
             rules,
             now,
-            budgets: budgets.of(plan),
             weighs: instance.over > 0,
+            weigh_after: WEIGHED_EVERY.min(budgets.data_bytes / 16),
+            weigh_at_cue: next_weighing(instance.cues),
+            budgets,
             instance: Scribe::new(instance, room),
-            weigh_after: WEIGHED_EVERY,
             changed: Vec::new(),
             fresh: Vec::new(),
             entered: None,
@@ -124,6 +136,21 @@ impl<'a> Run<'a> {
         }
         let unfinished = self.instance.is_unfinished();
         Turn { events: self.instance.into_events(), unfinished }
+    }
+
+    /// Whether the variables are to be weighed now.
+    pub(crate) fn must_weigh(&mut self) -> bool {
+        std::mem::take(&mut self.weighs)
+            || self.instance.written() > self.weigh_after
+            || self.instance.cues >= self.weigh_at_cue
+    }
+
+    /// The variables have so many bytes. They cannot have too many before as many are written as they may
+    /// still take.
+    pub(crate) fn weighed(&mut self, bytes: usize) {
+        let left = self.budgets.data_bytes.saturating_sub(bytes).max(WEIGHED_EVERY);
+        self.weigh_after = self.instance.written().saturating_add(left);
+        self.weigh_at_cue = next_weighing(self.instance.cues);
     }
 
     fn visit(&mut self, token: TokenId) {
@@ -272,8 +299,7 @@ impl<'a> Run<'a> {
         match value {
             Some(value) => {
                 self.emit(Event::VariableSet { layer, name, value });
-                let many = self.instance.layers[&layer].variables.len() > self.budgets.names;
-                self.weighs |= many || self.instance.written() > self.weigh_after;
+                self.weighs |= self.instance.layers[&layer].variables.len() > self.budgets.names;
             }
             None if self.instance.layers[&layer].variables.contains_key(&name) => {
                 self.emit(Event::VariableRemoved { layer, name });

@@ -183,6 +183,27 @@ fn results_of_runs_count_as_data_before_the_last_run_is_done() {
 }
 
 #[test]
+fn data_that_grows_by_a_little_in_each_turn_is_noticed() {
+    let body = r#"<userTask id="each"><multiInstanceLoopCharacteristics
+          isSequential="true" tv:outputCollection="all" tv:outputElement="one">
+          <loopCardinality>5000</loopCardinality></multiInstanceLoopCharacteristics></userTask>
+        <path>start each end</path>"#;
+    // The larger a limit is, the later it is noticed that it was passed.
+    for (limit, result, runs_max) in [(10_000, 1_000, 20), (1_000_000, 1_000, 1_500)] {
+        let mut it = process(&format!(r#"tv:dataLimit="{limit}""#), body);
+        it.start("{}");
+        while it.instance.incidents.is_empty() {
+            let runs = it.visits("each");
+            assert!(runs <= runs_max, "{runs} results of 1 kB are not within {limit} bytes");
+            let wait = it.waits_at("each")[0];
+            let variables = vec![("one".into(), "x".repeat(result).into())];
+            it.ask(Command::Complete { wait, variables }).expect("it is not too much at once");
+        }
+        incident(&it);
+    }
+}
+
+#[test]
 fn a_turn_is_cut_where_much_has_happened() {
     let body = r#"<parallelGateway id="fork"/> <userTask id="a"/> <userTask id="b"/> <userTask id="c"/>
         <path>start fork a end</path> <path>fork b end</path> <path>fork c end</path>"#;
