@@ -121,11 +121,20 @@ pub(crate) fn check<'a>(
 }
 
 /// About how many bytes a value has when it is stored.
+#[inline]
 fn weight(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 1,
         Value::Number(_) => 8,
         Value::String(text) => text.len() + 1,
+        Value::List(_) | Value::Map(_) => weight_of_inside(value),
+    }
+}
+
+/// The same of a value that has others inside. Most of those have none themselves.
+fn weight_of_inside(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
         Value::List(items) => items.iter().map(weight).sum::<usize>() + 1,
         Value::Map(fields) => {
             fields.iter().map(|(name, it)| name.len() + 1 + weight(it)).sum::<usize>() + 1

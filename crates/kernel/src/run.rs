@@ -29,14 +29,12 @@ pub(crate) const KEPT_DEPTH_MAX: usize = VALUE_DEPTH_MAX - 1;
 pub(crate) const EVENTS: usize = 1024 / size_of::<Event>();
 
 /// After so many bytes of values the variables are weighed: much more than most turns write.
-const WEIGHED_EVERY: usize = 64 << 10;
+const WEIGHED_EVERY: usize = 256 << 10;
 
-/// After so many cues they are weighed as well: many turns may write little each.
-const CUES_WEIGHED: u64 = 1 << 10;
-
-/// The number of cues at which variables are weighed next, where so many have been given.
+/// The number of cues at which variables are weighed next, where so many have been given: many turns may
+/// write little each. That is seldom enough to cost little, however much there is to weigh.
 fn next_weighing(cues: u64) -> u64 {
-    (cues / CUES_WEIGHED + 1) * CUES_WEIGHED
+    (cues + 1).next_power_of_two().max(1 << 10)
 }
 
 /// The answer to a command.
