@@ -103,11 +103,18 @@ pub(super) fn history(
 /// The entries about an instance, which may be shortened or forgotten meanwhile. Its row goes first.
 fn entries(store: &dyn Store, row: &InstanceRow) -> Result<Vec<Entry>, Error> {
     let shard = ShardId::of(row.id, store.shards());
+    let missing = Err(Error::NoSuchInstance(InstanceId(row.id)));
     match store.chain(shard, row.last, 0) {
-        Err(StoreError::NoSuchEntry { .. }) => match store.instance(row.id)? {
-            Some(row) => Ok(store.chain(shard, row.last, 0)?),
-            None => Err(Error::NoSuchInstance(InstanceId(row.id))),
-        },
+        Err(StoreError::NoSuchEntry { .. }) => {}
+        other => return Ok(other?),
+    }
+    let Some(row) = store.instance(row.id)? else { return missing };
+    match store.chain(shard, row.last, 0) {
+        // It was forgotten, and a crash has brought its row back; unless the log has lost it.
+        Err(StoreError::NoSuchEntry { .. }) if row.ended.is_some() => {
+            store.check_log(shard)?;
+            missing
+        }
         other => Ok(other?),
     }
 }

@@ -40,8 +40,8 @@ pub struct Verified {
     pub instances: u64,
     /// How many rows were compared.
     pub rows: u64,
-    /// How many ended instances have entries and no row: they were forgotten, and a crash of the
-    /// machine has brought their entries back.
+    /// How many ended instances have entries and no row, or a row and no entries: they were forgotten, and
+    /// a crash of the machine has brought back one of both.
     pub forgotten: u64,
     /// What does not agree.
     pub differences: Vec<Difference>,
@@ -230,7 +230,15 @@ impl Shard {
     ) -> Result<u64, Error> {
         let id = row.id;
         let mut live = self.unborn(id, row)?;
-        let chain = self.env.store.chain(self.id(), row.last, 0).map_err(|it| broken(id, it))?;
+        let chain = match self.env.store.chain(self.id(), row.last, 0) {
+            Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last && row.ended.is_some() => {
+                // It was forgotten, and a crash has brought its row back; unless the log has lost it.
+                self.env.store.check_log(self.id()).map_err(|it| broken(id, it))?;
+                found.forgotten += 1;
+                return Ok(0);
+            }
+            chain => chain.map_err(|it| broken(id, it))?,
+        };
         let length = chain.len() as u64;
         for entry in chain {
             let records =

@@ -268,6 +268,31 @@ fn ended_instances_are_shortened_and_then_forgotten() {
 }
 
 #[test]
+fn a_row_that_a_power_cut_brings_back_is_no_difference() {
+    use travertine_runtime::engine::Retention;
+    let mut world = World::new(1);
+    world.deploy(ONE_TASK);
+    let id = world.engine().start("p").wait().expect("starts");
+    world.engine().cancel(id).wait().expect("it is cancelled");
+    // Rows are not durable at once, and what is forgotten in the log is with the next entry.
+    let mut rows = Vec::new();
+    world.restart_after(|data| rows = std::fs::read(data.join("views.db")).expect("it is there"));
+    world.advance(10_000);
+    let gone = Retention { ended: Some(Duration::from_secs(5)), ..Retention::default() };
+    assert_eq!(world.engine().sweep_with(&gone).expect("sweeps").removed, 1);
+    let other = world.engine().start("p").wait().expect("starts");
+    world.restart_after(|data| std::fs::write(data.join("views.db"), &rows).expect("is written"));
+    let verified = world.engine().verify().expect("the store can be read");
+    assert_eq!((verified.differences, verified.forgotten), (Vec::new(), 1));
+    assert!(matches!(world.engine().history(id), Err(Error::NoSuchInstance(_))));
+    assert_eq!(world.engine().sweep_with(&gone).expect("sweeps").removed, 1);
+    let ids = world.rows(Table::Instances, Vec::new()).into_iter();
+    let ids = ids.map(|it| if let Row::Instance(row) = it { row.id } else { 0 });
+    assert_eq!(ids.collect::<Vec<_>>(), [other.0]);
+    world.check();
+}
+
+#[test]
 fn an_engine_forgets_by_itself_what_need_not_be_kept_any_more() {
     use travertine_runtime::engine::Retention;
     let retention = Retention { ended: Some(Duration::from_mins(1)), ..Retention::default() };
