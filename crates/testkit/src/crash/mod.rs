@@ -61,7 +61,9 @@ fn open(dir: &Path, clock: &Arc<ManualClock>) -> Result<Engine, Error> {
         },
         ..Options::default()
     };
-    Engine::open_with(dir, options)
+    let engine = Engine::open_with(dir, options)?;
+    check::release_set_apart(&engine)?;
+    Ok(engine)
 }
 
 fn at(ms: i64) -> Timestamp {
