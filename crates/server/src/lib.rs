@@ -1,0 +1,1 @@
+//! Travertine as a server: REST and gRPC over one engine.
