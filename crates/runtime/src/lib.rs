@@ -16,6 +16,7 @@ pub mod engine;
 mod error;
 mod id;
 mod index;
+mod key;
 mod limit;
 mod message;
 mod model;
@@ -33,6 +34,7 @@ pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use engine::Engine;
 pub use error::{BadId, Error};
 pub use id::{Address, InstanceId};
+pub use key::{Key, Named};
 pub use limit::Limit;
 pub use message::{
     Consume, DeadLetter, Delivery, INSTANCE, Message, Receipt, SignalReceipt, WHERE, correlates,

@@ -59,9 +59,9 @@ pub use travertine_kernel::{
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
     Activated, Address, BadId, DeadLetter, DecisionDefinition, Definition, Definitions, Edit,
-    Ended, Engine, Error, FunctionSettings, InstanceId, Limit, Message, Overlap, Receipt,
-    Recovered, RequestOutcome, RunStatus, Schedule, Settings, SignalReceipt, TaskChange, Timestamp,
-    When,
+    Ended, Engine, Error, FunctionSettings, InstanceId, Key, Limit, Message, Named, Overlap,
+    Receipt, Recovered, RequestOutcome, RunStatus, Schedule, Settings, SignalReceipt, TaskChange,
+    Timestamp, When,
     engine::{
         Clock, Deployment, Difference, File, History, Job, Look, Making, ManualClock,
         MessageRequest, Metrics, Opened, Options, Outcome, Pace, Pending, Preflight, Progress,
