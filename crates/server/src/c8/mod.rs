@@ -1,0 +1,3 @@
+//! The protocols of Camunda 8, for clients that speak them already.
+
+pub mod rest;

@@ -1,0 +1,52 @@
+//! What the server is.
+
+use super::{Answer, Call};
+use crate::desk::Refusal;
+
+/// The level of the protocol that clients can count on.
+const LEVEL: &str = "8.8.0";
+
+pub(super) async fn topology(call: Call) -> Result<Answer, Refusal> {
+    let topology = call.desk.topology();
+    let health = if topology.is_healthy { "healthy" } else { "unhealthy" };
+    let host = call.parts.headers.get(http::header::HOST).and_then(|it| it.to_str().ok());
+    let authority = host.and_then(|it| it.parse::<http::uri::Authority>().ok());
+    let (host, port) = authority
+        .as_ref()
+        .map_or(("localhost", 8080), |it| (it.host(), it.port_u16().unwrap_or(80)));
+    Ok(Answer::object(|it| {
+        it.list("brokers", [()], |it, ()| {
+            it.int("nodeId", 0);
+            it.text("brokerId", "0");
+            it.text("host", host);
+            it.int("port", port);
+            it.list("partitions", 1..=topology.shards, |it, shard| {
+                it.int("partitionId", shard);
+                it.text("role", "leader");
+                it.text("health", health);
+                it.text("state", "active");
+            });
+            it.text("version", LEVEL);
+        });
+        it.null("clusterId");
+        it.int("clusterSize", 1);
+        it.int("partitionsCount", topology.shards);
+        it.int("replicationFactor", 1);
+        it.text("gatewayVersion", LEVEL);
+        it.text("lastCompletedChangeId", "-1");
+    }))
+}
+
+pub(super) async fn status(call: Call) -> Result<Answer, Refusal> {
+    call.desk.status()?;
+    Ok(Answer::Done)
+}
+
+pub(super) async fn license(_call: Call) -> Result<Answer, Refusal> {
+    Ok(Answer::object(|it| {
+        it.flag("validLicense", true);
+        it.text("licenseType", "unknown");
+        it.flag("isCommercial", false);
+        it.null("expiresAt");
+    }))
+}

@@ -1,0 +1,125 @@
+//! Process instances.
+
+use std::{sync::Arc, time::Duration};
+
+use travertine_kernel::{Assignments, Ending};
+use travertine_runtime::{Definition, Error, InstanceId, engine::Target};
+use travertine_value::Name;
+
+use super::{Desk, Outcome, Refusal, key};
+
+/// How long the result of an instance is waited for where nobody says.
+const RESULT_WITHIN: Duration = Duration::from_secs(10);
+
+/// An instance to start.
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// Which definition.
+    pub target: Target,
+    /// What it begins with.
+    pub variables: Assignments,
+    /// The elements that it begins at, instead of the plain start.
+    pub at: Vec<Name>,
+    /// What people call it. No other that runs may be called so.
+    pub business_id: Option<Name>,
+    /// Words that people put on it.
+    pub tags: Vec<Name>,
+}
+
+/// An instance that was started.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// Its number.
+    pub instance: InstanceId,
+    /// What it runs.
+    pub definition: Arc<Definition>,
+    /// What people call it.
+    pub business_id: Option<Name>,
+    /// Words that people put on it.
+    pub tags: Vec<Name>,
+}
+
+impl Desk {
+    /// The definition with this key.
+    pub fn definition(&self, key: i64) -> Result<Arc<Definition>, Refusal> {
+        let number = key::definition(key)?;
+        let definitions = self.engine.definitions();
+        let found = definitions.get(number).filter(|it| !it.is_function());
+        found.cloned().ok_or_else(|| key::no_such("process definition", key, None))
+    }
+
+    /// The definition that a target means.
+    pub(crate) fn target(&self, target: &Target) -> Result<Arc<Definition>, Refusal> {
+        let definitions = self.engine.definitions();
+        let (id, found) = match target {
+            Target::Latest(id) => (id, definitions.find(id)),
+            Target::Version(id, version) => {
+                (id, definitions.versions(id).iter().find(|it| it.version == *version))
+            }
+            Target::Tag(id, tag) => {
+                let mut newest = definitions.versions(id).iter().rev();
+                (id, newest.find(|it| it.tag.as_ref() == Some(tag)))
+            }
+        };
+        let missing = || Refusal::from(Error::NoSuchDefinition(Name::clone(id)));
+        found.filter(|it| !it.is_function()).cloned().ok_or_else(missing)
+    }
+
+    /// Starts an instance.
+    pub async fn create(&self, create: Create) -> Result<Created, Refusal> {
+        let definition = self.target(&create.target)?;
+        let Create { target: _, variables, at, business_id, tags } = create;
+        let exact = Target::Version(Name::clone(&definition.id), definition.version);
+        let mut starting = self.engine.start(exact).variables(variables);
+        for element in &at {
+            starting = starting.at(element);
+        }
+        if let Some(id) = &business_id {
+            starting = starting.id(id);
+        }
+        let (instance, was_there) = starting.begin().await?;
+        if was_there {
+            let id = business_id.as_deref().unwrap_or_default();
+            let detail = format!("instance {instance} has the business id {id} already");
+            return Err(Refusal::new(Outcome::AlreadyExists, detail));
+        }
+        Ok(Created { instance, definition, business_id, tags })
+    }
+
+    /// Starts an instance and answers with its variables when it has completed; those with these names, or
+    /// all where none is named. It goes on where nobody waits for it any more.
+    pub async fn create_with_result(
+        &self,
+        create: Create,
+        within: Option<Duration>,
+        names: &[Name],
+    ) -> Result<(Created, Assignments), Refusal> {
+        let created = self.create(create).await?;
+        let within = within.filter(|it| !it.is_zero()).unwrap_or(RESULT_WITHIN);
+        let instance = created.instance;
+        let ended = tokio::time::timeout(within, self.engine.result(instance)).await;
+        let Ok(ended) = ended else {
+            let detail = format!(
+                "instance {instance} has not ended within {} ms; it goes on",
+                within.as_millis()
+            );
+            return Err(Refusal::new(Outcome::TimedOut, detail));
+        };
+        let ended = ended?;
+        if ended.ending != Ending::Completed {
+            let detail = format!("instance {instance} has ended without completing");
+            return Err(Refusal::new(Outcome::InvalidState, detail));
+        }
+        let mut variables = ended.variables;
+        if !names.is_empty() {
+            variables.retain(|(name, _)| names.contains(name));
+        }
+        Ok((created, variables))
+    }
+
+    /// Cancels an instance. One that another has called is cancelled with its caller only.
+    pub async fn cancel(&self, key: i64) -> Result<(), Refusal> {
+        let instance = key::instance(key)?;
+        Ok(self.engine.cancel(instance).await?)
+    }
+}

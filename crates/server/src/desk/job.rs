@@ -1,0 +1,107 @@
+//! Work for workers.
+
+use std::time::Duration;
+
+use travertine_kernel::Assignments;
+use travertine_runtime::{Activated, Engine};
+use travertine_value::Name;
+
+use super::{Desk, Refusal, key};
+
+/// How long a poll waits where nobody says.
+const POLL: Duration = Duration::from_secs(10);
+
+/// A worker asks for jobs.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Which jobs.
+    pub job_type: Name,
+    /// Who asks.
+    pub worker: Name,
+    /// For how long it wants to have them, in milliseconds.
+    pub lease_ms: i64,
+    /// How many at most.
+    pub most: usize,
+    /// The names of the variables that it wants; all where there are none.
+    pub names: Vec<Name>,
+    /// How long to wait for the first one, in milliseconds: 0 leaves it to the server, and less than 0 is
+    /// not at all.
+    pub wait_ms: i64,
+}
+
+/// What a worker says of a job that it could not do.
+#[derive(Clone, Debug, Default)]
+pub struct Failure {
+    /// How often it may be tried again; one less than before where that is not said.
+    pub retries: Option<u32>,
+    /// How long nobody shall have it.
+    pub backoff_ms: i64,
+    /// What went wrong.
+    pub message: String,
+    /// What to remember for the next try.
+    pub variables: Assignments,
+}
+
+impl Desk {
+    /// Gives jobs to a worker, as soon as there is one.
+    pub async fn activate(&self, ask: Ask) -> Result<Vec<Activated>, Refusal> {
+        ask.check()?;
+        let wait = match ask.wait_ms {
+            0 => POLL,
+            ms => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
+        };
+        let until = tokio::time::Instant::now() + wait;
+        loop {
+            let jobs = take(&self.engine, &ask).await?;
+            if !jobs.is_empty() || tokio::time::Instant::now() >= until {
+                return Ok(jobs);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// A job is done.
+    pub async fn complete_job(&self, key: i64, variables: Assignments) -> Result<(), Refusal> {
+        let job = key::wait(key, "job")?;
+        Ok(self.engine.complete(job, variables).await?)
+    }
+
+    /// A job could not be done.
+    pub async fn fail_job(&self, key: i64, failure: Failure) -> Result<(), Refusal> {
+        let job = key::wait(key, "job")?;
+        let Failure { retries, backoff_ms, message, variables: _ } = failure;
+        Ok(self.engine.fail(job, retries, backoff_ms, &message).await?)
+    }
+
+    /// A job has raised an error for the model to catch.
+    pub async fn throw_error(
+        &self,
+        key: i64,
+        code: &str,
+        message: &str,
+        variables: Assignments,
+    ) -> Result<(), Refusal> {
+        let job = key::wait(key, "job")?;
+        Ok(self.engine.throw_error(job, code, message, variables).await?)
+    }
+}
+
+impl Ask {
+    fn check(&self) -> Result<(), Refusal> {
+        if self.job_type.trim().is_empty() {
+            return Err(Refusal::invalid("the type of the jobs is missing: name it"));
+        }
+        if self.lease_ms < 1 {
+            return Err(Refusal::invalid("a job is taken for at least 1 ms: raise the timeout"));
+        }
+        if self.most < 1 {
+            return Err(Refusal::invalid("at least one job must be asked for"));
+        }
+        Ok(())
+    }
+}
+
+async fn take(engine: &Engine, ask: &Ask) -> Result<Vec<Activated>, Refusal> {
+    let Ask { job_type, worker, lease_ms, most, names, wait_ms: _ } = ask;
+    Ok(engine.activate(job_type, worker, *most, *lease_ms, names).await?)
+}

@@ -1,0 +1,139 @@
+//! Why something was not done: one table for every façade.
+
+use std::{fmt, time::Duration};
+
+use travertine_kernel::Rejection;
+use travertine_runtime::{Error, RequestOutcome};
+
+/// What kind of answer a refusal is. Protocols have a code for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// What was asked for is not there, or is there no more.
+    NotFound,
+    /// It can never be done as it was asked.
+    Invalid,
+    /// It cannot be done in the state that things are in.
+    InvalidState,
+    /// It is there already.
+    AlreadyExists,
+    /// Nobody said who asks, or the proof is wrong.
+    Unauthenticated,
+    /// Who asks may not.
+    Forbidden,
+    /// It is too large for the server.
+    TooLarge,
+    /// The server has too much to do. Nothing was done.
+    Overloaded,
+    /// The engine takes nothing now. Nothing was done.
+    Unavailable,
+    /// The engine cannot tell whether it was done.
+    Unknown,
+    /// It has not come about in the time that was given for it.
+    TimedOut,
+    /// It is the server's fault.
+    Internal,
+}
+
+/// Why something was not done, for a program and for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What kind of answer it is.
+    pub outcome: Outcome,
+    /// What is wrong, and the way out.
+    pub detail: String,
+    /// When it makes sense to ask again.
+    pub retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    /// A refusal of this kind.
+    pub fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
+        Self { outcome, detail: detail.into(), retry_after: None }
+    }
+
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(Outcome::Invalid, detail)
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(Outcome::NotFound, detail)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let outcome = outcome(&error);
+        let detail = match outcome {
+            // What is inside is for the log of the server, not for whoever asks.
+            Outcome::Internal => {
+                tracing::error!(error = %error, code = error.code(), "the engine failed");
+                "the server failed; its log says more".to_owned()
+            }
+            _ => error.to_string(),
+        };
+        Self { outcome, detail, retry_after: error.retry_after() }
+    }
+}
+
+fn outcome(error: &Error) -> Outcome {
+    match error {
+        Error::NoSuchDefinition(_)
+        | Error::NoSuchInstance(_)
+        | Error::NoSuchDeadLetter(_)
+        | Error::NoSuchSchedule(_)
+        | Error::NoReceiver { .. } => Outcome::NotFound,
+        Error::NoSuchElement { .. }
+        | Error::BadSchedule { .. }
+        | Error::BadStart { .. }
+        | Error::Refused { .. }
+        | Error::ReservedId(_)
+        | Error::BadId { .. }
+        | Error::Backwards { .. } => Outcome::Invalid,
+        Error::Suspended(_)
+        | Error::NotSuspended(_)
+        | Error::Halted { .. }
+        | Error::Blocked { .. }
+        | Error::NotHalted(_)
+        | Error::NotMigrated { .. }
+        | Error::NotLeased(_)
+        | Error::Claimed { .. }
+        | Error::SeveralReceivers { .. }
+        | Error::InUse { .. }
+        | Error::Function { .. } => Outcome::InvalidState,
+        Error::AlreadyExists { .. } => Outcome::AlreadyExists,
+        Error::Rejected(rejection) => rejected(rejection),
+        Error::Busy { .. } => Outcome::Overloaded,
+        Error::Closed { .. } => Outcome::Unavailable,
+        Error::Unknown { .. } => Outcome::Unknown,
+        Error::Store(travertine_store::Error::BadQuery { .. }) => Outcome::Invalid,
+        Error::Store(_) if error.outcome() == RequestOutcome::Unknown => Outcome::Unknown,
+        Error::Store(_) if error.retry_after().is_some() => Outcome::Overloaded,
+        _ => Outcome::Internal,
+    }
+}
+
+fn rejected(rejection: &Rejection) -> Outcome {
+    match rejection {
+        Rejection::Ended
+        | Rejection::NoSuchWait(_)
+        | Rejection::NoSuchToken(_)
+        | Rejection::NoIncident(_)
+        | Rejection::NoSuchPost(_)
+        // A key of another kind: a job's where a user task's was asked for.
+        | Rejection::WrongWait { .. } => Outcome::NotFound,
+        Rejection::NoRetries(_)
+        | Rejection::NoSuchElement(_)
+        | Rejection::NoTokenAt(_)
+        | Rejection::TooMuch { .. }
+        | Rejection::OverBudget(_) => Outcome::Invalid,
+        _ => Outcome::InvalidState,
+    }
+}
