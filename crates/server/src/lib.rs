@@ -1,6 +1,24 @@
 //! Travertine as a server: REST and gRPC over one engine.
+//!
+//! [`Server`] serves an engine that the program has opened, so that functions which are compiled into the
+//! program run beside it. `travertine serve` is such a program.
+//!
+//! A request comes through `net` (connections, TLS, limits), `access` (who asks, and from where) and one of the
+//! façades in `c8`, which know a protocol each. These call `desk`, where everything is said in words of the
+//! engine. `observe` has health, metrics and logs.
 
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod c8;
 pub mod desk;
+mod error;
+mod net;
+mod observe;
+mod options;
+mod server;
+
+pub use access::{Access, ApiKey, BadSecret, Password};
+pub use error::Error;
+pub use options::{Limits, Options, Tls};
+pub use server::{Addresses, Listening, Server};

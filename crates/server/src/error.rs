@@ -1,0 +1,62 @@
+//! Why a server cannot serve.
+
+use std::{fmt, io};
+
+/// Why a server cannot serve.
+///
+/// ```
+/// # use travertine_server::Error;
+/// let error = Error::Open { address: "0.0.0.0:8080".to_owned() };
+/// assert!(error.to_string().contains("without login"));
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// It cannot listen there.
+    Listen {
+        /// Where.
+        address: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Other machines could do everything without login.
+    Open {
+        /// Where it was to listen.
+        address: String,
+    },
+    /// The certificate or its key cannot be used.
+    Tls {
+        /// What is wrong.
+        reason: String,
+    },
+    /// The engine could not be closed in order.
+    Engine(travertine_runtime::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
+                write!(f, "cannot listen at {address}: another process does; choose another port")
+            }
+            Self::Listen { address, source } => write!(f, "cannot listen at {address}: {source}"),
+            Self::Open { address } => write!(
+                f,
+                "{address} can be reached from other machines, and without login everybody there could do \
+                 everything; configure users or API keys, listen at 127.0.0.1, or say --insecure"
+            ),
+            Self::Tls { reason } => write!(f, "cannot use TLS: {reason}"),
+            Self::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Listen { source, .. } => Some(source),
+            Self::Engine(error) => Some(error),
+            Self::Open { .. } | Self::Tls { .. } => None,
+        }
+    }
+}

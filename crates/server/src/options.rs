@@ -1,0 +1,133 @@
+//! How a server behaves.
+
+use std::{path::PathBuf, time::Duration};
+
+use crate::access::Access;
+
+/// How a server behaves.
+///
+/// ```
+/// # use travertine_server::Options;
+/// let options = Options { listen: "127.0.0.1:0".to_owned(), ..Options::default() };
+/// assert!(options.access.is_open());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where REST is served, as `HOST:PORT`. All protocols are served at each address.
+    pub listen: String,
+    /// Where gRPC is served as well, at the port that its clients expect.
+    pub grpc_listen: Option<String>,
+    /// Where health and metrics are served, without login.
+    pub manage: Option<String>,
+    /// The names under which clients reach the server, besides those of this machine's loopback.
+    pub hosts: Vec<String>,
+    /// The certificate and its key. Without them connections are not encrypted.
+    pub tls: Option<Tls>,
+    /// Who may log in. Where nobody is named, everybody may do everything.
+    pub access: Access,
+    /// Whether to serve other machines without login.
+    pub insecure: bool,
+    /// How much clients may ask for at once, and how long they may take.
+    pub limits: Limits,
+    /// How long a poll for jobs waits where the client does not say.
+    pub poll_default: Duration,
+    /// How long someone waits for the result of an instance where the client does not say.
+    pub result_default: Duration,
+    /// How long requests under way may take when the server is shut down.
+    pub drain: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8080".to_owned(),
+            grpc_listen: Some("127.0.0.1:26500".to_owned()),
+            manage: Some("127.0.0.1:9600".to_owned()),
+            hosts: Vec::new(),
+            tls: None,
+            access: Access::default(),
+            insecure: false,
+            limits: Limits::default(),
+            poll_default: Duration::from_secs(10),
+            result_default: Duration::from_secs(20),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A certificate and its key, as files in PEM format.
+///
+/// ```
+/// # use travertine_server::Tls;
+/// let tls = Tls { cert: "server.pem".into(), key: "server.key".into() };
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// The certificate, and those that lead to a root.
+    pub cert: PathBuf,
+    /// The private key of the first of them.
+    pub key: PathBuf,
+}
+
+/// How much clients may ask for at once, and how long they may take.
+///
+/// ```
+/// # use travertine_server::Limits;
+/// let limits = Limits { connections: 100, ..Limits::default() };
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the body of a request.
+    pub body: usize,
+    /// Bytes of a request that brings files.
+    pub multipart: usize,
+    /// Bytes of a gRPC message, in and out.
+    pub message: usize,
+    /// Bytes of all headers of a request.
+    pub headers: usize,
+    /// Connections.
+    pub connections: usize,
+    /// Requests under way in one HTTP/2 connection.
+    pub streams_per_connection: u32,
+    /// Requests under way, those that wait for jobs or results not counted.
+    pub requests: usize,
+    /// Requests that wait for jobs or results.
+    pub polls: usize,
+    /// Streams of jobs.
+    pub streams: usize,
+    /// Bytes of the bodies of all requests under way.
+    pub bytes: usize,
+    /// How long the headers of a request may take.
+    pub header_time: Duration,
+    /// How long the body of a request may take.
+    pub body_time: Duration,
+    /// How long the handshake of TLS may take.
+    pub handshake_time: Duration,
+    /// How long a client may leave an answer unread.
+    pub write_time: Duration,
+    /// How long an HTTP/1 connection stays open without a request.
+    pub idle_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: usize = 1 << 20;
+        Self {
+            body: 16 * MIB,
+            multipart: 64 * MIB,
+            message: 4 * MIB,
+            headers: 16 << 10,
+            connections: 10_000,
+            streams_per_connection: 200,
+            requests: 4_096,
+            polls: 20_000,
+            streams: 5_000,
+            bytes: 256 * MIB,
+            header_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+            handshake_time: Duration::from_secs(5),
+            write_time: Duration::from_mins(1),
+            idle_time: Duration::from_secs(75),
+        }
+    }
+}
