@@ -6,13 +6,16 @@ mod deploy;
 mod instance;
 mod job;
 mod key;
+mod message;
 mod outcome;
+mod task;
 
 use travertine_runtime::Engine;
 
 pub use cluster::Topology;
 pub use instance::{Create, Created};
 pub use job::{Ask, Failure};
+pub use message::Publish;
 pub use outcome::{Outcome, Refusal};
 
 /// What façades ask. Clones are the same desk.

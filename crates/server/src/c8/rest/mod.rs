@@ -8,8 +8,10 @@ mod cluster;
 mod deploy;
 mod instance;
 mod job;
+mod message;
 mod problem;
 mod read;
+mod task;
 mod write;
 
 use std::{future::Future, pin::Pin};
@@ -61,6 +63,14 @@ routes! {
     POST "/jobs/{jobKey}/completion" completeJob => job::complete;
     POST "/jobs/{jobKey}/failure" failJob => job::fail;
     POST "/jobs/{jobKey}/error" throwJobError => job::throw_error;
+    POST "/messages/publication" publishMessage => message::publish;
+    POST "/messages/correlation" correlateMessage => message::correlate;
+    POST "/signals/broadcast" broadcastSignal => message::broadcast;
+    POST "/user-tasks/{userTaskKey}/assignment" assignUserTask => task::assign;
+    DELETE "/user-tasks/{userTaskKey}/assignee" unassignUserTask => task::unassign;
+    PATCH "/user-tasks/{userTaskKey}" updateUserTask => task::update;
+    PATCH "/user-tasks/{userTaskKey}/update" updateUserTaskLegacy => task::update;
+    POST "/user-tasks/{userTaskKey}/completion" completeUserTask => task::complete;
 }
 
 /// The routes of REST v2, below `/v2`.

@@ -58,6 +58,15 @@ pub(super) fn tenants(names: Option<&[Name]>) -> Result<(), Refusal> {
     names.unwrap_or_default().iter().try_for_each(|it| tenant(Some(it)))
 }
 
+/// A point in time, in milliseconds since 1970.
+pub(super) fn date(text: &str) -> Result<i64, Refusal> {
+    let wrong = || {
+        let detail = format!("{text:?} is no date with a time zone, such as 2026-05-17T09:30:00Z");
+        Refusal::invalid(detail)
+    };
+    text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).map_err(|_| wrong())
+}
+
 /// Names, where there are any.
 pub(super) fn names(all: Option<Vec<Name>>) -> Vec<Name> {
     all.unwrap_or_default()

@@ -1,0 +1,476 @@
+//! Searches: filters, order and pages on the wire become searches of ours.
+//!
+//! Each resource has a table of the fields that can be named. What cannot be filtered by is refused, as an ignored
+//! filter would find more than was asked for.
+
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+use travertine_runtime::{Definition, Definitions, Key, Named};
+use travertine_store::{
+    search::{COUNT_MAX, Column, Condition, Found, InstanceColumn, Place, Search, Sort, Test, Value},
+    view::{Row, Table},
+};
+use travertine_value::Name;
+
+use super::{
+    Answer,
+    read::{date, read_if_any},
+    write::{Fields, TENANT},
+};
+use crate::desk::Refusal;
+
+/// How many clauses a filter may have.
+const CLAUSES_MAX: usize = 50;
+/// How many values one of them may have.
+const VALUES_MAX: usize = 1_000;
+
+/// What a resource can be searched by.
+pub(super) struct Resource {
+    pub(super) table: Table,
+    pub(super) filters: &'static [(&'static str, Of)],
+    /// Rows are all the same by what has no column.
+    pub(super) sorts: &'static [(&'static str, Option<Column>)],
+}
+
+/// What a field of a filter is about.
+#[derive(Clone, Copy)]
+pub(super) enum Of {
+    Text(Column),
+    Int(Column),
+    Flag(Column),
+    Date(Column),
+    /// A key, and what of it is in the column.
+    Key(Column, fn(Named) -> Option<Value>),
+    /// Words of theirs, and what ours of the same meaning are.
+    Word(Column, &'static [(&'static str, &'static [&'static str])]),
+    /// The same in all rows; nothing, where it is `None`.
+    Fixed(Option<&'static str>),
+    /// False in all rows.
+    Never,
+    /// Something about the definition of the instance.
+    Definition(fn(&Definition) -> Option<Name>),
+    /// Variables of the instance.
+    Variables,
+    /// Texts, all of which must be in the list.
+    Tags(Column),
+}
+
+/// The key of an instance.
+pub(super) fn instance(named: Named) -> Option<Value> {
+    if let Named::Instance(id) = named { Some(id.0.into()) } else { None }
+}
+
+/// The key of a process definition.
+pub(super) fn definition(named: Named) -> Option<Value> {
+    if let Named::Definition(number) = named { Some(number.into()) } else { None }
+}
+
+/// The key of an element instance; the process instance is one.
+pub(super) fn visit(named: Named) -> Option<Value> {
+    match named {
+        Named::Instance(id) => Some((id.0, 0).into()),
+        Named::Visit(id, number) => Some((id.0, number).into()),
+        _ => None,
+    }
+}
+
+/// The key of a job, a user task, a subscription.
+pub(super) fn wait(named: Named) -> Option<Value> {
+    if let Named::Wait(it) = named { Some((it.instance.0, it.wait.0).into()) } else { None }
+}
+
+pub(super) fn variable(named: Named) -> Option<Value> {
+    if let Named::Variable(id, number) = named { Some((id.0, number).into()) } else { None }
+}
+
+pub(super) fn incident(named: Named) -> Option<Value> {
+    if let Named::Incident(id, number) = named { Some((id.0, number).into()) } else { None }
+}
+
+#[derive(Default, Deserialize)]
+struct Body {
+    filter: Option<Map<String, Json>>,
+    sort: Option<Vec<SortBody>>,
+    page: Option<PageBody>,
+}
+
+#[derive(Deserialize)]
+struct SortBody {
+    field: String,
+    order: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct PageBody {
+    limit: Option<i64>,
+    from: Option<i64>,
+    after: Option<String>,
+    before: Option<String>,
+}
+
+/// What a body asks for, before it is known which rows are meant.
+pub(super) struct Asked(Body);
+
+impl Asked {
+    pub(super) fn read(body: &[u8]) -> Result<Self, Refusal> {
+        read_if_any(body).map(Self)
+    }
+
+    /// The search for rows of a resource.
+    pub(super) fn search(
+        self,
+        resource: &Resource,
+        definitions: &Definitions,
+    ) -> Result<Search, Refusal> {
+        let Self(Body { filter, sort, page }) = self;
+        let mut reader = Reader { resource, definitions, clauses: 0 };
+        let mut search = Search::of(resource.table).counted();
+        search.conditions = reader.filter(filter.unwrap_or_default())?;
+        for SortBody { field, order } in sort.unwrap_or_default() {
+            let found = resource.sorts.iter().find(|(name, _)| *name == field);
+            let Some((_, column)) = found else {
+                let known: Vec<&str> = resource.sorts.iter().map(|(name, _)| *name).collect();
+                return Err(cannot("sorted", &field, &known));
+            };
+            let descending = descending(order.as_deref())?;
+            search.sort.extend(column.map(|column| Sort { column, descending }));
+        }
+        let page = page.unwrap_or_default();
+        if let Some(limit) = page.limit {
+            search.limit = number("limit", limit)?;
+        }
+        search.place = match (page.after, page.before, page.from) {
+            (None, None, None) => Place::First,
+            (Some(after), None, None) => Place::After(after.parse().map_err(refused)?),
+            (None, Some(before), None) => Place::Before(before.parse().map_err(refused)?),
+            (None, None, Some(from)) => Place::Skip(number("from", from)?),
+            _ => return Err(Refusal::invalid("a page is told by one of after, before and from")),
+        };
+        search.check().map_err(refused)?;
+        Ok(search)
+    }
+}
+
+fn refused(error: travertine_store::Error) -> Refusal {
+    Refusal::from(travertine_runtime::Error::from(error))
+}
+
+fn number(name: &str, it: i64) -> Result<u32, Refusal> {
+    u32::try_from(it).map_err(|_| Refusal::invalid(format!("the page's {name} is {it}, which is no number of rows")))
+}
+
+fn descending(order: Option<&str>) -> Result<bool, Refusal> {
+    match order {
+        None => Ok(false),
+        Some(it) if it.eq_ignore_ascii_case("ASC") => Ok(false),
+        Some(it) if it.eq_ignore_ascii_case("DESC") => Ok(true),
+        Some(other) => Err(Refusal::invalid(format!("the order is ASC or DESC, not {other:?}"))),
+    }
+}
+
+fn cannot(what: &str, field: &str, known: &[&str]) -> Refusal {
+    Refusal::invalid(format!("these cannot be {what} by {field:?}, only by {}", known.join(", ")))
+}
+
+struct Reader<'a> {
+    resource: &'a Resource,
+    definitions: &'a Definitions,
+    clauses: usize,
+}
+
+impl Reader<'_> {
+    fn filter(&mut self, filter: Map<String, Json>) -> Result<Vec<Condition>, Refusal> {
+        let mut all = Vec::new();
+        for (name, wanted) in filter {
+            if wanted.is_null() {
+                continue;
+            }
+            if name == "$or" {
+                let Json::Array(ways) = wanted else {
+                    return Err(Refusal::invalid("$or is a list of filters"));
+                };
+                let mut any = Vec::new();
+                for way in ways {
+                    let Json::Object(way) = way else {
+                        return Err(Refusal::invalid("$or is a list of filters"));
+                    };
+                    any.push(Condition::All(self.filter(way)?));
+                }
+                if !any.is_empty() {
+                    all.push(Condition::Any(any));
+                }
+                continue;
+            }
+            self.clauses += 1;
+            if self.clauses > CLAUSES_MAX {
+                return Err(Refusal::invalid(format!("a filter has at most {CLAUSES_MAX} clauses")));
+            }
+            let found = self.resource.filters.iter().find(|(it, _)| *it == name);
+            let Some((name, of)) = found else {
+                let known: Vec<&str> = self.resource.filters.iter().map(|(it, _)| *it).collect();
+                return Err(cannot("filtered", &name, &known));
+            };
+            self.clause(name, *of, wanted, &mut all)?;
+        }
+        Ok(all)
+    }
+
+    fn clause(
+        &self,
+        name: &str,
+        of: Of,
+        wanted: Json,
+        all: &mut Vec<Condition>,
+    ) -> Result<(), Refusal> {
+        let text = |it: &Json| text(name, it).map(|it| vec![Value::Text(it)]);
+        match of {
+            Of::Text(column) => all.extend(conditions(column, tests(name, wanted, &text)?)),
+            Of::Int(column) => {
+                let int = |it: &Json| match it.as_i64() {
+                    Some(it) => Ok(vec![Value::Number(it)]),
+                    None => Err(wrong(name, it, "a whole number")),
+                };
+                all.extend(conditions(column, tests(name, wanted, &int)?));
+            }
+            Of::Flag(column) => {
+                all.extend(conditions(column, tests(name, wanted, &|it| flag(name, it))?));
+            }
+            Of::Date(column) => {
+                let time = |it: &Json| match it {
+                    Json::String(text) => Ok(vec![Value::Time(date(text)?)]),
+                    other => Err(wrong(name, other, "a date as text")),
+                };
+                all.extend(conditions(column, tests(name, wanted, &time)?));
+            }
+            Of::Key(column, part) => {
+                let key = |it: &Json| {
+                    let none = if column.kind() == travertine_store::search::Kind::Key {
+                        Value::Key(0, 0)
+                    } else {
+                        Value::Number(-1)
+                    };
+                    let named = Key::read(key(name, it)?);
+                    // A key of another kind is nobody's.
+                    Ok(vec![named.and_then(part).unwrap_or(none)])
+                };
+                all.extend(conditions(column, tests(name, wanted, &key)?));
+            }
+            Of::Word(column, words) => {
+                let found = words_of(name, words, wanted)?;
+                all.extend(conditions(column, found));
+            }
+            Of::Fixed(value) => {
+                let value = value.map(Value::from);
+                all.extend(fixed(&tests(name, wanted, &text)?, value.as_ref()));
+            }
+            Of::Never => {
+                let tests = tests(name, wanted, &|it| flag(name, it))?;
+                all.extend(fixed(&tests, Some(&Value::Bool(false))));
+            }
+            Of::Definition(part) => {
+                let tests = tests(name, wanted, &text)?;
+                let passes = |it: &Definition| {
+                    let value = part(it).map(Value::Text);
+                    tests.iter().all(|test| passes(test, value.as_ref()))
+                };
+                let keys = self.definitions.all().filter(|it| passes(it)).map(|it| it.key);
+                all.push(Condition::of(InstanceColumn::DefinitionKey, Test::any_of(keys)));
+            }
+            Of::Variables => {
+                let Json::Array(variables) = wanted else {
+                    return Err(wrong(name, &wanted, "a list of names and values"));
+                };
+                for mut it in variables {
+                    let variable = it.get("name").and_then(Json::as_str).map(Name::from);
+                    let value = it.get_mut("value").map(Json::take);
+                    let (Some(variable), Some(value)) = (variable, value) else {
+                        return Err(wrong(name, &it, "a variable's name and value"));
+                    };
+                    for test in tests(name, value, &text)? {
+                        all.push(Condition::variable(Name::clone(&variable), test));
+                    }
+                }
+            }
+            Of::Tags(column) => {
+                let Json::Array(tags) = wanted else {
+                    return Err(wrong(name, &wanted, "a list of texts"));
+                };
+                for it in tags {
+                    let tag = self::text(name, &it)?;
+                    all.push(Condition::Is(column, Test::Eq(Value::Text(tag))));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn conditions(column: Column, tests: Vec<Test>) -> impl Iterator<Item = Condition> {
+    tests.into_iter().map(move |it| Condition::Is(column, it))
+}
+
+/// What holds for every row needs no test, and what holds for none is a condition that nothing meets.
+fn fixed(tests: &[Test], value: Option<&Value>) -> Option<Condition> {
+    let holds = tests.iter().all(|it| passes(it, value));
+    (!holds).then(|| Condition::Any(Vec::new()))
+}
+
+/// Whether what is known in memory passes a test.
+pub(super) fn passes(test: &Test, value: Option<&Value>) -> bool {
+    let than = |wanted: &Value| value.map(|it| it.cmp(wanted));
+    match test {
+        Test::Eq(wanted) => value == Some(wanted),
+        Test::Neq(wanted) => value != Some(wanted),
+        Test::In(wanted) => value.is_some_and(|it| wanted.contains(it)),
+        Test::NotIn(wanted) => !value.is_some_and(|it| wanted.contains(it)),
+        Test::Like(pattern) => matches!(value, Some(Value::Text(it)) if pattern.matches(it)),
+        Test::Exists(wanted) => value.is_some() == *wanted,
+        Test::Gt(wanted) => than(wanted).is_some_and(std::cmp::Ordering::is_gt),
+        Test::Gte(wanted) => than(wanted).is_some_and(std::cmp::Ordering::is_ge),
+        Test::Lt(wanted) => than(wanted).is_some_and(std::cmp::Ordering::is_lt),
+        Test::Lte(wanted) => than(wanted).is_some_and(std::cmp::Ordering::is_le),
+    }
+}
+
+/// Reads a plain value, or an object of operators. One value of theirs can be several of ours.
+pub(super) fn tests(
+    name: &str,
+    wanted: Json,
+    convert: &dyn Fn(&Json) -> Result<Vec<Value>, Refusal>,
+) -> Result<Vec<Test>, Refusal> {
+    let Json::Object(operators) = wanted else {
+        return Ok(vec![one_of(convert(&wanted)?)]);
+    };
+    let mut all = Vec::new();
+    for (operator, wanted) in operators {
+        if wanted.is_null() {
+            continue;
+        }
+        let several = || -> Result<Vec<Value>, Refusal> {
+            let Json::Array(list) = &wanted else {
+                return Err(wrong(&format!("{name} {operator}"), &wanted, "a list"));
+            };
+            if list.len() > VALUES_MAX {
+                let detail = format!("{operator} of {name} has more than {VALUES_MAX} values");
+                return Err(Refusal::invalid(detail));
+            }
+            let lists: Vec<Vec<Value>> = list.iter().map(convert).collect::<Result<_, _>>()?;
+            Ok(lists.concat())
+        };
+        let single = || -> Result<Value, Refusal> {
+            let mut values = convert(&wanted)?;
+            match values.len() {
+                1 => Ok(values.remove(0)),
+                _ => Err(Refusal::invalid(format!("{name} cannot be tested by {operator}"))),
+            }
+        };
+        all.push(match operator.as_str() {
+            "$eq" => one_of(convert(&wanted)?),
+            "$neq" => none_of(convert(&wanted)?),
+            "$in" => Test::In(several()?),
+            "$notIn" => Test::NotIn(several()?),
+            "$like" => Test::like(text(name, &wanted)?).map_err(refused)?,
+            "$exists" => match &wanted {
+                Json::Bool(it) => Test::Exists(*it),
+                other => return Err(wrong(&format!("{name} $exists"), other, "true or false")),
+            },
+            "$gt" => Test::Gt(single()?),
+            "$gte" => Test::Gte(single()?),
+            "$lt" => Test::Lt(single()?),
+            "$lte" => Test::Lte(single()?),
+            other => {
+                let detail = format!(
+                    "{name} cannot be tested by {other}, only by $eq, $neq, $exists, $in, $notIn, $like, $gt, \
+                     $gte, $lt and $lte"
+                );
+                return Err(Refusal::invalid(detail));
+            }
+        });
+    }
+    Ok(all)
+}
+
+fn one_of(mut values: Vec<Value>) -> Test {
+    if values.len() == 1 { Test::Eq(values.remove(0)) } else { Test::In(values) }
+}
+
+fn none_of(mut values: Vec<Value>) -> Test {
+    if values.len() == 1 { Test::Neq(values.remove(0)) } else { Test::NotIn(values) }
+}
+
+/// Tests for words of theirs, in any case. A pattern stands for those that are like it.
+fn words_of(
+    name: &str,
+    words: &[(&'static str, &'static [&'static str])],
+    mut wanted: Json,
+) -> Result<Vec<Test>, Refusal> {
+    let ours = |passes: &dyn Fn(&str) -> bool| -> Vec<Value> {
+        let found = words.iter().filter(|(theirs, _)| passes(theirs));
+        found.flat_map(|(_, ours)| ours.iter().map(|it| Value::from(*it))).collect()
+    };
+    let like = wanted.as_object_mut().and_then(|it| it.remove("$like"));
+    let convert = |it: &Json| {
+        let word = text(name, it)?;
+        if !words.iter().any(|(theirs, _)| theirs.eq_ignore_ascii_case(&word)) {
+            let known: Vec<&str> = words.iter().map(|(theirs, _)| *theirs).collect();
+            let detail = format!("{name} is one of {}, not {word:?}", known.join(", "));
+            return Err(Refusal::invalid(detail));
+        }
+        Ok(ours(&|theirs| theirs.eq_ignore_ascii_case(&word)))
+    };
+    let mut all = tests(name, wanted, &convert)?;
+    if let Some(like) = like {
+        let pattern = text(name, &like)?.to_uppercase();
+        let Test::Like(pattern) = Test::like(pattern).map_err(refused)? else { return Ok(all) };
+        all.push(Test::In(ours(&|theirs| pattern.matches(theirs))));
+    }
+    Ok(all)
+}
+
+fn text(name: &str, it: &Json) -> Result<Name, Refusal> {
+    match it {
+        Json::String(text) => Ok(text.as_str().into()),
+        other => Err(wrong(name, other, "a text")),
+    }
+}
+
+fn flag(name: &str, it: &Json) -> Result<Vec<Value>, Refusal> {
+    match it {
+        Json::Bool(it) => Ok(vec![Value::Bool(*it)]),
+        other => Err(wrong(name, other, "true or false")),
+    }
+}
+
+fn key(name: &str, it: &Json) -> Result<i64, Refusal> {
+    let number = match it {
+        Json::String(text) => text.parse().ok(),
+        Json::Number(number) => number.as_i64(),
+        _ => None,
+    };
+    number.ok_or_else(|| wrong(name, it, "a key, which is a whole number as text"))
+}
+
+fn wrong(name: &str, it: &Json, wanted: &str) -> Refusal {
+    let mut shown = it.to_string();
+    if shown.len() > 100 {
+        shown = shown.chars().take(100).chain(['…']).collect();
+    }
+    Refusal::invalid(format!("{name} is {wanted}, not {shown}"))
+}
+
+/// The answer to a search.
+pub(super) fn answer(found: &Found, mut write: impl FnMut(&mut Fields<'_>, &Row)) -> Answer {
+    Answer::object(|it| {
+        it.list("items", &found.rows, |it, row| write(it, row));
+        it.object("page", |it| {
+            let total = found.total;
+            it.int("totalItems", total.map_or(0, |it| it.count));
+            it.flag("hasMoreTotalItems", total.is_some_and(|it| it.has_more));
+            it.text_or_null("startCursor", found.start.as_ref().map(ToString::to_string).as_deref());
+            it.text_or_null("endCursor", found.end.as_ref().map(ToString::to_string).as_deref());
+        });
+    })
+}
+
+/// The one tenant, as a filter.
+pub(super) const TENANT_FILTER: (&str, Of) = ("tenantId", Of::Fixed(Some(TENANT)));

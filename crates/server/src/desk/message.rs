@@ -1,0 +1,79 @@
+//! Messages and signals.
+
+use std::time::Duration;
+
+use travertine_bpmn::CORRELATION_KEY;
+use travertine_kernel::Assignments;
+use travertine_runtime::{InstanceId, Message, Receipt};
+use travertine_value::Name;
+
+use super::{Desk, Outcome, Refusal};
+
+/// A message from outside.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    /// Its name.
+    pub name: Name,
+    /// Who it is for: those who wait with this key. Where it is empty, only instances that it starts.
+    pub correlation_key: Name,
+    /// How long it is kept for someone who does not wait yet.
+    pub ttl: Duration,
+    /// What its sender calls it. While it is kept no other may be called so.
+    pub id: Option<Name>,
+    /// What it brings.
+    pub variables: Assignments,
+}
+
+impl Publish {
+    fn message(self) -> Result<Message, Refusal> {
+        let Self { name, correlation_key, ttl, id, variables } = self;
+        if name.trim().is_empty() {
+            return Err(Refusal::invalid("the name of the message is missing: name it"));
+        }
+        let ttl = i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX);
+        let mut message = Message { variables, id, ttl: Some(ttl), ..Message::new(&name) };
+        if !correlation_key.is_empty() {
+            message.correlation.push((CORRELATION_KEY.into(), correlation_key.into()));
+        }
+        Ok(message)
+    }
+}
+
+impl Desk {
+    /// Publishes a message. Answers with its number.
+    pub async fn publish(&self, publish: Publish) -> Result<u64, Refusal> {
+        let id = publish.id.clone();
+        match self.engine.publish(publish.message()?).await? {
+            Receipt::Known => {
+                let id = id.as_deref().unwrap_or_default();
+                let detail =
+                    format!("a message with the id {id} was published before, and is still known");
+                Err(Refusal::new(Outcome::AlreadyExists, detail))
+            }
+            _ => Ok(0),
+        }
+    }
+
+    /// Hands a message to someone who waits for it now. Answers with its number, and who took it.
+    pub async fn correlate(&self, publish: Publish) -> Result<(u64, InstanceId), Refusal> {
+        let (name, key) = (Name::clone(&publish.name), Name::clone(&publish.correlation_key));
+        match self.engine.publish(publish.message()?).await? {
+            Receipt::Received(at) => Ok((0, at.instance)),
+            Receipt::Started(instance) => Ok((0, instance)),
+            _ => {
+                let detail =
+                    format!("nobody waits for message {name} with the correlation key {key:?}");
+                Err(Refusal::not_found(detail))
+            }
+        }
+    }
+
+    /// Broadcasts a signal. Answers with its number.
+    pub async fn signal(&self, name: &str, variables: Assignments) -> Result<u64, Refusal> {
+        if name.trim().is_empty() {
+            return Err(Refusal::invalid("the name of the signal is missing: name it"));
+        }
+        self.engine.signal(name, variables).await?;
+        Ok(0)
+    }
+}
