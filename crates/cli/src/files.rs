@@ -11,6 +11,8 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use travertine_bpmn::Severity;
 
+use crate::caller;
+
 /// The code of the warning that nobody knows a decision.
 pub(crate) const NO_DECISION: &str = "TV0720";
 
@@ -148,7 +150,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = travertine_bpmn::FILE_BYTES_MAX as u64 + 1;
-    fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    fs::File::open(caller::path(path))?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -163,9 +165,9 @@ pub(crate) fn title(path: &Path) -> String {
 /// The text of a file, or of standard input for `-`.
 pub(crate) fn text(path: &Path) -> Result<String> {
     if path == Path::new("-") {
-        return text_of(io::stdin()).context("cannot read standard input");
+        return text_of(caller::stdin()).context("cannot read standard input");
     }
-    let read = fs::File::open(path).and_then(text_of);
+    let read = fs::File::open(caller::path(path)).and_then(text_of);
     read.map_err(|error| anyhow::anyhow!("cannot read {}: {}", path.display(), plain(&error)))
 }
 

@@ -8,8 +8,10 @@
 
 mod args;
 mod bench;
+mod caller;
 mod check;
 mod clock;
+mod control;
 mod decide;
 mod diagnostic;
 mod draw;
@@ -45,15 +47,20 @@ fn main() -> ExitCode {
     let done = match &args.command {
         Command::Check(check) => check::check(check, &out),
         Command::Run(run) => run::run(run, &out, &err),
-        Command::Draw(draw) => draw::draw(draw, &out, &err),
+        Command::Draw(draw) => draw::draw(draw, None, &out, &err),
         Command::Eval(eval) => eval::eval(eval, &out, &err),
         Command::Decide(decide) => decide::decide(decide, &out, &err),
         Command::New(args) => new::new(args, &out),
         Command::Bench(bench) => bench::bench(bench, &out),
         Command::Completions(args) => manual::completions(args, &out),
         Command::Man(args) => manual::man(args, &out),
-        Command::Store(command) => store::run(command, &out, &err),
+        Command::Store(command) => store::run(command, None, &out, &err),
     };
+    conclude(done, &out, &err).into()
+}
+
+/// How a command went. What went wrong stands on standard error.
+fn conclude(done: anyhow::Result<Status>, out: &Screen, err: &Screen) -> Status {
     let status = done.unwrap_or_else(|error| {
         let told = error.downcast_ref::<store::Told>();
         match told.and_then(store::Told::data) {
@@ -63,10 +70,10 @@ fn main() -> ExitCode {
         told.map_or(Status::Usage, store::Told::status)
     });
     match out.finish() {
-        Ok(()) => status.into(),
+        Ok(()) => status,
         Err(error) => {
             err.line(format!("{} cannot write: {error}", err.paint.red("error:")));
-            Status::Usage.into()
+            Status::Usage
         }
     }
 }

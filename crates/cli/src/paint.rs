@@ -29,6 +29,14 @@ impl Paint {
         Self { on }
     }
 
+    pub(crate) fn of(on: bool) -> Self {
+        Self { on }
+    }
+
+    pub(crate) fn is_on(self) -> bool {
+        self.on
+    }
+
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
         Self { on: false }

@@ -1,8 +1,11 @@
 //! Commands that people copy into a shell: complete, quoted, and on the same store.
 
-use std::{env, path::Path};
+use std::path::Path;
 
-use crate::screen::{acts, code};
+use crate::{
+    caller,
+    screen::{acts, code},
+};
 
 /// Where a store is that no argument names, and the variable that can name another one.
 pub(crate) const DATA: &str = "travertine-data";
@@ -11,8 +14,7 @@ pub(crate) const DATA_VARIABLE: &str = "TRAVERTINE_DATA";
 /// The command with these words on the store in `data`, which is named where the command would not take it
 /// by itself.
 pub(crate) fn command<S: AsRef<str>>(words: &[S], data: &Path) -> String {
-    let by_itself = env::var_os(DATA_VARIABLE).filter(|it| !it.is_empty());
-    let by_itself = by_itself.unwrap_or_else(|| DATA.into());
+    let by_itself = caller::data(DATA_VARIABLE).unwrap_or_else(|| DATA.into());
     let mut all = vec!["travertine".to_owned()];
     all.extend(words.iter().map(|it| quoted(it.as_ref())));
     if data.as_os_str() != by_itself {

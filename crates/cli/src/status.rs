@@ -25,7 +25,24 @@ pub(crate) enum Status {
     Interrupted,
 }
 
+const ALL: [Status; 9] = [
+    Status::Done,
+    Status::Rejected,
+    Status::Usage,
+    Status::Waiting,
+    Status::Incident,
+    Status::Failed,
+    Status::Exists,
+    Status::Unknown,
+    Status::Interrupted,
+];
+
 impl Status {
+    /// The one with that number.
+    pub(crate) fn of(code: u8) -> Option<Self> {
+        ALL.into_iter().find(|it| it.code() == code)
+    }
+
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,

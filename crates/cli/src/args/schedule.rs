@@ -34,6 +34,22 @@ pub(crate) struct Schedules {
     pub(crate) list: ScheduleList,
 }
 
+impl Schedules {
+    pub(crate) fn shared(&self) -> &Shared {
+        match &self.act {
+            None => &self.list.shared,
+            Some(ScheduleAct::List(it)) => &it.shared,
+            Some(ScheduleAct::Add(it)) => &it.shared,
+            Some(
+                ScheduleAct::Pause(it)
+                | ScheduleAct::Resume(it)
+                | ScheduleAct::Trigger(it)
+                | ScheduleAct::Remove(it),
+            ) => &it.shared,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScheduleAct {
     /// List schedules, by name

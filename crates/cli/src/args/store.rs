@@ -55,6 +55,61 @@ pub(crate) enum Command {
     Backup(Backup),
 }
 
+impl Command {
+    /// The store of a command that the process which has it open can do for this one.
+    pub(crate) fn place_to_share(&self) -> Option<&Place> {
+        let shared = match self {
+            // One holds a store itself, the other reads its files as they are.
+            Self::Work(_) | Self::Backup(_) => return None,
+            // It mends what nobody can open.
+            Self::Verify(it) if it.accept_loss => return None,
+            Self::Deploy(it) => &it.shared,
+            Self::Definitions(it) => &it.shared,
+            Self::Undeploy(it) => &it.shared,
+            Self::Start(it) => &it.shared,
+            Self::Instances(it) => &it.shared,
+            Self::Show(it) => &it.shared,
+            Self::History(it) => &it.shared,
+            Self::Jobs(it) => &it.shared,
+            Self::Tasks(it) => &it.shared,
+            Self::Complete(it) => &it.shared,
+            Self::Fail(it) => &it.shared,
+            Self::Claim(it) => &it.shared,
+            Self::Unclaim(it) => &it.shared,
+            Self::Retries(it) => &it.shared,
+            Self::Message(it) => &it.shared,
+            Self::Messages(it) => &it.shared,
+            Self::DeadLetters(it) => match &it.act {
+                None => &it.list.shared,
+                Some(DeadLetterAct::List(it)) => &it.shared,
+                Some(DeadLetterAct::Replay(it) | DeadLetterAct::Discard(it)) => &it.shared,
+            },
+            Self::Signal(it) => &it.shared,
+            Self::Conditions(it) => &it.shared,
+            Self::Subscriptions(it) => &it.shared,
+            Self::Set(it) => &it.shared,
+            Self::Timers(it) => match &it.act {
+                None => &it.list.shared,
+                Some(TimerAct::List(it)) => &it.shared,
+                Some(TimerAct::Move { shared, .. } | TimerAct::Fire { shared, .. }) => shared,
+            },
+            Self::Schedules(it) => it.shared(),
+            Self::Incidents(it) => &it.shared,
+            Self::Resolve(it) => &it.shared,
+            Self::Suspend(it) => &it.several.shared,
+            Self::Resume(it) => &it.several.shared,
+            Self::Cancel(it) => &it.several.shared,
+            Self::Delete(it) => &it.several.shared,
+            Self::Modify(it) => &it.shared,
+            Self::Migrate(it) => &it.shared,
+            Self::Stats(it) => &it.shared,
+            Self::Compact(it) => &it.shared,
+            Self::Verify(it) => &it.shared,
+        };
+        Some(&shared.place)
+    }
+}
+
 // Which store. No doc comments on these: they would become the help text of the commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Place {

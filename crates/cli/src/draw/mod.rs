@@ -5,10 +5,7 @@
 
 mod journal;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result, bail};
 use travertine_draw::{Error, Marks, Options, Picture};
@@ -18,20 +15,33 @@ use travertine_store::codec::record::Record;
 use crate::{
     args,
     args::words::Whose,
-    clock, diagnostic,
+    caller, clock,
+    control::{self, Served},
+    diagnostic,
     files::Models,
     run::{self, World},
     screen::Screen,
     status::Status,
-    store::Desk,
+    store::Front,
 };
 use journal::Journal;
 
 /// Draws the first of the files.
-pub(crate) fn draw(args: &args::Draw, out: &Screen, err: &Screen) -> Result<Status> {
+pub(crate) fn draw(
+    args: &args::Draw,
+    served: Option<&Served>,
+    out: &Screen,
+    err: &Screen,
+) -> Result<Status> {
+    if served.is_none()
+        && args.instance.is_some()
+        && let Some(status) = control::ask(&args.place.data, out, err)?
+    {
+        return Ok(status);
+    }
     let format = Format::of(args.output.as_deref())?;
     let (models, process, marks) = if let Some(instance) = &args.instance {
-        kept(instance, &args.place, out, err)?
+        kept(instance, &args.place, Front { served, out, err })?
     } else {
         let models = Models::read(&args.files)?;
         let marks = match marks(args, &models, out, err)? {
@@ -94,19 +104,18 @@ fn png(_: &Picture) -> Result<Vec<u8>> {
     unreachable!("the format is refused before anything is drawn")
 }
 
-fn write(path: &PathBuf, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(caller::path(path), bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The model of an instance in a store, its process, and what the instance has done.
 fn kept(
     instance: &Whose,
     place: &args::store::Place,
-    out: &Screen,
-    err: &Screen,
+    front: Front<'_>,
 ) -> Result<(Models, Option<String>, Option<Marks>)> {
     let mut found = None;
-    Desk::look_at(place, false, out, err, |desk| {
+    front.look_at(place, false, |desk| {
         let instance = desk.instance(instance)?;
         let look = desk.look(instance)?;
         if look.definition.is_function() {

@@ -256,7 +256,7 @@ pub(crate) fn accept_loss(data: &Path, err: &Screen) -> Result<()> {
 }
 
 pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {
-    let (progress, clear) = desk::progress("verifying");
+    let (progress, clear) = desk.progress("verifying");
     let verified = match &progress {
         Some(progress) => desk.engine.verify_told(progress),
         None => desk.engine.verify(),

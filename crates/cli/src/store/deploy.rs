@@ -8,16 +8,15 @@ use travertine_runtime::{DecisionDefinition, Definition, Engine, Error, engine::
 use travertine_store::view::{Filter, Query, Table};
 use travertine_value::{Name, Value};
 
-use super::{Desk, Store, grid, grid::Cell, grid::Tone};
+use super::{Desk, Front, Store, grid, grid::Cell, grid::Tone};
 use crate::{
-    args::store as args, diagnostic, files::Models, files::NO_DECISION, json, run, screen::Screen,
-    status::Status,
+    args::store as args, diagnostic, files::Models, files::NO_DECISION, json, run, status::Status,
 };
 
-pub(crate) fn deploy(args: &args::Deploy, out: &Screen, err: &Screen) -> Result<Status> {
+pub(crate) fn deploy(args: &args::Deploy, front: Front<'_>) -> Result<Status> {
     let models = Models::read(&args.files)?;
     let (place, json) = (&args.shared.place, args.shared.json);
-    Desk::at(place, Store::New(args.shards), json, out, err, |desk| {
+    front.at(place, Store::New(args.shards), json, |desk| {
         match desk.engine.deploy(&models.files()) {
             Ok(deployment) => {
                 desk.settle()?;

@@ -23,6 +23,7 @@ use travertine_value::{Name, Value};
 
 use crate::{
     args::{store::Place, words::Whose},
+    control::Served,
     json,
     screen::Screen,
     shell::{self, DATA_VARIABLE},
@@ -32,6 +33,9 @@ use crate::{
 /// How long a command waits for what it has caused.
 const SETTLE: Duration = Duration::from_secs(10);
 
+/// How long it waits where others use the engine, too.
+const SETTLE_SERVED: Duration = Duration::from_millis(500);
+
 /// How long reading a store may take before people want to know.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -40,6 +44,17 @@ pub(crate) struct Desk<'a> {
     pub(crate) engine: Engine,
     pub(crate) data: &'a Path,
     pub(crate) json: bool,
+    pub(crate) out: &'a Screen,
+    pub(crate) err: &'a Screen,
+    /// The engine goes on after this command, for others.
+    served: Option<&'a Served>,
+}
+
+/// Someone who asks for something at a store: how they are told, and the engine that this process has open
+/// already, where it does what another one asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Front<'a> {
+    pub(crate) served: Option<&'a Served>,
     pub(crate) out: &'a Screen,
     pub(crate) err: &'a Screen,
 }
@@ -63,55 +78,60 @@ pub(crate) enum Full {
 /// How many shards a store gets where nobody says: one, so that instances have small numbers.
 pub(crate) const SHARDS: u16 = 1;
 
-impl<'a> Desk<'a> {
+impl<'a> Front<'a> {
     /// Opens a store for something and closes it again.
     pub(crate) fn at(
+        self,
         place: &'a Place,
         store: Store,
         json: bool,
-        out: &'a Screen,
-        err: &'a Screen,
-        act: impl FnOnce(&Self) -> Result<Status>,
+        act: impl FnOnce(&Desk<'a>) -> Result<Status>,
     ) -> Result<Status> {
-        Self::watched_at(place, store, json, None, out, err, act)
+        self.watched_at(place, store, json, None, act)
     }
 
     /// Opens a store for something, with someone who looks on, and closes it again.
     pub(crate) fn watched_at(
+        self,
         place: &'a Place,
         store: Store,
         json: bool,
         observer: Option<Observer>,
-        out: &'a Screen,
-        err: &'a Screen,
-        act: impl FnOnce(&Self) -> Result<Status>,
+        act: impl FnOnce(&Desk<'a>) -> Result<Status>,
     ) -> Result<Status> {
-        let engine = open(&place.data, store, Full::Fails, observer)?;
-        Self::with(engine, place, json, out, err, act)
+        match self.served {
+            Some(served) => {
+                served.lookers.with(observer, || self.on_served(served, place, json, act))
+            }
+            None => self.with(open(&place.data, store, Full::Fails, observer)?, place, json, act),
+        }
     }
 
     /// Opens a store at rest, for someone who only looks or who comes before all that is due, and closes it
     /// again. Nothing goes on but what follows from what was asked, once that is waited for.
     pub(crate) fn at_rest(
+        self,
         place: &'a Place,
         json: bool,
-        out: &'a Screen,
-        err: &'a Screen,
-        act: impl FnOnce(&Self) -> Result<Status>,
+        act: impl FnOnce(&Desk<'a>) -> Result<Status>,
     ) -> Result<Status> {
-        let engine = open_to_look(&place.data)?;
-        Self::with(engine, place, json, out, err, act)
+        match self.served {
+            Some(served) => self.on_served(served, place, json, act),
+            None => self.with(open_to_look(&place.data)?, place, json, act),
+        }
     }
 
     /// Opens a store at rest for someone who only looks, and closes it again. Where it cannot be written, a
     /// copy is looked at.
     pub(crate) fn look_at(
+        self,
         place: &'a Place,
         json: bool,
-        out: &'a Screen,
-        err: &'a Screen,
-        act: impl FnOnce(&Self) -> Result<Status>,
+        act: impl FnOnce(&Desk<'a>) -> Result<Status>,
     ) -> Result<Status> {
+        if let Some(served) = self.served {
+            return self.on_served(served, place, json, act);
+        }
         let data = &place.data;
         let opened = if store::sqlite::is_full(data) {
             Err(store::Error::Full { reason: format!("{}: no space left", data.display()) }.into())
@@ -127,25 +147,27 @@ impl<'a> Desk<'a> {
                     Engine::on(&copy, options)
                 });
                 if engine.is_ok() {
-                    err.line(format!("note: {why}; this is what a copy of it shows"));
+                    self.err.line(format!("note: {why}; this is what a copy of it shows"));
                 }
                 engine
             }
             opened => opened,
         };
         let engine = engine.map_err(|error| Told::of(&error, data, None, json))?;
-        Self::with(engine, place, json, out, err, act)
+        self.with(engine, place, json, act)
     }
 
     /// Opens a store for something that makes room in it, and closes it again.
     pub(crate) fn make_room_at(
+        self,
         place: &'a Place,
         options: Options,
         json: bool,
-        out: &'a Screen,
-        err: &'a Screen,
-        act: impl FnOnce(&Self) -> Result<Status>,
+        act: impl FnOnce(&Desk<'a>) -> Result<Status>,
     ) -> Result<Status> {
+        if let Some(served) = self.served {
+            return self.on_served(served, place, json, act);
+        }
         let data = &place.data;
         let room = store::sqlite::Options {
             create: false,
@@ -157,31 +179,48 @@ impl<'a> Desk<'a> {
             Engine::on(&store, options)
         });
         let engine = engine.map_err(|error| Told::of(&error, data, None, json))?;
-        Self::with(engine, place, json, out, err, act)
+        self.with(engine, place, json, act)
+    }
+
+    fn desk(self, engine: Engine, place: &'a Place, json: bool) -> Desk<'a> {
+        let Self { served, out, err } = self;
+        Desk { engine, data: &place.data, json, out, err, served }
+    }
+
+    /// Asks the engine that is open already, which stays so.
+    fn on_served(
+        self,
+        served: &Served,
+        place: &'a Place,
+        json: bool,
+        act: impl FnOnce(&Desk<'a>) -> Result<Status>,
+    ) -> Result<Status> {
+        act(&self.desk(served.engine.clone(), place, json))
     }
 
     fn with(
+        self,
         engine: Engine,
         place: &'a Place,
         json: bool,
-        out: &'a Screen,
-        err: &'a Screen,
-        act: impl FnOnce(&Self) -> Result<Status>,
+        act: impl FnOnce(&Desk<'a>) -> Result<Status>,
     ) -> Result<Status> {
-        let desk = Self { engine, data: &place.data, json, out, err };
+        let desk = self.desk(engine, place, json);
         let done = act(&desk);
-        note_rebuilt(&desk.engine, err);
+        note_rebuilt(&desk.engine, self.err);
         let closed = desk.engine.clone().shutdown();
         let status = done?;
         match closed {
-            Err(Error::Store(store::Error::Full { .. })) if desk.engine.fault().is_none() => err.line(
+            Err(Error::Store(store::Error::Full { .. })) if desk.engine.fault().is_none() => self.err.line(
                 "note: it is done, but there was no room for the rows that lists show; they follow when there is",
             ),
             closed => desk.ok(closed)?,
         }
         Ok(status)
     }
+}
 
+impl Desk<'_> {
     /// What came of something, or why it did not and what to do about it.
     pub(crate) fn ok<T>(&self, outcome: Result<T, Error>) -> Result<T> {
         outcome.map_err(|error| Told::of(&error, self.data, Some(&self.engine), self.json))
@@ -264,11 +303,33 @@ impl<'a> Desk<'a> {
 
     /// The same, where it was asked of an instance. Others that do not come to rest are not waited for.
     pub(crate) fn settle_for(&self, instance: Option<InstanceId>) -> Result<()> {
-        self.ok(self.engine.follow())?;
+        // An engine that others use may never come to rest.
+        let patience = if self.served.is_some() { SETTLE_SERVED } else { SETTLE };
+        if self.served.is_none() {
+            self.ok(self.engine.follow())?;
+        }
         let is_other = |all: &[InstanceId]| instance.is_none_or(|it| !all.contains(&it));
-        let settled = self.ok(self.engine.settle_but_restless(SETTLE, is_other))?;
+        let settled = self.ok(self.engine.settle_but_restless(patience, is_other))?;
         restless(&settled.restless, self.data, self.err);
         Ok(())
+    }
+
+    /// Whether others use the engine, too, who may take it further.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.served.is_some()
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn is_left(&self) -> bool {
+        self.served.is_some_and(Served::is_gone)
+    }
+
+    /// Shows people how far something is that takes long, where that is at a terminal of this process.
+    pub(crate) fn progress(
+        &self,
+        doing: &'static str,
+    ) -> (Option<Progress>, impl FnOnce() + use<>) {
+        progress(doing, self.served.is_none())
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -342,15 +403,15 @@ fn open_told(
     options: Options,
     open: impl FnOnce(Options) -> Result<Engine, Error>,
 ) -> Result<Engine, Error> {
-    let (progress, clear) = progress("reading");
+    let (progress, clear) = progress("reading", true);
     let opened = open(Options { progress, ..options });
     clear();
     opened
 }
 
 /// A line at a terminal that says how far something is, and what takes it away again.
-pub(crate) fn progress(doing: &'static str) -> (Option<Progress>, impl FnOnce()) {
-    let line = io::stderr().is_terminal().then(|| Arc::new(Mutex::new(Line::new())));
+fn progress(doing: &'static str, is_here: bool) -> (Option<Progress>, impl FnOnce() + use<>) {
+    let line = (is_here && io::stderr().is_terminal()).then(|| Arc::new(Mutex::new(Line::new())));
     let shown = line.clone();
     let progress = shown.map(|line| {
         Progress(Arc::new(move |shard, done, total| {
@@ -493,8 +554,8 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
     }
     match error {
         Error::Store(store::Error::InUse { .. }) => format!(
-            "{error}; one process at a time has a store. End that one first (Ctrl-C ends `travertine work`), \
-             or look at a copy: {}",
+            "{error}; one process at a time has a store, and this one does nothing for others. End it first, or \
+             look at a copy: {}",
             run(&["backup", "DIR"])
         ),
         Error::Store(store::Error::Missing { .. }) => {

@@ -28,32 +28,46 @@ use crate::{
         schedule::ScheduleAct,
         store::{Command, DeadLetterAct, Shared, TimerAct},
     },
+    control::{self, Served},
     screen::Screen,
     status::Status,
 };
-pub(crate) use desk::{Desk, Full, SHARDS, Store, Told, explain, open, open_to_look};
+pub(crate) use desk::{Desk, Front, Full, SHARDS, Store, Told, explain, open, open_to_look};
 
-/// Does what a command on a store asks for.
-pub(crate) fn run(command: &Command, out: &Screen, err: &Screen) -> Result<Status> {
+/// Does what a command on a store asks for: here, on an engine that is open already for others, or by asking the
+/// process that has the store.
+pub(crate) fn run(
+    command: &Command,
+    served: Option<&Served>,
+    out: &Screen,
+    err: &Screen,
+) -> Result<Status> {
+    if served.is_none()
+        && let Some(place) = command.place_to_share()
+        && let Some(status) = control::ask(&place.data, out, err)?
+    {
+        return Ok(status);
+    }
+    let front = Front { served, out, err };
     let at = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
-        Desk::at(&shared.place, Store::Known, shared.json, out, err, act)
+        front.at(&shared.place, Store::Known, shared.json, act)
     };
     let look = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
-        Desk::look_at(&shared.place, shared.json, out, err, act)
+        front.look_at(&shared.place, shared.json, act)
     };
     // An operator reaches an instance before whatever is due: it may be what must be stopped.
     let operate = |shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
-        Desk::at_rest(&shared.place, shared.json, out, err, act)
+        front.at_rest(&shared.place, shared.json, act)
     };
     // What ends and forgets instances must work on a full disk, too.
     let make_room = |options, shared: &Shared, act: &dyn Fn(&Desk<'_>) -> Result<Status>| {
-        Desk::make_room_at(&shared.place, options, shared.json, out, err, act)
+        front.make_room_at(&shared.place, options, shared.json, act)
     };
     match command {
-        Command::Deploy(it) => deploy::deploy(it, out, err),
+        Command::Deploy(it) => deploy::deploy(it, front),
         Command::Definitions(it) => look(&it.shared, &|desk| deploy::definitions(it, desk)),
         Command::Undeploy(it) => operate(&it.shared, &|desk| deploy::undeploy(it, desk)),
-        Command::Start(it) => start::start(it, out, err),
+        Command::Start(it) => start::start(it, front),
         Command::Instances(it) => look(&it.shared, &|desk| list::instances(it, desk)),
         Command::Show(it) => look(&it.shared, &|desk| show::show(it, desk)),
         Command::History(it) => look(&it.shared, &|desk| history::history(it, desk)),

@@ -17,26 +17,24 @@ use travertine_runtime::{
 };
 use travertine_store::{
     codec::record::Record,
-    view::{Filter, InstanceState, Query, Row, Table},
+    view::{Filter, InstanceState, JobState, Query, Row, Table},
 };
 use travertine_value::{Map, Name, Value};
 
-use super::{Desk, Store, rows, show, work};
+use super::{Desk, Front, Store, rows, show, work};
 use crate::{
     args::{self, words},
     json,
-    screen::Screen,
     status::Status,
 };
 
-pub(crate) fn start(
-    args: &args::store::StartInstance,
-    out: &Screen,
-    err: &Screen,
-) -> Result<Status> {
+/// How often to look whether others have taken an instance further.
+const BRIEFLY: Duration = Duration::from_millis(100);
+
+pub(crate) fn start(args: &args::store::StartInstance, front: Front<'_>) -> Result<Status> {
     // The instance that was started, whose progress is shown to those who wait; 0 before that.
     let started = Arc::new(AtomicU64::new(0));
-    let (whose, screen) = (Arc::clone(&started), err.clone());
+    let (whose, screen) = (Arc::clone(&started), front.err.clone());
     let observer = args.wait.then(|| {
         Observer(Arc::new(move |seen: Seen<'_>| {
             let started = whose.load(Ordering::SeqCst);
@@ -46,9 +44,7 @@ pub(crate) fn start(
         }))
     });
     let (place, json) = (&args.shared.place, args.shared.json);
-    Desk::watched_at(place, Store::Known, json, observer, out, err, |desk| {
-        start_at(args, &started, desk)
-    })
+    front.watched_at(place, Store::Known, json, observer, |desk| start_at(args, &started, desk))
 }
 
 fn start_at(
@@ -192,11 +188,30 @@ fn wait(instance: InstanceId, timeout: Option<Duration>, desk: &Desk<'_>) -> Res
         if look.row.ended.is_some() || left == Some(Duration::ZERO) {
             return Ok(());
         }
-        let Some(due) = next_due(instance, desk)? else { return Ok(()) };
-        let until = due.saturating_sub(desk.now().as_millis());
+        // Where others use the engine, workers of theirs may do its jobs.
+        let due = next_due(instance, desk)?;
+        let is_in_other_hands = desk.is_shared() && has_jobs(instance, desk)?;
+        if desk.is_left() || due.is_none() && !is_in_other_hands {
+            return Ok(());
+        }
+        let until = due.map_or(i64::MAX, |it| it.saturating_sub(desk.now().as_millis()));
         let until = Duration::from_millis(u64::try_from(until).unwrap_or(0));
+        let until = if desk.is_shared() { until.min(BRIEFLY) } else { until };
         thread::sleep(left.map_or(until, |left| until.min(left)));
     }
+}
+
+/// Whether an instance, or what it has called, waits for a worker.
+fn has_jobs(instance: InstanceId, desk: &Desk<'_>) -> Result<bool> {
+    let page = desk.query(&Query {
+        table: Table::Jobs,
+        filters: vec![Filter::Root(instance.0)],
+        descending: false,
+        after: None,
+        limit: 10_000,
+    })?;
+    let is_open = |it: &Row| matches!(it, Row::Job(it) if it.state != JobState::Failed);
+    Ok(page.rows.iter().any(is_open))
 }
 
 /// When the next timer of an instance rings, or of what it has called.

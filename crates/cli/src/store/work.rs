@@ -13,7 +13,12 @@ use travertine_runtime::{Engine, Seen, engine::Observer, trace};
 use travertine_store::view::{Filter, JobState, Query, Row, Table};
 
 use super::{Full, Store, care, desk, grid, open, worker::Commands};
-use crate::{args::store as args, screen::Screen, status::Status};
+use crate::{
+    args::store as args,
+    control::{Control, Lookers},
+    screen::Screen,
+    status::Status,
+};
 
 /// How often to see whether the engine still works.
 const LOOK: Duration = Duration::from_millis(200);
@@ -32,13 +37,18 @@ pub(crate) fn work(args: &args::Work, out: &Screen, err: &Screen) -> Result<Stat
     })
     .context("Ctrl-C cannot be heard")?;
     let screen = out.clone();
-    let observer = (!args.quiet).then(|| Observer(Arc::new(move |seen| show(seen, &screen))));
+    let lookers = Lookers::default();
+    if !args.quiet {
+        lookers.add(Observer(Arc::new(move |seen| show(seen, &screen))));
+    }
     let data = &args.place.data;
-    let engine = open(data, Store::Known, Full::Waits, observer)?;
+    let engine = open(data, Store::Known, Full::Waits, Some(lookers.observer()))?;
+    let control = Control::begin_told(data, &engine, &lookers, err);
     greet(&engine, args, err);
     let commands = Commands::start(&engine, args)?;
     let done = drive(&engine, args, &stopped, out, err);
     commands.stop();
+    drop(control);
     let closed = engine.clone().shutdown();
     done.and(closed).map_err(|error| desk::Told::of(&error, data, Some(&engine), false))?;
     Ok(Status::Done)

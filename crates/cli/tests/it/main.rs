@@ -16,6 +16,7 @@ mod kept;
 mod new;
 mod run;
 mod schedules;
+mod served;
 mod store;
 mod workers;
 

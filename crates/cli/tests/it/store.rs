@@ -771,7 +771,7 @@ fn what_would_take_all_memory_is_an_incident_and_can_be_cancelled() {
 
 #[cfg(unix)]
 #[test]
-fn whoever_has_the_store_is_named_and_a_copy_is_made_meanwhile() {
+fn a_store_that_is_worked_on_is_looked_at_and_copied_meanwhile() {
     let store = Store::with(&[&file("store-work.bpmn", &process(SLEEPS))]);
     store.text(&["start", "p", "--var", "span=PT0.01S", "--id", "soon"]);
     store.text(&["start", "p", "--var", "span=P1D", "--id", "late"]);
@@ -780,7 +780,9 @@ fn whoever_has_the_store_is_named_and_a_copy_is_made_meanwhile() {
     let greeting = lines.next().unwrap().unwrap();
     assert!(greeting.contains("Ctrl-C ends it"), "{greeting}");
 
-    let refusal = store.refusal(&["instances"]);
+    let shown = store.json(&["instances"]);
+    assert_eq!(fields(&list(&shown, "instances"), "business_id"), ["late", "soon"]);
+    let refusal = store.refusal(&["work"]);
     assert!(refusal.contains(&format!("in use by process {}", works.id())), "{refusal}");
     assert!(refusal.contains("travertine backup"), "{refusal}");
     let copy = store.path("copy");
