@@ -123,6 +123,11 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// The question makes sense, but too many rows would have to be looked at for the answer.
+    TooBroad {
+        /// What would narrow it.
+        reason: String,
+    },
     /// Reading or opening failed.
     Failed {
         /// What the system says.
@@ -168,7 +173,9 @@ impl fmt::Display for Error {
             Self::Misplaced { shard, seq, last } => {
                 write!(f, "entry {seq} of shard {shard} cannot stand after or in place of {last}")
             }
-            Self::BadQuery { reason } | Self::Failed { reason } => f.write_str(reason),
+            Self::BadQuery { reason } | Self::TooBroad { reason } | Self::Failed { reason } => {
+                f.write_str(reason)
+            }
         }
     }
 }
@@ -216,6 +223,7 @@ codes! {
     Self::NoSuchEntry { .. } => "store_no_such_entry",
     Self::Misplaced { .. } => "store_misplaced",
     Self::BadQuery { .. } => "store_bad_query",
+    Self::TooBroad { .. } => "store_too_broad",
     Self::Failed { .. } => "store_failed",
 }
 

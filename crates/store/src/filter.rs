@@ -1,12 +1,10 @@
-//! Which questions make sense, and whether a row is an answer.
+//! Which questions make sense.
 
 use std::fmt;
 
-use travertine_value::Value;
-
 use crate::{
     Error,
-    view::{Filter, InstanceRow, Query, Row, Table},
+    view::{Filter, Query, Table},
 };
 
 impl Query {
@@ -49,15 +47,6 @@ impl Filter {
         }
     }
 
-    /// Whether it is answered from the row of the instance that a row of the table is about.
-    pub(crate) fn is_about_instance(&self, table: Table) -> bool {
-        // Timers know their definition: those that start instances have no instance. The number of
-        // the instance is in every row.
-        let known = matches!(self, Self::Instance(_))
-            || (table == Table::Timers && matches!(self, Self::Definition(_)));
-        !known && self.subject() == Subject::Instance
-    }
-
     fn subject(&self) -> Subject {
         use Table::{Elements, Incidents, Jobs, Messages, Subscriptions, Tasks, Timers, Variables};
         match self {
@@ -88,90 +77,6 @@ impl Filter {
             Self::Dead(_) => Subject::Row(&[Messages]),
         }
     }
-
-    /// Whether it holds for a row. `about` is the row of its instance, and `has` says whether that
-    /// instance has a variable of this name and value.
-    pub(crate) fn holds(
-        &self,
-        row: &Row,
-        about: Option<&InstanceRow>,
-        has: &dyn Fn(u64, &str, &str) -> bool,
-    ) -> bool {
-        let of = |test: &dyn Fn(&InstanceRow) -> bool| about.is_some_and(test);
-        match self {
-            Self::Instance(id) => row.key().instance == *id,
-            Self::Root(root) => of(&|it| it.root == *root),
-            Self::Parent(parent) => of(&|it| it.parent.is_some_and(|(id, _)| id == *parent)),
-            Self::TopLevel => of(&|it| it.parent.is_none()),
-            Self::Definition(id) => {
-                if let Row::Timer(it) = row {
-                    it.definition == *id
-                } else {
-                    of(&|it| it.definition == *id)
-                }
-            }
-            Self::NotDefinition(id) => of(&|it| it.definition != *id),
-            Self::Version(version) => of(&|it| it.version == *version),
-            Self::State(states) => of(&|it| states.contains(&it.state)),
-            Self::BusinessId(id) => of(&|it| it.business_id.as_ref() == Some(id)),
-            Self::Started(from, to) => of(&|it| within(Some(it.started), *from, *to)),
-            Self::Ended(from, to) => of(&|it| within(it.ended, *from, *to)),
-            Self::HasIncidents(wanted) => of(&|it| (it.incidents > 0) == *wanted),
-            Self::Variable(name, value) => of(&|it| has(it.id, name, value)),
-            Self::Element(id) => match row {
-                Row::Element(it) => it.element == *id,
-                Row::Job(it) => it.element == *id,
-                Row::Task(it) => it.element == *id,
-                Row::Timer(it) => it.element == *id,
-                Row::Subscription(it) => it.element == *id,
-                Row::Incident(it) => it.element == *id,
-                Row::Instance(_) | Row::Variable(_) | Row::Message(_) => false,
-            },
-            Self::Named(name) => match row {
-                Row::Variable(it) => it.name == *name,
-                Row::Subscription(it) => it.name == *name,
-                Row::Message(it) => it.name == *name,
-                Row::Instance(_)
-                | Row::Element(_)
-                | Row::Job(_)
-                | Row::Task(_)
-                | Row::Timer(_)
-                | Row::Incident(_) => false,
-            },
-            Self::JobType(wanted) => matches!(row, Row::Job(it) if it.job_type == *wanted),
-            Self::JobState(state) => matches!(row, Row::Job(it) if it.state == *state),
-            Self::Assignee(name) => {
-                matches!(row, Row::Task(it) if it.assignee.as_ref() == Some(name))
-            }
-            Self::Unassigned => matches!(row, Row::Task(it) if it.assignee.is_none()),
-            Self::CandidateUser(name) => {
-                matches!(row, Row::Task(it) if lists(&it.candidate_users, name))
-            }
-            Self::CandidateGroup(name) => {
-                matches!(row, Row::Task(it) if lists(&it.candidate_groups, name))
-            }
-            Self::Due(from, to) => {
-                if let Row::Timer(it) = row {
-                    within(Some(it.due), *from, *to)
-                } else {
-                    matches!(row, Row::Task(it) if within(it.due, *from, *to))
-                }
-            }
-            Self::Kind(kind) => matches!(row, Row::Subscription(it) if it.kind == *kind),
-            Self::Dead(dead) => matches!(row, Row::Message(it) if it.dead.is_some() == *dead),
-        }
-    }
-}
-
-/// Whether a time is there and in the span, without its end.
-fn within(at: Option<i64>, from: Option<i64>, to: Option<i64>) -> bool {
-    at.is_some_and(|at| from.is_none_or(|from| from <= at) && to.is_none_or(|to| at < to))
-}
-
-/// Whether a JSON list has this text in it.
-fn lists(list: &str, name: &str) -> bool {
-    let Ok(Value::List(items)) = Value::parse_json(list) else { return false };
-    items.iter().any(|it| matches!(it, Value::String(text) if **text == *name))
 }
 
 impl fmt::Display for Table {

@@ -5,7 +5,8 @@ use std::{fmt, path::Path};
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
     Seq, ShardId, Store,
-    view::{InstanceRow, Page, Query, Row, Table},
+    search::{Found, Search},
+    view::{InstanceRow, Row, Table},
 };
 
 /// States each method once: a layer hands it on, and a layer is a store.
@@ -34,7 +35,7 @@ macro_rules! layers {
     };
 }
 
-// `take`, `append` and `checkpoint` are not among them: they are said in terms of others, so that a layer that
+// `take`, `append`, `checkpoint` and `query` are not among them: they are said in terms of others, so that a layer that
 // does something about these sees all there is.
 layers! {
     fn shards(&self) -> u16;
@@ -74,7 +75,7 @@ layers! {
         table: Table,
         each: &mut dyn FnMut(Row) -> Result<(), Error>,
     ) -> Result<(), Error>;
-    fn query(&self, query: &Query) -> Result<Page, Error>;
+    fn search(&self, search: &Search) -> Result<Found, Error>;
     fn size(&self) -> Result<(u64, u64), Error>;
     fn compact(&self) -> Result<(), Error>;
     fn backup(&self, to: &Path) -> Result<(), Error>;

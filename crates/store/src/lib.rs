@@ -17,6 +17,7 @@ mod filter;
 mod layer;
 mod memory;
 pub mod record;
+pub mod search;
 pub mod sqlite;
 mod store;
 pub mod view;

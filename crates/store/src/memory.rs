@@ -15,8 +15,9 @@ use travertine_value::Name;
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
     Seq, ShardId, Store,
+    search::{Found, Place, Search, Source, evaluate},
     store::is_after,
-    view::{Change, Cursor, InstanceRow, Key, Page, Query, Row, Table},
+    view::{Change, InstanceRow, Key, Row, Table},
 };
 
 /// How many checkpoints and folds a crash can take back at most.
@@ -263,6 +264,26 @@ impl Views {
         };
     }
 
+    fn search(&self, search: &Search) -> Found {
+        let Some(rows) = self.rows.get(&search.table) else { return evaluate(search, [], self) };
+        let all: Box<dyn Iterator<Item = (&Key, &Row)>> = match (search.by_key(), &search.place) {
+            (Some(false), Place::First) => Box::new(rows.iter()),
+            (Some(false), Place::After(it)) => Box::new(rows.range((Excluded(&it.key), Unbounded))),
+            (Some(true), Place::First) => Box::new(rows.iter().rev()),
+            (Some(true), Place::After(it)) => Box::new(rows.range(..&it.key).rev()),
+            _ => return evaluate(search, rows.values(), self),
+        };
+        if search.count {
+            return evaluate(search, rows.values(), self);
+        }
+        // In the order of keys a page needs no more than its rows and one beyond.
+        let found = all.map(|(_, row)| row).filter(|row| search.holds(row, self));
+        let found: Vec<&Row> = found.take(search.limit as usize + 1).collect();
+        evaluate(search, found, self)
+    }
+}
+
+impl Source for Views {
     fn instance(&self, id: u64) -> Option<&InstanceRow> {
         match self.rows.get(&Table::Instances)?.get(&Key::of_instance(id)) {
             Some(Row::Instance(it)) => Some(it),
@@ -270,34 +291,8 @@ impl Views {
         }
     }
 
-    fn has(&self, instance: u64, name: &str, value: &str) -> bool {
-        self.of_instance(Table::Variables, instance)
-            .any(|it| matches!(it, Row::Variable(it) if *it.name == *name && *it.value == *value))
-    }
-
-    fn answers(&self, query: &Query, row: &Row) -> bool {
-        // A message and a timer that starts instances are about none, whatever has their number.
-        let about =
-            if let Row::Message(_) = row { None } else { self.instance(row.key().instance) };
-        let has = |instance: u64, name: &str, value: &str| self.has(instance, name, value);
-        query.filters.iter().all(|it| it.holds(row, about, &has))
-    }
-
-    fn query(&self, query: &Query) -> Page {
-        let Some(rows) = self.rows.get(&query.table) else { return Page::default() };
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let after = query.after.as_ref().map(|Cursor(key)| key);
-        let keys: Box<dyn Iterator<Item = (&Key, &Row)>> = match (query.descending, after) {
-            (false, None) => Box::new(rows.iter()),
-            (false, Some(key)) => Box::new(rows.range((Excluded(key), Unbounded))),
-            (true, None) => Box::new(rows.iter().rev()),
-            (true, Some(key)) => Box::new(rows.range(..key).rev()),
-        };
-        let mut found = keys.map(|(_, row)| row).filter(|row| self.answers(query, row));
-        let rows: Vec<Row> = found.by_ref().take(limit).cloned().collect();
-        let more = found.next().is_some();
-        let next = rows.last().filter(|_| more).map(|row| Cursor(row.key()));
-        Page { rows, next }
+    fn any(&self, table: Table, instance: u64, passes: &dyn Fn(&Row) -> bool) -> bool {
+        self.of_instance(table, instance).any(passes)
     }
 }
 
@@ -518,9 +513,9 @@ impl Store for MemoryStore {
         rows.into_iter().try_for_each(each)
     }
 
-    fn query(&self, query: &Query) -> Result<Page, Error> {
-        query.check()?;
-        Ok(self.lock().views.query(query))
+    fn search(&self, search: &Search) -> Result<Found, Error> {
+        search.check()?;
+        Ok(self.lock().views.search(search))
     }
 
     fn size(&self) -> Result<(u64, u64), Error> {

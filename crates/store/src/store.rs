@@ -6,7 +6,8 @@ use travertine_value::Name;
 
 use crate::{
     Error,
-    view::{Change, InstanceRow, Page, Query, Row, Table},
+    search::{Found, Place, Search},
+    view::{Change, Cursor, InstanceRow, Page, Query, Row, Table},
 };
 
 /// A slice of the instances, with one writer.
@@ -390,8 +391,30 @@ pub trait Store: fmt::Debug + Send + Sync {
         each: &mut dyn FnMut(Row) -> Result<(), Error>,
     ) -> Result<(), Error>;
 
-    /// Rows that someone asks for. [`Error::DamagedRow`] where one of them cannot be read.
-    fn query(&self, query: &Query) -> Result<Page, Error>;
+    /// Rows that someone searches for. [`Error::DamagedRow`] where one of them cannot be read, and
+    /// [`Error::TooBroad`] where too many rows would have to be looked at.
+    fn search(&self, search: &Search) -> Result<Found, Error>;
+
+    /// Rows that someone asks for, in the order of their keys.
+    fn query(&self, query: &Query) -> Result<Page, Error> {
+        query.check()?;
+        let mut search = Search::from(query);
+        let mut page = Page::default();
+        loop {
+            let mut found = self.search(&search)?;
+            page.rows.append(&mut found.rows);
+            let left = (query.limit as usize).saturating_sub(page.rows.len());
+            let end = found.end.filter(|_| found.has_more);
+            match end {
+                Some(end) if left > 0 => search.place = Place::After(end),
+                end => {
+                    page.next = end.and(page.rows.last()).map(|row| Cursor(row.key()));
+                    return Ok(page);
+                }
+            }
+            search.limit = search.limit.min(u32::try_from(left).unwrap_or(u32::MAX));
+        }
+    }
 
     /// How many bytes it takes on its medium, and how many of them could be given back.
     fn size(&self) -> Result<(u64, u64), Error>;

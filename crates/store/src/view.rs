@@ -635,6 +635,75 @@ impl Table {
     }
 }
 
+impl InstanceState {
+    /// All of them.
+    #[doc(hidden)] // For who reads a word.
+    pub const ALL: [Self; 6] = [
+        Self::Running,
+        Self::Suspended,
+        Self::Halted,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The word for it, wherever it is data.
+    ///
+    /// ```
+    /// # use travertine_store::view::InstanceState;
+    /// assert_eq!(InstanceState::Running.name(), "running");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Halted => "halted",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl JobState {
+    /// All of them.
+    #[doc(hidden)] // For who reads a word.
+    pub const ALL: [Self; 3] = [Self::Available, Self::Leased, Self::Failed];
+
+    /// The word for it, wherever it is data.
+    ///
+    /// ```
+    /// # use travertine_store::view::JobState;
+    /// assert_eq!(JobState::Leased.name(), "leased");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Available => "available",
+            Self::Leased => "leased",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl SubscriptionKind {
+    /// All of them.
+    #[doc(hidden)] // For who reads a word.
+    pub const ALL: [Self; 2] = [Self::Message, Self::Signal];
+
+    /// The word for it, wherever it is data.
+    ///
+    /// ```
+    /// # use travertine_store::view::SubscriptionKind;
+    /// assert_eq!(SubscriptionKind::Signal.name(), "signal");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Signal => "signal",
+        }
+    }
+}
+
 impl Row {
     /// The table it belongs to.
     ///

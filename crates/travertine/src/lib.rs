@@ -142,6 +142,36 @@ pub mod view {
     };
 }
 
+/// Searches, which [`Engine::search`] answers: conditions, an order, and pages with cursors.
+///
+/// ```
+/// use travertine::search::{Condition, InstanceColumn, Place, Search, Test};
+/// use travertine::view::{InstanceState, Table};
+/// use travertine::{Engine, Options};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let engine = Engine::in_memory(Options::default())?;
+/// let running = Condition::of(InstanceColumn::State, Test::eq(InstanceState::Running));
+/// let mut search =
+///     Search::of(Table::Instances).with(running).descending(InstanceColumn::Started).limit(50);
+/// loop {
+///     let found = engine.search(search.clone()).await?;
+///     println!("{:?}", found.rows);
+///     match found.end.filter(|_| found.has_more) {
+///         Some(end) => search.place = Place::After(end),
+///         None => break,
+///     }
+/// }
+/// # Ok::<(), travertine::Error>(()) }).unwrap();
+/// ```
+pub mod search {
+    pub use travertine_store::search::{
+        Column, Condition, Cursor, ElementColumn, Found, IncidentColumn, InstanceColumn, JobColumn,
+        MessageColumn, Pattern, Place, Search, Sort, SubscriptionColumn, TaskColumn, Test,
+        TimerColumn, Total, Value, VariableColumn,
+    };
+}
+
 /// Names and values.
 ///
 /// ```

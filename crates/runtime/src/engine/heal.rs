@@ -12,7 +12,8 @@ use std::{
 use travertine_func::Functions;
 use travertine_store::{
     Advance, Claim, Claimed, Claiming, Error as StoreError, Layer, Seq, ShardId, Store,
-    view::{InstanceRow, Page, Query, Table},
+    search::{Found, Search},
+    view::{InstanceRow, Table},
 };
 
 use super::load::load;
@@ -262,8 +263,8 @@ impl Layer for Healing {
     // Not `scan`: who has seen some rows cannot see them again, so views that are damaged there are made again by
     // whoever opens the shards.
 
-    fn query(&self, query: &Query) -> Result<Page> {
-        self.of_views(|it| it.query(query))
+    fn search(&self, search: &Search) -> Result<Found> {
+        self.of_views(|it| it.search(search))
     }
 
     fn size(&self) -> Result<(u64, u64)> {

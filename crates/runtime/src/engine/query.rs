@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, future::Future, pin::pin, sync::Arc};
 
 use travertine_store::{
     Error as StoreError, Store,
+    search::{Found, Search},
     view::{Page, Query, Row, Table},
 };
 
@@ -33,6 +34,40 @@ impl Engine {
         async move {
             flushed.await?;
             mended(&common, |store| page(store, query.clone())).await
+        }
+    }
+
+    /// Rows that match, in any order, with cursors and a count. They show everything that was acknowledged before
+    /// the search, unless it is [relaxed](Search::relaxed).
+    ///
+    /// ```no_run
+    /// # use travertine_store as travertine;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// use travertine::search::{Condition, InstanceColumn, Search, Test};
+    /// use travertine::view::Table;
+    ///
+    /// let newest = Search::of(Table::Instances)
+    ///     .with(Condition::of(InstanceColumn::Definition, Test::eq("order")))
+    ///     .descending(InstanceColumn::Started)
+    ///     .limit(20)
+    ///     .counted();
+    /// let found = engine.search(newest).await?;
+    /// println!("{} of {:?} orders", found.rows.len(), found.total);
+    /// # Ok(()) }
+    /// ```
+    pub fn search(
+        &self,
+        search: Search,
+    ) -> impl Future<Output = Result<Found, Error>> + Send + use<> {
+        let flushed = (!search.relaxed).then(|| self.flush());
+        let common = Arc::clone(&self.inner.common);
+        async move {
+            search.check()?;
+            if let Some(flushed) = flushed {
+                flushed.await?;
+            }
+            mended(&common, |store| Ok(store.search(&search)?)).await
         }
     }
 

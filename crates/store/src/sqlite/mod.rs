@@ -14,8 +14,8 @@ mod log;
 mod look;
 mod notes;
 mod open;
-mod query;
 mod rows;
+mod search;
 mod sum;
 mod views;
 mod wal;
@@ -38,7 +38,8 @@ use self::{lock::Lock, log::Log, notes::Notes, open::Database, views::Views, wri
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
     Seq, ShardId, Store,
-    view::{InstanceRow, Page, Query, Row, Table},
+    search::{Found, Search},
+    view::{InstanceRow, Row, Table},
 };
 
 /// How a store is opened.
@@ -307,9 +308,9 @@ impl Store for SqliteStore {
         self.views.scan(shard, self.shards(), table, each)
     }
 
-    fn query(&self, query: &Query) -> Result<Page, Error> {
-        query.check()?;
-        self.views.query(query)
+    fn search(&self, search: &Search) -> Result<Found, Error> {
+        search.check()?;
+        self.views.search(search, (!search.unbounded).then_some(search::STEPS_MAX))
     }
 
     fn size(&self) -> Result<(u64, u64), Error> {

@@ -224,14 +224,47 @@ impl Database {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut reader = match pooled {
-            Some(reader) => reader,
-            None => self.reader()?,
+        self.read_by(self.pooled()?, read)
+    }
+
+    /// The same, within about so many steps of SQLite's machine, where they are counted. What takes more is
+    /// interrupted.
+    pub(super) fn read_within<T>(
+        &self,
+        steps: Option<u32>,
+        read: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        /// How often they are counted.
+        const STRIDE: u32 = 1_000;
+        let Some(steps) = steps else { return self.read(read) };
+        let mut reader = self.pooled()?;
+        let mut left = steps / STRIDE;
+        let count = move || {
+            let over = left == 0;
+            left = left.saturating_sub(1);
+            over
         };
+        let stride = i32::try_from(STRIDE.min(steps).max(1)).unwrap_or(i32::MAX);
+        reader.progress_handler(stride, Some(count)).map_err(|error| self.unreadable(&error))?;
+        self.read_by(reader, read)
+    }
+
+    fn pooled(&self) -> Result<Connection, Error> {
+        let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        pooled.map_or_else(|| self.reader(), Ok)
+    }
+
+    fn read_by<T>(
+        &self,
+        mut reader: Connection,
+        read: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let transaction = reader.transaction().map_err(|error| self.unreadable(&error))?;
         let answer = read(&transaction);
         transaction.finish().map_err(|error| self.unreadable(&error))?;
+        reader
+            .progress_handler(0, None::<fn() -> bool>)
+            .map_err(|error| self.unreadable(&error))?;
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
         answer
     }

@@ -32,6 +32,9 @@ pub(super) fn schema() -> String {
              last INTEGER NOT NULL, reason TEXT, result TEXT);
          CREATE INDEX instances_open ON instances(id) WHERE {OPEN};
          CREATE INDEX instances_open_by_definition ON instances(definition, id) WHERE {OPEN};
+         CREATE INDEX instances_open_by_definition_and_start ON instances(definition, started)
+             WHERE {OPEN};
+         CREATE INDEX instances_by_start ON instances(started);
          CREATE INDEX instances_by_business_id ON instances(business_id, id)
              WHERE business_id IS NOT NULL;
          CREATE INDEX instances_by_parent ON instances(parent, parent_wait) WHERE parent IS NOT NULL;
@@ -57,6 +60,7 @@ pub(super) fn schema() -> String {
              priority INTEGER NOT NULL, form TEXT, fields TEXT NOT NULL, created INTEGER NOT NULL,
              PRIMARY KEY(instance, wait)) WITHOUT ROWID;
          CREATE INDEX tasks_by_assignee ON tasks(assignee, instance, wait);
+         CREATE INDEX tasks_by_creation ON tasks(created, instance, wait);
          CREATE INDEX tasks_by_due ON tasks(due) WHERE due IS NOT NULL;
          CREATE TABLE timers(instance INTEGER NOT NULL, wait INTEGER NOT NULL, definition TEXT NOT NULL,
              element TEXT NOT NULL, due INTEGER NOT NULL, body BLOB NOT NULL,
@@ -212,7 +216,7 @@ pub(super) fn bind(
                 it.definition_key,
                 it.definition,
                 it.version,
-                instance_state(it.state),
+                it.state.name(),
                 it.started,
                 it.ended,
                 it.parent.map(|(id, _)| id),
@@ -239,7 +243,7 @@ pub(super) fn bind(
                 it.token,
                 it.element,
                 it.job_type,
-                job_state(it.state),
+                it.state.name(),
                 it.retries,
                 it.priority,
                 it.until,
@@ -280,7 +284,7 @@ pub(super) fn bind(
                 it.instance,
                 it.wait,
                 it.keeper.0,
-                kind(it.kind),
+                it.kind.name(),
                 it.name,
                 it.element,
                 it.correlation,
@@ -336,7 +340,7 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             token: row.get(2)?,
             element: row.get(3)?,
             job_type: row.get(4)?,
-            state: word(row, 5, &JOB_STATES, job_state)?,
+            state: word(row, 5, &JobState::ALL, JobState::name)?,
             retries: row.get(6)?,
             priority: row.get(7)?,
             until: row.get(8)?,
@@ -372,7 +376,7 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             instance: row.get(0)?,
             wait: row.get(1)?,
             keeper: ShardId(row.get(2)?),
-            kind: word(row, 3, &KINDS, kind)?,
+            kind: word(row, 3, &SubscriptionKind::ALL, SubscriptionKind::name)?,
             name: row.get(4)?,
             element: row.get(5)?,
             correlation: row.get(6)?,
@@ -420,7 +424,7 @@ fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
         definition_key: row.get(2)?,
         definition: row.get(3)?,
         version: row.get(4)?,
-        state: word(row, 5, &INSTANCE_STATES, instance_state)?,
+        state: word(row, 5, &InstanceState::ALL, InstanceState::name)?,
         started: row.get(6)?,
         ended: row.get(7)?,
         parent: parent.zip(wait),
@@ -430,43 +434,6 @@ fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
         reason: row.get(13)?,
         result: row.get(14)?,
     })
-}
-
-const INSTANCE_STATES: [InstanceState; 6] = [
-    InstanceState::Running,
-    InstanceState::Suspended,
-    InstanceState::Halted,
-    InstanceState::Completed,
-    InstanceState::Failed,
-    InstanceState::Cancelled,
-];
-const JOB_STATES: [JobState; 3] = [JobState::Available, JobState::Leased, JobState::Failed];
-const KINDS: [SubscriptionKind; 2] = [SubscriptionKind::Message, SubscriptionKind::Signal];
-
-pub(super) fn instance_state(state: InstanceState) -> &'static str {
-    match state {
-        InstanceState::Running => "running",
-        InstanceState::Suspended => "suspended",
-        InstanceState::Halted => "halted",
-        InstanceState::Completed => "completed",
-        InstanceState::Failed => "failed",
-        InstanceState::Cancelled => "cancelled",
-    }
-}
-
-pub(super) fn job_state(state: JobState) -> &'static str {
-    match state {
-        JobState::Available => "available",
-        JobState::Leased => "leased",
-        JobState::Failed => "failed",
-    }
-}
-
-pub(super) fn kind(kind: SubscriptionKind) -> &'static str {
-    match kind {
-        SubscriptionKind::Message => "message",
-        SubscriptionKind::Signal => "signal",
-    }
 }
 
 /// The value that is written with the word in a column.

@@ -8,13 +8,14 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _, Params, params, params_from_iter};
 
 use super::{
-    open::{Database, Found},
-    query, rows, sum,
+    open::{Database, Found as FoundFile},
+    rows, search, sum,
     write::{Poison, Writer},
 };
 use crate::{
     Error, Seq, ShardId,
-    view::{Change, Cursor, InstanceRow, Key, Page, Query, Row, Table},
+    search::{Found, Place, Search, Total, Value},
+    view::{Change, InstanceRow, Key, Row, Table},
 };
 
 /// The views of all shards.
@@ -305,14 +306,59 @@ impl Views {
         self.each(table, &sql, [shard.0, shards], each)
     }
 
-    pub(super) fn query(&self, query: &Query) -> Result<Page, Error> {
-        let sql = query::of(query);
-        let mut rows = self.rows(query.table, &sql.text, params_from_iter(sql.values))?;
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next = rows.last().filter(|_| more).map(|row| Cursor(row.key()));
-        Ok(Page { rows, next })
+    /// Rows that someone searches for, within so many steps of SQLite's machine, where they are
+    /// counted.
+    pub(super) fn search(&self, search: &Search, steps: Option<u32>) -> Result<Found, Error> {
+        let _files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        let page = search::of(search);
+        let found = self.db.read_within(steps, |it| {
+            let failed = |error: rusqlite::Error| self.searching(search, &error);
+            let mut statement = it.prepare_cached(&page.text).map_err(failed)?;
+            let mut rows = statement.query(params_from_iter(page.values)).map_err(failed)?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next().map_err(failed)? {
+                let damaged = |error| self.damaged(search.table, row, &error);
+                let ranks = search::ranked(search, row).map_err(damaged)?;
+                found.push((rows::read(search.table, row).map_err(damaged)?, ranks));
+            }
+            let total =
+                if search.count { Some(self.count(it, search, found.len())?) } else { None };
+            Ok((found, total))
+        });
+        let (mut found, total) = found?;
+        let limit = search.limit as usize;
+        let has_more = found.len() > limit;
+        found.truncate(limit);
+        if matches!(search.place, Place::Before(_)) {
+            found.reverse();
+        }
+        let cursor = |it: Option<&(Row, Vec<Option<Value>>)>| {
+            it.map(|(row, ranks)| search.cursor(row, ranks.clone()))
+        };
+        let (start, end) = (cursor(found.first()), cursor(found.last()));
+        let rows = found.into_iter().map(|(row, _)| row).collect();
+        Ok(Found { rows, start, end, has_more, total })
+    }
+
+    /// How many rows there are, where so many were read for a page.
+    fn count(&self, it: &Connection, search: &Search, read: usize) -> Result<Total, Error> {
+        // The first page has them all, where there is no other.
+        if search.place == Place::First && read <= search.limit as usize {
+            return Ok(Total::of(read));
+        }
+        let sql = search::count(search);
+        let counted: u32 = it
+            .prepare_cached(&sql.text)
+            .and_then(|mut it| it.query_row(params_from_iter(sql.values), |row| row.get(0)))
+            .map_err(|error| self.searching(search, &error))?;
+        Ok(Total::of(counted as usize))
+    }
+
+    fn searching(&self, search: &Search, error: &rusqlite::Error) -> Error {
+        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
+            return search.too_broad();
+        }
+        self.db.unreadable(error)
     }
 
     pub(super) fn compact(&self) -> Result<(), Error> {
@@ -333,9 +379,9 @@ fn inspect(db: &Database, log: &[u8], ends: impl Fn(ShardId) -> Seq) -> Standing
         return Standing::Useless(String::from("there were none"));
     }
     let connection = match db.connect("normal") {
-        Ok((connection, Found::Ours)) => connection,
-        Ok((_, Found::Nothing)) => return Standing::Useless(String::from("they were empty")),
-        Ok((_, Found::Older(format))) => {
+        Ok((connection, FoundFile::Ours)) => connection,
+        Ok((_, FoundFile::Nothing)) => return Standing::Useless(String::from("they were empty")),
+        Ok((_, FoundFile::Older(format))) => {
             return Standing::Useless(format!("they were in the older format {format}"));
         }
         Err(error) => return Standing::Useless(error.to_string()),
@@ -394,7 +440,7 @@ pub(super) fn seen(db: &Database, log: &[u8]) -> BTreeMap<ShardId, Seq> {
         let (connection, found) = db.connect("normal").ok()?;
         let of = "SELECT value FROM meta WHERE name = 'log'";
         let of: Vec<u8> = connection.query_row(of, [], |row| row.get(0)).ok()?;
-        if found != Found::Ours || of != log {
+        if found != FoundFile::Ours || of != log {
             return None;
         }
         let mut statement =

@@ -1,0 +1,717 @@
+//! Searches: which rows, in which order, and which page of them.
+//!
+//! A search is data. [`Search::check`] refuses what makes no sense, for every store in the same words; what a
+//! condition means is said in `evaluate`, which every store is held against.
+
+mod column;
+mod cursor;
+mod evaluate;
+mod pattern;
+mod query;
+
+use std::fmt;
+
+use travertine_value::Name;
+
+pub use column::{
+    Column, ElementColumn, IncidentColumn, InstanceColumn, JobColumn, Kind, MessageColumn,
+    SubscriptionColumn, TaskColumn, TimerColumn, VariableColumn,
+};
+pub use cursor::Cursor;
+pub use pattern::Pattern;
+
+pub(crate) use evaluate::SORTED_CHARS;
+pub use evaluate::{Source, evaluate};
+
+use crate::{
+    Error,
+    view::{Row, Table},
+};
+
+/// The most rows of a page.
+pub const LIMIT_MAX: u32 = 10_000;
+/// The most rows that can be skipped without a cursor.
+pub const SKIP_MAX: u32 = 10_000;
+/// The most rows that are counted.
+pub const COUNT_MAX: u32 = 10_000;
+/// The most columns to sort by.
+pub const SORT_MAX: usize = 5;
+/// The most conditions of a search.
+pub const CONDITIONS_MAX: usize = 200;
+/// The most values that the conditions of a search have, together.
+pub const VALUES_MAX: usize = 5_000;
+/// How deep conditions can be inside of each other.
+const DEPTH_MAX: usize = 8;
+
+/// A search for rows of one table.
+///
+/// ```
+/// # use travertine_store::search::{Condition, InstanceColumn, Place, Search, Test};
+/// # use travertine_store::view::{InstanceState, Table};
+/// // The 20 newest orders that run.
+/// let search = Search::of(Table::Instances)
+///     .with(Condition::of(InstanceColumn::Definition, Test::eq("order")))
+///     .with(Condition::of(InstanceColumn::State, Test::eq(InstanceState::Running)))
+///     .descending(InstanceColumn::Started)
+///     .limit(20);
+/// assert_eq!(search.place, Place::First);
+/// search.check()?;
+/// # Ok::<(), travertine_store::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// The table.
+    pub table: Table,
+    /// All of these must hold.
+    pub conditions: Vec<Condition>,
+    /// The order, the first first. Where rows are the same by all of it, the key decides, in the direction of
+    /// the last.
+    pub sort: Vec<Sort>,
+    /// Where the page is.
+    pub place: Place,
+    /// The most rows of a page.
+    pub limit: u32,
+    /// Whether all rows are counted, too.
+    pub count: bool,
+    /// Whether rows may be a moment behind. It costs less: nothing is waited for.
+    pub relaxed: bool,
+    /// Whether it is answered however many rows must be looked at.
+    #[doc(hidden)] // Only the engine itself has so much time.
+    pub unbounded: bool,
+}
+
+/// Something that must hold for a row.
+///
+/// ```
+/// # use travertine_store::search::{Condition, TaskColumn, Test};
+/// let for_ann = Condition::Any(vec![
+///     Condition::of(TaskColumn::Assignee, Test::eq("ann")),
+///     Condition::of(TaskColumn::CandidateUsers, Test::eq("ann")),
+/// ]);
+/// assert_ne!(for_ann, Condition::Any(Vec::new()), "of nothing, nothing holds");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// All of these; it holds where there are none.
+    All(Vec<Condition>),
+    /// One of these; it does not hold where there are none.
+    Any(Vec<Condition>),
+    /// What is in the column passes the test. A column of [`Table::Instances`] is that of the instance which the
+    /// row is about.
+    Is(Column, Test),
+    /// Its instance has a row in that table for which all of these hold.
+    Has(Table, Vec<Condition>),
+}
+
+/// What a column is tested for. Tests that deny something are the opposite of those that say it, so they hold
+/// where the column is empty. A list passes where one of its texts does, and is denied where none does.
+///
+/// ```
+/// # use travertine_store::search::{Test, Value};
+/// let in_march = [Test::Gte(Value::Time(5_097_600_000)), Test::Lt(Value::Time(7_776_000_000))];
+/// assert_eq!(Test::eq(12_u64), Test::Eq(Value::Number(12)));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// It is this.
+    Eq(Value),
+    /// It is something else, or nothing.
+    Neq(Value),
+    /// It is one of these.
+    In(Vec<Value>),
+    /// It is none of these, or nothing.
+    NotIn(Vec<Value>),
+    /// It is a text like this.
+    Like(Pattern),
+    /// There is something, or there is not.
+    Exists(bool),
+    /// It is greater or later.
+    Gt(Value),
+    /// It is this, or greater or later.
+    Gte(Value),
+    /// It is less or earlier.
+    Lt(Value),
+    /// It is this, or less or earlier.
+    Lte(Value),
+}
+
+/// What a column can hold.
+///
+/// ```
+/// # use travertine_store::search::Value;
+/// assert_eq!(Value::from("ann"), Value::Text("ann".into()));
+/// assert_eq!(Value::from((12, 7)), Value::Key(12, 7));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Value {
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(Name),
+    /// A time, in milliseconds since 1970.
+    Time(i64),
+    /// Yes or no.
+    Bool(bool),
+    /// An instance, and a number in it.
+    Key(u64, u64),
+    /// Texts.
+    #[doc(hidden)] // No test is for a list as a whole.
+    List(Vec<Name>),
+}
+
+/// A column to sort by. Rows where it is empty come first; last, where it is descending.
+///
+/// ```
+/// # use travertine_store::search::{Sort, TaskColumn};
+/// let most_urgent = Sort { column: TaskColumn::Priority.into(), descending: true };
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    /// The column.
+    pub column: Column,
+    /// Whether the greatest comes first.
+    pub descending: bool,
+}
+
+/// Where a page is among the rows.
+///
+/// ```
+/// # use travertine_store::search::{Cursor, Place};
+/// fn back(text: &str) -> Result<Place, travertine_store::Error> {
+///     Ok(Place::Before(text.parse()?))
+/// }
+/// assert!(back("not a cursor").is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// It is the first one.
+    First,
+    /// It begins after this row.
+    After(Cursor),
+    /// It ends before this row.
+    Before(Cursor),
+    /// It begins after so many rows.
+    Skip(u32),
+}
+
+/// Rows that were found, in order.
+///
+/// ```
+/// # use travertine_store::search::{Found, Place, Search};
+/// fn next(search: &Search, found: &Found) -> Option<Search> {
+///     let end = found.end.clone().filter(|_| found.has_more)?;
+///     Some(Search { place: Place::After(end), ..search.clone() })
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found<R = Row> {
+    /// The rows.
+    pub rows: Vec<R>,
+    /// The place of the first of them.
+    pub start: Option<Cursor>,
+    /// The place of the last of them.
+    pub end: Option<Cursor>,
+    /// Whether there are rows beyond them, in the direction of the search.
+    pub has_more: bool,
+    /// How many rows there are on all pages, where that was asked.
+    pub total: Option<Total>,
+}
+
+/// How many rows there are.
+///
+/// ```
+/// # use travertine_store::search::Total;
+/// let total = Total { count: 10_000, has_more: true };
+/// assert!(total.has_more, "they were not counted to the end");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// So many were counted.
+    pub count: u32,
+    /// Whether there are more.
+    pub has_more: bool,
+}
+
+impl Search {
+    /// All rows of a table, in the order of their keys.
+    ///
+    /// ```
+    /// # use travertine_store::search::Search;
+    /// # use travertine_store::view::Table;
+    /// assert_eq!(Search::of(Table::Jobs).limit, 100);
+    /// ```
+    pub fn of(table: Table) -> Self {
+        Self {
+            table,
+            conditions: Vec::new(),
+            sort: Vec::new(),
+            place: Place::First,
+            limit: 100,
+            count: false,
+            relaxed: false,
+            unbounded: false,
+        }
+    }
+
+    /// Only rows for which this holds, too.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Condition, JobColumn, Search, Test};
+    /// # use travertine_store::view::Table;
+    /// let mail = Search::of(Table::Jobs).with(Condition::of(JobColumn::JobType, Test::eq("mail")));
+    /// assert_eq!(mail.conditions.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn with(mut self, condition: Condition) -> Self {
+        self.conditions.push(condition);
+        self
+    }
+
+    /// Sorted by this column, after those before.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Search, TaskColumn};
+    /// # use travertine_store::view::Table;
+    /// let next = Search::of(Table::Tasks).ascending(TaskColumn::Due);
+    /// assert!(!next.sort[0].descending);
+    /// ```
+    #[must_use]
+    pub fn ascending(mut self, column: impl Into<Column>) -> Self {
+        self.sort.push(Sort { column: column.into(), descending: false });
+        self
+    }
+
+    /// Sorted by this column, after those before, the greatest first.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Search, TaskColumn};
+    /// # use travertine_store::view::Table;
+    /// let newest = Search::of(Table::Tasks).descending(TaskColumn::Created);
+    /// assert!(newest.sort[0].descending);
+    /// ```
+    #[must_use]
+    pub fn descending(mut self, column: impl Into<Column>) -> Self {
+        self.sort.push(Sort { column: column.into(), descending: true });
+        self
+    }
+
+    /// At most so many rows.
+    ///
+    /// ```
+    /// # use travertine_store::search::Search;
+    /// # use travertine_store::view::Table;
+    /// assert_eq!(Search::of(Table::Jobs).limit(5).limit, 5);
+    /// ```
+    #[must_use]
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The page at that place.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Place, Search};
+    /// # use travertine_store::view::Table;
+    /// assert_eq!(Search::of(Table::Jobs).at(Place::Skip(100)).place, Place::Skip(100));
+    /// ```
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// Counts all rows, too.
+    ///
+    /// ```
+    /// # use travertine_store::search::Search;
+    /// # use travertine_store::view::Table;
+    /// assert!(Search::of(Table::Jobs).counted().count);
+    /// ```
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.count = true;
+        self
+    }
+
+    /// Rows may be a moment behind.
+    ///
+    /// ```
+    /// # use travertine_store::search::Search;
+    /// # use travertine_store::view::Table;
+    /// assert!(Search::of(Table::Jobs).relaxed().relaxed);
+    /// ```
+    #[must_use]
+    pub fn relaxed(mut self) -> Self {
+        self.relaxed = true;
+        self
+    }
+
+    /// Refuses what makes no sense, or asks for too much.
+    ///
+    /// ```
+    /// # use travertine_store::search::{JobColumn, Search};
+    /// # use travertine_store::view::Table;
+    /// let wrong = Search::of(Table::Tasks).ascending(JobColumn::Worker);
+    /// assert_eq!(wrong.check().unwrap_err().to_string(), "tasks cannot be sorted by worker");
+    /// ```
+    pub fn check(&self) -> Result<(), Error> {
+        if self.limit == 0 {
+            return Err(bad("a page needs room for at least one row"));
+        }
+        if self.limit > LIMIT_MAX {
+            return Err(bad(format!("a page has at most {LIMIT_MAX} rows; ask for the next page")));
+        }
+        if matches!(self.place, Place::Skip(rows) if rows > SKIP_MAX) {
+            return Err(bad(format!(
+                "at most {SKIP_MAX} rows can be skipped; go on from the cursor of a page instead"
+            )));
+        }
+        if self.sort.len() > SORT_MAX {
+            return Err(bad(format!("rows are sorted by at most {SORT_MAX} columns")));
+        }
+        for Sort { column, .. } in &self.sort {
+            if !self.has(*column) || column.kind() == Kind::List {
+                return Err(bad(format!("{} cannot be sorted by {column}", self.table)));
+            }
+        }
+        if let Place::After(cursor) | Place::Before(cursor) = &self.place {
+            cursor.fits(self)?;
+        }
+        let mut size = Size::default();
+        self.conditions.iter().try_for_each(|it| it.check(self.table, false, 0, &mut size))
+    }
+
+    /// Too many rows would have to be looked at.
+    pub(crate) fn too_broad(&self) -> Error {
+        let reason = format!(
+            "the search looks at too many {}; name an instance, a definition or another thing that fewer of them have, or sort by nothing",
+            self.table
+        );
+        Error::TooBroad { reason }
+    }
+
+    /// Whether rows of its table have the column, or the instances that they are about.
+    fn has(&self, column: Column) -> bool {
+        fits(column, self.table)
+    }
+
+    /// The instance that all rows must be about, where the conditions name one.
+    #[doc(hidden)] // The engine asks, to know which shard has the rows.
+    pub fn instance(&self) -> Option<u64> {
+        fn of(condition: &Condition, table: Table) -> Option<u64> {
+            match condition {
+                Condition::All(all) => all.iter().find_map(|it| of(it, table)),
+                Condition::Any(any) => match &any[..] {
+                    [one] => of(one, table),
+                    _ => None,
+                },
+                Condition::Is(column, Test::Eq(value)) => named(*column, value, table),
+                Condition::Is(column, Test::In(values)) => match &values[..] {
+                    [one] => named(*column, one, table),
+                    _ => None,
+                },
+                Condition::Is(..) | Condition::Has(..) => None,
+            }
+        }
+        fn named(column: Column, value: &Value, table: Table) -> Option<u64> {
+            let own = Column::instance_of(table) == Some(column)
+                || (column == InstanceColumn::Id.into() && table != Table::Messages);
+            match value {
+                Value::Number(number) if own => u64::try_from(*number).ok(),
+                Value::Key(instance, _) if column.table() == table && table != Table::Instances => {
+                    Some(*instance)
+                }
+                _ => None,
+            }
+        }
+        self.conditions.iter().find_map(|it| of(it, self.table))
+    }
+
+    /// The tables that it reads.
+    #[doc(hidden)] // The engine asks, to know which rows it needs.
+    pub fn tables(&self) -> std::collections::BTreeSet<Table> {
+        fn of(condition: &Condition, all: &mut std::collections::BTreeSet<Table>) {
+            match condition {
+                Condition::All(inner) | Condition::Any(inner) => {
+                    inner.iter().for_each(|it| of(it, all));
+                }
+                Condition::Is(column, _) => drop(all.insert(column.table())),
+                Condition::Has(table, inner) => {
+                    all.insert(*table);
+                    inner.iter().for_each(|it| of(it, all));
+                }
+            }
+        }
+        let mut all = std::collections::BTreeSet::from([self.table]);
+        all.extend(self.sort.iter().map(|it| it.column.table()));
+        self.conditions.iter().for_each(|it| of(it, &mut all));
+        all
+    }
+
+    /// Whether rows come in the order of their keys, and then whether the greatest comes first.
+    pub(crate) fn by_key(&self) -> Option<bool> {
+        let whole = Column::instance_of(self.table).unwrap_or(MessageColumn::Id.into());
+        match &self.sort[..] {
+            [] => Some(false),
+            [one] if one.column == whole => Some(one.descending),
+            _ => None,
+        }
+    }
+
+    /// The direction in which the key decides.
+    pub(crate) fn is_key_descending(&self) -> bool {
+        self.sort.last().is_some_and(|it| it.descending)
+    }
+}
+
+/// Whether rows of a table have the column, or the instances that they are about.
+fn fits(column: Column, table: Table) -> bool {
+    column.table() == table
+        // A message is about no instance.
+        || (column.table() == Table::Instances && table != Table::Messages)
+}
+
+pub(crate) fn bad(reason: impl Into<String>) -> Error {
+    Error::BadQuery { reason: reason.into() }
+}
+
+/// How much a search asks for.
+#[derive(Default)]
+struct Size {
+    conditions: usize,
+    values: usize,
+}
+
+impl Condition {
+    /// What is in the column passes the test.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Condition, JobColumn, Test};
+    /// let mail = Condition::of(JobColumn::JobType, Test::eq("mail"));
+    /// assert_eq!(mail, Condition::Is(JobColumn::JobType.into(), Test::eq("mail")));
+    /// ```
+    pub fn of(column: impl Into<Column>, test: Test) -> Self {
+        Self::Is(column.into(), test)
+    }
+
+    /// Its instance has a row in that table for which this holds.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Condition, ElementColumn, Test};
+    /// # use travertine_store::view::Table;
+    /// let pack = Condition::of(ElementColumn::Element, Test::eq("pack"));
+    /// let packing = Condition::has(Table::Elements, pack);
+    /// ```
+    pub fn has(table: Table, condition: Self) -> Self {
+        Self::Has(table, vec![condition])
+    }
+
+    /// Its instance runs and has a variable of that name whose value, as JSON, passes the test.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Condition, Test};
+    /// let in_rome = Condition::variable("town", Test::eq(r#""Rome""#));
+    /// assert_ne!(in_rome, Condition::variable("town", Test::Exists(true)));
+    /// ```
+    pub fn variable(name: impl Into<Name>, test: Test) -> Self {
+        let name = Test::Eq(Value::Text(name.into()));
+        Self::Has(
+            Table::Variables,
+            vec![Self::of(VariableColumn::Name, name), Self::of(VariableColumn::Value, test)],
+        )
+    }
+
+    fn check(
+        &self,
+        table: Table,
+        inside: bool,
+        depth: usize,
+        size: &mut Size,
+    ) -> Result<(), Error> {
+        size.conditions += 1;
+        if size.conditions > CONDITIONS_MAX {
+            return Err(bad(format!("a search has at most {CONDITIONS_MAX} conditions")));
+        }
+        if depth > DEPTH_MAX {
+            return Err(bad(format!("conditions are at most {DEPTH_MAX} levels deep")));
+        }
+        match self {
+            Self::All(all) | Self::Any(all) => {
+                all.iter().try_for_each(|it| it.check(table, inside, depth + 1, size))
+            }
+            Self::Is(column, test) => {
+                let here = if inside { column.table() == table } else { fits(*column, table) };
+                if !here {
+                    return Err(bad(format!("{table} cannot be asked for by {column}")));
+                }
+                test.check(*column, size)
+            }
+            Self::Has(other, all) => {
+                let about = |it: Table| !matches!(it, Table::Messages);
+                if inside || !about(table) || !about(*other) || *other == Table::Instances {
+                    return Err(bad(format!("{table} cannot be asked for by {other}")));
+                }
+                all.iter().try_for_each(|it| it.check(*other, true, depth + 1, size))
+            }
+        }
+    }
+}
+
+impl Test {
+    /// It is this.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Test, Value};
+    /// assert_eq!(Test::eq("ann"), Test::Eq(Value::Text("ann".into())));
+    /// ```
+    pub fn eq(value: impl Into<Value>) -> Self {
+        Self::Eq(value.into())
+    }
+
+    /// It is something else, or nothing.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Test, Value};
+    /// assert_eq!(Test::neq(3_u64), Test::Neq(Value::Number(3)));
+    /// ```
+    pub fn neq(value: impl Into<Value>) -> Self {
+        Self::Neq(value.into())
+    }
+
+    /// It is one of these.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Test, Value};
+    /// assert_eq!(Test::any_of(["ann"]), Test::In(vec![Value::from("ann")]));
+    /// ```
+    pub fn any_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> Self {
+        Self::In(values.into_iter().map(Into::into).collect())
+    }
+
+    /// It is a text like this: `*` stands for any characters, `?` for one, and a backslash before them, or before
+    /// another one, for themselves.
+    ///
+    /// ```
+    /// # use travertine_store::search::Test;
+    /// assert!(Test::like("order-*").is_ok());
+    /// assert!(Test::like("*".repeat(10_000)).is_err(), "that is too long");
+    /// ```
+    pub fn like(pattern: impl AsRef<str>) -> Result<Self, Error> {
+        Ok(Self::Like(Pattern::parse(pattern.as_ref())?))
+    }
+
+    fn check(&self, column: Column, size: &mut Size) -> Result<(), Error> {
+        let kind = column.kind();
+        let values = match self {
+            Self::Exists(_) => return Ok(()),
+            Self::Like(_) => {
+                return if matches!(kind, Kind::Text | Kind::LongText | Kind::List) {
+                    Ok(())
+                } else {
+                    Err(bad(format!("{column} is no text, so it cannot be like one")))
+                };
+            }
+            Self::Gt(value) | Self::Gte(value) | Self::Lt(value) | Self::Lte(value) => {
+                if matches!(kind, Kind::Bool | Kind::Key | Kind::List) {
+                    return Err(bad(format!("{column} cannot be compared by greater and less")));
+                }
+                std::slice::from_ref(value)
+            }
+            Self::Eq(value) | Self::Neq(value) => std::slice::from_ref(value),
+            Self::In(values) | Self::NotIn(values) => &values[..],
+        };
+        size.values += values.len();
+        if size.values > VALUES_MAX {
+            return Err(bad(format!("a search has at most {VALUES_MAX} values")));
+        }
+        match values.iter().find(|it| !it.is_for(kind)) {
+            Some(wrong) => Err(bad(format!("{column} is never {}", wrong.what()))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Value {
+    /// Texts of a JSON list.
+    fn list(json: &str) -> Self {
+        let Ok(travertine_value::Value::List(items)) = travertine_value::Value::parse_json(json)
+        else {
+            return Self::List(Vec::new());
+        };
+        let texts = items.iter().filter_map(|it| match it {
+            travertine_value::Value::String(text) => Some(Name::clone(text)),
+            _ => None,
+        });
+        Self::List(texts.collect())
+    }
+
+    fn is_for(&self, kind: Kind) -> bool {
+        match self {
+            Self::Number(_) => kind == Kind::Number,
+            Self::Text(_) => matches!(kind, Kind::Text | Kind::LongText | Kind::List),
+            Self::Time(_) => kind == Kind::Time,
+            Self::Bool(_) => kind == Kind::Bool,
+            Self::Key(..) => kind == Kind::Key,
+            Self::List(_) => false,
+        }
+    }
+
+    fn what(&self) -> &'static str {
+        match self {
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a text",
+            Self::Time(_) => "a time",
+            Self::Bool(_) => "true or false",
+            Self::Key(..) => "a key",
+            Self::List(_) => "a list",
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(it: &str) -> Self {
+        Self::Text(it.into())
+    }
+}
+
+impl From<Name> for Value {
+    fn from(it: Name) -> Self {
+        Self::Text(it)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(it: u64) -> Self {
+        // What is greater than any number was never written.
+        Self::Number(i64::try_from(it).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<bool> for Value {
+    fn from(it: bool) -> Self {
+        Self::Bool(it)
+    }
+}
+
+impl From<(u64, u64)> for Value {
+    fn from((instance, number): (u64, u64)) -> Self {
+        Self::Key(instance, number)
+    }
+}
+
+impl<R> Default for Found<R> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), start: None, end: None, has_more: false, total: None }
+    }
+}
+
+impl fmt::Display for Total {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = if self.has_more { " and more" } else { "" };
+        write!(f, "{}{more}", self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,702 @@
+//! Searches as SQL. What a search brings is bound to parameters; the text is made of our words only.
+
+use rusqlite::types::Value as Cell;
+use travertine_value::Name;
+
+use super::rows::{OPEN, SHORT_MAX, columns, key_columns, key_values};
+use crate::{
+    search::{
+        COUNT_MAX, Column, Condition, Cursor, ElementColumn, InstanceColumn, JobColumn, Kind,
+        Place, SORTED_CHARS, Search, SubscriptionColumn, TaskColumn, Test, Value, VariableColumn,
+    },
+    view::{InstanceState, Table},
+};
+
+/// How many steps of SQLite's machine a search may take: a scan of some million rows, about a second.
+pub(super) const STEPS_MAX: u32 = 50_000_000;
+
+/// A statement and its parameters.
+#[derive(Debug)]
+pub(super) struct Sql {
+    pub(super) text: String,
+    pub(super) values: Vec<Cell>,
+}
+
+/// The statement for a page. It asks for one row more than that has. Behind the columns of the table each row has
+/// what it is sorted by; `Place::Before` gives them in reverse.
+pub(super) fn of(search: &Search) -> Sql {
+    let mut it = Writer::new(search.table);
+    let table = search.table;
+    let order = order(search);
+    let mut wanted: Vec<String> = columns(table).iter().map(|name| format!("t.{name}")).collect();
+    wanted.extend(search.sort.iter().flat_map(|it| ranks(it.column, table)));
+    let mut text = format!("SELECT {} FROM {table} t", wanted.join(", "));
+    text.push_str(&it.joined(search));
+    let mut all = it.all(&search.conditions);
+    if let Place::After(cursor) | Place::Before(cursor) = &search.place {
+        all.extend(it.beyond(search, &order, cursor));
+    }
+    text.push_str(&where_all(&all));
+    let order: Vec<String> = order
+        .iter()
+        .map(|it| format!("{}{}", it.text, if it.descending { " DESC" } else { "" }))
+        .collect();
+    let limit = it.place(Cell::Integer(i64::from(search.limit) + 1));
+    text.push_str(&format!(" ORDER BY {} LIMIT {limit}", order.join(", ")));
+    if let Place::Skip(rows) = search.place {
+        let skipped = it.place(Cell::Integer(i64::from(rows)));
+        text.push_str(&format!(" OFFSET {skipped}"));
+    }
+    Sql { text, values: it.values }
+}
+
+/// The statement that counts all rows, as far as they are counted, and one more.
+pub(super) fn count(search: &Search) -> Sql {
+    let mut it = Writer::new(search.table);
+    let mut inner = format!("SELECT 1 FROM {} t", search.table);
+    inner.push_str(&it.joined(&Search { sort: Vec::new(), ..search.clone() }));
+    let all = it.all(&search.conditions);
+    inner.push_str(&where_all(&all));
+    let limit = it.place(Cell::Integer(i64::from(COUNT_MAX) + 1));
+    Sql { text: format!("SELECT count(*) FROM ({inner} LIMIT {limit})"), values: it.values }
+}
+
+/// Reads what a row is sorted by, from behind its columns.
+pub(super) fn ranked(
+    search: &Search,
+    row: &rusqlite::Row<'_>,
+) -> rusqlite::Result<Vec<Option<Value>>> {
+    let mut at = columns(search.table).len();
+    let mut next = || {
+        at += 1;
+        at - 1
+    };
+    let one = |it: &crate::search::Sort| {
+        Ok(match it.column.kind() {
+            Kind::Number => row.get::<_, Option<i64>>(next())?.map(Value::Number),
+            Kind::Time => row.get::<_, Option<i64>>(next())?.map(Value::Time),
+            Kind::Bool => row.get::<_, Option<bool>>(next())?.map(Value::Bool),
+            Kind::Text | Kind::LongText => row.get::<_, Option<Name>>(next())?.map(Value::Text),
+            Kind::Key => {
+                let (instance, number): (Option<u64>, Option<u64>) =
+                    (row.get(next())?, row.get(next())?);
+                instance.zip(number).map(Value::from)
+            }
+            Kind::List => None,
+        })
+    };
+    search.sort.iter().map(one).collect()
+}
+
+/// One expression of the order.
+#[derive(Debug)]
+struct Term {
+    text: String,
+    descending: bool,
+    /// Whether every row has it.
+    always: bool,
+}
+
+/// The order of a search, back to front where it goes backwards. The key comes last.
+fn order(search: &Search) -> Vec<Term> {
+    let table = search.table;
+    let back = matches!(search.place, Place::Before(_));
+    let mut terms: Vec<Term> = Vec::new();
+    let mut add = |text: String, descending: bool, always: bool| {
+        // What was compared already decides nothing.
+        if terms.iter().all(|it| it.text != text) {
+            terms.push(Term { text, descending: descending != back, always });
+        }
+    };
+    for it in &search.sort {
+        let own = it.column.table() == table;
+        for text in ranks(it.column, table) {
+            add(text, it.descending, own && it.column.spec().always);
+        }
+    }
+    for name in key_columns(table) {
+        add(format!("t.{name}"), search.is_key_descending(), true);
+    }
+    terms
+}
+
+/// What rows of a table are compared by where they are sorted by a column.
+fn ranks(column: Column, table: Table) -> Vec<String> {
+    let all = expressions(column, alias(column, table));
+    match column.kind() {
+        Kind::LongText => {
+            all.into_iter().map(|it| format!("substr({it}, 1, {SORTED_CHARS})")).collect()
+        }
+        Kind::Bool => all.into_iter().map(|it| format!("({it})")).collect(),
+        Kind::Number | Kind::Text | Kind::Time | Kind::Key | Kind::List => all,
+    }
+}
+
+/// The name under which rows of a table have the column: their own, or that of the instance they are about.
+fn alias(column: Column, table: Table) -> &'static str {
+    if column.table() == table { "t" } else { "i" }
+}
+
+fn expressions(column: Column, alias: &str) -> Vec<String> {
+    let all = column.spec().sql.into_iter().filter(|it| !it.is_empty());
+    all.map(|it| it.replace("{t}", alias)).collect()
+}
+
+fn where_all(all: &[String]) -> String {
+    if all.is_empty() { String::new() } else { format!(" WHERE {}", all.join(" AND ")) }
+}
+
+fn cells(value: &Value) -> Vec<Cell> {
+    // What is greater than any number was never written.
+    let number = |it: u64| Cell::Integer(i64::try_from(it).unwrap_or(i64::MAX));
+    match value {
+        Value::Number(it) | Value::Time(it) => vec![Cell::Integer(*it)],
+        Value::Text(it) => vec![Cell::Text(it.to_string())],
+        Value::Bool(it) => vec![Cell::Integer(i64::from(*it))],
+        Value::Key(instance, number_in_it) => vec![number(*instance), number(*number_in_it)],
+        // No test is for a list.
+        Value::List(_) => vec![Cell::Null],
+    }
+}
+
+struct Writer {
+    table: Table,
+    values: Vec<Cell>,
+}
+
+impl Writer {
+    fn new(table: Table) -> Self {
+        Self { table, values: Vec::new() }
+    }
+
+    fn place(&mut self, value: Cell) -> String {
+        self.values.push(value);
+        format!("?{}", self.values.len())
+    }
+
+    fn places(&mut self, value: &Value) -> Vec<String> {
+        cells(value).into_iter().map(|it| self.place(it)).collect()
+    }
+
+    /// The instances that rows are about, where something is asked of these.
+    fn joined(&self, search: &Search) -> String {
+        fn asks(condition: &Condition) -> bool {
+            match condition {
+                Condition::All(all) | Condition::Any(all) => all.iter().any(asks),
+                Condition::Is(column, _) => column.table() == Table::Instances,
+                Condition::Has(..) => false,
+            }
+        }
+        let sorts = search.sort.iter().any(|it| it.column.table() == Table::Instances);
+        if self.table != Table::Instances && (sorts || search.conditions.iter().any(asks)) {
+            // SQLite takes it for a plain join where a condition wants an instance.
+            String::from(" LEFT JOIN instances i ON i.id = t.instance")
+        } else {
+            String::new()
+        }
+    }
+
+    fn all(&mut self, conditions: &[Condition]) -> Vec<String> {
+        conditions.iter().map(|it| self.condition(it)).collect()
+    }
+
+    fn condition(&mut self, condition: &Condition) -> String {
+        match condition {
+            Condition::All(all) if all.is_empty() => String::from("true"),
+            Condition::Any(any) if any.is_empty() => String::from("false"),
+            Condition::All(all) => format!("({})", self.all(all).join(" AND ")),
+            Condition::Any(any) => format!("({})", self.all(any).join(" OR ")),
+            Condition::Is(column, test) => {
+                let alias = alias(*column, self.table);
+                self.test(*column, alias, test)
+            }
+            Condition::Has(table, all) => self.has(*table, all),
+        }
+    }
+
+    /// An instance has a row in a table.
+    fn has(&mut self, table: Table, all: &[Condition]) -> String {
+        let instance = if self.table == Table::Instances { "t.id" } else { "t.instance" };
+        let few = few(table, all);
+        let outside = std::mem::replace(&mut self.table, table);
+        let mut inside = self.inside(all);
+        self.table = outside;
+        if few {
+            // They are found by an index first, and decide which instances are looked at.
+            return format!(
+                "{instance} IN (SELECT s.instance FROM {table} s{})",
+                where_all(&inside)
+            );
+        }
+        inside.insert(0, format!("s.instance = {instance}"));
+        format!("EXISTS (SELECT 1 FROM {table} s{})", where_all(&inside))
+    }
+
+    fn inside(&mut self, all: &[Condition]) -> Vec<String> {
+        let one = |it: &Condition| match it {
+            Condition::All(all) if all.is_empty() => String::from("true"),
+            Condition::Any(any) if any.is_empty() => String::from("false"),
+            Condition::All(all) => format!("({})", self.inside(all).join(" AND ")),
+            Condition::Any(any) => format!("({})", self.inside(any).join(" OR ")),
+            Condition::Is(column, test) => self.test(*column, "s", test),
+            // There is none inside of another.
+            Condition::Has(..) => String::from("false"),
+        };
+        all.iter().map(one).collect()
+    }
+
+    fn test(&mut self, column: Column, alias: &str, test: &Test) -> String {
+        let hint = hint(column, alias, test);
+        let text = match column.kind() {
+            Kind::List => self.list(&expressions(column, alias)[0], test),
+            Kind::Key => self.key(&expressions(column, alias), test),
+            Kind::Bool => self.truth(&expressions(column, alias)[0], test),
+            Kind::Number | Kind::Text | Kind::LongText | Kind::Time
+                if column == InstanceColumn::Root.into() && matches!(test, Test::Eq(_)) =>
+            {
+                self.root(alias, test)
+            }
+            Kind::Number | Kind::Text | Kind::LongText | Kind::Time => {
+                self.scalar(&expressions(column, alias)[0], test)
+            }
+        };
+        match hint {
+            Some(hint) => format!("({hint} AND {text})"),
+            None => text,
+        }
+    }
+
+    fn scalar(&mut self, column: &str, test: &Test) -> String {
+        let compared = |it: &mut Self, sign: &str, value: &Value| {
+            let place = it.places(value).join(", ");
+            format!("{column} {sign} {place}")
+        };
+        match test {
+            Test::Eq(value) => compared(self, "=", value),
+            Test::Neq(value) => compared(self, "IS NOT", value),
+            Test::Gt(value) => compared(self, ">", value),
+            Test::Gte(value) => compared(self, ">=", value),
+            Test::Lt(value) => compared(self, "<", value),
+            Test::Lte(value) => compared(self, "<=", value),
+            Test::In(values) => format!("{column} IN ({})", self.listed(values)),
+            Test::NotIn(values) => {
+                format!("({column} IS NULL OR {column} NOT IN ({}))", self.listed(values))
+            }
+            Test::Exists(true) => format!("{column} IS NOT NULL"),
+            Test::Exists(false) => format!("{column} IS NULL"),
+            Test::Like(pattern) if pattern.is_in_vain() => String::from("false"),
+            Test::Like(pattern) => {
+                let place = self.place(Cell::Text(pattern.to_glob()));
+                // SQLite reads texts up to the first NUL here.
+                format!("({column} GLOB {place} AND instr({column}, char(0)) = 0)")
+            }
+        }
+    }
+
+    fn listed(&mut self, values: &[Value]) -> String {
+        values.iter().flat_map(|it| self.places(it)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Yes or no.
+    fn truth(&mut self, expression: &str, test: &Test) -> String {
+        match test {
+            // As indexes say it.
+            Test::Eq(Value::Bool(true)) => expression.to_owned(),
+            Test::Eq(Value::Bool(false)) => format!("NOT ({expression})"),
+            other => self.scalar(&format!("({expression})"), other),
+        }
+    }
+
+    /// Two columns, which are both there or not.
+    fn key(&mut self, columns: &[String], test: &Test) -> String {
+        let equal = |it: &mut Self, value: &Value| {
+            let places = it.places(value);
+            let pairs = columns.iter().zip(&places);
+            let all: Vec<String> =
+                pairs.map(|(column, place)| format!("{column} = {place}")).collect();
+            format!("({})", all.join(" AND "))
+        };
+        let other = |it: &mut Self, value: &Value| {
+            let places = it.places(value);
+            let pairs = columns.iter().zip(&places);
+            let any: Vec<String> =
+                pairs.map(|(column, place)| format!("{column} IS NOT {place}")).collect();
+            format!("({})", any.join(" OR "))
+        };
+        let pairs = |it: &mut Self, values: &[Value]| {
+            let pairs = values.iter().map(|value| format!("({})", it.places(value).join(", ")));
+            pairs.collect::<Vec<_>>().join(", ")
+        };
+        let both = format!("({})", columns.join(", "));
+        match test {
+            Test::Eq(value) => equal(self, value),
+            Test::Neq(value) => other(self, value),
+            Test::In(values) if values.is_empty() => String::from("false"),
+            Test::NotIn(values) if values.is_empty() => String::from("true"),
+            Test::In(values) => format!("{both} IN (VALUES {})", pairs(self, values)),
+            Test::NotIn(values) => format!(
+                "({} IS NULL OR {both} NOT IN (VALUES {}))",
+                columns[0],
+                pairs(self, values)
+            ),
+            Test::Exists(wanted) => {
+                let is = if *wanted { "IS NOT NULL" } else { "IS NULL" };
+                format!("{} {is}", columns[0])
+            }
+            // Refused before.
+            Test::Like(_) | Test::Gt(_) | Test::Gte(_) | Test::Lt(_) | Test::Lte(_) => {
+                String::from("false")
+            }
+        }
+    }
+
+    /// A list of texts, as JSON.
+    fn list(&mut self, column: &str, test: &Test) -> String {
+        let (denies, said) = match test {
+            Test::Neq(value) => (true, Test::Eq(value.clone())),
+            Test::NotIn(values) => (true, Test::In(values.clone())),
+            Test::Exists(wanted) => (!wanted, Test::Exists(true)),
+            other => (false, other.clone()),
+        };
+        let some = self.scalar("value", &said);
+        let not = if denies { "NOT " } else { "" };
+        format!("{not}EXISTS (SELECT 1 FROM json_each({column}) WHERE type = 'text' AND {some})")
+    }
+
+    /// Those that were called are found by index; nobody calls most.
+    fn root(&mut self, alias: &str, test: &Test) -> String {
+        let Test::Eq(value) = test else { return String::from("false") };
+        let place = self.places(value).join("");
+        format!(
+            "{alias}.id IN (SELECT id FROM instances WHERE root = {place} AND root <> id
+             UNION SELECT id FROM instances WHERE id = {place} AND root = {place})"
+        )
+    }
+
+    /// Only what comes after a cursor, in this order.
+    fn beyond(&mut self, search: &Search, order: &[Term], cursor: &Cursor) -> Vec<String> {
+        let mut values: Vec<(String, Cell)> = Vec::new();
+        for (it, value) in search.sort.iter().zip(&cursor.values) {
+            let texts = ranks(it.column, search.table);
+            let cells = value.as_ref().map_or_else(|| vec![Cell::Null; texts.len()], cells);
+            values.extend(texts.into_iter().zip(cells));
+        }
+        let key = key_values(search.table, &cursor.key);
+        let names = key_columns(search.table).iter().map(|name| format!("t.{name}"));
+        values.extend(names.zip(key));
+        let pinned = pinned(search);
+        // What must be the same anyway decides nothing, and SQLite finds the place by index without it.
+        let terms: Vec<(&Term, Cell)> = order
+            .iter()
+            .filter_map(|term| {
+                let value = values.iter().find(|(text, _)| *text == term.text)?.1.clone();
+                (!pinned.contains(&(term.text.clone(), value.clone()))).then_some((term, value))
+            })
+            .collect();
+        let Some((first, value)) = terms.first() else { return vec![String::from("false")] };
+        let alike = terms.iter().all(|(it, _)| it.always && it.descending == first.descending);
+        if alike {
+            let texts: Vec<&str> = terms.iter().map(|(it, _)| it.text.as_str()).collect();
+            let places: Vec<String> =
+                terms.iter().map(|(_, value)| self.place(value.clone())).collect();
+            let sign = if first.descending { "<" } else { ">" };
+            return vec![format!("({}) {sign} ({})", texts.join(", "), places.join(", "))];
+        }
+        let mut all = Vec::new();
+        // For an index: the rest says more.
+        if *value != Cell::Null && (first.always || !first.descending) {
+            let sign = if first.descending { "<=" } else { ">=" };
+            let place = self.place(value.clone());
+            all.push(format!("{} {sign} {place}", first.text));
+        }
+        all.push(self.after(&terms));
+        all
+    }
+
+    fn after(&mut self, terms: &[(&Term, Cell)]) -> String {
+        let Some(((term, value), rest)) = terms.split_first() else {
+            return String::from("false");
+        };
+        let place = self.place(value.clone());
+        let text = &term.text;
+        // What is empty comes first; last, where it is descending.
+        let beyond = match (term.descending, *value == Cell::Null) {
+            (false, false) => format!("{text} > {place}"),
+            (false, true) => format!("{text} IS NOT NULL"),
+            (true, false) => format!("({text} < {place} OR {text} IS NULL)"),
+            (true, true) => String::from("false"),
+        };
+        format!("({beyond} OR ({text} IS {place} AND {}))", self.after(rest))
+    }
+}
+
+/// The expressions that have one value in all rows.
+fn pinned(search: &Search) -> Vec<(String, Cell)> {
+    fn add(condition: &Condition, table: Table, pinned: &mut Vec<(String, Cell)>) {
+        match condition {
+            Condition::All(all) => all.iter().for_each(|it| add(it, table, pinned)),
+            Condition::Is(column, Test::Eq(value)) => {
+                if !matches!(column.kind(), Kind::List | Kind::LongText) {
+                    pinned.extend(ranks(*column, table).into_iter().zip(cells(value)));
+                }
+            }
+            Condition::Is(..) | Condition::Any(_) | Condition::Has(..) => {}
+        }
+    }
+    let mut all = Vec::new();
+    search.conditions.iter().for_each(|it| add(it, search.table, &mut all));
+    all
+}
+
+/// What else is so where the test holds, and lets SQLite find an index that is only for such rows.
+fn hint(column: Column, alias: &str, test: &Test) -> Option<String> {
+    let values = match test {
+        Test::Eq(value) => std::slice::from_ref(value),
+        Test::In(values) => &values[..],
+        _ => return None,
+    };
+    if column == InstanceColumn::State.into() {
+        use InstanceState::{Halted, Running, Suspended};
+        let open = [Running, Suspended, Halted].map(Value::from);
+        return values.iter().all(|it| open.contains(it)).then(|| format!("{alias}.{OPEN}"));
+    }
+    if column == VariableColumn::Value.into() {
+        let short = |it: &Value| matches!(it, Value::Text(it) if it.chars().count() <= SHORT_MAX);
+        return values.iter().all(short).then(|| format!("length({alias}.value) <= {SHORT_MAX}"));
+    }
+    None
+}
+
+/// Whether an index finds the rows of a table for which all of these hold, and there are few of them.
+fn few(table: Table, all: &[Condition]) -> bool {
+    let named = |column: Column| {
+        all.iter()
+            .any(|it| matches!(it, Condition::Is(of, Test::Eq(_) | Test::In(_)) if *of == column))
+    };
+    match table {
+        Table::Variables => {
+            named(VariableColumn::Name.into()) && named(VariableColumn::Value.into())
+        }
+        Table::Elements => named(ElementColumn::Element.into()),
+        Table::Jobs => named(JobColumn::JobType.into()),
+        Table::Tasks => named(TaskColumn::Assignee.into()),
+        Table::Subscriptions => named(SubscriptionColumn::Name.into()),
+        Table::Incidents => true,
+        Table::Instances | Table::Timers | Table::Messages => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Connection, params_from_iter};
+
+    use super::*;
+    use crate::{
+        search::{IncidentColumn, MessageColumn, TimerColumn},
+        sqlite::rows,
+        view::{Filter, Query},
+    };
+
+    fn explain(sql: Sql) -> String {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(&rows::schema()).unwrap();
+        let text = format!("EXPLAIN QUERY PLAN {}", sql.text);
+        let mut statement = connection.prepare(&text).unwrap();
+        let steps = statement.query_map(params_from_iter(sql.values), |row| row.get(3)).unwrap();
+        steps.collect::<Result<Vec<String>, _>>().unwrap().join("; ")
+    }
+
+    #[test]
+    fn questions_about_few_rows_are_answered_by_index() {
+        use Table::{Elements, Instances, Jobs, Messages, Subscriptions, Tasks, Timers};
+        let a = || Name::from("a");
+        let running = || Filter::State(vec![InstanceState::Running]);
+        for (table, filters, index) in [
+            (Instances, vec![running()], "instances_open"),
+            (Instances, vec![running(), Filter::Definition(a())], "instances_open_by_definition"),
+            (Instances, vec![Filter::BusinessId(a())], "instances_by_business_id"),
+            (Instances, vec![Filter::Parent(4)], "instances_by_parent"),
+            (Instances, vec![Filter::Root(4)], "instances_by_root"),
+            (Instances, vec![Filter::Ended(Some(1), Some(2))], "instances_by_end"),
+            (Instances, vec![Filter::HasIncidents(true)], "instances_with_incidents"),
+            (Instances, vec![Filter::Variable(a(), a())], "variables_by_value"),
+            (Instances, vec![running(), Filter::Variable(a(), a())], "variables_by_value"),
+            (Jobs, vec![Filter::Variable(a(), a())], "variables_by_value"),
+            (Jobs, vec![Filter::BusinessId(a())], "instances_by_business_id"),
+            (Jobs, vec![Filter::JobType(a())], "jobs_by_type"),
+            (Elements, vec![Filter::Element(a())], "elements_by_element"),
+            (Tasks, vec![Filter::Assignee(a())], "tasks_by_assignee"),
+            (Tasks, vec![Filter::Unassigned], "tasks_by_assignee"),
+            (Tasks, vec![Filter::Due(None, Some(1))], "tasks_by_due"),
+            (Timers, vec![Filter::Due(Some(0), Some(1))], "timers_by_due"),
+            (Subscriptions, vec![Filter::Named(a())], "subscriptions_by_name"),
+            (Messages, vec![Filter::Named(a())], "messages_by_name"),
+            (Messages, vec![Filter::Dead(true)], "messages_dead"),
+        ] {
+            let query = Query { table, filters, descending: true, after: None, limit: 10 };
+            let steps = explain(of(&Search::from(&query)));
+            assert!(steps.contains(index), "{query:?}: {steps}");
+        }
+    }
+
+    /// Searches, and by what they are answered; whether rows are found in their order.
+    fn documented() -> Vec<(Search, &'static str, bool)> {
+        let instances = || Search::of(Table::Instances);
+        let is = |column: InstanceColumn, test| Condition::of(column, test);
+        let running = || is(InstanceColumn::State, Test::eq(InstanceState::Running));
+        let order = || is(InstanceColumn::Definition, Test::eq("order"));
+        let by_start = InstanceColumn::Started;
+        vec![
+            (instances().descending(by_start), "instances_by_start", true),
+            (
+                instances().with(running()).with(order()).descending(by_start),
+                "instances_open_by_definition_and_start",
+                true,
+            ),
+            (
+                instances().with(running()).with(order()).descending(InstanceColumn::Id),
+                "instances_open_by_definition",
+                true,
+            ),
+            (
+                instances()
+                    .with(is(InstanceColumn::Ended, Test::Exists(true)))
+                    .descending(InstanceColumn::Ended),
+                "instances_by_end",
+                true,
+            ),
+            (
+                instances()
+                    .with(is(InstanceColumn::BusinessId, Test::eq("a")))
+                    .descending(by_start),
+                "instances_by_business_id",
+                false,
+            ),
+            (
+                instances().with(is(InstanceColumn::Id, Test::any_of([1_u64, 2]))),
+                "INTEGER PRIMARY KEY",
+                true,
+            ),
+            (
+                instances().with(is(InstanceColumn::Parent, Test::eq(4_u64))),
+                "instances_by_parent",
+                false,
+            ),
+            (
+                instances().with(Condition::variable("total", Test::any_of(["1", "2"]))),
+                "variables_by_value",
+                false,
+            ),
+            (
+                instances().with(Condition::has(
+                    Table::Elements,
+                    Condition::of(ElementColumn::Element, Test::eq("pack")),
+                )),
+                "elements_by_element",
+                false,
+            ),
+            (
+                instances().with(Condition::has(
+                    Table::Incidents,
+                    Condition::of(IncidentColumn::Message, Test::like("*lamp*").unwrap()),
+                )),
+                "INTEGER PRIMARY KEY",
+                false,
+            ),
+            (
+                Search::of(Table::Tasks)
+                    .with(Condition::of(TaskColumn::Key, Test::any_of([(4, 1), (4, 2)]))),
+                "PRIMARY KEY (instance=? AND wait=?)",
+                false,
+            ),
+            (
+                Search::of(Table::Tasks)
+                    .with(Condition::of(TaskColumn::Assignee, Test::eq("ann")))
+                    .ascending(TaskColumn::Key),
+                "tasks_by_assignee",
+                true,
+            ),
+            (
+                Search::of(Table::Tasks)
+                    .with(Condition::Any(vec![
+                        Condition::of(TaskColumn::Assignee, Test::eq("ann")),
+                        Condition::of(TaskColumn::Assignee, Test::eq("bob")),
+                    ]))
+                    .ascending(TaskColumn::Key),
+                "tasks_by_assignee",
+                false,
+            ),
+            (Search::of(Table::Tasks).descending(TaskColumn::Created), "tasks_by_creation", true),
+            (
+                Search::of(Table::Jobs)
+                    .with(Condition::of(JobColumn::JobType, Test::eq("mail")))
+                    .ascending(JobColumn::Key),
+                "jobs_by_type",
+                true,
+            ),
+            (
+                Search::of(Table::Variables)
+                    .with(Condition::of(VariableColumn::Instance, Test::eq(4_u64)))
+                    .ascending(VariableColumn::Name),
+                "PRIMARY KEY (instance=?)",
+                false,
+            ),
+            (Search::of(Table::Timers).ascending(TimerColumn::Due), "timers_by_due", true),
+            (
+                Search::of(Table::Messages)
+                    .with(Condition::of(MessageColumn::Name, Test::like("paid*").unwrap())),
+                "messages_by_name",
+                false,
+            ),
+        ]
+    }
+
+    #[test]
+    fn each_documented_search_uses_an_index_and_goes_on_from_a_cursor_by_it() {
+        for (search, index, in_order) in documented() {
+            let ranks = search.sort.iter().map(|it| match it.column.kind() {
+                Kind::Number => Value::Number(3),
+                Kind::Time => Value::Time(3),
+                Kind::Key => Value::Key(3, 3),
+                Kind::Bool => Value::Bool(true),
+                Kind::Text | Kind::LongText | Kind::List => Value::from("a"),
+            });
+            let key = crate::view::Key { instance: 3, number: 3, name: "a".into() };
+            let cursor = Cursor::new(&search, ranks.map(Some).collect(), key);
+            let places = [
+                Place::First,
+                Place::Skip(10),
+                Place::After(cursor.clone()),
+                Place::Before(cursor),
+            ];
+            for place in places {
+                let search = Search { place, ..search.clone() };
+                search.check().unwrap();
+                let steps = explain(of(&search));
+                assert!(steps.contains(index), "{search:?}: {steps}");
+                assert!(!in_order || !steps.contains("TEMP B-TREE"), "{search:?}: {steps}");
+                let counted = explain(count(&search));
+                assert!(!counted.contains("TEMP B-TREE"), "{search:?}: {counted}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_of_a_statement_has_nothing_of_what_is_searched_for() {
+        let hostile = "'; DROP TABLE jobs; --";
+        for column in Table::ALL.into_iter().flat_map(Column::all) {
+            let text = matches!(column.kind(), Kind::Text | Kind::LongText | Kind::List);
+            for test in [
+                Test::eq(hostile),
+                Test::neq(hostile),
+                Test::any_of([hostile]),
+                Test::NotIn(vec![hostile.into()]),
+                Test::like(hostile).unwrap(),
+            ] {
+                let search = Search::of(column.table()).with(Condition::of(column, test));
+                assert_eq!(search.check().is_ok(), text, "{search:?}");
+                assert!(!of(&search).text.contains("DROP"), "{search:?}");
+            }
+        }
+    }
+}
