@@ -408,7 +408,7 @@ pub trait Store: fmt::Debug + Send + Sync {
             match end {
                 Some(end) if left > 0 => search.place = Place::After(end),
                 end => {
-                    page.next = end.and(page.rows.last()).map(|row| Cursor(row.key()));
+                    page.next = end.and_then(|_| page.rows.last()).map(|row| Cursor(row.key()));
                     return Ok(page);
                 }
             }

@@ -116,10 +116,8 @@ impl Search {
 /// The instance that a row is about. A message, and a timer that starts instances, are about none, whatever has
 /// their number.
 fn about<'a>(row: &Row, source: &'a dyn Source) -> Option<&'a InstanceRow> {
-    match row {
-        Row::Message(_) | Row::Instance(_) => None,
-        other => source.instance(other.key().instance),
-    }
+    let is_about_one = !matches!(row, Row::Message(_) | Row::Instance(_));
+    is_about_one.then(|| source.instance(row.key().instance)).flatten()
 }
 
 impl Condition {
@@ -159,7 +157,13 @@ impl Test {
             Self::Neq(value) => !some(&Self::Eq(value.clone())),
             Self::NotIn(values) => !some(&Self::In(values.clone())),
             Self::Exists(wanted) => items.is_empty() != *wanted,
-            other => some(other),
+            Self::Eq(_)
+            | Self::In(_)
+            | Self::Like(_)
+            | Self::Gt(_)
+            | Self::Gte(_)
+            | Self::Lt(_)
+            | Self::Lte(_) => some(self),
         }
     }
 
@@ -183,15 +187,13 @@ impl Column {
     /// What a row is sorted by.
     fn rank(self, row: &Row, about: Option<&InstanceRow>) -> Option<Value> {
         let cell = self.cell(row, about)?;
-        Some(match cell {
-            Value::Text(text) if self.kind() == Kind::LongText => {
-                // As far as every store reads it.
-                let head = text.split('\0').next().unwrap_or_default();
-                let end = head.char_indices().nth(SORTED_CHARS).map_or(head.len(), |(at, _)| at);
-                Value::from(&head[..end])
-            }
-            other => other,
-        })
+        if let (Kind::LongText, Value::Text(text)) = (self.kind(), &cell) {
+            // As far as every store reads it.
+            let head = text.split('\0').next().unwrap_or_default();
+            let end = head.char_indices().nth(SORTED_CHARS).map_or(head.len(), |(at, _)| at);
+            return Some(Value::from(&head[..end]));
+        }
+        Some(cell)
     }
 }
 

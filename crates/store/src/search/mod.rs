@@ -93,14 +93,14 @@ pub struct Search {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// All of these; it holds where there are none.
-    All(Vec<Condition>),
+    All(Vec<Self>),
     /// One of these; it does not hold where there are none.
-    Any(Vec<Condition>),
+    Any(Vec<Self>),
     /// What is in the column passes the test. A column of [`Table::Instances`] is that of the instance which the
     /// row is about.
     Is(Column, Test),
     /// Its instance has a row in that table for which all of these hold.
-    Has(Table, Vec<Condition>),
+    Has(Table, Vec<Self>),
 }
 
 /// What a column is tested for. Tests that deny something are the opposite of those that say it, so they hold
@@ -417,13 +417,11 @@ impl Search {
         fn named(column: Column, value: &Value, table: Table) -> Option<u64> {
             let own = Column::instance_of(table) == Some(column)
                 || (column == InstanceColumn::Id.into() && table != Table::Messages);
-            match value {
-                Value::Number(number) if own => u64::try_from(*number).ok(),
-                Value::Key(instance, _) if column.table() == table && table != Table::Instances => {
-                    Some(*instance)
-                }
-                _ => None,
+            let inside = column.table() == table && table != Table::Instances;
+            if let Value::Number(number) = value {
+                return u64::try_from(*number).ok().filter(|_| own);
             }
+            if let Value::Key(instance, _) = value { inside.then_some(*instance) } else { None }
         }
         self.conditions.iter().find_map(|it| of(it, self.table))
     }
@@ -434,12 +432,16 @@ impl Search {
         fn of(condition: &Condition, all: &mut std::collections::BTreeSet<Table>) {
             match condition {
                 Condition::All(inner) | Condition::Any(inner) => {
-                    inner.iter().for_each(|it| of(it, all));
+                    for it in inner {
+                        of(it, all);
+                    }
                 }
                 Condition::Is(column, _) => drop(all.insert(column.table())),
                 Condition::Has(table, inner) => {
                     all.insert(*table);
-                    inner.iter().for_each(|it| of(it, all));
+                    for it in inner {
+                        of(it, all);
+                    }
                 }
             }
         }
@@ -451,7 +453,7 @@ impl Search {
 
     /// Whether rows come in the order of their keys, and then whether the greatest comes first.
     pub(crate) fn by_key(&self) -> Option<bool> {
-        let whole = Column::instance_of(self.table).unwrap_or(MessageColumn::Id.into());
+        let whole = Column::instance_of(self.table).unwrap_or_else(|| MessageColumn::Id.into());
         match &self.sort[..] {
             [] => Some(false),
             [one] if one.column == whole => Some(one.descending),
@@ -639,9 +641,12 @@ impl Value {
         else {
             return Self::List(Vec::new());
         };
-        let texts = items.iter().filter_map(|it| match it {
-            travertine_value::Value::String(text) => Some(Name::clone(text)),
-            _ => None,
+        let texts = items.iter().filter_map(|it| {
+            if let travertine_value::Value::String(text) = it {
+                Some(Name::clone(text))
+            } else {
+                None
+            }
         });
         Self::List(texts.collect())
     }

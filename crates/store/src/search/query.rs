@@ -13,7 +13,7 @@ impl From<&Query> for Search {
         search.unbounded = true;
         search.conditions = it.filters.iter().map(|filter| filter.condition(it.table)).collect();
         if it.descending {
-            let first = Column::instance_of(it.table).unwrap_or(MessageColumn::Id.into());
+            let first = Column::instance_of(it.table).unwrap_or_else(|| MessageColumn::Id.into());
             search = search.descending(first);
         }
         if let Some(after) = &it.after {
@@ -32,7 +32,8 @@ impl Filter {
             |condition| Condition::All(vec![is(InstanceColumn::Id, Test::Exists(true)), condition]);
         match self {
             Self::Instance(id) => {
-                let column = Column::instance_of(table).unwrap_or(InstanceColumn::Id.into());
+                let column =
+                    Column::instance_of(table).unwrap_or_else(|| InstanceColumn::Id.into());
                 Condition::of(column, Test::eq(*id))
             }
             Self::Root(id) => is(InstanceColumn::Root, Test::eq(*id)),

@@ -42,11 +42,12 @@ pub(super) fn of(search: &Search) -> Sql {
         .map(|it| format!("{}{}", it.text, if it.descending { " DESC" } else { "" }))
         .collect();
     let limit = it.place(Cell::Integer(i64::from(search.limit) + 1));
-    text.push_str(&format!(" ORDER BY {} LIMIT {limit}", order.join(", ")));
-    if let Place::Skip(rows) = search.place {
-        let skipped = it.place(Cell::Integer(i64::from(rows)));
-        text.push_str(&format!(" OFFSET {skipped}"));
-    }
+    let offset = if let Place::Skip(rows) = search.place {
+        format!(" OFFSET {}", it.place(Cell::Integer(i64::from(rows))))
+    } else {
+        String::new()
+    };
+    let text = format!("{text} ORDER BY {} LIMIT {limit}{offset}", order.join(", "));
     Sql { text, values: it.values }
 }
 
@@ -299,12 +300,11 @@ impl Writer {
 
     /// Yes or no.
     fn truth(&mut self, expression: &str, test: &Test) -> String {
-        match test {
+        if let Test::Eq(Value::Bool(wanted)) = test {
             // As indexes say it.
-            Test::Eq(Value::Bool(true)) => expression.to_owned(),
-            Test::Eq(Value::Bool(false)) => format!("NOT ({expression})"),
-            other => self.scalar(&format!("({expression})"), other),
+            return if *wanted { expression.to_owned() } else { format!("NOT ({expression})") };
         }
+        self.scalar(&format!("({expression})"), test)
     }
 
     /// Two columns, which are both there or not.
@@ -356,7 +356,13 @@ impl Writer {
             Test::Neq(value) => (true, Test::Eq(value.clone())),
             Test::NotIn(values) => (true, Test::In(values.clone())),
             Test::Exists(wanted) => (!wanted, Test::Exists(true)),
-            other => (false, other.clone()),
+            Test::Eq(_)
+            | Test::In(_)
+            | Test::Like(_)
+            | Test::Gt(_)
+            | Test::Gte(_)
+            | Test::Lt(_)
+            | Test::Lte(_) => (false, test.clone()),
         };
         let some = self.scalar("value", &said);
         let not = if denies { "NOT " } else { "" };
@@ -450,10 +456,12 @@ fn pinned(search: &Search) -> Vec<(String, Cell)> {
 
 /// What else is so where the test holds, and lets SQLite find an index that is only for such rows.
 fn hint(column: Column, alias: &str, test: &Test) -> Option<String> {
-    let values = match test {
-        Test::Eq(value) => std::slice::from_ref(value),
-        Test::In(values) => &values[..],
-        _ => return None,
+    let values = if let Test::Eq(value) = test {
+        std::slice::from_ref(value)
+    } else if let Test::In(values) = test {
+        &values[..]
+    } else {
+        return None;
     };
     if column == InstanceColumn::State.into() {
         use InstanceState::{Halted, Running, Suspended};
