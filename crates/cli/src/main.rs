@@ -1,5 +1,5 @@
-//! The binary `travertine`: checks BPMN models, runs and draws them, keeps them on a store, evaluates
-//! expressions, makes decisions and begins projects.
+//! The binary `travertine`: checks BPMN models, runs and draws them, keeps them on a store, serves that store,
+//! evaluates expressions, makes decisions and begins projects.
 //!
 //! `args` says what can be asked, a module for each command does it, `status` says how it went. All
 //! that people see goes through a `Screen`.
@@ -27,6 +27,8 @@ mod places;
 mod prompt;
 mod run;
 mod screen;
+#[cfg(feature = "serve")]
+mod serve;
 mod shell;
 mod status;
 mod store;
@@ -54,6 +56,8 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench::bench(bench, &out),
         Command::Completions(args) => manual::completions(args, &out),
         Command::Man(args) => manual::man(args, &out),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::serve(args, &out, &err),
         Command::Store(command) => store::run(command, None, &out, &err),
     };
     conclude(done, &out, &err).into()

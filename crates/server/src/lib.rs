@@ -11,6 +11,7 @@
 
 mod access;
 pub mod c8;
+mod config;
 pub mod desk;
 mod error;
 mod net;
@@ -19,6 +20,8 @@ mod options;
 mod server;
 
 pub use access::{Access, ApiKey, BadSecret, Password};
+pub use config::{BadConfig, Config};
 pub use error::Error;
+pub use observe::log;
 pub use options::{Limits, Options, Tls};
 pub use server::{Addresses, Listening, Server};

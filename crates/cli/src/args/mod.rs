@@ -3,6 +3,8 @@
 pub(crate) mod bench;
 mod mistyped;
 pub(crate) mod schedule;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod store;
 pub(crate) mod words;
 
@@ -37,6 +39,7 @@ On a store, in the directory that --data or TRAVERTINE_DATA names:
   travertine complete 1-3 --var ok=true        complete what waits
   travertine schedules add daily report --cron '0 6 * * *'   start it again and again
   travertine work                              keep it running, so that timers fire
+  travertine serve                             the same, for clients over REST and gRPC
 
   travertine help COMMAND                      all about one of them"
 )]
@@ -68,6 +71,8 @@ pub(crate) enum Command {
     Eval(Eval),
     Decide(Decide),
     New(New),
+    #[cfg(feature = "serve")]
+    Serve(serve::Serve),
     Bench(bench::Bench),
     Completions(Completions),
     Man(Man),

@@ -65,6 +65,14 @@ impl Access {
         self
     }
 
+    pub(crate) fn users(&self) -> impl Iterator<Item = &str> {
+        self.users.keys().map(String::as_str)
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.keys.keys().map(String::as_str)
+    }
+
     /// Whether everybody may do everything.
     ///
     /// ```

@@ -1,5 +1,6 @@
 //! Health, metrics and logs.
 
+mod log;
 mod metrics;
 mod tail;
 
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use travertine_runtime::Engine;
 
 use crate::net::Seats;
+pub use log::log;
 pub(crate) use metrics::Metrics;
 pub(crate) use tail::Tail;
 
@@ -71,9 +73,12 @@ async fn metrics(State(observed): State<Arc<Observed>>) -> Response {
 
 /// Has each answer say which route it is of.
 pub(crate) fn named(routes: Router) -> Router {
-    routes.route_layer(from_fn(async |path: MatchedPath, request: Request, next: Next| {
+    routes.layer(from_fn(async |request: Request, next: Next| {
+        let path = request.extensions().get::<MatchedPath>().cloned();
         let mut response = next.run(request).await;
-        response.extensions_mut().insert(path);
+        if let Some(path) = path {
+            response.extensions_mut().insert(path);
+        }
         response
     }))
 }

@@ -1,0 +1,203 @@
+//! `travertine serve`.
+
+use std::{env, fs, future::Future, io, net::SocketAddr, path::Path};
+
+use anyhow::{Context as _, Result, bail};
+use tokio::sync::oneshot;
+use travertine_runtime::{Engine, Error, engine::File};
+use travertine_server::{Addresses, ApiKey, Config, Password, Server};
+
+use crate::{
+    args::serve::Serve,
+    files::Models,
+    screen::Screen,
+    status::Status,
+    store::{self, Full, Store, Told},
+};
+
+/// The process that `--sample` deploys.
+const SAMPLE: &str = include_str!("serve/hello.bpmn");
+
+/// The file that is read where it is there, and no other is named.
+const CONFIG: &str = "travertine.toml";
+
+pub(crate) fn serve(args: &Serve, out: &Screen, err: &Screen) -> Result<Status> {
+    if args.hash_password {
+        return hash_password(out);
+    }
+    if let Some(id) = &args.new_key {
+        return new_key(id, out);
+    }
+    let config = configured(args)?;
+    if args.print_config {
+        out.raw(config.to_toml());
+        return Ok(Status::Done);
+    }
+    if args.check_config {
+        out.line("the configuration is right");
+        return Ok(Status::Done);
+    }
+    travertine_server::log(config.log, config.log_json);
+    run(args, config, err)
+}
+
+/// What flags, environment and file say together.
+fn configured(args: &Serve) -> Result<Config> {
+    let mut config = Config::default();
+    let file = args.config.as_deref().or_else(|| {
+        let there = Path::new(CONFIG);
+        there.exists().then_some(there)
+    });
+    if let Some(file) = file {
+        let name = file.display().to_string();
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+        config.read_toml(&text, &name)?;
+    }
+    config.read_env(|name| env::var(name).ok())?;
+    let data = args.data.as_ref().map(|it| it.display().to_string());
+    let flags = [
+        ("store.data", "--data", &data),
+        ("listen.rest", "--listen", &args.listen),
+        ("listen.grpc", "--grpc-listen", &args.grpc_listen),
+        ("listen.manage", "--manage", &args.manage),
+    ];
+    for (key, flag, value) in flags {
+        if let Some(value) = value {
+            config.set(key, value, flag)?;
+        }
+    }
+    for pair in &args.set {
+        let Some((key, value)) = pair.split_once('=') else {
+            bail!("--set {pair}: write KEY=VALUE, such as limits.body=32MiB");
+        };
+        config.set(key, value, "--set")?;
+    }
+    config.options.hosts.extend(args.hosts.iter().cloned());
+    config.options.insecure |= args.insecure;
+    Ok(config.complete()?)
+}
+
+fn run(args: &Serve, config: Config, err: &Screen) -> Result<Status> {
+    let Config { data, shards, options, .. } = config;
+    let mut files = Models::read(&args.deploy)?.files();
+    if args.sample {
+        files.push(File { name: "hello.bpmn".to_owned(), body: SAMPLE.into() });
+    }
+    let is_open = options.access.is_open();
+    let is_tls = options.tls.is_some();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let engine = store::open(&data, Store::New(shards), Full::Waits, None)?;
+    let served = deploy(&engine, &files, &data, err).and_then(|status| {
+        if status == Status::Done {
+            runtime.block_on(async {
+                let listening = Server::new(engine.clone(), options).bind().await?;
+                let at = listening.addresses();
+                greet(&at, &data, is_tls, err);
+                if is_open && at.rest.iter().chain(&at.grpc).any(|it| !it.ip().is_loopback()) {
+                    let warning = err.paint.red("warning:");
+                    err.line(format!(
+                        "{warning} everybody who can reach this machine can do everything"
+                    ));
+                }
+                if args.sample {
+                    try_sample(&at, is_tls, err);
+                }
+                listening.serve(asked_to_end()?).await.map_err(anyhow::Error::from)
+            })?;
+        }
+        Ok(status)
+    });
+    // What still waits for something must not keep the store open.
+    runtime.shutdown_background();
+    let closed = engine.clone().shutdown();
+    let status = served?;
+    closed.map_err(|error| Told::of(&error, &data, Some(&engine), false))?;
+    Ok(status)
+}
+
+fn deploy(engine: &Engine, files: &[File], data: &Path, err: &Screen) -> Result<Status> {
+    if files.is_empty() {
+        return Ok(Status::Done);
+    }
+    match engine.deploy(files) {
+        Ok(_) => Ok(Status::Done),
+        Err(Error::Refused { diagnostics }) => {
+            diagnostics.iter().for_each(|it| err.line(it));
+            Ok(Status::Rejected)
+        }
+        Err(error) => Err(Told::of(&error, data, Some(engine), false)),
+    }
+}
+
+/// Says where to find what.
+fn greet(at: &Addresses, data: &Path, is_tls: bool, err: &Screen) {
+    let scheme = if is_tls { "https" } else { "http" };
+    let list = |scheme: &str, all: &[SocketAddr]| {
+        let all: Vec<String> = all.iter().map(|it| format!("{scheme}://{it}")).collect();
+        all.join(", ")
+    };
+    err.line(format!("serving {}; Ctrl-C ends it", data.display()));
+    err.line(format!("  REST    {}/v2", list(scheme, &at.rest)));
+    let grpc = if at.grpc.is_empty() { &at.rest } else { &at.grpc };
+    err.line(format!("  gRPC    {}", list(if is_tls { "grpcs" } else { "grpc" }, grpc)));
+    if !at.manage.is_empty() {
+        err.line(format!("  health  {}/health/ready, and /metrics", list("http", &at.manage)));
+    }
+    if let Some(first) = at.rest.first() {
+        err.line(err.paint.dim(format!("  try     curl {scheme}://{first}/v2/topology")));
+    }
+}
+
+/// Says what can be done with the sample.
+fn try_sample(at: &Addresses, is_tls: bool, err: &Screen) {
+    let Some(first) = at.rest.first() else { return };
+    let scheme = if is_tls { "https" } else { "http" };
+    err.line(err.paint.dim(format!(
+        "  start   curl {scheme}://{first}/v2/process-instances --json \
+         '{{\"processDefinitionId\": \"hello\", \"variables\": {{\"name\": \"Ann\"}}}}'"
+    )));
+}
+
+/// Answers when Ctrl-C or SIGTERM comes. The next one ends the process at once, which loses nothing.
+fn asked_to_end() -> Result<impl Future<Output = ()> + Send> {
+    let (first, asked) = oneshot::channel();
+    let mut first = Some(first);
+    ctrlc::set_handler(move || match first.take() {
+        // Whoever hears it may be gone.
+        Some(first) => drop(first.send(())),
+        None => end_now(),
+    })
+    .context("Ctrl-C cannot be heard")?;
+    Ok(async {
+        let _: Result<(), oneshot::error::RecvError> = asked.await;
+    })
+}
+
+#[expect(clippy::exit, reason = "whoever asks twice does not want to wait")]
+fn end_now() {
+    std::process::exit(Status::Interrupted.code().into());
+}
+
+fn hash_password(out: &Screen) -> Result<Status> {
+    let mut password = String::new();
+    io::stdin().read_line(&mut password).context("cannot read the password")?;
+    let password = password.trim_end_matches(['\r', '\n']);
+    if password.is_empty() {
+        bail!("the password is empty");
+    }
+    out.line(Password::hash(password));
+    Ok(Status::Done)
+}
+
+fn new_key(id: &str, out: &Screen) -> Result<Status> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-';
+    if id.is_empty() || id.len() > 64 || !id.chars().all(is_plain) {
+        bail!("the id of a key has letters, digits and hyphens only");
+    }
+    let (key, text) = ApiKey::draw(id);
+    out.line(format!("the key, which is shown only now: {text}"));
+    out.line("the lines for the configuration:");
+    out.line("[access.keys]");
+    out.line(format!("{id} = \"{key}\""));
+    Ok(Status::Done)
+}
