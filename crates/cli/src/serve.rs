@@ -9,6 +9,7 @@ use travertine_server::{Addresses, ApiKey, Config, Password, Server};
 
 use crate::{
     args::serve::Serve,
+    control::{Control, Lookers},
     files::Models,
     screen::Screen,
     status::Status,
@@ -86,7 +87,9 @@ fn run(args: &Serve, config: Config, err: &Screen) -> Result<Status> {
     let is_open = options.access.is_open();
     let is_tls = options.tls.is_some();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let engine = store::open(&data, Store::New(shards), Full::Waits, None)?;
+    let lookers = Lookers::default();
+    let engine = store::open(&data, Store::New(shards), Full::Waits, Some(lookers.observer()))?;
+    let control = Control::begin_told(&data, &engine, &lookers, err);
     let served = deploy(&engine, &files, &data, err).and_then(|status| {
         if status == Status::Done {
             runtime.block_on(async {
@@ -109,6 +112,7 @@ fn run(args: &Serve, config: Config, err: &Screen) -> Result<Status> {
     });
     // What still waits for something must not keep the store open.
     runtime.shutdown_background();
+    drop(control);
     let closed = engine.clone().shutdown();
     let status = served?;
     closed.map_err(|error| Told::of(&error, &data, Some(&engine), false))?;
