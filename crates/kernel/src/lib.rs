@@ -62,7 +62,7 @@ pub use journal::{Decision, Digest, Journal, JournalEntry};
 pub use migrate::{
     Change, Fate, Mapping, Migration, Problem, dry_run, dry_run_with, migrate, migrate_with,
 };
-pub use plan::{FlowId, NodeId, Plan};
+pub use plan::{ElementKind, FlowId, NodeId, Plan};
 pub use rules::{NoRules, Rule, Rules};
 pub use run::Turn;
 pub use state::{

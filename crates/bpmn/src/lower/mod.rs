@@ -34,7 +34,7 @@ pub use camunda8::CORRELATION_KEY;
 pub(crate) use conversation::Conversations;
 pub(crate) use data::{feeds_loop, is_invented};
 pub(crate) use route::Routes;
-use travertine_kernel::plan::{self, Container, Element, Flow, NodeId, Plan};
+use travertine_kernel::plan::{self, Container, Element, ElementKind, Flow, NodeId, Plan};
 use travertine_value::Name;
 
 use crate::{
@@ -169,6 +169,7 @@ impl<'a> Lowering<'a> {
         let place = self.places[&process.key()];
         if process.is("process") {
             self.nodes[index(place)].element = Element::Process(Container::default());
+            self.nodes[index(place)].kind = ElementKind::Process;
             self.process_extras(process, place);
             self.data(process, place);
             self.fill_children(process);
@@ -189,6 +190,7 @@ impl<'a> Lowering<'a> {
                 None
             };
             let node = &mut self.nodes[index(place)];
+            node.kind = kind_of(child, &element);
             node.element = element;
             node.default = default;
             node.repeat = repeat.map(Box::new);
@@ -278,6 +280,38 @@ fn index(place: NodeId) -> usize {
 /// The flow nodes directly in a container.
 fn flow_nodes(container: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     container.children().filter(|it| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "flowNode"))
+}
+
+/// What a flow node is called where people look at it.
+fn kind_of(node: Node<'_>, element: &Element) -> ElementKind {
+    match node.name() {
+        "subProcess" if matches!(element, Element::EventSubProcess(_)) => {
+            ElementKind::EventSubProcess
+        }
+        "subProcess" => ElementKind::SubProcess,
+        "transaction" => ElementKind::Transaction,
+        "adHocSubProcess" => ElementKind::AdHocSubProcess,
+        "callActivity" => ElementKind::CallActivity,
+        "task" | "globalTask" => ElementKind::Task,
+        "manualTask" | "globalManualTask" => ElementKind::ManualTask,
+        "scriptTask" | "globalScriptTask" => ElementKind::ScriptTask,
+        "userTask" | "globalUserTask" => ElementKind::UserTask,
+        "serviceTask" => ElementKind::ServiceTask,
+        "businessRuleTask" | "globalBusinessRuleTask" => ElementKind::BusinessRuleTask,
+        "sendTask" => ElementKind::SendTask,
+        "receiveTask" => ElementKind::ReceiveTask,
+        "startEvent" => ElementKind::StartEvent,
+        "intermediateCatchEvent" => ElementKind::IntermediateCatchEvent,
+        "boundaryEvent" => ElementKind::BoundaryEvent,
+        "intermediateThrowEvent" | "implicitThrowEvent" => ElementKind::IntermediateThrowEvent,
+        "endEvent" => ElementKind::EndEvent,
+        "exclusiveGateway" => ElementKind::ExclusiveGateway,
+        "parallelGateway" => ElementKind::ParallelGateway,
+        "inclusiveGateway" => ElementKind::InclusiveGateway,
+        "complexGateway" => ElementKind::ComplexGateway,
+        "eventBasedGateway" => ElementKind::EventBasedGateway,
+        _ => ElementKind::Unspecified,
+    }
 }
 
 /// What people call it.

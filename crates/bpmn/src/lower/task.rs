@@ -1,7 +1,7 @@
 //! Tasks.
 
 use travertine_kernel::plan::{
-    Catch, Element, Message, NodeId, Send, Start, Trigger, Work, WorkKind,
+    Catch, Element, ElementKind, Message, NodeId, Send, Start, Trigger, Work, WorkKind,
 };
 use travertine_value::{Name, Program};
 
@@ -177,8 +177,12 @@ impl<'a> Lowering<'a> {
         };
         let container = travertine_kernel::plan::Container::default();
         self.nodes[index(place)].element = Element::Process(container);
+        self.nodes[index(place)].kind = ElementKind::Process;
         let name = format!("{}/task", self.nodes[index(place)].name);
-        self.nodes.push(travertine_kernel::plan::Node::new(&name, Some(place), element));
+        let kind = super::kind_of(node, &element);
+        let mut task = travertine_kernel::plan::Node::new(&name, Some(place), element);
+        task.kind = kind;
+        self.nodes.push(task);
         self.sources.push(node);
     }
 }

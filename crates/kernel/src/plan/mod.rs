@@ -5,6 +5,7 @@
 //! where a container starts, and from where an inclusive join can be reached.
 
 mod element;
+mod kind;
 mod reach;
 
 use std::sync::Arc;
@@ -16,6 +17,8 @@ pub use element::{
     Element, EventSubProcess, Loop, Merge, Message, OnEmpty, OutputItem, Payload, Repeat, Send,
     Start, TO, Throw, TimerKind, Trigger, When, Work, WorkKind,
 };
+
+pub use kind::ElementKind;
 
 /// A position in [`Plan::nodes`].
 ///
@@ -90,6 +93,8 @@ pub struct Node {
     pub parent: Option<NodeId>,
     /// What it does.
     pub element: Element,
+    /// What the model has there.
+    pub kind: ElementKind,
     /// Whether it is reached only by compensation.
     pub for_compensation: bool,
     /// The flow to take when no condition holds.
@@ -435,6 +440,7 @@ impl Node {
             name: Arc::from(name),
             label: None,
             parent,
+            kind: ElementKind::of(&element),
             element,
             for_compensation: false,
             default: None,
