@@ -67,8 +67,8 @@ pub use rules::{NoRules, Rule, Rules};
 pub use run::Turn;
 pub use state::{
     Cue, Each, Failing, FanOut, Identity, Instance, InstanceState, Layer, Merged, Parts, Performer,
-    Phase, ROOT, ROOT_LAYER, Remains, Role, Scope, ScopeKind, ScopePart, State, Status, Token,
-    TokenPart, Unsound, Wait, apply, check, check_at_rest, replay,
+    Phase, ROOT, ROOT_LAYER, Raised, Remains, Role, Scope, ScopeKind, ScopePart, State, Status,
+    Token, TokenPart, Unsound, VariableIter, Variables, Wait, apply, check, check_at_rest, replay,
 };
 pub use status::TIMESTAMP;
 pub use table::{Iter, Key, Table};

@@ -8,6 +8,7 @@ mod apply;
 mod check;
 mod parts;
 mod remains;
+mod variables;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -34,6 +35,7 @@ pub use self::{
     check::{check, check_at_rest},
     parts::{Parts, ScopePart, TokenPart, Unsound},
     remains::Remains,
+    variables::{VariableIter, Variables},
 };
 
 /// The token of the process itself, which hosts the outermost scope.
@@ -111,7 +113,7 @@ pub struct InstanceState {
     /// What its tokens wait for.
     pub waits: Table<WaitId, Wait>,
     /// Tokens that need an operator.
-    pub incidents: BTreeMap<TokenId, Incident>,
+    pub incidents: BTreeMap<TokenId, Raised>,
     /// Where inside their container tokens go that an operator has sent there.
     pub bound: BTreeMap<TokenId, Vec<Destination>>,
     /// What a function has asked for and been told.
@@ -138,6 +140,8 @@ pub struct InstanceState {
     pub(crate) names: u64,
     /// How many cues have been given.
     pub(crate) cues: u64,
+    /// How many visits, variables and incidents have been numbered.
+    pub(crate) numbers: u64,
 }
 
 /// How far an instance is.
@@ -160,6 +164,8 @@ pub type Status = Option<Arc<BTreeMap<Name, Value>>>;
 pub struct Token {
     /// Where it stands.
     pub node: NodeId,
+    /// The number of its stay there, which no other stay has. 0 for the token of the process itself.
+    pub visit: u64,
     /// How it got there.
     pub via: Option<FlowId>,
     /// The scope it is in; `None` for the token of the process itself.
@@ -396,11 +402,28 @@ pub struct Layer {
     /// The layer around it.
     pub parent: Option<LayerId>,
     /// Its own variables.
-    pub variables: BTreeMap<Name, Value>,
+    pub variables: Variables,
     /// Whether writes pass through to the layer around it.
     pub transparent: bool,
     /// Whether its owner is a run, whose counters and item are visible here.
     pub run: bool,
+}
+
+/// An incident of an instance, by a number that no other one has. It reads as the incident.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// Its number.
+    pub number: u64,
+    /// What is wrong.
+    pub incident: Incident,
+}
+
+impl Deref for Raised {
+    type Target = Incident;
+
+    fn deref(&self) -> &Incident {
+        &self.incident
+    }
 }
 
 /// A token's claim on the outside world.
@@ -467,8 +490,38 @@ impl InstanceState {
     }
 
     /// The process's own variables. They stay after the end.
-    pub fn variables(&self) -> Option<&BTreeMap<Name, Value>> {
+    pub fn variables(&self) -> Option<&Variables> {
         self.layers.get(&ROOT_LAYER).map(|it| &it.variables)
+    }
+
+    /// The token that is on that visit still. 0 is the process itself. It looks at every token.
+    pub fn token_on(&self, visit: u64) -> Option<TokenId> {
+        self.tokens.iter().find(|(_, it)| it.visit == visit).map(|(id, _)| *id)
+    }
+
+    /// Whether so many visits, variables and incidents have been numbered: whether there was ever anything of
+    /// that number.
+    pub fn has_numbered(&self, number: u64) -> bool {
+        (1..=self.numbers).contains(&number)
+    }
+
+    /// The numbers of all that has one now.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = u64> {
+        let visits = self.tokens.iter().filter(|(id, _)| **id != ROOT).map(|(_, it)| it.visit);
+        let variables = self.layers.iter().flat_map(|(_, it)| it.variables.numbers());
+        visits.chain(variables).chain(self.incidents.values().map(|it| it.number))
+    }
+
+    /// The visit that what a token waits for belongs to: that of its host for a guard, that of the
+    /// container for the start of an event sub-process, otherwise its own.
+    pub fn visit_of(&self, token: TokenId) -> Option<u64> {
+        let it = self.tokens.get(&token)?;
+        let of = match it.role {
+            Role::Guard(of) => of,
+            Role::Start => it.scope?,
+            Role::Flow | Role::Run(_) | Role::Branch(_) | Role::Compensation => token,
+        };
+        self.tokens.get(&of).map(|it| it.visit)
     }
 
     /// The layers that a token owns, innermost first.

@@ -14,8 +14,8 @@ use crate::{
 };
 
 use super::{
-    Cue, Instance, InstanceState, Layer, Merged, Performer, Phase, ROOT, Role, Scope, ScopeKind,
-    State, Token, Wait,
+    Cue, Instance, InstanceState, Layer, Merged, Performer, Phase, ROOT, Raised, Role, Scope,
+    ScopeKind, State, Token, Variables, Wait,
 };
 
 /// The instance that `events` tell of.
@@ -39,6 +39,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         }
         Event::TokenCreated { token, node, scope, via, role, layer, status } => {
             instance.named(token.0);
+            let visit = if scope.is_some() { instance.number() } else { 0 };
             let reads = match *layer {
                 Reads::Shared(layer) => layer,
                 Reads::Own(parent) => {
@@ -48,7 +49,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
                         (Role::Branch(_), Some(host)) => *host,
                         _ => *token,
                     };
-                    let variables = [].into();
+                    let variables = Variables::default();
                     let layer = Layer { owner, parent, variables, transparent, run };
                     instance.layers.insert(LayerId(token.0), layer);
                     LayerId(token.0)
@@ -57,6 +58,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             let state = if via.is_some() { State::Arrived } else { State::Created };
             let created = Token {
                 node: *node,
+                visit,
                 via: *via,
                 scope: *scope,
                 state,
@@ -76,10 +78,12 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.steps += 1;
             instance.cues += 1;
             let cue = instance.cues;
+            let visit = instance.number();
             let it = instance.token_mut(*token);
             assert!(it.waits.is_empty(), "a moving token has left its waits behind");
             assert!(it.guards.is_empty(), "a moving token has left its guards behind");
             it.node = *to;
+            it.visit = visit;
             it.via = *via;
             it.state = if via.is_some() { State::Arrived } else { State::Created };
             it.cue = Some((cue, Cue::Arrive));
@@ -137,7 +141,9 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             let home = instance.token(*token).scope.expect("the process is never compensated");
             take_out(&mut instance.scope_mut(home).compensations, *token);
             take_out(&mut instance.scope_mut(*scope).queue, *token);
+            let visit = instance.number();
             let it = instance.token_mut(*token);
+            it.visit = visit;
             it.scope = Some(*scope);
             it.state = State::Created;
             if let Some(inner) = instance.scopes.get_mut(token) {
@@ -155,7 +161,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             let opened = Layer {
                 owner: *token,
                 parent: Some(std::mem::replace(&mut it.layer, *layer)),
-                variables: [].into(),
+                variables: Variables::default(),
                 transparent: false,
                 run: false,
             };
@@ -168,7 +174,11 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.token_mut(*token).layer = closed.parent.expect("it was opened over another");
         }
         Event::VariableSet { layer, name, value } => {
-            instance.layer_mut(*layer).variables.insert(Arc::clone(name), value.clone());
+            let number = instance.numbers + 1;
+            let variables = &mut instance.layer_mut(*layer).variables;
+            if variables.set(Arc::clone(name), value.clone(), number) {
+                instance.numbers = number;
+            }
         }
         Event::VariableRemoved { layer, name } => {
             instance.layer_mut(*layer).variables.remove(name);
@@ -318,7 +328,8 @@ pub fn apply(instance: &mut Instance, event: &Event) {
         }
         Event::IncidentRaised { token, incident } => {
             instance.uncue(*token);
-            instance.incidents.insert(*token, (**incident).clone());
+            let raised = Raised { number: instance.number(), incident: (**incident).clone() };
+            instance.incidents.insert(*token, raised);
             instance.over += u32::from(incident.is_over());
         }
         Event::IncidentResolved { token } => {
@@ -370,6 +381,12 @@ impl InstanceState {
 
     fn named(&mut self, name: u64) {
         self.names = self.names.max(name);
+    }
+
+    /// A number that nothing else in the instance has had.
+    fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
     }
 
     fn token_mut(&mut self, id: TokenId) -> &mut Token {

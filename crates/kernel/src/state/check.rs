@@ -74,6 +74,10 @@ pub fn check(instance: &Instance) {
             assert!(instance.layers.contains_key(&parent), "layer {id:?} has lost its parent");
         }
     }
+    let mut numbers: Vec<u64> = instance.numbered().collect();
+    numbers.sort_unstable();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "a number is given out once");
+    assert!(numbers.first() != Some(&0) && numbers.last() <= Some(&instance.numbers));
     for token in instance.incidents.keys() {
         assert!(instance.tokens.contains_key(token), "an incident never outlives its token");
     }

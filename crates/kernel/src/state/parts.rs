@@ -19,12 +19,12 @@ use crate::{
     plan::{FlowId, NodeId},
     scope::DEPTH_MAX,
     table::{Key, Table},
-    vocabulary::{Catches, Destination, Incident, LayerId, Post, PostId, Slot, TokenId, WaitId},
+    vocabulary::{Catches, Destination, LayerId, Post, PostId, Slot, TokenId, WaitId},
 };
 
 use super::{
     Cue, Failing, Identity, Instance, InstanceState, Layer, Merged, Performer, Phase, ROOT,
-    ROOT_LAYER, Role, Scope, ScopeKind, State, Status, Token, Wait,
+    ROOT_LAYER, Raised, Role, Scope, ScopeKind, State, Status, Token, Wait,
 };
 
 /// How deep scopes may nest in what is put together. What is undone can stand deeper than where it
@@ -51,6 +51,8 @@ pub struct Parts {
     pub names: u64,
     /// How many cues have been given.
     pub cues: u64,
+    /// How many visits, variables and incidents have been numbered.
+    pub numbers: u64,
     /// Its tokens.
     pub tokens: Vec<(TokenId, TokenPart)>,
     /// Its scopes, by host.
@@ -60,7 +62,7 @@ pub struct Parts {
     /// What its tokens wait for.
     pub waits: Vec<(WaitId, Wait)>,
     /// Tokens that need an operator.
-    pub incidents: Vec<(TokenId, Incident)>,
+    pub incidents: Vec<(TokenId, Raised)>,
     /// Where inside their container tokens go that an operator has sent there.
     pub bound: Vec<(TokenId, Vec<Destination>)>,
     /// What is not known to have arrived.
@@ -76,6 +78,8 @@ pub struct Parts {
 pub struct TokenPart {
     /// Where it stands.
     pub node: NodeId,
+    /// The number of its stay there; 0 for the token of the process itself.
+    pub visit: u64,
     /// How it got there.
     pub via: Option<FlowId>,
     /// The scope it is in; `None` for the token of the process itself.
@@ -168,6 +172,7 @@ impl Instance {
             over: _,
             names,
             cues,
+            numbers,
         } = &self.state;
         let part = |id: TokenId, scope: &Scope| {
             let joins = inclusive.range((id, NodeId(0))..=(id, NodeId(u32::MAX)));
@@ -181,6 +186,7 @@ impl Instance {
             steps: *steps,
             names: *names,
             cues: *cues,
+            numbers: *numbers,
             tokens: tokens.iter().map(|(id, it)| (*id, TokenPart::of(it))).collect(),
             scopes: scopes.iter().map(|(id, it)| (*id, part(*id, it))).collect(),
             layers: layers.iter().map(|(id, it)| (*id, it.clone())).collect(),
@@ -198,6 +204,7 @@ impl TokenPart {
     fn of(token: &Token) -> Self {
         let Token {
             node,
+            visit,
             via,
             scope,
             state,
@@ -211,6 +218,7 @@ impl TokenPart {
         } = token;
         Self {
             node: *node,
+            visit: *visit,
             via: *via,
             scope: *scope,
             state: *state,
@@ -222,9 +230,10 @@ impl TokenPart {
     }
 
     fn alone(self) -> Token {
-        let Self { node, via, scope, state, role, layer, status, cue } = self;
+        let Self { node, visit, via, scope, state, role, layer, status, cue } = self;
         Token {
             node,
+            visit,
             via,
             scope,
             state,
@@ -334,6 +343,7 @@ impl Parts {
             steps,
             names,
             cues,
+            numbers,
             tokens,
             scopes,
             layers,
@@ -344,7 +354,7 @@ impl Parts {
             journal,
             answers,
         } = self;
-        for count in [steps, names, cues] {
+        for count in [steps, names, cues, numbers] {
             must(count <= COUNT_MAX, "counts begin at 0", count)?;
         }
         let tokens = tokens.into_iter().map(|(id, it)| (id, it.alone())).collect();
@@ -357,6 +367,7 @@ impl Parts {
             steps,
             names,
             cues,
+            numbers,
             tokens: table(tokens, names)?,
             layers: table(layers, names)?,
             posts: table(posts, names)?,
@@ -373,6 +384,7 @@ impl Parts {
         state.take_incidents(incidents)?;
         state.take_bound(bound)?;
         state.check_layers()?;
+        state.check_numbers()?;
         state.check_scopes()?;
         state.check_journal()?;
         Ok(Instance { state })
@@ -541,7 +553,7 @@ impl InstanceState {
         Ok(())
     }
 
-    fn take_incidents(&mut self, incidents: Vec<(TokenId, Incident)>) -> Result<(), Unsound> {
+    fn take_incidents(&mut self, incidents: Vec<(TokenId, Raised)>) -> Result<(), Unsound> {
         ascending(&incidents, self.names)?;
         for (id, _) in &incidents {
             let stuck = self.tokens.get(id).is_some_and(|it| it.cue.is_none());
@@ -582,6 +594,18 @@ impl InstanceState {
         let moved = self.layers.iter().filter(|(id, it)| it.parent.is_some_and(|at| at >= **id));
         let moved: Vec<LayerId> = moved.map(|(id, _)| *id).collect();
         bounded(&moved, self.layers.len(), |id| self.layers[&id].parent)
+    }
+
+    fn check_numbers(&self) -> Result<(), Unsound> {
+        let mut seen: Vec<u64> = self.numbered().collect();
+        seen.sort_unstable();
+        let mut last = 0;
+        for number in seen {
+            must(last < number && number <= self.numbers, "a number is given out once", number)?;
+            last = number;
+        }
+        let root = self.tokens.get(&ROOT).is_none_or(|it| it.visit == 0);
+        must(root, "the visit of the process is the instance", ROOT.0)
     }
 
     fn check_scopes(&mut self) -> Result<(), Unsound> {
@@ -725,7 +749,7 @@ mod tests {
         super::{Each, FanOut, check, replay},
         *,
     };
-    use crate::vocabulary::{Ending, Event, Failure, FailureKind, Reads, Slot, WaitFor};
+    use crate::vocabulary::{Ending, Event, Failure, FailureKind, Incident, Reads, Slot, WaitFor};
 
     fn created(token: u64, node: u32, scope: Option<u64>, role: Role) -> Event {
         let (layer, via) = match (scope, role) {
@@ -812,6 +836,11 @@ mod tests {
         refused(&|it| drop(it.tokens.remove(0)), "what is running has the token of the process");
         refused(&|it| it.waits[0].1.token = TokenId(3), "a wait has a token");
         refused(&|it| it.cues = 0, "each cue has its turn");
+        refused(&|it| it.numbers = 1, "a number is given out once");
+        refused(&|it| token(it, 2, |it| it.visit = 2), "a number is given out once");
+        refused(&|it| token(it, 2, |it| it.visit = 0), "a number is given out once");
+        refused(&|it| token(it, 1, |it| it.visit = 1), "the visit of the process is the instance");
+        refused(&|it| it.incidents[0].1.number = 1, "a number is given out once");
         refused(&|it| it.incidents[0].0 = TokenId(3), "an incident has a token, which rests");
         refused(&|it| it.incidents[0].0 = TokenId(9), "an incident has a token, which rests");
         refused(&|it| it.bound[0].0 = TokenId(1), "who is on the way in is a token, not in yet");

@@ -19,6 +19,7 @@ pub struct Remains {
     steps: u64,
     names: u64,
     cues: u64,
+    numbers: u64,
 }
 
 impl Instance {
@@ -40,6 +41,7 @@ impl Instance {
             steps: std::mem::take(&mut state.steps),
             names: std::mem::take(&mut state.names),
             cues: std::mem::take(&mut state.cues),
+            numbers: std::mem::take(&mut state.numbers),
         };
         debug_assert_eq!(*self, Self::default(), "nothing else is left of an ended instance");
         Some(remains)
@@ -60,6 +62,7 @@ impl From<Remains> for Instance {
             steps: it.steps,
             names: it.names,
             cues: it.cues,
+            numbers: it.numbers,
             ..InstanceState::default()
         };
         Self { state }

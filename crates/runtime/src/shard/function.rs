@@ -115,7 +115,7 @@ impl Live {
     /// What keeps the code of a function from going on.
     fn blocked(&self) -> Option<&Incident> {
         let journal = self.state.journal.as_ref()?;
-        self.state.incidents.get(&journal.token)
+        self.state.incidents.get(&journal.token).map(|it| &it.incident)
     }
 
     /// Why a function that has not ended stands still until people or new code see to it.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use travertine_kernel::{
-    Assignments, Command, Ending, Event, Identity, Incident, Instance, Job, LayerId, Phase, Plan,
+    Assignments, Command, Ending, Event, Identity, Instance, Job, LayerId, Phase, Plan, Raised,
     Reason, Rejection, Table, TokenId, WaitFor, WaitId, Why,
     plan::{Container, Element, Node, WorkKind},
     why,
@@ -286,7 +286,7 @@ impl Live {
     /// Everything that needs an operator.
     pub fn troubles(&self) -> Vec<Trouble> {
         let incidents = self.state.incidents.iter();
-        let trouble = |(token, it): (&TokenId, &Incident)| Trouble {
+        let trouble = |(token, it): (&TokenId, &Raised)| Trouble {
             token: *token,
             message: it.failure.to_string(),
         };

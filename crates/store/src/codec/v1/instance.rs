@@ -2,6 +2,10 @@
 //! that are bound for somewhere, posts, and of a function the answers and the journal, each as a number and so
 //! many of them.
 //!
+//! What has begun has numbers before its answers: how many were given out, then those of its tokens, of its
+//! variables and of its incidents, each in the order of what has them. There were none at first, so what
+//! has none is numbered anew.
+//!
 //! What can be worked out is not stored. Whether the rest fits together is for the kernel to say.
 
 use std::sync::Arc;
@@ -53,6 +57,7 @@ impl Put for Parts {
             steps,
             names,
             cues,
+            numbers,
             tokens,
             scopes,
             layers,
@@ -63,20 +68,24 @@ impl Put for Parts {
             journal,
             answers,
         } = self;
-        let answered = !answers.is_empty();
+        let is_new = *phase == kernel::Phase::New;
         match phase {
             kernel::Phase::New => out.variant(0, ()),
-            kernel::Phase::Running if answered => out.variant(3, None::<&kernel::Ending>),
-            kernel::Phase::Ended(ending) if answered => out.variant(3, Some(ending)),
-            kernel::Phase::Running => out.variant(1, ()),
-            kernel::Phase::Ended(ending) => out.variant(2, ending),
+            kernel::Phase::Running => out.variant(4, None::<&kernel::Ending>),
+            kernel::Phase::Ended(ending) => out.variant(4, Some(ending)),
         }
         (started, start, caller).put(out);
         (steps, names, cues).put(out);
         (tokens, scopes, layers, waits).put(out);
         (incidents, bound, posts).put(out);
-        // Whether there are any stands in the phase.
-        if answered {
+        // What has not begun has neither numbers nor answers.
+        if !is_new {
+            numbers.put(out);
+            let visits: Vec<u64> = tokens.iter().map(|(_, it)| it.visit).collect();
+            let variables = layers.iter().flat_map(|(_, it)| it.variables.numbers());
+            let variables: Vec<u64> = variables.collect();
+            let raised: Vec<u64> = incidents.iter().map(|(_, it)| it.number).collect();
+            (visits, variables, raised).put(out);
             answers.put(out);
         }
         // Processes have none.
@@ -86,7 +95,21 @@ impl Put for Parts {
     }
 }
 
-puts!(struct TokenPart { node, via, scope, state, role, layer, status, cue });
+/// Numbers stand apart from what has them.
+impl Put for TokenPart {
+    fn put(&self, out: &mut Out) {
+        let Self { node, visit: _, via, scope, state, role, layer, status, cue } = self;
+        (node, via, scope, state).put(out);
+        (role, layer, status, cue).put(out);
+    }
+}
+
+impl Put for kernel::Raised {
+    fn put(&self, out: &mut Out) {
+        self.incident.put(out);
+    }
+}
+
 puts!(struct ScopePart {
     node,
     depth,
@@ -105,6 +128,13 @@ puts!(struct ScopePart {
 puts!(struct kernel::Performer { busy, waiting });
 puts!(struct kernel::Merged { values });
 puts!(struct kernel::Layer { owner, parent, variables, transparent, run });
+
+impl Put for kernel::Variables {
+    fn put(&self, out: &mut Out) {
+        out.list(self.iter());
+    }
+}
+
 puts!(struct kernel::Wait { token, slot, on });
 
 pub(in crate::codec) fn decode_instance(bytes: &[u8]) -> Result<kernel::Instance, DecodeError> {
@@ -122,14 +152,15 @@ pub(in crate::codec) fn decode_instance(bytes: &[u8]) -> Result<kernel::Instance
 
 fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
     let (head, mut rest) = read::<Head<'_>>(bytes)?;
-    let has_answers = matches!(head.phase, Phase::Answered(_));
+    let is_numbered = matches!(head.phase, Phase::Numbered(_));
+    let has_answers = is_numbered || matches!(head.phase, Phase::Answered(_));
     let mut parts = Parts {
         tokens: read_all(&mut rest, TOKEN_BYTES_MIN, Token::lift)?,
         scopes: read_all(&mut rest, SCOPE_BYTES_MIN, Scope::lift)?,
         layers: read_all(&mut rest, LAYER_BYTES_MIN, Layer::lift)?,
         waits: read_all(&mut rest, WAIT_BYTES_MIN, Wait::lift)?,
         incidents: read_all(&mut rest, INCIDENT_BYTES_MIN, |(id, it): (_, Incident<'_>)| {
-            Ok((TokenId(id), it.lift()))
+            Ok((TokenId(id), kernel::Raised { number: 0, incident: it.lift() }))
         })?,
         bound: read_all(&mut rest, BOUND_BYTES_MIN, Bound::lift)?,
         posts: read_all(&mut rest, POST_BYTES_MIN, |(id, it): (_, Post<'_>)| {
@@ -137,6 +168,20 @@ fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
         })?,
         ..head.lift()
     };
+    if is_numbered {
+        let mut given = Vec::new();
+        let (numbers, after) = read::<u64>(rest)?;
+        (parts.numbers, rest) = (numbers, after);
+        for count in [parts.tokens.len(), variables(&parts), parts.incidents.len()] {
+            let place = rest;
+            let these: Vec<u64> = read_all(&mut rest, 1, Ok)?;
+            let wrong = Fault { place, flaw: Flaw::BadEncoding };
+            given.extend(Some(these).filter(|it| it.len() == count).ok_or(wrong)?);
+        }
+        number(&mut parts, given.into_iter());
+    } else {
+        parts.numbers = number_anew(&mut parts);
+    }
     if has_answers {
         parts.answers = read_all(&mut rest, ANSWER_BYTES_MIN, Answer::lift)?;
     }
@@ -148,6 +193,34 @@ fn read_parts(bytes: &[u8]) -> Result<Parts, Fault<'_>> {
         parts.journal = Some(Box::new(journal.lift(entries).ok_or(wrong)?));
     }
     if rest.is_empty() { Ok(parts) } else { Err(Fault { place: rest, flaw: Flaw::TrailingBytes }) }
+}
+
+/// How many variables there are.
+fn variables(parts: &Parts) -> usize {
+    parts.layers.iter().map(|(_, it)| it.variables.len()).sum()
+}
+
+/// Gives numbers to tokens, variables and incidents.
+fn number(parts: &mut Parts, mut numbers: impl Iterator<Item = u64>) {
+    for ((_, token), visit) in parts.tokens.iter_mut().zip(&mut numbers) {
+        token.visit = visit;
+    }
+    for (_, layer) in &mut parts.layers {
+        layer.variables.renumber(&mut numbers);
+    }
+    for ((_, raised), number) in parts.incidents.iter_mut().zip(&mut numbers) {
+        raised.number = number;
+    }
+}
+
+/// Gives numbers to what was stored without, and answers with how many. The first token is the process's, which
+/// has 0.
+fn number_anew(parts: &mut Parts) -> u64 {
+    let all = parts.tokens.len() + variables(parts) + parts.incidents.len();
+    let first = if parts.tokens.is_empty() { 1 } else { 0 };
+    number(parts, first..);
+    let given = u64::try_from(all).expect("a length has at most 64 bits");
+    (first + given).saturating_sub(1)
 }
 
 /// They are lifted one by one, so that no more is held than was asked for.
@@ -193,6 +266,7 @@ impl Head<'_> {
             steps: self.steps,
             names: self.names,
             cues: self.cues,
+            numbers: 0,
             tokens: Vec::new(),
             scopes: Vec::new(),
             layers: Vec::new(),
@@ -214,14 +288,17 @@ enum Phase<'a> {
     Ended(Ending<'a>),
     /// Of a function that has answered updates with an id: how it has ended, where it has.
     Answered(Option<Ending<'a>>),
+    /// With numbers and with answers: how it has ended, where it has. All that is written today and has begun
+    /// is this.
+    Numbered(Option<Ending<'a>>),
 }
 
 impl Phase<'_> {
     fn lift(self) -> kernel::Phase {
         match self {
             Self::New => kernel::Phase::New,
-            Self::Running | Self::Answered(None) => kernel::Phase::Running,
-            Self::Ended(ending) | Self::Answered(Some(ending)) => {
+            Self::Running | Self::Answered(None) | Self::Numbered(None) => kernel::Phase::Running,
+            Self::Ended(ending) | Self::Answered(Some(ending)) | Self::Numbered(Some(ending)) => {
                 kernel::Phase::Ended(ending.lift())
             }
         }
@@ -246,6 +323,7 @@ impl<'a> Token<'a> {
     fn lift(self) -> Result<(TokenId, TokenPart), Fault<'a>> {
         let token = TokenPart {
             node: NodeId(self.node),
+            visit: 0,
             via: self.via.map(FlowId),
             scope: self.scope.map(TokenId),
             state: self.state.lift(),
@@ -328,12 +406,18 @@ impl<'a> Layer<'a> {
         let layer = kernel::Layer {
             owner: TokenId(self.owner),
             parent: self.parent.map(LayerId),
-            variables: self.variables.lift_map()?,
+            variables: self.variables.lift_map()?.into_iter().map(unnumbered).collect(),
             transparent: self.transparent,
             run: self.run,
         };
         Ok((LayerId(self.id), layer))
     }
+}
+
+fn unnumbered(
+    (name, value): (Name, travertine_value::Value),
+) -> (Name, travertine_value::Value, u64) {
+    (name, value, 0)
 }
 
 #[derive(Debug, Deserialize)]

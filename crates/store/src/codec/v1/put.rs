@@ -122,7 +122,7 @@ impl Out {
 
     /// Things after their number.
     #[inline]
-    fn list<T: Put>(&mut self, all: impl ExactSizeIterator<Item = T>) {
+    pub(super) fn list<T: Put>(&mut self, all: impl ExactSizeIterator<Item = T>) {
         self.length(all.len());
         all.for_each(|it| it.put(self));
     }
