@@ -2,6 +2,7 @@
 //!
 //! Values are kept as JSON text, for people and for queries. The exact value is in the log.
 
+use travertine_kernel::{ElementKind, Part};
 use travertine_value::Name;
 
 use crate::{Seq, ShardId};
@@ -198,8 +199,12 @@ pub struct InstanceRow {
     pub definition_key: u64,
     /// The id of what it runs.
     pub definition: Name,
+    /// What the model calls that.
+    pub definition_name: Option<Name>,
     /// The version of that.
     pub version: u32,
+    /// What people call this version.
+    pub version_tag: Option<Name>,
     /// How far it is.
     pub state: InstanceState,
     /// When it began, in milliseconds since 1970, as all times here.
@@ -235,14 +240,22 @@ pub struct ElementRow {
     pub instance: u64,
     /// The token.
     pub token: u64,
+    /// The number of its stay at the element, which no other stay in the instance has.
+    pub visit: u64,
     /// The element's id in the model.
     pub element: Name,
     /// What the model calls it.
     pub label: Option<Name>,
+    /// What kind of element.
+    pub kind: ElementKind,
     /// The token's state.
     pub state: Name,
     /// The token that hosts its scope.
     pub scope: Option<u64>,
+    /// The visit of that token; 0 for the process itself.
+    pub scope_visit: u64,
+    /// The number of its incident, where it has one.
+    pub incident: Option<u64>,
     /// Since when it is there.
     pub since: i64,
 }
@@ -251,7 +264,8 @@ pub struct ElementRow {
 ///
 /// ```
 /// # use travertine_store::view::VariableRow;
-/// let town = VariableRow { instance: 12, layer: 1, name: "town".into(), value: r#""Rome""#.into() };
+/// let (name, value) = ("town".into(), r#""Rome""#.into());
+/// let town = VariableRow { instance: 12, layer: 1, name, value, number: 3, visit: 0 };
 /// assert_eq!(&*town.value, "\"Rome\"", "values are JSON");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -264,6 +278,10 @@ pub struct VariableRow {
     pub name: Name,
     /// Its value, as JSON.
     pub value: Name,
+    /// Its number, which no other variable of the instance has.
+    pub number: u64,
+    /// The visit that it belongs to; 0 for the process itself.
+    pub visit: u64,
 }
 
 /// How it stands with a job.
@@ -299,6 +317,8 @@ pub struct JobRow {
     pub wait: u64,
     /// The token.
     pub token: u64,
+    /// The visit that it belongs to.
+    pub visit: u64,
     /// The element's id in the model.
     pub element: Name,
     /// Which workers can do it.
@@ -315,6 +335,12 @@ pub struct JobRow {
     pub worker: Option<Name>,
     /// Its headers, as a JSON object.
     pub headers: Name,
+    /// What it is called on, where it is the job of a listener: `start`, `end`, `creating`…
+    pub listener: Option<Name>,
+    /// What went wrong when it was last tried.
+    pub error: Option<Name>,
+    /// The code of the error that it has raised and that nobody catches.
+    pub error_code: Option<Name>,
     /// Since when it waits.
     pub created: i64,
 }
@@ -335,6 +361,8 @@ pub struct TaskRow {
     pub wait: u64,
     /// The token.
     pub token: u64,
+    /// The visit that it belongs to.
+    pub visit: u64,
     /// The element's id in the model.
     pub element: Name,
     /// What the model calls it.
@@ -378,6 +406,9 @@ pub struct TimerRow {
     pub definition: Name,
     /// The element's id in the model.
     pub element: Name,
+    /// The visit that it belongs to: that of the activity for a boundary event, 0 for the process itself
+    /// and for one that starts instances.
+    pub visit: u64,
     /// When.
     pub due: i64,
     /// What is needed to set it again, as the codec writes it; for one that starts instances.
@@ -440,8 +471,13 @@ pub struct SubscriptionRow {
 /// let incident = IncidentRow {
 ///     instance: 12,
 ///     token: 3,
+///     number: 9,
+///     visit: 4,
 ///     element: "pack".into(),
 ///     kind: "work".into(),
+///     part: None,
+///     wait: Some(7),
+///     listener: None,
 ///     code: None,
 ///     message: "there are no lamps".into(),
 ///     since: 0,
@@ -454,10 +490,20 @@ pub struct IncidentRow {
     pub instance: u64,
     /// The token.
     pub token: u64,
+    /// Its number, which no other incident of the instance has.
+    pub number: u64,
+    /// The visit that it belongs to.
+    pub visit: u64,
     /// The element's id in the model.
     pub element: Name,
     /// What kind of fault.
     pub kind: Name,
+    /// The part of the model that failed, where there is one.
+    pub part: Option<Part>,
+    /// The wait for the work that failed, where it is that.
+    pub wait: Option<u64>,
+    /// What the work is called on, where it is the job of a listener.
+    pub listener: Option<Name>,
     /// The error's code.
     pub code: Option<Name>,
     /// What it says to people.
@@ -709,7 +755,8 @@ impl Row {
     ///
     /// ```
     /// # use travertine_store::view::{Row, Table, VariableRow};
-    /// let town = VariableRow { instance: 12, layer: 1, name: "town".into(), value: r#""Rome""#.into() };
+    /// let (name, value) = ("town".into(), r#""Rome""#.into());
+    /// let town = VariableRow { instance: 12, layer: 1, name, value, number: 3, visit: 0 };
     /// assert_eq!(Row::Variable(town).table(), Table::Variables);
     /// ```
     pub fn table(&self) -> Table {
@@ -730,7 +777,8 @@ impl Row {
     ///
     /// ```
     /// # use travertine_store::view::{Row, VariableRow};
-    /// let town = VariableRow { instance: 12, layer: 1, name: "town".into(), value: r#""Rome""#.into() };
+    /// let (name, value) = ("town".into(), r#""Rome""#.into());
+    /// let town = VariableRow { instance: 12, layer: 1, name, value, number: 3, visit: 0 };
     /// let key = Row::Variable(town).key();
     /// assert_eq!((key.instance, key.number, &*key.name), (12, 1, "town"));
     /// ```

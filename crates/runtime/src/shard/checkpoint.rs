@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use travertine_kernel::{
-    Assignments, Ending, LayerId, Phase, ROOT, Role, Slot, State, TokenId, WaitFor, WaitId,
+    Assignments, ElementKind, Ending, FailureKind, Layer, LayerId, NodeId, Phase, ROOT, Role, Slot,
+    State, Token, TokenId, WaitFor, WaitId,
+    plan::{Moment, Node},
 };
 use travertine_store::{
     Claim, Error as StoreError, Fold, Seq, Store,
@@ -18,7 +20,12 @@ use travertine_store::{
 };
 use travertine_value::{Map, Name, Value, time::Timestamp};
 
-use super::{Shard, job::TaskFields, live::Live, start::name_of};
+use super::{
+    Shard,
+    job::TaskFields,
+    live::{Live, field},
+    start::name_of,
+};
 use crate::message::MessageKey;
 
 /// What brings the rows of a shard up to date.
@@ -164,9 +171,8 @@ impl Shard {
                 instance: 0,
                 wait,
                 definition: Name::clone(&definition.id),
-                element: Name::clone(
-                    &definition.plan.node(travertine_kernel::NodeId(start.node)).name,
-                ),
+                element: Name::clone(&definition.plan.node(NodeId(start.node)).name),
+                visit: 0,
                 due,
                 body: Vec::new(),
             })),
@@ -224,11 +230,9 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
         }
     }
     for (layer, name) in touched.variables.into_iter().collect::<BTreeSet<_>>() {
-        let found = live.state.layers.get(&layer).map(|it| it.variables.get(&name));
-        match found {
-            Some(Some(value)) => {
-                changes.push(Change::Put(variable_row(live.id.0, layer, name, value)));
-            }
+        let found = live.state.layers.get(&layer);
+        match found.map(|it| variable_row(live, layer, it, &name)) {
+            Some(Some(row)) => changes.push(Change::Put(row)),
             Some(None) if had(layer.0) => {
                 let key = Key { instance: live.id.0, number: layer.0, name };
                 changes.push(Change::Delete(Table::Variables, key));
@@ -280,7 +284,9 @@ pub(super) fn instance_row(live: &Live) -> InstanceRow {
         business_id: live.created.business_id.clone(),
         definition_key: live.definition.key,
         definition: Name::clone(&live.definition.id),
+        definition_name: live.definition.plan.node(NodeId(0)).label.clone(),
         version: live.definition.version,
+        version_tag: live.definition.tag.clone(),
         state,
         started: live.state.started.map_or(live.at, Timestamp::as_millis),
         ended: ended.then_some(live.at),
@@ -303,12 +309,27 @@ fn element_row(live: &Live, token: TokenId, since: i64) -> Option<ElementRow> {
     Some(ElementRow {
         instance: live.id.0,
         token: token.0,
+        visit: it.visit,
         element: Name::clone(&node.name),
         label: node.label.clone(),
+        kind: kind_of(node, it),
         state: state_name(it.state).into(),
         scope: it.scope.map(|it| it.0),
+        scope_visit: it.scope.map_or(0, |it| visit_of(live, it)),
+        incident: live.state.incidents.get(&token).map(|it| it.number),
         since,
     })
+}
+
+/// What a token stands at: around the runs of an activity is its body.
+fn kind_of(node: &Node, token: &Token) -> ElementKind {
+    let around = node.repeat.is_some() && !matches!(token.role, Role::Run(_));
+    if around { ElementKind::MultiInstanceBody } else { node.kind }
+}
+
+/// The visit that a token is on, or that what it waits for belongs to; 0 for the process itself.
+fn visit_of(live: &Live, token: TokenId) -> u64 {
+    live.state.visit_of(token).unwrap_or(0)
 }
 
 /// What people call the state of a token.
@@ -330,23 +351,60 @@ pub(crate) fn state_name(state: State) -> &'static str {
     }
 }
 
-fn variable_row(instance: u64, layer: LayerId, name: Name, value: &Value) -> Row {
-    let value = value.to_json().into();
-    Row::Variable(VariableRow { instance, layer: layer.0, name, value })
+fn variable_row(live: &Live, id: LayerId, layer: &Layer, name: &Name) -> Option<Row> {
+    Some(Row::Variable(VariableRow {
+        instance: live.id.0,
+        layer: id.0,
+        name: Name::clone(name),
+        value: layer.variables.get(name)?.to_json().into(),
+        number: layer.variables.number(name)?,
+        visit: visit_of(live, layer.owner),
+    }))
 }
 
 fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
     let incident = live.state.incidents.get(&token)?;
-    let node = live.state.tokens.get(&token)?.node;
+    let it = live.state.tokens.get(&token)?;
+    let failed = failed_work(live, token);
     Some(Row::Incident(IncidentRow {
         instance: live.id.0,
         token: token.0,
-        element: Name::clone(&live.definition.plan.node(node).name),
+        number: incident.number,
+        visit: visit_of(live, token),
+        element: Name::clone(&live.definition.plan.node(it.node).name),
         kind: incident.failure.kind.name().into(),
+        part: incident.failure.place.as_ref().map(|it| it.part),
+        wait: failed.map(|it| it.0),
+        listener: failed.and_then(|it| listener(live, it)),
         code: incident.failure.code.clone(),
         message: incident.failure.message.as_str().into(),
         since: incident.since.as_millis(),
     }))
+}
+
+/// The work that a token's incident is about.
+pub(super) fn failed_work(live: &Live, token: TokenId) -> Option<WaitId> {
+    let incident = live.state.incidents.get(&token)?;
+    let waits = || live.state.tokens.get(&token).into_iter().flat_map(|it| it.waits.keys());
+    let is_work = |it: &&WaitId| live.job(**it).is_some();
+    waits().find(is_work).copied().filter(|_| incident.failure.kind == FailureKind::Work)
+}
+
+/// What a job is called on, where it is that of a listener.
+fn listener(live: &Live, wait: WaitId) -> Option<Name> {
+    let Slot::Listener(moment, _) = live.state.waits.get(&wait)?.slot else { return None };
+    // Models say it by a field of this name.
+    let said = live.job(wait).and_then(|it| field(it, "listener")).and_then(Value::as_str);
+    Some(said.map_or_else(|| moment_name(moment).into(), Name::from))
+}
+
+fn moment_name(moment: Moment) -> &'static str {
+    match moment {
+        Moment::BeforeAll => "beforeAll",
+        Moment::Start => "start",
+        Moment::Completion => "completion",
+        Moment::End => "end",
+    }
 }
 
 /// The row of a wait. Those of a function are at what its code calls them, by the numbers of its
@@ -365,6 +423,7 @@ fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
     match &*it.on {
         WaitFor::Work(job) if job.kind == travertine_kernel::plan::WorkKind::Job => {
             let work = live.work.get(&wait)?;
+            let failure = live.state.incidents.get(&it.token).map(|it| &it.failure);
             let (state, until, worker) = match &work.lease {
                 _ if job.retries == 0 || live.is_broken(wait) => (JobState::Failed, None, None),
                 Some((worker, until)) => {
@@ -376,6 +435,7 @@ fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
                 instance: live.id.0,
                 wait: wait.0,
                 token: it.token.0,
+                visit: visit_of(live, it.token),
                 element,
                 job_type: Name::clone(&job.job_type),
                 state,
@@ -384,6 +444,9 @@ fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
                 until,
                 worker,
                 headers: json(&job.fields),
+                listener: listener(live, wait),
+                error: failure.map_or(job.failure.clone(), |it| Some(it.message.as_str().into())),
+                error_code: failure.and_then(|it| it.code.clone()),
                 created: work.since,
             }))
         }
@@ -398,6 +461,7 @@ fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
                 instance: live.id.0,
                 wait: wait.0,
                 token: it.token.0,
+                visit: visit_of(live, it.token),
                 element,
                 label: node.label.clone(),
                 assignee: fields.assignee,
@@ -416,6 +480,7 @@ fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
             wait: wait.0,
             definition: Name::clone(&live.definition.id),
             element,
+            visit: visit_of(live, it.token),
             due: live.moved.get(&wait).copied().unwrap_or(due.as_millis()),
             body: Vec::new(),
         })),

@@ -31,8 +31,11 @@ impl Live {
                 | Event::TokenParked { token, .. }
                 | Event::TokenPromoted { token }
                 | Event::TokenRetired { token }
-                | Event::TokenRecalled { token, .. }
                 | Event::BranchArrived { token } => self.touched.token(*token, at),
+                Event::TokenRecalled { token, .. } => {
+                    self.touched.token(*token, at);
+                    self.note_visit(*token);
+                }
                 Event::Migrated { .. } => self.note_migration(at),
                 Event::TokenGone { token, .. } => {
                     self.touched.token(*token, at);
@@ -81,6 +84,16 @@ impl Live {
         let waits = self.state.waits.keys();
         self.touched.waits.extend(waits.map(|wait| (*wait, None)));
         self.touched.incidents.extend(self.state.incidents.keys().copied());
+    }
+
+    /// A token that has variables of its own is on another visit.
+    fn note_visit(&mut self, token: TokenId) {
+        let first = [LayerId(token.0)];
+        let own = first.iter().chain(self.opened.get(&token).into_iter().flatten());
+        for layer in own.filter(|it| self.state.layers.contains_key(it)) {
+            let names = self.state.layers[layer].variables.keys();
+            self.touched.variables.extend(names.map(|name| (*layer, Name::clone(name))));
+        }
     }
 
     /// Work may be tried so often from now on.

@@ -1,6 +1,8 @@
 //! Rows of the views as rows of tables that people can read.
 
 use rusqlite::{Statement, types::FromSqlError};
+use travertine_kernel::{ElementKind, Part};
+use travertine_value::Name;
 
 use crate::{
     ShardId,
@@ -26,8 +28,8 @@ pub(super) fn schema() -> String {
          CREATE TABLE checkpoints(shard INTEGER PRIMARY KEY, upto INTEGER NOT NULL, state BLOB NOT NULL, sum INTEGER NOT NULL);
          CREATE TABLE snapshots(instance INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
          CREATE TABLE instances(id INTEGER PRIMARY KEY, business_id TEXT,
-             definition_key INTEGER NOT NULL, definition TEXT NOT NULL, version INTEGER NOT NULL,
-             state TEXT NOT NULL, started INTEGER NOT NULL, ended INTEGER, parent INTEGER,
+             definition_key INTEGER NOT NULL, definition TEXT NOT NULL, definition_name TEXT,
+             version INTEGER NOT NULL, version_tag TEXT, state TEXT NOT NULL, started INTEGER NOT NULL, ended INTEGER, parent INTEGER,
              parent_wait INTEGER, root INTEGER NOT NULL, incidents INTEGER NOT NULL,
              last INTEGER NOT NULL, reason TEXT, result TEXT);
          CREATE INDEX instances_open ON instances(id) WHERE {OPEN};
@@ -41,29 +43,31 @@ pub(super) fn schema() -> String {
          CREATE INDEX instances_by_root ON instances(root) WHERE root <> id;
          CREATE INDEX instances_by_end ON instances(ended) WHERE ended IS NOT NULL;
          CREATE INDEX instances_with_incidents ON instances(id) WHERE incidents > 0;
-         CREATE TABLE elements(instance INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL,
-             label TEXT, state TEXT NOT NULL, scope INTEGER, since INTEGER NOT NULL,
+         CREATE TABLE elements(instance INTEGER NOT NULL, token INTEGER NOT NULL, visit INTEGER NOT NULL,
+             element TEXT NOT NULL, label TEXT, kind TEXT NOT NULL, state TEXT NOT NULL, scope INTEGER,
+             scope_visit INTEGER NOT NULL, incident INTEGER, since INTEGER NOT NULL,
              PRIMARY KEY(instance, token)) WITHOUT ROWID;
          CREATE INDEX elements_by_element ON elements(element, instance);
          CREATE TABLE variables(instance INTEGER NOT NULL, layer INTEGER NOT NULL, name TEXT NOT NULL,
-             value TEXT NOT NULL, PRIMARY KEY(instance, layer, name)) WITHOUT ROWID;
+             value TEXT NOT NULL, number INTEGER NOT NULL, visit INTEGER NOT NULL,
+             PRIMARY KEY(instance, layer, name)) WITHOUT ROWID;
          CREATE INDEX variables_by_value ON variables(name, value) WHERE {SHORT};
          CREATE TABLE jobs(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL,
              element TEXT NOT NULL, job_type TEXT NOT NULL, state TEXT NOT NULL,
              retries INTEGER NOT NULL, priority INTEGER NOT NULL, until INTEGER, worker TEXT,
-             headers TEXT NOT NULL, created INTEGER NOT NULL,
-             PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+             headers TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, listener TEXT,
+             error TEXT, error_code TEXT, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
          CREATE INDEX jobs_by_type ON jobs(job_type, instance, wait);
          CREATE TABLE tasks(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL,
              element TEXT NOT NULL, label TEXT, assignee TEXT, candidate_users TEXT NOT NULL,
              candidate_groups TEXT NOT NULL, due INTEGER, follow_up INTEGER,
              priority INTEGER NOT NULL, form TEXT, fields TEXT NOT NULL, created INTEGER NOT NULL,
-             PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+             visit INTEGER NOT NULL, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
          CREATE INDEX tasks_by_assignee ON tasks(assignee, instance, wait);
          CREATE INDEX tasks_by_creation ON tasks(created, instance, wait);
          CREATE INDEX tasks_by_due ON tasks(due) WHERE due IS NOT NULL;
          CREATE TABLE timers(instance INTEGER NOT NULL, wait INTEGER NOT NULL, definition TEXT NOT NULL,
-             element TEXT NOT NULL, due INTEGER NOT NULL, body BLOB NOT NULL,
+             element TEXT NOT NULL, due INTEGER NOT NULL, body BLOB NOT NULL, visit INTEGER NOT NULL,
              PRIMARY KEY(instance, wait)) WITHOUT ROWID;
          CREATE INDEX timers_by_due ON timers(due);
          CREATE TABLE subscriptions(instance INTEGER NOT NULL, wait INTEGER NOT NULL,
@@ -73,7 +77,8 @@ pub(super) fn schema() -> String {
          CREATE INDEX subscriptions_by_name ON subscriptions(name, instance, wait);
          CREATE TABLE incidents(instance INTEGER NOT NULL, token INTEGER NOT NULL,
              element TEXT NOT NULL, kind TEXT NOT NULL, code TEXT, message TEXT NOT NULL,
-             since INTEGER NOT NULL, PRIMARY KEY(instance, token)) WITHOUT ROWID;
+             since INTEGER NOT NULL, number INTEGER NOT NULL, visit INTEGER NOT NULL, part TEXT,
+             wait INTEGER, listener TEXT, PRIMARY KEY(instance, token)) WITHOUT ROWID;
          CREATE TABLE messages(id INTEGER PRIMARY KEY, name TEXT NOT NULL, message_id TEXT,
              correlation TEXT NOT NULL, body BLOB NOT NULL, published INTEGER NOT NULL,
              expires INTEGER, dead INTEGER, reason TEXT);
@@ -101,12 +106,40 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "last",
             "reason",
             "result",
+            "definition_name",
+            "version_tag",
         ],
-        Table::Elements => &["instance", "token", "element", "label", "state", "scope", "since"],
-        Table::Variables => &["instance", "layer", "name", "value"],
+        Table::Elements => &[
+            "instance",
+            "token",
+            "element",
+            "label",
+            "state",
+            "scope",
+            "since",
+            "visit",
+            "kind",
+            "scope_visit",
+            "incident",
+        ],
+        Table::Variables => &["instance", "layer", "name", "value", "number", "visit"],
         Table::Jobs => &[
-            "instance", "wait", "token", "element", "job_type", "state", "retries", "priority",
-            "until", "worker", "headers", "created",
+            "instance",
+            "wait",
+            "token",
+            "element",
+            "job_type",
+            "state",
+            "retries",
+            "priority",
+            "until",
+            "worker",
+            "headers",
+            "created",
+            "visit",
+            "listener",
+            "error",
+            "error_code",
         ],
         Table::Tasks => &[
             "instance",
@@ -123,8 +156,9 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "form",
             "fields",
             "created",
+            "visit",
         ],
-        Table::Timers => &["instance", "wait", "definition", "element", "due", "body"],
+        Table::Timers => &["instance", "wait", "definition", "element", "due", "body", "visit"],
         Table::Subscriptions => &[
             "instance",
             "wait",
@@ -136,7 +170,10 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "body",
             "created",
         ],
-        Table::Incidents => &["instance", "token", "element", "kind", "code", "message", "since"],
+        Table::Incidents => &[
+            "instance", "token", "element", "kind", "code", "message", "since", "number", "visit",
+            "part", "wait", "listener",
+        ],
         Table::Messages => &[
             "id",
             "name",
@@ -226,14 +263,30 @@ pub(super) fn bind(
                 it.last,
                 it.reason,
                 it.result,
+                it.definition_name,
+                it.version_tag,
             ]
         ),
         Row::Element(it) => bind!(
             statement,
             after,
-            [it.instance, it.token, it.element, it.label, it.state, it.scope, it.since,]
+            [
+                it.instance,
+                it.token,
+                it.element,
+                it.label,
+                it.state,
+                it.scope,
+                it.since,
+                it.visit,
+                it.kind.name(),
+                it.scope_visit,
+                it.incident,
+            ]
         ),
-        Row::Variable(it) => bind!(statement, after, [it.instance, it.layer, it.name, it.value]),
+        Row::Variable(it) => {
+            bind!(statement, after, [it.instance, it.layer, it.name, it.value, it.number, it.visit])
+        }
         Row::Job(it) => bind!(
             statement,
             after,
@@ -250,6 +303,10 @@ pub(super) fn bind(
                 it.worker,
                 it.headers,
                 it.created,
+                it.visit,
+                it.listener,
+                it.error,
+                it.error_code,
             ]
         ),
         Row::Task(it) => bind!(
@@ -270,12 +327,13 @@ pub(super) fn bind(
                 it.form,
                 it.fields,
                 it.created,
+                it.visit,
             ]
         ),
         Row::Timer(it) => bind!(
             statement,
             after,
-            [it.instance, it.wait, it.definition, it.element, it.due, it.body,]
+            [it.instance, it.wait, it.definition, it.element, it.due, it.body, it.visit]
         ),
         Row::Subscription(it) => bind!(
             statement,
@@ -295,7 +353,20 @@ pub(super) fn bind(
         Row::Incident(it) => bind!(
             statement,
             after,
-            [it.instance, it.token, it.element, it.kind, it.code, it.message, it.since,]
+            [
+                it.instance,
+                it.token,
+                it.element,
+                it.kind,
+                it.code,
+                it.message,
+                it.since,
+                it.number,
+                it.visit,
+                it.part.map(Part::name),
+                it.wait,
+                it.listener,
+            ]
         ),
         Row::Message(it) => bind!(
             statement,
@@ -327,12 +398,18 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             state: row.get(4)?,
             scope: row.get(5)?,
             since: row.get(6)?,
+            visit: row.get(7)?,
+            kind: word(row, 8, &ElementKind::ALL, ElementKind::name)?,
+            scope_visit: row.get(9)?,
+            incident: row.get(10)?,
         }),
         Table::Variables => Row::Variable(VariableRow {
             instance: row.get(0)?,
             layer: row.get(1)?,
             name: row.get(2)?,
             value: row.get(3)?,
+            number: row.get(4)?,
+            visit: row.get(5)?,
         }),
         Table::Jobs => Row::Job(JobRow {
             instance: row.get(0)?,
@@ -347,6 +424,10 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             worker: row.get(9)?,
             headers: row.get(10)?,
             created: row.get(11)?,
+            visit: row.get(12)?,
+            listener: row.get(13)?,
+            error: row.get(14)?,
+            error_code: row.get(15)?,
         }),
         Table::Tasks => Row::Task(TaskRow {
             instance: row.get(0)?,
@@ -363,6 +444,7 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             form: row.get(11)?,
             fields: row.get(12)?,
             created: row.get(13)?,
+            visit: row.get(14)?,
         }),
         Table::Timers => Row::Timer(TimerRow {
             instance: row.get(0)?,
@@ -371,6 +453,7 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             element: row.get(3)?,
             due: row.get(4)?,
             body: row.get(5)?,
+            visit: row.get(6)?,
         }),
         Table::Subscriptions => Row::Subscription(SubscriptionRow {
             instance: row.get(0)?,
@@ -391,6 +474,14 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             code: row.get(4)?,
             message: row.get(5)?,
             since: row.get(6)?,
+            number: row.get(7)?,
+            visit: row.get(8)?,
+            part: row
+                .get::<_, Option<Name>>(9)?
+                .map(|_| word(row, 9, &Part::ALL, Part::name))
+                .transpose()?,
+            wait: row.get(10)?,
+            listener: row.get(11)?,
         }),
         Table::Messages => Row::Message(MessageRow {
             id: row.get(0)?,
@@ -433,6 +524,8 @@ fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
         last: row.get(12)?,
         reason: row.get(13)?,
         result: row.get(14)?,
+        definition_name: row.get(15)?,
+        version_tag: row.get(16)?,
     })
 }
 

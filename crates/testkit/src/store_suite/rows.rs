@@ -1,5 +1,6 @@
 //! A row of every table, to be changed where a test asks for something special.
 
+use travertine_kernel::ElementKind;
 use travertine_store::{
     ShardId,
     view::{
@@ -16,7 +17,9 @@ pub fn instance(id: u64) -> InstanceRow {
         business_id: None,
         definition_key: 1,
         definition: Name::from("order"),
+        definition_name: Some(Name::from("An order")),
         version: 1,
+        version_tag: None,
         state: InstanceState::Running,
         started: 100,
         ended: None,
@@ -34,17 +37,22 @@ pub fn element(instance: u64, token: u64) -> ElementRow {
     ElementRow {
         instance,
         token,
+        visit: token + 1,
         element: Name::from("charge"),
         label: Some(Name::from("Charge the card")),
+        kind: ElementKind::ServiceTask,
         state: Name::from("waiting"),
         scope: None,
+        scope_visit: 0,
+        incident: None,
         since: 100,
     }
 }
 
 /// A variable of the process.
 pub fn variable(instance: u64, name: &str, value: &str) -> VariableRow {
-    VariableRow { instance, layer: 1, name: Name::from(name), value: Name::from(value) }
+    let (name, value) = (Name::from(name), Name::from(value));
+    VariableRow { instance, layer: 1, name, value, number: 5, visit: 0 }
 }
 
 /// A job that a worker may have.
@@ -53,6 +61,7 @@ pub fn job(instance: u64, wait: u64) -> JobRow {
         instance,
         wait,
         token: 2,
+        visit: 3,
         element: Name::from("charge"),
         job_type: Name::from("payment"),
         state: JobState::Available,
@@ -61,6 +70,9 @@ pub fn job(instance: u64, wait: u64) -> JobRow {
         until: None,
         worker: None,
         headers: Name::from("{}"),
+        listener: None,
+        error: None,
+        error_code: None,
         created: 100,
     }
 }
@@ -71,6 +83,7 @@ pub fn task(instance: u64, wait: u64) -> TaskRow {
         instance,
         wait,
         token: 2,
+        visit: 3,
         element: Name::from("approve"),
         label: None,
         assignee: None,
@@ -92,6 +105,7 @@ pub fn timer(instance: u64, wait: u64, due: i64) -> TimerRow {
         wait,
         definition: Name::from("order"),
         element: Name::from("late"),
+        visit: 3,
         due,
         body: Vec::new(),
     }
@@ -117,8 +131,13 @@ pub fn incident(instance: u64, token: u64) -> IncidentRow {
     IncidentRow {
         instance,
         token,
+        number: 7,
+        visit: token + 1,
         element: Name::from("charge"),
         kind: Name::from("work"),
+        part: None,
+        wait: Some(4),
+        listener: None,
         code: None,
         message: Name::from("no answer"),
         since: 100,

@@ -1,10 +1,12 @@
 //! Promises about the views and the questions about them.
 
+use travertine_kernel::Part;
 use travertine_store::{
     Claim, Error, Loaded, ShardId, Store,
     view::{
-        Change, Cursor, ElementRow, Filter, InstanceRow, InstanceState, JobRow, JobState, Key,
-        MessageRow, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, VariableRow,
+        Change, Cursor, ElementRow, Filter, IncidentRow, InstanceRow, InstanceState, JobRow,
+        JobState, Key, MessageRow, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow,
+        VariableRow,
     },
 };
 use travertine_value::{Name, Value};
@@ -101,15 +103,32 @@ fn reads_back(store: &dyn Store) {
             reason: Some(name("no stock")),
             result: Some(name(r#"{"a":[1,2]}"#)),
             last: 77,
+            definition_name: None,
+            version_tag: Some(name("2026-11")),
             ..rows::instance(8)
         }),
-        Row::Element(ElementRow { label: None, scope: Some(1), ..rows::element(8, 3) }),
-        Row::Variable(VariableRow { layer: 9, ..rows::variable(8, "", "null") }),
+        Row::Element(ElementRow {
+            label: None,
+            scope: Some(1),
+            scope_visit: 6,
+            incident: Some(9),
+            ..rows::element(8, 3)
+        }),
+        Row::Variable(VariableRow { layer: 9, visit: 4, ..rows::variable(8, "", "null") }),
+        Row::Incident(IncidentRow {
+            part: Some(Part::Listener),
+            wait: None,
+            listener: Some(name("start")),
+            ..rows::incident(8, 3)
+        }),
         Row::Job(JobRow {
             state: JobState::Leased,
             until: Some(5),
             worker: Some(name("w")),
             priority: -3,
+            listener: Some(name("end")),
+            error: Some(name("no answer")),
+            error_code: Some(name("E1")),
             ..rows::job(8, 1)
         }),
         Row::Task(TaskRow {

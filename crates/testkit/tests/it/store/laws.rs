@@ -89,7 +89,7 @@ fn row() -> impl Strategy<Value = Row> {
             Row::Element(ElementRow { element, ..rows::element(instance, token) })
         }),
         2 => (id(), 1..3_u64, name(), json()).prop_map(|(instance, layer, name, value)| {
-            Row::Variable(VariableRow { instance, layer, name, value })
+            Row::Variable(VariableRow { instance, layer, name, value, number: layer, visit: 0 })
         }),
         1 => (id(), id(), name(), any::<bool>()).prop_map(|(instance, wait, job_type, failed)| {
             let state = if failed { JobState::Failed } else { JobState::Available };
