@@ -143,8 +143,12 @@ columns! {
         DefinitionKey: Number always "definition key" ["{t}.definition_key"] => |it| it.definition_key;
         /// The id of what it runs.
         Definition: Text always "definition" ["{t}.definition"] => |it| Name::clone(&it.definition);
+        /// What the model calls that.
+        DefinitionName: Text maybe "definition name" ["{t}.definition_name"] => |it| it.definition_name.clone();
         /// The version of that.
         Version: Number always "version" ["{t}.version"] => |it| u64::from(it.version);
+        /// What people call this version.
+        VersionTag: Text maybe "version tag" ["{t}.version_tag"] => |it| it.version_tag.clone();
         /// How far it is; an [`InstanceState`].
         State: Text always "state" ["{t}.state"] => |it| it.state;
         /// When it began.
@@ -173,6 +177,8 @@ columns! {
     ElementColumn of Element(ElementRow) {
         /// The instance and the token.
         Key: Key always "token of an instance" ["{t}.instance", "{t}.token"] => |it| (it.instance, it.token);
+        /// The instance and the number of the stay at the element.
+        Visit: Key always "element instance" ["{t}.instance", "{t}.visit"] => |it| (it.instance, it.visit);
         /// The instance.
         Instance: Number always "instance" ["{t}.instance"] => |it| it.instance;
         /// The element's id in the model.
@@ -183,6 +189,12 @@ columns! {
         State: Text always "state" ["{t}.state"] => |it| Name::clone(&it.state);
         /// The token that hosts its scope.
         Scope: Number maybe "scope" ["{t}.scope"] => |it| it.scope;
+        /// The instance and the number of the stay around it.
+        ScopeVisit: Key always "scope of an instance" ["{t}.instance", "{t}.scope_visit"] => |it| (it.instance, it.scope_visit);
+        /// What kind of element.
+        Kind: Text always "element kind" ["{t}.kind"] => |it| it.kind.name();
+        /// The instance and the number of its incident.
+        Incident: Key maybe "incident" ["iif({t}.incident IS NULL, NULL, {t}.instance)", "{t}.incident"] => |it| it.incident.map(|number| (it.instance, number));
         /// Since when it is there.
         Since: Time always "since" ["{t}.since"] => |it| Value::Time(it.since);
     }
@@ -199,6 +211,10 @@ columns! {
         Instance: Number always "instance" ["{t}.instance"] => |it| it.instance;
         /// The layer; 1 is the process itself.
         Layer: Key always "layer of an instance" ["{t}.instance", "{t}.layer"] => |it| (it.instance, it.layer);
+        /// The instance and its number there.
+        Number: Key always "variable" ["{t}.instance", "{t}.number"] => |it| (it.instance, it.number);
+        /// The instance and the number of the stay that it belongs to.
+        Visit: Key always "element instance" ["{t}.instance", "{t}.visit"] => |it| (it.instance, it.visit);
         /// Its name.
         Name: Text always "name" ["{t}.name"] => |it| Name::clone(&it.name);
         /// Its value, as JSON.
@@ -220,6 +236,8 @@ columns! {
         Instance: Number always "instance" ["{t}.instance"] => |it| it.instance;
         /// The instance and the token.
         Token: Key always "token of an instance" ["{t}.instance", "{t}.token"] => |it| (it.instance, it.token);
+        /// The instance and the number of the stay that it belongs to.
+        Visit: Key always "element instance" ["{t}.instance", "{t}.visit"] => |it| (it.instance, it.visit);
         /// The element's id in the model.
         Element: Text always "element" ["{t}.element"] => |it| Name::clone(&it.element);
         /// Which workers can do it.
@@ -234,6 +252,12 @@ columns! {
         Until: Time maybe "end of the lease" ["{t}.until"] => |it| it.until.map(Value::Time);
         /// Who has it.
         Worker: Text maybe "worker" ["{t}.worker"] => |it| it.worker.clone();
+        /// What it is called on, where it is the job of a listener.
+        Listener: Text maybe "listener" ["{t}.listener"] => |it| it.listener.clone();
+        /// What went wrong when it was last tried.
+        Error: LongText maybe "error" ["{t}.error"] => |it| it.error.clone();
+        /// The code of the error that it has raised.
+        ErrorCode: Text maybe "error code" ["{t}.error_code"] => |it| it.error_code.clone();
         /// Since when it waits.
         Created: Time always "creation" ["{t}.created"] => |it| Value::Time(it.created);
     }
@@ -254,6 +278,8 @@ columns! {
         Instance: Number always "instance" ["{t}.instance"] => |it| it.instance;
         /// The instance and the token.
         Token: Key always "token of an instance" ["{t}.instance", "{t}.token"] => |it| (it.instance, it.token);
+        /// The instance and the number of the stay that it belongs to.
+        Visit: Key always "element instance" ["{t}.instance", "{t}.visit"] => |it| (it.instance, it.visit);
         /// The element's id in the model.
         Element: Text always "element" ["{t}.element"] => |it| Name::clone(&it.element);
         /// What the model calls it.
@@ -334,10 +360,20 @@ columns! {
         Instance: Number always "instance" ["{t}.instance"] => |it| it.instance;
         /// The instance and the token.
         Token: Key always "token of an instance" ["{t}.instance", "{t}.token"] => |it| (it.instance, it.token);
+        /// The instance and its number there.
+        Number: Key always "incident" ["{t}.instance", "{t}.number"] => |it| (it.instance, it.number);
+        /// The instance and the number of the stay that it belongs to.
+        Visit: Key always "element instance" ["{t}.instance", "{t}.visit"] => |it| (it.instance, it.visit);
+        /// The instance and the wait for the work that failed.
+        Wait: Key maybe "job" ["iif({t}.wait IS NULL, NULL, {t}.instance)", "{t}.wait"] => |it| it.wait.map(|wait| (it.instance, wait));
         /// The element's id in the model.
         Element: Text always "element" ["{t}.element"] => |it| Name::clone(&it.element);
         /// What kind of fault.
         Kind: Text always "kind" ["{t}.kind"] => |it| Name::clone(&it.kind);
+        /// The part of the model that failed.
+        Part: Text maybe "part" ["{t}.part"] => |it| it.part.map(|it| it.name());
+        /// What the work is called on, where it is the job of a listener.
+        Listener: Text maybe "listener" ["{t}.listener"] => |it| it.listener.clone();
         /// The error's code.
         Code: Text maybe "code" ["{t}.code"] => |it| it.code.clone();
         /// What it says to people.
