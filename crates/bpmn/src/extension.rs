@@ -196,7 +196,7 @@ pub(crate) const CAMUNDA8: &[Executed] = &[
         "zeebe:taskListeners",
         "a job on `creating`, `completing`, and `assigning` where the model assigns the task",
     ),
-    ("zeebe:formDefinition", "user tasks", "the form to show"),
+    ("zeebe:formDefinition", "user tasks and start events", "the form to show"),
     (
         "zeebe:adHoc",
         "ad-hoc sub-processes",

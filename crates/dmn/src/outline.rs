@@ -8,6 +8,10 @@ use crate::{files::is_of_dmn, name};
 /// What a file says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
+    /// Its id, where it has one.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
     /// The namespace that others import it by.
     pub namespace: String,
     /// The namespaces of the DMN files that it imports.
@@ -41,6 +45,8 @@ pub fn outline(file: &str, bytes: &[u8]) -> Option<Outline> {
     let imports = root.all("import").filter(|it| is_of_dmn(*it));
     let decisions = root.children().filter(|it| it.is_any(&["decision", "decisionService"]));
     Some(Outline {
+        id: root.id().unwrap_or_default().to_owned(),
+        name: name::tidy(root.attr("name").unwrap_or_default()),
         namespace: root.attr("namespace").unwrap_or_default().to_owned(),
         imports: imports.filter_map(|it| it.attr("namespace")).map(str::to_owned).collect(),
         decisions: decisions.map(decision).collect(),

@@ -63,7 +63,7 @@ pub use migrate::{
     Change, Fate, Mapping, Migration, Problem, dry_run, dry_run_with, migrate, migrate_with,
 };
 pub use plan::{ElementKind, FlowId, NodeId, Plan};
-pub use rules::{NoRules, Rule, Rules};
+pub use rules::{EXTERNAL_FORM, FORM, FORM_BINDING, FORM_KEY, NoRules, Rule, Rules};
 pub use run::Turn;
 pub use state::{
     Cue, Each, Failing, FanOut, Identity, Instance, InstanceState, Layer, Merged, Parts, Performer,

@@ -1,4 +1,4 @@
-//! Where business rule tasks find the decisions that they make.
+//! Where business rule tasks find the decisions that they make, and user tasks their forms.
 //!
 //! A decision is deployed apart from the process, and has versions of its own: which of them a task makes
 //! is found out when the task is entered. So decisions come with the command, as the plan and the time do,
@@ -15,7 +15,26 @@ pub trait Rules: fmt::Debug {
     /// The version of a decision that a task means: see [`Call::binding`](crate::plan::Call::binding). Why there is
     /// none, and what helps, otherwise.
     fn find(&self, decision: &str, binding: Option<&str>) -> Result<Rule, Failure>;
+
+    /// The key of the version of a form that a task means, where it is there.
+    fn form(&self, id: &str, binding: Option<&str>) -> Option<u64> {
+        let _ = (id, binding);
+        None
+    }
 }
+
+/// The field of a user task that names its form.
+pub const FORM: &str = "form";
+
+/// The field of a user task that says which version of the form is meant; the latest where there is none. It is
+/// not among the fields of what waits.
+pub const FORM_BINDING: &str = "formBinding";
+
+/// The field of a user task whose form is somewhere else, and not deployed.
+pub const EXTERNAL_FORM: &str = "externalForm";
+
+/// The field of a user task with the key of its form, as it was when the task began.
+pub const FORM_KEY: &str = "formKey";
 
 /// A version of a decision.
 #[derive(Clone, Debug)]

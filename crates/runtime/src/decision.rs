@@ -6,7 +6,7 @@ use travertine_dmn::{Definitions as Decided, Diagnostic, Outline, OutlinedDecisi
 use travertine_kernel::{Failure, FailureKind, Rule, Rules};
 use travertine_value::{Name, Program};
 
-use crate::{Definition, Definitions, definition::Versioned};
+use crate::{Definition, Definitions, DeployedKind, definition::Versioned};
 
 /// A version of a decision, which business rule tasks make.
 ///
@@ -119,6 +119,10 @@ impl Versioned for DecisionDefinition {
     fn deployment(&self) -> u64 {
         self.deployment
     }
+
+    fn key(&self) -> u64 {
+        self.key
+    }
 }
 
 /// A DMN file.
@@ -169,6 +173,14 @@ impl DecisionModel {
     /// Its decisions and decision services.
     pub(crate) fn decisions(&self) -> &[OutlinedDecision] {
         self.own.outline().map_or(&[], |it| &it.decisions)
+    }
+
+    /// The id and the name of the graph that its decisions make up.
+    pub(crate) fn requirements(&self) -> (Name, Option<Name>) {
+        let outline = self.own.outline();
+        let (id, name) = outline.map_or(("", ""), |it| (it.id.as_str(), it.name.as_str()));
+        let given = [id, name, self.file()].into_iter().find(|it| !it.is_empty());
+        (given.unwrap_or_default().into(), Some(Name::from(name)).filter(|it| !it.is_empty()))
     }
 
     /// What models may call its decisions: ids and names.
@@ -244,6 +256,12 @@ pub(crate) struct RulesFor<'a> {
 }
 
 impl Rules for RulesFor<'_> {
+    fn form(&self, id: &str, binding: Option<&str>) -> Option<u64> {
+        let Self { definitions, maker } = self;
+        let found = definitions.bound_deployed(DeployedKind::Form, id, binding, maker.deployment);
+        found.map(|it| it.key)
+    }
+
     fn find(&self, decision: &str, binding: Option<&str>) -> Result<Rule, Failure> {
         let missing = |version: Option<&str>, message: String| {
             let (decision, version) = (decision.into(), version.map(Into::into));

@@ -1,18 +1,23 @@
 //! What is deployed: definitions with their versions, and what starts them.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use travertine_kernel::{
     Assignments, FlowId, NodeId, Plan,
-    plan::{Element, Start, TO, Trigger},
+    plan::{Element, FormLink, Start, TO, Trigger},
 };
 use travertine_value::{Map, Name, Program, Value, time};
 
-use travertine_store::Deployed;
+use travertine_store::{Deployed as Stored, DeployedAs};
 
 use crate::{
-    DecisionDefinition, Error, Message, Timestamp,
+    DecisionDefinition, Deployed, DeployedKind, Error, Message, Timestamp,
     decision::{DecisionModel, DmnFile, Partly, RulesFor},
+    deployed::{Versions, add_version},
 };
 
 /// A version of something that can be run.
@@ -59,6 +64,18 @@ impl Definition {
     pub fn is_function(&self) -> bool {
         let code = self.plan.nodes.get(1);
         code.is_some_and(|it| matches!(it.element, Element::Function))
+    }
+
+    /// What people call it.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let title = engine.definitions().find("order").and_then(|it| it.name());
+    /// # Ok(()) }
+    /// ```
+    pub fn name(&self) -> Option<Name> {
+        self.plan.nodes.first().and_then(|it| it.label.clone())
     }
 
     /// The element with that id in the model, for [`Engine::modify`](crate::Engine::modify).
@@ -148,15 +165,25 @@ pub enum StartOn {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    versions: BTreeMap<Name, Vec<Arc<Definition>>>,
+    versions: BTreeMap<Name, Versions<Definition>>,
     by_key: BTreeMap<u64, Arc<Definition>>,
+    /// Everything, whatever it is.
+    deployed: BTreeMap<u64, Arc<Deployed>>,
+    /// The same by what it is and its id.
+    by_id: BTreeMap<(DeployedKind, Name), Versions<Deployed>>,
+    /// The keys of what nothing comes to use any more.
+    retired: BTreeSet<u64>,
+    /// The greatest number of a deployment.
     deployments: u64,
+    /// The greatest key, of what was removed too.
     keys: u64,
     /// The one that is about to be removed.
     leaving: Option<u64>,
-    decisions: BTreeMap<Name, Vec<Arc<DecisionDefinition>>>,
-    /// The DMN files, oldest first: what others may import.
-    decision_files: Vec<Arc<DmnFile>>,
+    decisions: BTreeMap<Name, Versions<DecisionDefinition>>,
+    /// The DMN files with the numbers of their deployments, oldest first: what others may import.
+    decision_files: Vec<(u64, Arc<DmnFile>)>,
+    /// What decision requirements graphs are made of, by their keys.
+    graphs: BTreeMap<u64, Arc<DecisionModel>>,
     /// The versions that were removed, and the deployments that they came with, by the ids that a store knows.
     removed: BTreeMap<Name, Vec<(u32, u64)>>,
     /// How long a script may take, in milliseconds, where that is not what plans say.
@@ -168,6 +195,7 @@ pub(crate) trait Versioned {
     fn version(&self) -> u32;
     fn tag(&self) -> Option<&str>;
     fn deployment(&self) -> u64;
+    fn key(&self) -> u64;
 }
 
 impl Versioned for Definition {
@@ -182,23 +210,31 @@ impl Versioned for Definition {
     fn deployment(&self) -> u64 {
         self.deployment
     }
+
+    fn key(&self) -> u64 {
+        self.key
+    }
 }
 
 /// The version that a binding names, for someone who came with `deployment`. What was deployed together is
-/// the latest that was there then: what is deployed again unchanged keeps its version.
+/// the latest that was there then: what is deployed again unchanged keeps its version. What is retired is not
+/// there any more, and nothing takes its place where that very version is meant.
 fn bound<'a, T: Versioned>(
     versions: &'a [Arc<T>],
     removed: &[(u32, u64)],
+    retired: &BTreeSet<u64>,
     binding: Option<&str>,
     deployment: u64,
 ) -> Option<&'a Arc<T>> {
-    let numbered = |number: Option<u32>| versions.iter().find(|it| Some(it.version()) == number);
-    let tagged = |tag: &str| versions.iter().rev().find(|it| it.tag() == Some(tag));
+    let is_there = |it: &&Arc<T>| retired.is_empty() || !retired.contains(&it.key());
+    let there = || versions.iter().filter(is_there);
+    let numbered = |number: Option<u32>| there().find(|it| Some(it.version()) == number);
+    let tagged = |tag: &str| there().rev().find(|it| it.tag() == Some(tag));
     match binding {
-        None | Some("latest") => versions.last(),
+        None | Some("latest") => there().next_back(),
         Some("deployment") => {
             let found = versions.iter().filter(|it| it.deployment() <= deployment);
-            let found = found.max_by_key(|it| it.version())?;
+            let found = found.max_by_key(|it| it.version()).filter(is_there)?;
             let gone = removed.iter().filter(|(_, at)| *at <= deployment).map(|(it, _)| *it).max();
             Some(found).filter(|it| gone.is_none_or(|gone| gone < it.version()))
         }
@@ -224,7 +260,7 @@ impl Definitions {
     /// # Ok(()) }
     /// ```
     pub fn latest(&self) -> impl Iterator<Item = &Arc<Definition>> {
-        self.versions.values().filter_map(|it| it.last())
+        self.versions.values().filter_map(|it| self.last(it))
     }
 
     /// The latest version of the definition of that id.
@@ -236,7 +272,216 @@ impl Definitions {
     /// # Ok(()) }
     /// ```
     pub fn find(&self, id: &str) -> Option<&Arc<Definition>> {
-        self.versions.get(id)?.last()
+        self.last(self.versions.get(id)?)
+    }
+
+    /// The latest of these that is not retired.
+    fn last<'a, T: Versioned>(&self, versions: &'a [Arc<T>]) -> Option<&'a Arc<T>> {
+        versions.iter().rev().find(|it| !self.is_retired(it.key()))
+    }
+
+    /// Whether nothing comes to use that any more.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let definitions = engine.definitions();
+    /// for it in definitions.versions("order").iter().filter(|it| definitions.is_retired(it.key)) {
+    ///     println!("version {} is retired", it.version);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn is_retired(&self, key: u64) -> bool {
+        !self.retired.is_empty() && self.retired.contains(&key)
+    }
+
+    /// Everything deployed, whatever it is, by key.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{DeployedKind, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let definitions = engine.definitions();
+    /// let forms = definitions.deployed().filter(|it| it.kind == DeployedKind::Form).count();
+    /// # Ok(()) }
+    /// ```
+    pub fn deployed(&self) -> impl DoubleEndedIterator<Item = &Arc<Deployed>> {
+        self.deployed.values()
+    }
+
+    /// The deployed thing with that key.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// if let Some(it) = engine.definitions().deployed_as(7) {
+    ///     println!("{} {} version {}", it.kind.name(), it.id, it.version);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn deployed_as(&self, key: u64) -> Option<&Arc<Deployed>> {
+        self.deployed.get(&key)
+    }
+
+    /// All versions of the thing of that kind and id, oldest first.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{DeployedKind, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let forms = engine.definitions();
+    /// let versions = forms.deployed_versions(DeployedKind::Form, "address").len();
+    /// # Ok(()) }
+    /// ```
+    pub fn deployed_versions(&self, kind: DeployedKind, id: &str) -> &[Arc<Deployed>] {
+        let found = self.by_id.get(&(kind, Name::from(id)));
+        found.map(|it| it.as_slice()).unwrap_or_default()
+    }
+
+    /// The latest version of the thing of that kind and id that is not retired.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{DeployedKind, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let forms = engine.definitions();
+    /// let latest = forms.latest_deployed(DeployedKind::Form, "address").map(|it| it.version);
+    /// # Ok(()) }
+    /// ```
+    pub fn latest_deployed(&self, kind: DeployedKind, id: &str) -> Option<&Arc<Deployed>> {
+        self.last(self.deployed_versions(kind, id))
+    }
+
+    /// The form that people fill in to start a definition, as it is now.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let definitions = engine.definitions();
+    /// if let Some(form) = definitions.find("order").and_then(|it| definitions.start_form(it)) {
+    ///     println!("{}", String::from_utf8_lossy(&engine.file_of(form.key)?.body));
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn start_form(&self, of: &Definition) -> Option<&Arc<Deployed>> {
+        let FormLink { id, binding } = of.plan.start_form.as_ref()?;
+        self.bound_deployed(DeployedKind::Form, id, binding.as_deref(), of.deployment)
+    }
+
+    /// The version of a thing that `binding` names, for someone who came with `deployment`.
+    pub(crate) fn bound_deployed(
+        &self,
+        kind: DeployedKind,
+        id: &str,
+        binding: Option<&str>,
+        deployment: u64,
+    ) -> Option<&Arc<Deployed>> {
+        let removed = self.removed_of(kind.stored(), id);
+        bound(self.deployed_versions(kind, id), removed, &self.retired, binding, deployment)
+    }
+
+    /// The number of the last deployment that these come from.
+    pub(crate) fn last_deployment(&self) -> u64 {
+        self.deployments
+    }
+
+    /// The greatest key that was ever given.
+    pub(crate) fn last_key(&self) -> u64 {
+        self.keys
+    }
+
+    /// The number of the next version of something.
+    pub(crate) fn next_version(&self, kind: DeployedKind, id: &str) -> u32 {
+        let kinds = match kind {
+            DeployedKind::Process | DeployedKind::Function => {
+                &[DeployedKind::Process, DeployedKind::Function][..]
+            }
+            _ => &[kind][..],
+        };
+        let there = kinds.iter().flat_map(|it| self.deployed_versions(*it, id));
+        let removed = self.removed_of(kind.stored(), id).iter().map(|(it, _)| *it);
+        there.map(|it| it.version).chain(removed).max().unwrap_or(0) + 1
+    }
+
+    /// The versions of something that were removed, and their deployments.
+    fn removed_of(&self, what: DeployedAs, id: &str) -> &[(u32, u64)] {
+        let found = self.removed.get(&Stored::stored_id(what, id));
+        found.map_or(&[][..], Vec::as_slice)
+    }
+
+    /// Keeps what a decision requirements graph is made of.
+    pub(crate) fn keep_model(&mut self, key: u64, model: &Arc<DecisionModel>) {
+        self.graphs.insert(key, Arc::clone(model));
+    }
+
+    /// The decision requirements graph that is made of this, the latest first.
+    pub(crate) fn graph_of(&self, model: &DecisionModel) -> Option<&Arc<Deployed>> {
+        let versions = self.deployed_versions(DeployedKind::Requirements, &model.requirements().0);
+        let is_it = |it: &&Arc<Deployed>| {
+            self.graphs.get(&it.key).is_some_and(|known| known.is_same(model))
+        };
+        versions.iter().rev().find(is_it)
+    }
+
+    /// The latest version of the decision requirements graph of a model, where it is made of this.
+    pub(crate) fn unchanged_graph(&self, model: &DecisionModel) -> Option<&Arc<Deployed>> {
+        let latest = self.latest_deployed(DeployedKind::Requirements, &model.requirements().0)?;
+        let known = self.graphs.get(&latest.key)?;
+        known.is_same(model).then_some(latest)
+    }
+
+    /// Takes note of a deployment, which may have brought nothing.
+    pub(crate) fn note_deployment(&mut self, number: u64) {
+        self.deployments = self.deployments.max(number);
+    }
+
+    /// Takes note of something that a store has deployed.
+    pub(crate) fn note_deployed(&mut self, deployed: Deployed) {
+        self.deployments = self.deployments.max(deployed.deployment);
+        self.keys = self.keys.max(deployed.key);
+        if deployed.retired {
+            self.retired.insert(deployed.key);
+        }
+        let deployed = Arc::new(deployed);
+        let of_id = (deployed.kind, Name::clone(&deployed.id));
+        self.deployed.insert(deployed.key, Arc::clone(&deployed));
+        add_version(self.by_id.entry(of_id).or_default(), deployed);
+    }
+
+    /// Nothing comes to use these any more.
+    pub(crate) fn retire(&mut self, keys: &[u64]) {
+        for key in keys {
+            let Some(known) = self.deployed.get_mut(key) else { continue };
+            self.retired.insert(*key);
+            *known = Arc::new(Deployed { retired: true, ..Deployed::clone(known) });
+            let of_id = (known.kind, Name::clone(&known.id));
+            let versions = Arc::make_mut(self.by_id.entry(of_id).or_default());
+            for it in versions.iter_mut().filter(|it| it.key == *key) {
+                *it = Arc::clone(known);
+            }
+        }
+    }
+
+    /// Takes out what was removed from the store.
+    pub(crate) fn remove(&mut self, key: u64) {
+        self.retired.remove(&key);
+        self.graphs.remove(&key);
+        let Some(gone) = self.deployed.remove(&key) else { return };
+        let Deployed { kind, id, version, deployment, .. } = &*gone;
+        drop_version(&mut self.by_id, &(*kind, Name::clone(id)), key);
+        self.note_removed(&Stored::stored_id(kind.stored(), id), *version, *deployment, key);
+        if self.by_key.remove(&key).is_some() {
+            drop_version(&mut self.versions, id, key);
+        }
+        if *kind == DeployedKind::Decision {
+            drop_version(&mut self.decisions, id, key);
+        }
+        let is_decided = matches!(kind, DeployedKind::Decision | DeployedKind::Requirements);
+        let stays = |it: &Arc<Deployed>| {
+            it.deployment == *deployment
+                && matches!(it.kind, DeployedKind::Decision | DeployedKind::Requirements)
+        };
+        // As the store does it: a decision may import the file of another.
+        if is_decided && !self.deployed.values().any(stays) {
+            self.decision_files.retain(|(number, _)| number != deployment);
+        }
     }
 
     /// The definition with that key.
@@ -286,7 +531,7 @@ impl Definitions {
     /// # Ok(()) }
     /// ```
     pub fn versions(&self, id: &str) -> &[Arc<Definition>] {
-        self.versions.get(id).map(Vec::as_slice).unwrap_or_default()
+        self.versions.get(id).map(|it| it.as_slice()).unwrap_or_default()
     }
 
     /// Everything, by id, oldest version first.
@@ -298,18 +543,13 @@ impl Definitions {
     /// # Ok(()) }
     /// ```
     pub fn all(&self) -> impl Iterator<Item = &Arc<Definition>> {
-        self.versions.values().flatten()
+        self.versions.values().flat_map(|it| it.iter())
     }
 
     /// None, whose scripts may take so long.
     pub(crate) fn with_script_time(most: Duration) -> Self {
         let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
         Self { script_ms_max: Some(most), ..Self::default() }
-    }
-
-    /// None, whose scripts may take as long as those of these.
-    pub(crate) fn like(&self) -> Self {
-        Self { script_ms_max: self.script_ms_max, ..Self::default() }
     }
 
     /// Adds a version as a store knows it.
@@ -323,15 +563,16 @@ impl Definitions {
         self.deployments = self.deployments.max(definition.deployment);
         self.keys = self.keys.max(definition.key);
         self.by_key.insert(definition.key, Arc::clone(&definition));
-        let versions = self.versions.entry(Name::clone(&definition.id)).or_default();
-        versions.push(definition);
-        versions.sort_by_key(|it| it.version);
+        add_version(self.versions.entry(Name::clone(&definition.id)).or_default(), definition);
     }
 
     /// Puts some versions behind all others of the same id, so that they count as later.
     pub(crate) fn prefer(&mut self, preferred: impl Fn(&Definition) -> bool) {
         for versions in self.versions.values_mut() {
-            versions.sort_by_key(|it| (preferred(it), it.version));
+            let order = |it: &Arc<Definition>| (preferred(it), it.version);
+            if !versions.is_sorted_by_key(order) {
+                Arc::make_mut(versions).sort_by_key(order);
+            }
         }
     }
 
@@ -344,8 +585,8 @@ impl Definitions {
         binding: Option<&str>,
         caller: &Definition,
     ) -> Option<&Arc<Definition>> {
-        let removed = self.removed.get(id).map_or(&[][..], Vec::as_slice);
-        bound(self.versions.get(id)?, removed, binding, caller.deployment)
+        let removed = self.removed_of(DeployedAs::Definition, id);
+        bound(self.versions.get(id)?, removed, &self.retired, binding, caller.deployment)
     }
 
     /// The latest version of each decision, by id.
@@ -359,7 +600,7 @@ impl Definitions {
     /// # Ok(()) }
     /// ```
     pub fn decisions(&self) -> impl Iterator<Item = &Arc<DecisionDefinition>> {
-        self.decisions.values().filter_map(|it| it.last())
+        self.decisions.values().filter_map(|it| self.last(it))
     }
 
     /// The latest version of the decision of that id; of that name, where none has the id.
@@ -371,7 +612,7 @@ impl Definitions {
     /// # Ok(()) }
     /// ```
     pub fn decision(&self, id: &str) -> Option<&Arc<DecisionDefinition>> {
-        let by_id = self.decisions.get(id).and_then(|it| it.last());
+        let by_id = self.decisions.get(id).and_then(|it| self.last(it));
         by_id.or_else(|| self.decisions().find(|it| it.name().is_some_and(|it| &*it == id)))
     }
 
@@ -386,7 +627,7 @@ impl Definitions {
     /// # Ok(()) }
     /// ```
     pub fn decision_versions(&self, id: &str) -> &[Arc<DecisionDefinition>] {
-        self.decisions.get(id).map(Vec::as_slice).unwrap_or_default()
+        self.decisions.get(id).map(|it| it.as_slice()).unwrap_or_default()
     }
 
     /// All versions of all decisions, by id, oldest version first.
@@ -398,7 +639,7 @@ impl Definitions {
     /// # Ok(()) }
     /// ```
     pub fn all_decisions(&self) -> impl Iterator<Item = &Arc<DecisionDefinition>> {
-        self.decisions.values().flatten()
+        self.decisions.values().flat_map(|it| it.iter())
     }
 
     /// The version of a decision that `binding` names, for someone who came with `deployment`.
@@ -408,9 +649,8 @@ impl Definitions {
         binding: Option<&str>,
         deployment: u64,
     ) -> Option<&Arc<DecisionDefinition>> {
-        let removed = self.removed.get(&*format!("{}{id}", Deployed::DECISION));
-        let removed = removed.map_or(&[][..], Vec::as_slice);
-        bound(self.decisions.get(id)?, removed, binding, deployment)
+        let removed = self.removed_of(DeployedAs::Decision, id);
+        bound(self.decisions.get(id)?, removed, &self.retired, binding, deployment)
     }
 
     /// The decisions that instances of a definition can make.
@@ -427,39 +667,31 @@ impl Definitions {
     }
 
     /// The DMN files that were deployed, oldest first.
-    pub(crate) fn decision_files(&self) -> &[Arc<DmnFile>] {
-        &self.decision_files
+    pub(crate) fn decision_files(&self) -> impl DoubleEndedIterator<Item = &Arc<DmnFile>> {
+        self.decision_files.iter().map(|(_, it)| it)
     }
 
-    /// Whether the first of these files was deployed, as it is.
-    pub(crate) fn has_file(&self, files: &[Arc<DmnFile>]) -> bool {
-        let own = files.first();
-        own.is_none_or(|own| self.decision_files.iter().any(|it| it.body == own.body))
-    }
-
-    pub(crate) fn keep_file(&mut self, file: &Arc<DmnFile>) {
-        self.decision_files.push(Arc::clone(file));
+    pub(crate) fn keep_file(&mut self, deployment: u64, file: &Arc<DmnFile>) {
+        self.decision_files.push((deployment, Arc::clone(file)));
     }
 
     /// Adds a version of a decision as a store knows it.
     pub(crate) fn insert_decision(&mut self, decision: Arc<DecisionDefinition>) {
         self.deployments = self.deployments.max(decision.deployment);
         self.keys = self.keys.max(decision.key);
-        let versions = self.decisions.entry(Name::clone(&decision.id)).or_default();
-        versions.push(decision);
-        versions.sort_by_key(|it| it.version);
+        add_version(self.decisions.entry(Name::clone(&decision.id)).or_default(), decision);
     }
 
     /// Takes note of a version that is not there any more.
-    pub(crate) fn note_removed(&mut self, id: &Name, version: u32, deployment: u64) {
+    pub(crate) fn note_removed(&mut self, id: &Name, version: u32, deployment: u64, key: u64) {
+        self.keys = self.keys.max(key);
         self.removed.entry(Name::clone(id)).or_default().push((version, deployment));
     }
 
     /// The number of the next version of a decision.
     pub(crate) fn next_decision(&self, id: &str) -> u32 {
         let last = self.decision_versions(id).last().map_or(0, |it| it.version);
-        let removed = self.removed.get(&*format!("{}{id}", Deployed::DECISION));
-        let removed = removed.into_iter().flatten().map(|(it, _)| *it).max();
+        let removed = self.removed_of(DeployedAs::Decision, id).iter().map(|(it, _)| *it).max();
         last.max(removed.unwrap_or(0)) + 1
     }
 
@@ -469,7 +701,7 @@ impl Definitions {
         id: &str,
         model: &DecisionModel,
     ) -> Option<&Arc<DecisionDefinition>> {
-        self.decision_versions(id).last().filter(|it| it.model.is_same(model))
+        self.last(self.decision_versions(id)).filter(|it| it.model.is_same(model))
     }
 
     /// Adds a version of each decision that has changed. Answers with all of them as they are now.
@@ -521,7 +753,7 @@ impl Definitions {
         let deployment = self.deployments + 1;
         let mut keys = Vec::new();
         for (id, plan, starts) in added {
-            let version = self.find(&id).map_or(1, |it| it.version + 1);
+            let version = self.versions(&id).last().map_or(1, |it| it.version + 1);
             let key = self.keys + 1;
             keys.push(key);
             self.insert(Definition {
@@ -535,6 +767,15 @@ impl Definitions {
             });
         }
         Ok(keys.iter().map(|it| Arc::clone(&self.by_key[it])).collect())
+    }
+}
+
+/// Takes out the version with that key.
+fn drop_version<K: Ord, T: Versioned>(all: &mut BTreeMap<K, Versions<T>>, of: &K, key: u64) {
+    let Some(versions) = all.get_mut(of) else { return };
+    Arc::make_mut(versions).retain(|it| it.key() != key);
+    if versions.is_empty() {
+        all.remove(of);
     }
 }
 

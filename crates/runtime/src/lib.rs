@@ -12,6 +12,7 @@
 mod board;
 mod decision;
 mod definition;
+mod deployed;
 pub mod engine;
 mod error;
 mod id;
@@ -31,6 +32,7 @@ mod wakes;
 pub use board::{Board, Offer};
 pub use decision::{DecisionDefinition, DecisionModel};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};
+pub use deployed::{Deployed, DeployedKind};
 pub use engine::Engine;
 pub use error::{BadId, Error};
 pub use id::{Address, InstanceId};
@@ -40,7 +42,7 @@ pub use message::{
     Consume, DeadLetter, Delivery, INSTANCE, Message, Receipt, SignalReceipt, WHERE, correlates,
     is_for,
 };
-pub use model::{Models, is_decision, read_models};
+pub use model::{Models, OtherFile, is_decision, read_models};
 pub use outcome::RequestOutcome;
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};

@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
-    Seq, ShardId, Store,
+    Resource, Seq, ShardId, Store,
     search::{Found, Search},
     view::{InstanceRow, Row, Table},
 };
@@ -59,7 +59,9 @@ layers! {
     fn mailed(&self) -> Result<Vec<u64>, Error>;
     fn deploy(&self, deployment: &Deployment) -> Result<(), Error>;
     fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error>;
+    fn resource(&self, key: u64) -> Result<Option<Resource>, Error>;
     fn undeploy(&self, keys: &[u64]) -> Result<(), Error>;
+    fn retire(&self, keys: &[u64]) -> Result<(), Error>;
     fn revision(&self) -> Result<u64, Error>;
     fn checkpoint_all(&self, advances: &[Advance<'_>]) -> Vec<Result<(), Error>>;
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error>;

@@ -28,6 +28,6 @@ pub use layer::Layer;
 pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;
 pub use store::{
-    Advance, Append, Batch, Claim, Claimed, Claiming, Deployed, Deployment, Entry, Fold, Loaded,
-    Mail, MailId, Owner, Resource, Seq, ShardId, Store,
+    Advance, Append, Batch, Claim, Claimed, Claiming, Deployed, DeployedAs, Deployment, Entry,
+    Fold, Loaded, Mail, MailId, Owner, Resource, Seq, ShardId, Store,
 };

@@ -14,7 +14,7 @@ use travertine_value::Name;
 
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
-    Seq, ShardId, Store,
+    Resource, Seq, ShardId, Store,
     search::{Found, Place, Search, Source, evaluate},
     store::is_after,
     view::{Change, InstanceRow, Key, Row, Table},
@@ -444,6 +444,22 @@ impl Store for MemoryStore {
             removed |= deployment.remove(keys);
         }
         inner.revision += u64::from(removed);
+        Ok(())
+    }
+
+    fn resource(&self, key: u64) -> Result<Option<Resource>, Error> {
+        let inner = self.lock();
+        let found = inner.deployments.values().find_map(|it| it.resource_of(key));
+        Ok(found.cloned())
+    }
+
+    fn retire(&self, keys: &[u64]) -> Result<(), Error> {
+        let mut inner = self.lock();
+        let mut any = false;
+        for deployment in inner.deployments.values_mut() {
+            any |= deployment.retire(keys);
+        }
+        inner.revision += u64::from(any);
         Ok(())
     }
 

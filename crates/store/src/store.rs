@@ -199,8 +199,8 @@ pub struct Resource {
 pub struct Deployed {
     /// Its number, by which instances know it: never used twice in a store, from 1.
     pub key: u64,
-    /// Its id, shared by all versions. That of a decision has [`Deployed::DECISION`] before it: a process and
-    /// a decision may have the same.
+    /// Its id, shared by all versions. That of anything but a process and a function has what it is before it,
+    /// as [`Deployed::stored_id`] says: a process and a decision may have the same.
     pub id: Name,
     /// Which version, from 1.
     pub version: u32,
@@ -210,6 +210,28 @@ pub struct Deployed {
     pub resource: u32,
     /// It was removed: only its numbers are still taken.
     pub removed: bool,
+    /// Nothing comes to run it any more; what runs it goes on, and what has run it is kept.
+    pub retired: bool,
+}
+
+/// What a deployed thing is.
+///
+/// ```
+/// # use travertine_store::{Deployed, DeployedAs};
+/// assert_eq!(&*Deployed::stored_id(DeployedAs::Form, "address"), "form:address");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeployedAs {
+    /// A process or a function.
+    Definition,
+    /// A decision.
+    Decision,
+    /// The decisions of a DMN file, all together: a decision requirements graph.
+    Requirements,
+    /// A form.
+    Form,
+    /// Any other file.
+    Resource,
 }
 
 /// A place that keeps the log and the views of all shards.
@@ -313,11 +335,17 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The deployments with a number over `after`, in order.
     fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error>;
 
+    /// The file that a definition was deployed with; `None` where there is no such definition.
+    fn resource(&self, key: u64) -> Result<Option<Resource>, Error>;
+
     /// Removes versions of definitions, and the files that nothing needs any more. What was removed stays
     /// listed, so that its numbers are not used again.
     fn undeploy(&self, keys: &[u64]) -> Result<(), Error>;
 
-    /// A number that grows whenever something is deployed or removed, and at no other time.
+    /// Retires versions of definitions: all of them are still there, and nothing comes to run them.
+    fn retire(&self, keys: &[u64]) -> Result<(), Error>;
+
+    /// A number that grows whenever something is deployed, retired or removed, and at no other time.
     fn revision(&self) -> Result<u64, Error>;
 
     /// Brings the views of one or several shards up to entries of their logs: of each shard all changes, or none, with
@@ -548,6 +576,41 @@ impl Deployed {
     pub fn decision(&self) -> Option<&str> {
         self.id.strip_prefix(Self::DECISION)
     }
+
+    /// What it is, and its id.
+    pub fn what(&self) -> (DeployedAs, &str) {
+        let others = [
+            DeployedAs::Decision,
+            DeployedAs::Requirements,
+            DeployedAs::Form,
+            DeployedAs::Resource,
+        ];
+        let found = others.into_iter().find_map(|it| Some((it, self.id.strip_prefix(it.mark())?)));
+        found.unwrap_or((DeployedAs::Definition, &self.id))
+    }
+
+    /// The id by which a store knows something.
+    pub fn stored_id(what: DeployedAs, id: &str) -> Name {
+        format!("{}{id}", what.mark()).into()
+    }
+
+    /// Whether it comes out of a DMN file.
+    fn is_decided(&self) -> bool {
+        matches!(self.what().0, DeployedAs::Decision | DeployedAs::Requirements)
+    }
+}
+
+impl DeployedAs {
+    /// What stands before the ids of such things. No process is called so.
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Definition => "",
+            Self::Decision => Deployed::DECISION,
+            Self::Requirements => "requirements:",
+            Self::Form => "form:",
+            Self::Resource => "resource:",
+        }
+    }
 }
 
 impl Deployment {
@@ -573,13 +636,29 @@ impl Deployment {
         Ok(())
     }
 
+    /// The file that a definition was deployed with.
+    pub(crate) fn resource_of(&self, key: u64) -> Option<&Resource> {
+        let found = self.definitions.iter().find(|it| it.key == key && !it.removed)?;
+        self.resources.get(found.resource as usize)
+    }
+
+    /// Retires definitions. Says whether there were any.
+    pub(crate) fn retire(&mut self, keys: &[u64]) -> bool {
+        let mut any = false;
+        for it in self.definitions.iter_mut().filter(|it| keys.contains(&it.key)) {
+            any |= !it.removed && !it.retired;
+            it.retired |= !it.removed;
+        }
+        any
+    }
+
     /// Removes definitions, and files that only they needed. Says whether there were any.
     pub(crate) fn remove(&mut self, keys: &[u64]) -> bool {
         let (mut files, mut decisions) = (BTreeSet::new(), BTreeSet::new());
         for it in self.definitions.iter_mut().filter(|it| !it.removed && keys.contains(&it.key)) {
             files.insert(it.resource);
-            decisions.extend(it.decision().map(|_| it.resource));
-            it.removed = true;
+            decisions.extend(it.is_decided().then_some(it.resource));
+            (it.removed, it.retired) = (true, false);
             it.resource = 0;
         }
         if files.is_empty() {
@@ -587,14 +666,14 @@ impl Deployment {
         }
         if self.definitions.iter().all(|it| it.removed) {
             // Decisions were not listed once; their files must not go with a process.
-            let listed = self.definitions.iter().any(|it| it.decision().is_some());
+            let listed = self.definitions.iter().any(Deployed::is_decided);
             self.resources.retain(|it| !listed && it.name.to_lowercase().ends_with(".dmn"));
             return true;
         }
         for file in files.into_iter().rev() {
             let rest = || self.definitions.iter().filter(|it| !it.removed);
             // A decision may import the file of another.
-            let imported = decisions.contains(&file) && rest().any(|it| it.decision().is_some());
+            let imported = decisions.contains(&file) && rest().any(Deployed::is_decided);
             let needed = imported || rest().any(|it| it.resource == file);
             if needed || file as usize >= self.resources.len() {
                 continue;

@@ -1,8 +1,11 @@
 //! What Camunda 8's extensions mean. A text that begins with `=` is FEEL there, any other stands
 //! for itself.
 
-use travertine_kernel::plan::{Call, Element};
-use travertine_value::{Name, Program};
+use travertine_kernel::{
+    EXTERNAL_FORM, FORM_BINDING,
+    plan::{Call, Element, FormLink},
+};
+use travertine_value::{Name, Program, Value};
 
 use super::{Lowering, call::tagged, is_true};
 use crate::{
@@ -99,7 +102,27 @@ impl<'a> Lowering<'a> {
             };
             Some((Name::from(field), program))
         });
-        found.collect()
+        let mut found: Vec<(Name, Program)> = found.collect();
+        if let Some(form) = node.extensions(NS, "formDefinition").next() {
+            if let Some(binding) = self.zeebe_binding(node, form) {
+                let binding = Program::constant(Value::String(binding));
+                found.push((Name::from(FORM_BINDING), binding));
+            }
+            if zeebe(node, "formDefinition", "externalReference").is_some() {
+                found.push((Name::from(EXTERNAL_FORM), Program::constant(true.into())));
+            }
+        }
+        found
+    }
+
+    /// The form that people fill in to start a process.
+    pub(super) fn start_form(&self, process: Node<'a>) -> Option<FormLink> {
+        let mut starts = process.children().filter(|it| it.is("startEvent"));
+        starts.find_map(|start| {
+            let form = start.extensions(NS, "formDefinition").next()?;
+            let id = form.attr("formId").filter(|it| !it.is_empty())?;
+            Some(FormLink { id: id.into(), binding: self.zeebe_binding(start, form) })
+        })
     }
 
     pub(super) fn called_element(&self, node: Node<'a>) -> Option<Call> {

@@ -244,6 +244,7 @@ impl<'a> Lowering<'a> {
         plan.tokens_max = settings.tokens_max;
         plan.data_max = settings.data_max;
         plan.version_tag = settings.version_tag;
+        plan.start_form = settings.start_form;
         plan.keys = keys;
         Lowered { plan, nodes: self.sources, flows: self.flow_sources }
     }

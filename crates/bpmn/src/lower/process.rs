@@ -1,6 +1,8 @@
 //! What a process says about itself: policies, status attributes, the step limit.
 
-use travertine_kernel::plan::{CompensateOnError, Policy, ScopeOutput, UnhandledError, Write};
+use travertine_kernel::plan::{
+    CompensateOnError, FormLink, Policy, ScopeOutput, UnhandledError, Write,
+};
 use travertine_value::{Name, Program};
 
 use super::Lowering;
@@ -19,6 +21,7 @@ pub(super) struct Settings {
     pub(super) tokens_max: Option<u64>,
     pub(super) data_max: Option<u64>,
     pub(super) version_tag: Option<Name>,
+    pub(super) start_form: Option<FormLink>,
 }
 
 impl<'a> Lowering<'a> {
@@ -30,6 +33,7 @@ impl<'a> Lowering<'a> {
             tokens_max: self.most(process, "tokenLimit"),
             data_max: self.most(process, "dataLimit"),
             version_tag: version_tag(process),
+            start_form: self.start_form(process),
         }
     }
 

@@ -1,10 +1,12 @@
 //! `travertine deploy`, `definitions` and `undeploy`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Severity};
-use travertine_runtime::{DecisionDefinition, Definition, Engine, Error, engine::Deployment};
+use travertine_runtime::{
+    DecisionDefinition, Definition, Definitions, Deployed, DeployedKind, Error, engine::Deployment,
+};
 use travertine_store::view::{Filter, Query, Table};
 use travertine_value::{Name, Value};
 
@@ -35,21 +37,28 @@ pub(crate) fn deploy(args: &args::Deploy, front: Front<'_>) -> Result<Status> {
 fn deployed(deployment: &Deployment, models: &Models, desk: &Desk<'_>) {
     desk.tell(
         || {
-            let number = deployment.number.map(json::key);
             json::object([
-                ("deployment", number.into()),
+                ("deployment", json::key(deployment.number)),
                 (
                     "definitions",
-                    deployment.definitions.iter().map(|it| data(it, None, None)).collect(),
+                    deployment.definitions.iter().map(|it| data(it, None, None, false)).collect(),
                 ),
-                ("decisions", deployment.decisions.iter().map(|it| decision_data(it)).collect()),
+                (
+                    "decisions",
+                    deployment.decisions.iter().map(|it| decision_data(it, false)).collect(),
+                ),
+                ("forms", of_kind(deployment, DeployedKind::Form).map(|it| other(it)).collect()),
+                (
+                    "resources",
+                    of_kind(deployment, DeployedKind::Resource).map(|it| other(it)).collect(),
+                ),
                 ("diagnostics", deployment.diagnostics.iter().map(diagnostic::data).collect()),
             ])
         },
         |out| {
             let line = |what: &str, id: &str, version: u32, number: u64| {
                 // What was there before has the number of another deployment.
-                let is_new = deployment.number == Some(number);
+                let is_new = deployment.number == number;
                 let word = out.paint.green(if is_new { "deployed" } else { "unchanged" });
                 out.line(format!("{word} {what}{} version {version}", out.paint.bold(id)));
             };
@@ -59,13 +68,18 @@ fn deployed(deployment: &Deployment, models: &Models, desk: &Desk<'_>) {
             for it in &deployment.decisions {
                 line("decision ", &it.id, it.version, it.deployment);
             }
+            for kind in [DeployedKind::Form, DeployedKind::Resource] {
+                for it in of_kind(deployment, kind) {
+                    line(&format!("{} ", kind.name()), &it.id, it.version, it.deployment);
+                }
+            }
             let idle: Vec<&Diagnostic> =
                 deployment.diagnostics.iter().filter(|it| it.code == NOT_EXECUTABLE).collect();
-            if deployment.definitions.is_empty()
-                && deployment.decisions.is_empty()
-                && idle.is_empty()
-            {
-                let word = if deployment.number.is_some() { "deployed" } else { "unchanged" };
+            let is_graph = |it: &Arc<Deployed>| it.kind == DeployedKind::Requirements;
+            if deployment.deployed.iter().all(is_graph) && idle.is_empty() {
+                let is_new = |it: &Arc<Deployed>| it.deployment == deployment.number;
+                let is_new = deployment.deployed.iter().any(is_new);
+                let word = if is_new { "deployed" } else { "unchanged" };
                 out.line(format!("{word}: files for others to import"));
             }
             for it in idle {
@@ -112,21 +126,43 @@ fn rejected(diagnostics: &[String], models: &Models, desk: &Desk<'_>) {
     );
 }
 
-fn data(it: &Definition, file: Option<&str>, used: Option<bool>) -> Value {
+/// What a deployment has of a kind.
+fn of_kind(deployment: &Deployment, kind: DeployedKind) -> impl Iterator<Item = &Arc<Deployed>> {
+    deployment.deployed.iter().filter(move |it| it.kind == kind)
+}
+
+/// A form, or a resource.
+fn other(it: &Deployed) -> Value {
+    json::object([
+        ("definition", Name::clone(&it.id).into()),
+        ("version", it.version.into()),
+        ("kind", it.kind.name().into()),
+        ("tag", it.tag.clone().into()),
+        ("name", it.name.clone().into()),
+        ("key", json::key(it.key)),
+        ("deployment", json::key(it.deployment)),
+        ("file", Name::clone(&it.file).into()),
+        ("used", Value::Null),
+        ("retired", it.retired.into()),
+    ])
+}
+
+fn data(it: &Definition, file: Option<&str>, used: Option<bool>, retired: bool) -> Value {
     json::object([
         ("definition", Name::clone(&it.id).into()),
         ("version", it.version.into()),
         ("kind", kind(it).into()),
         ("tag", it.tag.clone().into()),
-        ("name", title(it).into()),
+        ("name", it.name().into()),
         ("key", json::key(it.key)),
         ("deployment", json::key(it.deployment)),
         ("file", file.into()),
         ("used", used.into()),
+        ("retired", retired.into()),
     ])
 }
 
-fn decision_data(it: &DecisionDefinition) -> Value {
+fn decision_data(it: &DecisionDefinition, retired: bool) -> Value {
     json::object([
         ("definition", Name::clone(&it.id).into()),
         ("version", it.version.into()),
@@ -137,16 +173,12 @@ fn decision_data(it: &DecisionDefinition) -> Value {
         ("deployment", json::key(it.deployment)),
         ("file", it.file().into()),
         ("used", Value::Null),
+        ("retired", retired.into()),
     ])
 }
 
 fn kind(it: &Definition) -> &'static str {
     if it.is_function() { "function" } else { "process" }
-}
-
-/// What people call the process.
-fn title(it: &Definition) -> Option<Name> {
-    it.plan.nodes.first().and_then(|it| it.label.clone())
 }
 
 pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<Status> {
@@ -159,11 +191,16 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
         Some(id) => definitions.decision_versions(id).iter().collect(),
         None => definitions.all_decisions().collect(),
     };
-    if let (Some(id), true) = (&args.id, all.is_empty() && decisions.is_empty()) {
+    let others = others(&definitions, args.id.as_deref());
+    let is_empty = all.is_empty() && decisions.is_empty() && others.is_empty();
+    if let (Some(id), true) = (&args.id, is_empty) {
         desk.ok(Err(Error::NoSuchDefinition(id.as_str().into())))?;
     }
-    let files = desk.ok(files(&desk.engine))?;
-    let file = |it: &Definition| files.get(&it.key).filter(|_| !it.is_function());
+    let file = |it: &Definition| {
+        let known = definitions.deployed_as(it.key).filter(|_| !it.is_function());
+        known.map(|it| it.file.to_string())
+    };
+    let is_retired = |key: u64| definitions.is_retired(key);
     let mut used = Vec::new();
     for it in &all {
         let page = desk.query(&Query {
@@ -178,25 +215,30 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
     desk.tell(
         || {
             let all = all.iter().zip(&used);
-            let all = all.map(|(it, used)| data(it, file(it).map(String::as_str), Some(*used)));
-            let decisions = decisions.iter().map(|it| decision_data(it));
-            json::object([("definitions", all.chain(decisions).collect())])
+            let all = all
+                .map(|(it, used)| data(it, file(it).as_deref(), Some(*used), is_retired(it.key)));
+            let decisions = decisions.iter().map(|it| decision_data(it, is_retired(it.key)));
+            let others = others.iter().map(|it| other(it));
+            json::object([("definitions", all.chain(decisions).chain(others).collect())])
         },
         |out| {
-            if all.is_empty() && decisions.is_empty() {
+            if is_empty {
                 out.line("no definitions");
                 return;
             }
             let text = |it: Option<&Name>| it.map(ToString::to_string).unwrap_or_default();
+            let what = |kind: &str, key: u64| {
+                if is_retired(key) { format!("{kind}, retired") } else { kind.to_owned() }
+            };
             let rows = all.iter().zip(&used).map(|(it, used)| {
                 vec![
                     Cell::new(it.id.to_string(), Tone::Strong),
                     it.version.to_string().into(),
-                    kind(it).into(),
+                    what(kind(it), it.key).into(),
                     text(it.tag.as_ref()).into(),
-                    text(title(it).as_ref()).into(),
+                    text(it.name().as_ref()).into(),
                     it.deployment.to_string().into(),
-                    file(it).cloned().unwrap_or_default().into(),
+                    file(it).unwrap_or_default().into(),
                     if *used { "yes" } else { "no" }.into(),
                 ]
             });
@@ -204,7 +246,7 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
                 vec![
                     Cell::new(it.id.to_string(), Tone::Strong),
                     it.version.to_string().into(),
-                    "decision".into(),
+                    what("decision", it.key).into(),
                     text(it.tag.as_ref()).into(),
                     text(it.name().as_ref()).into(),
                     it.deployment.to_string().into(),
@@ -212,25 +254,34 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
                     "".into(),
                 ]
             });
+            let rest = others.iter().map(|it| {
+                vec![
+                    Cell::new(it.id.to_string(), Tone::Strong),
+                    it.version.to_string().into(),
+                    what(it.kind.name(), it.key).into(),
+                    text(it.tag.as_ref()).into(),
+                    text(it.name.as_ref()).into(),
+                    it.deployment.to_string().into(),
+                    it.file.to_string().into(),
+                    "".into(),
+                ]
+            });
             let heads =
                 ["definition", "version", "kind", "tag", "name", "deployment", "file", "used"];
-            grid::print(&heads, rows.chain(decided).collect(), out);
+            grid::print(&heads, rows.chain(decided).chain(rest).collect(), out);
         },
     );
     Ok(Status::Done)
 }
 
-/// The names of the files that definitions were deployed with, by their keys.
-fn files(engine: &Engine) -> Result<BTreeMap<u64, String>, Error> {
-    let deployments = engine.store().deployments(0)?;
-    let files = deployments.iter().flat_map(|deployment| {
-        let there = deployment.definitions.iter().filter(|it| !it.removed);
-        there.filter_map(|it| {
-            let file = deployment.resources.get(it.resource as usize)?;
-            Some((it.key, file.name.clone()))
-        })
-    });
-    Ok(files.collect())
+/// Forms and resources, those of an id where one is asked for: by what they are, id and version.
+fn others(definitions: &Definitions, id: Option<&str>) -> Vec<Arc<Deployed>> {
+    let kinds = [DeployedKind::Form, DeployedKind::Resource];
+    let is_meant =
+        |it: &&Arc<Deployed>| kinds.contains(&it.kind) && id.is_none_or(|id| *it.id == *id);
+    let mut found: Vec<_> = definitions.deployed().filter(is_meant).cloned().collect();
+    found.sort_by(|a, b| (a.kind, &a.id, a.version).cmp(&(b.kind, &b.id, b.version)));
+    found
 }
 
 pub(crate) fn undeploy(args: &args::Undeploy, desk: &Desk<'_>) -> Result<Status> {

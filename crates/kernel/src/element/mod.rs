@@ -8,8 +8,8 @@ use std::sync::Arc;
 use travertine_value::{EvalError, Name, Value};
 
 use crate::{
-    plan::{BusinessRule, Call, Catch, Element, Node, Start, Throw, Work},
-    rules::Rule,
+    plan::{BusinessRule, Call, Catch, Element, Node, Start, Throw, Work, WorkKind},
+    rules::{EXTERNAL_FORM, FORM, FORM_BINDING, FORM_KEY, Rule},
     run::{Run, script_failure},
     state::{Cue, Role, ScopeKind},
     vocabulary::{
@@ -164,14 +164,36 @@ impl<'a> Run<'a> {
                 })?
             }
         };
+        let mut fields = self.eval_all(token, &work.fields)?;
+        if work.kind == WorkKind::User {
+            self.link_form(&mut fields);
+        }
         Ok(Job {
             kind: work.kind,
             job_type: self.eval_name(token, &work.job_type)?,
             retries,
-            fields: self.eval_all(token, &work.fields)?,
+            fields,
             options: None,
             failure: None,
         })
+    }
+
+    /// Finds out which version of its form a user task shows from now on.
+    fn link_form(&self, fields: &mut Assignments) {
+        let text = |fields: &Assignments, name: &str| {
+            let found = fields.iter().find(|(it, _)| &**it == name);
+            found.and_then(|(_, it)| it.as_str().map(Name::from))
+        };
+        let Some(form) = text(fields, FORM) else { return };
+        let binding = text(fields, FORM_BINDING);
+        fields.retain(|(name, _)| &**name != FORM_BINDING);
+        if fields.iter().any(|(name, _)| &**name == EXTERNAL_FORM) {
+            return;
+        }
+        let key = self.rules.form(&form, binding.as_deref());
+        if let Some(key) = key.and_then(|it| i64::try_from(it).ok()) {
+            fields.push((FORM_KEY.into(), key.into()));
+        }
     }
 
     fn await_event(&mut self, token: TokenId, catch: &'a Catch) -> Result<Step, Failure> {

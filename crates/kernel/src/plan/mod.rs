@@ -50,6 +50,8 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// What people call this version.
     pub version_tag: Option<Name>,
+    /// The form that people fill in to start it.
+    pub start_form: Option<FormLink>,
     /// The choices that dialects make differently.
     pub policy: Policy,
     /// The status attributes every token carries, with their first values.
@@ -67,6 +69,15 @@ pub struct Plan {
     /// What one run of an expression or script may cost.
     pub limits: Limits,
     pub(crate) restricted: bool,
+}
+
+/// A form that is deployed apart from the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormLink {
+    /// Its id.
+    pub id: Name,
+    /// Which version: see [`Call::binding`].
+    pub binding: Option<Name>,
 }
 
 /// Where a kind of message has a property that all messages of a conversation agree on.
@@ -602,6 +613,7 @@ impl Plan {
             nodes,
             flows,
             version_tag: None,
+            start_form: None,
             policy: Policy::NATIVE,
             status: Vec::new(),
             keys: Vec::new(),

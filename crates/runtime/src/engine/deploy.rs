@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Process, Report, Severity};
 use travertine_func::WorkflowDefinition;
-use travertine_kernel::{Plan, plan::Element};
+use travertine_kernel::{FORM, FORM_BINDING, Plan, plan::Element};
 use travertine_store::{
-    Deployed, Deployment as Stored, Error as StoreError, Resource, ShardId, Store,
+    Deployed as StoredOne, Deployment as Stored, Error as StoreError, Resource, ShardId, Store,
     codec::record::{Record, decode_records},
     view::{Filter, Query, Table},
 };
@@ -14,12 +14,13 @@ use travertine_value::{Map, Name, Program};
 
 use super::{
     Engine, Pending,
-    load::{is_function, load_beside},
+    load::{is_function, load_new},
 };
 use crate::{
-    DecisionDefinition, DecisionModel, Definition, Definitions, Error, Models, Timestamp,
+    DecisionDefinition, DecisionModel, Definition, Definitions, Deployed, DeployedKind, Error,
+    Models, Timestamp,
     definition::start_triggers,
-    model::{is_decision, read_models},
+    model::{OtherFile, kind_of, read_models},
     request::{AdoptRequest, ExpectRequest},
 };
 
@@ -31,7 +32,9 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name, for messages. Deploying the same thing under another name changes nothing.
+    /// Its name, for messages. It may be a whole path. Deploying the same thing under another name changes
+    /// nothing. How it ends says what is in it: `.bpmn`, `.dmn`, `.form`, and otherwise a resource, unless it
+    /// is a model by its namespace.
     pub name: String,
     /// What is in it.
     pub body: Vec<u8>,
@@ -52,14 +55,35 @@ pub struct File {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Deployment {
-    /// Its number; `None` where all of it was deployed before.
-    pub number: Option<u64>,
+    /// Its number. It has one also where all of it was deployed before.
+    pub number: u64,
+    /// Everything in the files, as it is deployed now: processes, decisions, decision requirements graphs,
+    /// forms and other files. What has not changed has the number of an earlier deployment.
+    pub deployed: Vec<Arc<Deployed>>,
     /// The processes in the files, as they are deployed now.
     pub definitions: Vec<Arc<Definition>>,
     /// The decisions in the files, as they are deployed now.
     pub decisions: Vec<Arc<DecisionDefinition>>,
     /// What there is to say about the files.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What came of retiring something.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::Retired;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let Retired { keys, deleted } = engine.retire(7, true)?;
+/// println!("{} retired, {deleted} ended instances deleted", keys.len());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retired {
+    /// The keys of what is retired now: with a decision requirements graph, all of its decisions.
+    pub keys: Vec<u64>,
+    /// How many instances that had ended were deleted.
+    pub deleted: u64,
 }
 
 /// How often deploying is tried when others deploy at the same time.
@@ -82,6 +106,10 @@ impl Engine {
     /// ```
     #[tracing::instrument(skip_all, fields(files = files.len()))]
     pub fn deploy(&self, files: &[File]) -> Result<Deployment, Error> {
+        if files.is_empty() {
+            let reason = "there is nothing to deploy; name at least one file".to_owned();
+            return Err(Error::Refused { diagnostics: vec![reason] });
+        }
         let mut names = BTreeSet::new();
         if let Some(twice) = files.iter().find(|it| !names.insert(&it.name)) {
             let reason = format!("two files are called {}; rename one of them", twice.name);
@@ -92,7 +120,7 @@ impl Engine {
             inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for _ in 0..TRIES {
             match self.try_deploy(files) {
-                Err(Error::Store(StoreError::Conflict { .. })) => self.reload()?,
+                Err(Error::Store(StoreError::Conflict { .. })) => self.load_new()?,
                 Ok(deployment) => {
                     self.welcome_code()?;
                     return Ok(deployment);
@@ -106,11 +134,10 @@ impl Engine {
     fn try_deploy(&self, files: &[File]) -> Result<Deployment, Error> {
         let common = &self.inner.common;
         let now = common.clock.now();
-        let before = common.store.deployments(0)?;
         let definitions = self.definitions();
         let named: Vec<(&str, &[u8])> =
             files.iter().map(|it| (it.name.as_str(), it.body.as_slice())).collect();
-        let Models { report, decisions } = read_models(&named, Some(&*definitions), now);
+        let Models { report, decisions, others } = read_models(&named, Some(&*definitions), now);
         if report.is_rejected() {
             let errors = report.diagnostics.iter().filter(|it| it.severity == Severity::Error);
             return Err(Error::Refused { diagnostics: errors.map(ToString::to_string).collect() });
@@ -120,61 +147,84 @@ impl Engine {
             let said = said.map(ToString::to_string);
             return Err(Error::Refused { diagnostics: said.collect() });
         }
-        let used = || before.iter().flat_map(|it| &it.definitions);
-        let mut key = used().map(|it| it.key).max().unwrap_or(0);
-        let mut add = |id: Name, version: u32, tag: Option<Name>, resource: usize| {
+        let mut key = definitions.last_key();
+        let mut add = |kind: DeployedKind, id: &str, tag: Option<Name>, resource: usize| {
             key += 1;
+            let (version, id) =
+                (definitions.next_version(kind, id), StoredOne::stored_id(kind.stored(), id));
             let resource = u32::try_from(resource).expect("there are fewer than 2^32 files");
-            Deployed { key, id, version, tag, resource, removed: false }
+            StoredOne { key, id, version, tag, resource, removed: false, retired: false }
         };
-        let processes = self.changed_processes(&report, files, &before, &decisions, now)?;
+        let processes = self.changed_processes(&report, files, &decisions, &others, now)?;
         let mut fresh = Fresh::default();
         for Candidate { process, same } in &processes {
             if same.is_some() {
                 continue;
             }
-            let id = Name::from(process.id.as_str());
-            let versions = used().filter(|it| it.id == id).map(|it| it.version);
-            let version = versions.max().unwrap_or(0) + 1;
             let resource = fresh.with_all(files, &process.file);
-            fresh.added.push(add(id, version, process.plan.version_tag.clone(), resource));
+            let tag = process.plan.version_tag.clone();
+            fresh.added.push(add(DeployedKind::Process, &process.id, tag, resource));
         }
         for model in &decisions {
             let changed = model.decisions().iter();
             let changed =
                 changed.filter(|it| definitions.unchanged_decision(&it.id, model).is_none());
             let changed: Vec<_> = changed.collect();
-            let is_new = model.decisions().is_empty() && !definitions.has_file(model.files());
-            if changed.is_empty() && !is_new {
+            let graph = definitions.unchanged_graph(model).is_none();
+            if changed.is_empty() && !graph {
                 continue;
             }
             let resource = fresh.with_model(model);
+            if graph {
+                let (id, _) = model.requirements();
+                fresh.added.push(add(DeployedKind::Requirements, &id, None, resource));
+            }
             for it in changed {
-                let id = format!("{}{}", Deployed::DECISION, it.id);
-                let version = definitions.next_decision(&it.id);
-                fresh.added.push(add(id.into(), version, it.tag.clone(), resource));
+                fresh.added.push(add(DeployedKind::Decision, &it.id, it.tag.clone(), resource));
+            }
+        }
+        for it in &others {
+            if self.is_changed(it, files)? {
+                let resource = fresh.with_one(files, &it.file);
+                fresh.added.push(add(it.kind, &it.id, it.tag.clone(), resource));
             }
         }
         let Fresh { added, resources } = fresh;
-        let number = (!resources.is_empty())
-            .then(|| before.iter().map(|it| it.number).max().unwrap_or(0) + 1);
-        if let Some(number) = number {
-            let (at, definitions) = (now.as_millis(), added);
-            common.store.deploy(&Stored { number, at, resources, definitions })?;
-            self.reload()?;
-        }
+        // One that brings nothing new is noted: it has a number, which no other one has.
+        let (number, at) = (definitions.last_deployment() + 1, now.as_millis());
+        common.store.deploy(&Stored { number, at, resources, definitions: added })?;
+        self.load_new()?;
         let now_there = self.definitions();
-        let latest = |id: &str| now_there.find(id).map(Arc::clone);
-        let decided = decisions.iter().flat_map(|it| it.decisions());
-        Ok(Deployment {
+        let mut deployment = Deployment {
             number,
-            definitions: processes.iter().filter_map(|it| latest(&it.process.id)).collect(),
-            decisions: decided
-                .filter_map(|it| now_there.decision(&it.id))
-                .map(Arc::clone)
-                .collect(),
-            diagnostics: report.diagnostics,
-        })
+            deployed: Vec::new(),
+            definitions: Vec::new(),
+            decisions: Vec::new(),
+            diagnostics: report.diagnostics.clone(),
+        };
+        let latest = |kind, id: &str| now_there.latest_deployed(kind, id).map(Arc::clone);
+        for it in &processes {
+            deployment.definitions.extend(now_there.find(&it.process.id).map(Arc::clone));
+            deployment.deployed.extend(latest(DeployedKind::Process, &it.process.id));
+        }
+        for model in &decisions {
+            deployment.deployed.extend(now_there.unchanged_graph(model).map(Arc::clone));
+            for it in model.decisions() {
+                deployment.decisions.extend(now_there.decision(&it.id).map(Arc::clone));
+                deployment.deployed.extend(latest(DeployedKind::Decision, &it.id));
+            }
+        }
+        deployment.deployed.extend(others.iter().filter_map(|it| latest(it.kind, &it.id)));
+        Ok(deployment)
+    }
+
+    /// Whether a form or another file is not the same as its latest version.
+    fn is_changed(&self, it: &OtherFile, files: &[File]) -> Result<bool, Error> {
+        let definitions = self.definitions();
+        let Some(latest) = definitions.latest_deployed(it.kind, &it.id) else { return Ok(true) };
+        let known = self.store().resource(latest.key)?;
+        let given = files.iter().find(|file| file.name == it.file);
+        Ok(known.map(|it| it.body).as_ref() != given.map(|it| &it.body))
     }
 
     /// The processes of a report that can be run, each with the version that says the same, where that is the
@@ -183,8 +233,8 @@ impl Engine {
         &self,
         report: &'a Report,
         files: &[File],
-        before: &[Stored],
         decisions: &[Arc<DecisionModel>],
+        others: &[OtherFile],
         now: Timestamp,
     ) -> Result<Vec<Candidate<'a>>, Error> {
         let definitions = self.definitions();
@@ -198,7 +248,8 @@ impl Engine {
             // It must be possible to tell when it starts.
             start_triggers(&id, &process.plan, now)?;
             let body = files.iter().find(|it| it.name == process.file).map(|it| &it.body);
-            let same = latest.filter(|it| source(before, it.key).map(|it| &it.body) == body);
+            let known = latest.map(|it| self.store().resource(it.key)).transpose()?.flatten();
+            let same = latest.filter(|_| known.as_ref().map(|it| &it.body) == body);
             found.push(Candidate { process, same: same.map(Arc::clone) });
         }
         let changed = decisions.iter().flat_map(|model| {
@@ -207,11 +258,19 @@ impl Engine {
         });
         let decisions: BTreeSet<&str> =
             changed.flat_map(|it| [&*it.id, &*it.name]).filter(|it| !it.is_empty()).collect();
+        let mut forms = BTreeSet::new();
+        for it in others.iter().filter(|it| it.kind == DeployedKind::Form) {
+            if self.is_changed(it, files)? {
+                forms.insert(&*it.id);
+            }
+        }
         loop {
             let changed = found.iter().filter(|it| it.same.is_none());
             let processes: BTreeSet<&str> = changed.map(|it| it.process.id.as_str()).collect();
             let follows = |it: &Candidate<'_>| {
-                it.same.is_some() && is_bound_to(&it.process.plan, &decisions, &processes)
+                let changed =
+                    Changed { decisions: &decisions, processes: &processes, forms: &forms };
+                it.same.is_some() && is_bound_to(&it.process.plan, &changed)
             };
             let Some(at) = found.iter().position(follows) else { return Ok(found) };
             found[at].same = None;
@@ -222,16 +281,21 @@ impl Engine {
     pub(super) fn deploy_own(&self, function: &WorkflowDefinition) -> Result<(), Error> {
         if self.definitions().find(function.name).is_none() {
             deploy_functions(&**self.store(), &[function], self.now())?;
-            self.reload()?;
+            self.load_new()?;
         }
         Ok(())
     }
 
-    /// Takes over what the store has.
-    fn reload(&self) -> Result<(), Error> {
-        let known = self.definitions();
-        let (fresh, _) = load_beside(&*self.inner.common.store, &self.inner.functions, &known)?;
-        let fresh = Arc::new(fresh);
+    /// Takes over what the store has since.
+    fn load_new(&self) -> Result<(), Error> {
+        let mut fresh = Definitions::clone(&self.definitions());
+        load_new(&*self.inner.common.store, &self.inner.functions, &mut fresh)?;
+        self.take_over(fresh)
+    }
+
+    /// Has all shards know what is deployed now.
+    fn take_over(&self, definitions: Definitions) -> Result<(), Error> {
+        let fresh = Arc::new(definitions);
         // Whoever has it may ask any shard for it, so all shards know of it before any has it.
         let known = self.router().ask_each(&ExpectRequest { definitions: Arc::clone(&fresh) });
         known.into_iter().try_for_each(Pending::wait)?;
@@ -247,7 +311,8 @@ impl Engine {
         self.router().tell_each(&AdoptRequest { definitions: Arc::clone(definitions) });
     }
 
-    /// The file that a definition was deployed with, by the definition's key.
+    /// The file that something was deployed with, by its key: a process, a decision, a decision requirements
+    /// graph, a form, or a resource, which is the file itself.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};
@@ -258,9 +323,8 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn file_of(&self, definition: u64) -> Result<File, Error> {
-        let deployments = self.inner.common.store.deployments(0)?;
-        let found = source(&deployments, definition);
-        let found = found.map(|it| File { name: it.name.clone(), body: it.body.clone() });
+        let found = self.store().resource(definition)?;
+        let found = found.map(|it| File { name: it.name, body: it.body });
         found.ok_or_else(|| Error::no_such_definition(&format!("key {definition}")))
     }
 
@@ -288,7 +352,11 @@ impl Engine {
             self.check_unmentioned(definition)?;
             self.inner.common.store.undeploy(&[definition.key]).map_err(Error::from)
         });
-        self.reload()?;
+        let mut left = Definitions::clone(&definitions);
+        if gone.is_ok() {
+            left.remove(definition.key);
+        }
+        self.take_over(left)?;
         gone
     }
 
@@ -315,8 +383,60 @@ impl Engine {
             );
             return Err(Error::Refused { diagnostics: vec![reason] });
         }
-        self.inner.common.store.undeploy(&[decision.key])?;
-        self.reload()
+        let (key, mut left) = (decision.key, Definitions::clone(&definitions));
+        let mut keys = vec![key];
+        left.remove(key);
+        // The graph of decisions goes with the last of them.
+        let graph = definitions.deployed_as(key).and_then(|it| it.requirements);
+        if let Some(graph) = graph
+            && !left.deployed().any(|it| it.requirements == Some(graph))
+        {
+            keys.push(graph);
+            left.remove(graph);
+        }
+        self.inner.common.store.undeploy(&keys)?;
+        self.take_over(left)
+    }
+
+    /// Retires a process, a decision, a decision requirements graph with all its decisions, a form or a
+    /// resource, by its key: nothing comes to use that version any more, and it is not the latest; where it
+    /// was, the one before it is again. What uses it goes on, and its file and history stay. With
+    /// `delete_history` the instances of a process that have ended are deleted; what is left can be removed
+    /// with [`Engine::undeploy`] once no instance needs it. What is retired already stays so.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// if let Some(order) = engine.definitions().find("order") {
+    ///     engine.retire(order.key, false)?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn retire(&self, key: u64, delete_history: bool) -> Result<Retired, Error> {
+        let one_at_a_time =
+            self.inner.deploying.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let definitions = self.definitions();
+        let Some(known) = definitions.deployed_as(key) else {
+            return Err(Error::no_such_definition(&format!("key {key}")));
+        };
+        if known.kind == DeployedKind::Function {
+            let reason = format!("{} is a function; take it out of the program", known.id);
+            return Err(Error::Refused { diagnostics: vec![reason] });
+        }
+        let of_graph = definitions.deployed().filter(|it| it.requirements == Some(key));
+        let keys: Vec<u64> = std::iter::once(key).chain(of_graph.map(|it| it.key)).collect();
+        self.inner.common.store.retire(&keys)?;
+        let mut left = Definitions::clone(&definitions);
+        left.retire(&keys);
+        self.take_over(left)?;
+        drop(one_at_a_time);
+        let deleted = if delete_history && known.kind == DeployedKind::Process {
+            // Every shard has taken it over once it has answered after that.
+            self.forget_ended(&known.id, known.version)?
+        } else {
+            0
+        };
+        Ok(Retired { keys, deleted })
     }
 
     /// Whether a version has no instances, running or ended.
@@ -389,7 +509,7 @@ pub(super) fn deploy_functions(
             let all = deployment.definitions.iter().filter(|it| !it.removed);
             all.map(|it| (it, deployment.resources.get(it.resource as usize)))
         });
-        let used: Vec<(&Deployed, bool)> =
+        let used: Vec<(&StoredOne, bool)> =
             used.map(|(it, from)| (it, from.is_some_and(|it| is_function(&it.name)))).collect();
         let mut key = used.iter().map(|(it, _)| it.key).max().unwrap_or(0);
         let removed = before.iter().flat_map(|it| &it.definitions).map(|it| it.key).max();
@@ -404,13 +524,14 @@ pub(super) fn deploy_functions(
                 continue;
             }
             key += 1;
-            definitions.push(Deployed {
+            definitions.push(StoredOne {
                 key,
                 id: name.into(),
                 version,
                 tag: None,
                 resource: u32::try_from(resources.len()).expect("there are few functions"),
                 removed: false,
+                retired: false,
             });
             let body = function.parameters.join("\n").into_bytes();
             resources.push(Resource { name: format!("{name}.{version}.function"), body });
@@ -437,7 +558,7 @@ struct Candidate<'a> {
 /// What is about to be deployed.
 #[derive(Default)]
 struct Fresh {
-    added: Vec<Deployed>,
+    added: Vec<StoredOne>,
     resources: Vec<Resource>,
 }
 
@@ -445,11 +566,20 @@ impl Fresh {
     /// Has all files of processes, which may refer to each other, and says where the one of that name is.
     fn with_all(&mut self, files: &[File], name: &str) -> usize {
         if self.resources.is_empty() {
-            let processes = files.iter().filter(|it| !is_decision(&it.name, &it.body));
+            let is_process = |it: &&File| kind_of(&it.name, &it.body) == DeployedKind::Process;
+            let processes = files.iter().filter(is_process);
             let resource = |it: &File| Resource { name: it.name.clone(), body: it.body.clone() };
             self.resources.extend(processes.map(resource));
         }
         self.resources.iter().position(|it| it.name == name).unwrap_or(0)
+    }
+
+    /// Has a file that is one thing, and says where it is.
+    fn with_one(&mut self, files: &[File], name: &str) -> usize {
+        let found = files.iter().find(|it| it.name == name);
+        self.resources
+            .extend(found.map(|it| Resource { name: it.name.clone(), body: it.body.clone() }));
+        self.resources.len().saturating_sub(1)
     }
 
     /// Has a DMN file with those that it imports, and says where it is: what a decision means shall not
@@ -468,8 +598,24 @@ impl Fresh {
     }
 }
 
+/// What a deployment changes, by ids.
+#[derive(Clone, Copy)]
+struct Changed<'a> {
+    decisions: &'a BTreeSet<&'a str>,
+    processes: &'a BTreeSet<&'a str>,
+    forms: &'a BTreeSet<&'a str>,
+}
+
 /// Whether a process insists on what is deployed with it, and that is one of these.
-fn is_bound_to(plan: &Plan, decisions: &BTreeSet<&str>, processes: &BTreeSet<&str>) -> bool {
+fn is_bound_to(plan: &Plan, changed: &Changed<'_>) -> bool {
+    let Changed { decisions, processes, forms } = *changed;
+    let is_bound = |it: Option<&Name>| it.is_some_and(|it| &**it == "deployment");
+    if let Some(form) = &plan.start_form
+        && is_bound(form.binding.as_ref())
+        && forms.contains(&*form.id)
+    {
+        return true;
+    }
     let is_one = |program: &Program, changed: &BTreeSet<&str>| {
         if !program.reads().is_some_and(<[Name]>::is_empty) {
             // It may be any of them.
@@ -485,15 +631,16 @@ fn is_bound_to(plan: &Plan, decisions: &BTreeSet<&str>, processes: &BTreeSet<&st
         Element::Call(it) if it.binding.as_deref() == Some("deployment") => {
             is_one(&it.definition, processes)
         }
+        Element::Work(it) => {
+            let field = |name| it.fields.iter().find(|(it, _)| &**it == name).map(|(_, it)| it);
+            let binding = field(FORM_BINDING).and_then(|it| {
+                let said = it.value(&Map::new(), &plan.limits).ok()?;
+                said.as_str().map(Name::from)
+            });
+            let form = field(FORM).filter(|_| is_bound(binding.as_ref()));
+            form.is_some_and(|it| is_one(it, forms))
+        }
         _ => false,
-    })
-}
-
-/// The file that a definition was deployed with.
-fn source(before: &[Stored], key: u64) -> Option<&Resource> {
-    before.iter().find_map(|deployment| {
-        let definition = deployment.definitions.iter().find(|it| it.key == key && !it.removed)?;
-        deployment.resources.get(definition.resource as usize)
     })
 }
 

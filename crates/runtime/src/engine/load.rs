@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use travertine_bpmn::{Report, Severity};
 use travertine_func::Functions;
 use travertine_kernel::Plan;
-use travertine_store::{Deployment as Stored, Resource, Store};
+use travertine_store::{Deployed as StoredOne, DeployedAs, Deployment as Stored, Resource, Store};
 use travertine_value::Name;
 
 use crate::{
-    DecisionDefinition, DecisionModel, Definition, Definitions, Error, Timestamp,
+    DecisionModel, Definition, Definitions, Deployed, DeployedKind, Error, Timestamp,
     decision::{DmnFile, Partly},
     definition::{StartTrigger, start_triggers},
-    model::is_decision,
+    model::kind_of,
 };
 
 /// Everything that a store has deployed, and what of it cannot be read: others go on without it, and its
@@ -23,92 +23,138 @@ pub(super) fn load(
     functions: &Functions,
     script_time_max: Duration,
 ) -> Result<(Definitions, Vec<String>), Error> {
-    load_beside(store, functions, &Definitions::with_script_time(script_time_max))
+    let mut definitions = Definitions::with_script_time(script_time_max);
+    let unreadable = load_new(store, functions, &mut definitions)?;
+    Ok((definitions, unreadable))
 }
 
-/// The same. What is `known` is not read again.
-pub(super) fn load_beside(
+/// Takes over what was deployed since. What is known is not read again.
+pub(super) fn load_new(
     store: &dyn Store,
     functions: &Functions,
-    known: &Definitions,
-) -> Result<(Definitions, Vec<String>), Error> {
-    let mut definitions = known.like();
+    definitions: &mut Definitions,
+) -> Result<Vec<String>, Error> {
     let mut unreadable = Vec::new();
-    for deployment in store.deployments(0)? {
-        load_decisions(&deployment, &mut definitions, known);
-        let (mut wanted, mut report) = (Vec::new(), None);
-        for it in deployment.definitions.iter().filter(|it| it.decision().is_none()) {
-            if it.removed {
-                definitions.note_removed(&it.id, it.version, deployment.number);
-            } else if let Some(known) = known.get(it.key) {
-                definitions.insert(Arc::clone(known));
-            } else {
-                wanted.push(it);
-            }
-        }
-        let at = Timestamp::from_millis(deployment.at);
-        for deployed in wanted {
-            let resource = deployment.resources.get(deployed.resource as usize);
-            if resource.is_some_and(|it| is_function(&it.name)) {
-                definitions.insert(Definition {
-                    key: deployed.key,
-                    id: Name::clone(&deployed.id),
-                    tag: None,
-                    version: deployed.version,
-                    deployment: deployment.number,
-                    plan: Arc::new(Plan::function(&deployed.id)),
-                    starts: Vec::new(),
-                });
-                continue;
-            }
-            let report = report.get_or_insert_with(|| read(&deployment, at));
-            match plan_of(report, &deployed.id, at) {
-                Ok((plan, starts)) => definitions.insert(Definition {
-                    key: deployed.key,
-                    id: Name::clone(&deployed.id),
-                    tag: deployed.tag.clone(),
-                    version: deployed.version,
-                    deployment: deployment.number,
-                    plan,
-                    starts,
-                }),
-                Err(why) => {
-                    let (id, version, number) = (&deployed.id, deployed.version, deployment.number);
-                    unreadable.push(format!(
-                        "version {version} of {id}, deployment {number}, cannot be read: {why}"
-                    ));
-                }
-            }
-        }
+    for deployment in store.deployments(definitions.last_deployment())? {
+        definitions.note_deployment(deployment.number);
+        load_others(&deployment, definitions);
+        load_decisions(&deployment, definitions);
+        load_definitions(&deployment, definitions, &mut unreadable);
     }
     let here = |it: &Definition| functions.find_workflow(&it.id, Some(it.version)).is_some();
     definitions.prefer(|it| it.is_function() && here(it));
-    Ok((definitions, unreadable))
+    Ok(unreadable)
+}
+
+/// Takes over processes and functions of a deployment.
+fn load_definitions(
+    deployment: &Stored,
+    definitions: &mut Definitions,
+    unreadable: &mut Vec<String>,
+) {
+    let mut report = None;
+    let at = Timestamp::from_millis(deployment.at);
+    for deployed in of_kind(deployment, DeployedAs::Definition) {
+        if deployed.removed {
+            let StoredOne { key, id, version, .. } = deployed;
+            definitions.note_removed(id, *version, deployment.number, *key);
+            continue;
+        }
+        let resource = deployment.resources.get(deployed.resource as usize);
+        let is_function = resource.is_some_and(|it| is_function(&it.name));
+        let kind = if is_function { DeployedKind::Function } else { DeployedKind::Process };
+        let read = if is_function {
+            Ok((Arc::new(Plan::function(&deployed.id)), Vec::new()))
+        } else {
+            let report = report.get_or_insert_with(|| read(deployment, at));
+            plan_of(report, &deployed.id, at)
+        };
+        let read = read.map(|(plan, starts)| Definition {
+            key: deployed.key,
+            id: Name::clone(&deployed.id),
+            tag: deployed.tag.clone(),
+            version: deployed.version,
+            deployment: deployment.number,
+            plan,
+            starts,
+        });
+        let name = read.as_ref().ok().and_then(Definition::name);
+        definitions.note_deployed(row(deployment, deployed, kind, name));
+        match read {
+            Ok(definition) => definitions.insert(definition),
+            Err(why) => {
+                let (id, version, number) = (&deployed.id, deployed.version, deployment.number);
+                unreadable.push(format!(
+                    "version {version} of {id}, deployment {number}, cannot be read: {why}"
+                ));
+            }
+        }
+    }
+}
+
+/// What a deployment has brought of a kind.
+fn of_kind(deployment: &Stored, what: DeployedAs) -> impl Iterator<Item = &StoredOne> {
+    deployment.definitions.iter().filter(move |it| it.what().0 == what)
+}
+
+/// Something deployed, apart from what is in it.
+fn row(deployment: &Stored, it: &StoredOne, kind: DeployedKind, name: Option<Name>) -> Deployed {
+    let file = deployment.resources.get(it.resource as usize).map_or("", |it| it.name.as_str());
+    Deployed {
+        key: it.key,
+        kind,
+        id: it.what().1.into(),
+        version: it.version,
+        tag: it.tag.clone(),
+        name,
+        file: file.into(),
+        deployment: deployment.number,
+        at: deployment.at,
+        requirements: None,
+        retired: it.retired,
+    }
 }
 
 /// The processes of a deployment.
 fn read(deployment: &Stored, at: Timestamp) -> Report {
     let files = deployment.resources.iter();
     let files: Vec<(&str, &[u8])> = files
-        .filter(|it| !is_function(&it.name) && !is_decision(&it.name, &it.body))
+        .filter(|it| kind_of(&it.name, &it.body) == DeployedKind::Process)
         .map(|it| (it.name.as_str(), it.body.as_slice()))
         .collect();
     travertine_bpmn::read(&files, &travertine_bpmn::Options { now: at, ..Default::default() })
 }
 
+/// Takes over forms and other files of a deployment.
+fn load_others(deployment: &Stored, definitions: &mut Definitions) {
+    for it in &deployment.definitions {
+        let kind = match it.what().0 {
+            DeployedAs::Form => DeployedKind::Form,
+            DeployedAs::Resource => DeployedKind::Resource,
+            DeployedAs::Definition | DeployedAs::Decision | DeployedAs::Requirements => continue,
+        };
+        if it.removed {
+            definitions.note_removed(&it.id, it.version, deployment.number, it.key);
+        } else {
+            definitions.note_deployed(row(deployment, it, kind, None));
+        }
+    }
+}
+
 /// Takes over the decisions of a deployment. They are compiled when they are needed.
-fn load_decisions(deployment: &Stored, definitions: &mut Definitions, known: &Definitions) {
+fn load_decisions(deployment: &Stored, definitions: &mut Definitions) {
     let number = deployment.number;
-    let is_dmn = |it: &Resource| !is_function(&it.name) && is_decision(&it.name, &it.body);
+    let is_dmn = |it: &Resource| kind_of(&it.name, &it.body) == DeployedKind::Decision;
     let files: Vec<Option<Arc<DmnFile>>> = deployment
         .resources
         .iter()
         .map(|it| is_dmn(it).then(|| DmnFile::new(&it.name, &it.body)))
         .collect();
     let given: Vec<Arc<DmnFile>> = files.iter().flatten().cloned().collect();
-    if deployment.definitions.iter().all(|it| it.decision().is_none()) {
+    let of_dmn = [DeployedAs::Decision, DeployedAs::Requirements];
+    if !deployment.definitions.iter().any(|it| of_dmn.contains(&it.what().0)) {
         // Older stores list no decisions: all that their files define was deployed.
-        let library = definitions.decision_files().iter().rev();
+        let library = definitions.decision_files().rev();
         let others: Vec<Arc<DmnFile>> = given.iter().chain(library).cloned().collect();
         for file in &given {
             let model = DecisionModel::new(file, &others);
@@ -122,25 +168,34 @@ fn load_decisions(deployment: &Stored, definitions: &mut Definitions, known: &De
         }
     }
     let mut models: BTreeMap<u32, Arc<DecisionModel>> = BTreeMap::new();
-    for it in &deployment.definitions {
-        let Some(id) = it.decision() else { continue };
+    let mut graphs: BTreeMap<u32, u64> = BTreeMap::new();
+    let all = of_dmn.iter().rev().flat_map(|what| of_kind(deployment, *what));
+    for it in all {
         if it.removed {
-            definitions.note_removed(&it.id, it.version, number);
-            continue;
-        }
-        let is_it = |known: &&Arc<DecisionDefinition>| known.key == it.key;
-        if let Some(known) = known.decision_versions(id).iter().find(is_it) {
-            definitions.insert_decision(Arc::clone(known));
+            definitions.note_removed(&it.id, it.version, number, it.key);
             continue;
         }
         let Some(file) = files.get(it.resource as usize).and_then(Option::as_ref) else { continue };
         let model = models.entry(it.resource).or_insert_with(|| DecisionModel::new(file, &given));
+        let (what, id) = it.what();
+        if what == DeployedAs::Requirements {
+            graphs.insert(it.resource, it.key);
+            let name = model.requirements().1;
+            definitions.note_deployed(row(deployment, it, DeployedKind::Requirements, name));
+            definitions.keep_model(it.key, model);
+            continue;
+        }
         let (id, tag) = (Name::from(id), it.tag.clone());
         let part = Partly { key: it.key, id, tag, version: it.version, deployment: number };
-        definitions.insert_decision(Arc::new(part.with(model)));
+        let decision = Arc::new(part.with(model));
+        let requirements = graphs.get(&it.resource).copied();
+        let requirements = requirements.or_else(|| definitions.graph_of(model).map(|it| it.key));
+        let row = row(deployment, it, DeployedKind::Decision, decision.name());
+        definitions.note_deployed(Deployed { requirements, ..row });
+        definitions.insert_decision(decision);
     }
     for it in &given {
-        definitions.keep_file(it);
+        definitions.keep_file(number, it);
     }
 }
 

@@ -4,6 +4,7 @@
 //! any executor can wait for; [`Pending::wait`] waits for them without one.
 
 mod activity;
+mod aside;
 mod clock;
 mod code;
 mod deploy;
@@ -52,7 +53,7 @@ pub use crate::{
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use code::{Preflight, RecoveryReport};
-pub use deploy::{Deployment, File};
+pub use deploy::{Deployment, File, Retired};
 pub use event::Sending;
 pub use function::StartingFunction;
 pub use history::{History, Step};
@@ -104,6 +105,8 @@ pub struct Engine {
 struct Inner {
     common: Arc<Common>,
     definitions: RwLock<Arc<Definitions>>,
+    /// Who does what would block whoever asks for it.
+    aside: Arc<aside::Aside>,
     /// Held while something is deployed.
     deploying: Mutex<()>,
     functions: Arc<Functions>,

@@ -142,6 +142,7 @@ impl Engine {
             performers: Mutex::new(performers),
             common,
             definitions: RwLock::new(definitions),
+            aside: Arc::default(),
             deploying: Mutex::new(()),
             retention: options.retention,
             event_retention: options.event_retention,

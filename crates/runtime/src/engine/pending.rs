@@ -32,6 +32,8 @@ pub struct Pending<T>(State<T>);
 enum State<T> {
     /// It does not keep the engine open.
     Waits(oneshot::Receiver<Result<Reply, Error>>, Weak<Common>, fn(Reply) -> T),
+    /// Someone beside the shards sees to it.
+    Aside(oneshot::Receiver<Result<T, Error>>, Weak<Common>),
     Refused(Option<Error>),
 }
 
@@ -43,6 +45,14 @@ impl<T> Pending<T> {
         wanted: fn(Reply) -> T,
     ) -> Self {
         Self(State::Waits(receiver, Arc::downgrade(common), wanted))
+    }
+
+    /// The answer of someone beside the shards.
+    pub(super) fn aside(
+        receiver: oneshot::Receiver<Result<T, Error>>,
+        common: &Arc<Common>,
+    ) -> Self {
+        Self(State::Aside(receiver, Arc::downgrade(common)))
     }
 
     /// The answer to what nobody was asked, because it cannot be done.
@@ -74,6 +84,11 @@ impl<T> Pending<T> {
                 Err(oneshot::error::TryRecvError::Empty) => None,
                 Err(oneshot::error::TryRecvError::Closed) => Some(Err(gone(common))),
             },
+            State::Aside(receiver, common) => match receiver.try_recv() {
+                Ok(answer) => Some(answer),
+                Err(oneshot::error::TryRecvError::Empty) => None,
+                Err(oneshot::error::TryRecvError::Closed) => Some(Err(gone(common))),
+            },
             State::Refused(error) => Some(Err(error.take().unwrap_or_else(closed))),
         }
     }
@@ -91,10 +106,17 @@ impl<T> Future for Pending<T> {
         if let Some(answer) = self.come() {
             return Poll::Ready(answer);
         }
-        let State::Waits(receiver, common, wanted) = &mut self.0 else { return Poll::Pending };
-        let waker = wakes::after_all(cx.waker().clone());
-        let polled = Pin::new(receiver).poll(&mut Context::from_waker(&waker));
-        polled.map(|it| it.map_or_else(|_| Err(gone(common)), |answer| answer.map(*wanted)))
+        match &mut self.0 {
+            State::Waits(receiver, common, wanted) => {
+                let waker = wakes::after_all(cx.waker().clone());
+                let polled = Pin::new(receiver).poll(&mut Context::from_waker(&waker));
+                polled.map(|it| it.map_or_else(|_| Err(gone(common)), |answer| answer.map(*wanted)))
+            }
+            State::Aside(receiver, common) => {
+                Pin::new(receiver).poll(cx).map(|it| it.unwrap_or_else(|_| Err(gone(common))))
+            }
+            State::Refused(_) => Poll::Pending,
+        }
     }
 }
 

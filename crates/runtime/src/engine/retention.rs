@@ -7,6 +7,8 @@ use travertine_store::{
     view::{Filter, InstanceRow, InstanceState, Query, Row, Table},
 };
 
+use travertine_value::Name;
+
 use super::Engine;
 use crate::{
     Error, InstanceId, Timestamp,
@@ -153,12 +155,14 @@ impl Engine {
     fn ended(
         &self,
         before: Option<i64>,
+        of: &[Filter],
         mut each: impl FnMut(Vec<(InstanceId, u64)>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let states =
             vec![InstanceState::Completed, InstanceState::Failed, InstanceState::Cancelled];
         let mut filters = vec![Filter::State(states)];
         filters.extend(before.map(|it| Filter::Ended(None, Some(it))));
+        filters.extend(of.iter().cloned());
         let mut after = None;
         loop {
             let query = Query {
@@ -185,6 +189,18 @@ impl Engine {
         }
     }
 
+    /// Forgets the instances of a version that have ended. Says how many.
+    pub(super) fn forget_ended(&self, id: &Name, version: u32) -> Result<u64, Error> {
+        self.flush_now()?;
+        let of = [Filter::Definition(Name::clone(id)), Filter::Version(version)];
+        let mut removed = 0;
+        self.ended(None, &of, |page| {
+            removed += self.remove(&page)?;
+            Ok(())
+        })?;
+        Ok(removed)
+    }
+
     fn row(&self, instance: u64) -> Result<Option<InstanceRow>, Error> {
         self.read_views(|store| Ok(store.instance(instance)?))
     }
@@ -195,7 +211,7 @@ impl Engine {
 
     fn each_ended(&self, before: Option<i64>, keep: u64, count: bool) -> Result<u64, Error> {
         let (mut seen, mut removed) = (0, 0);
-        self.ended(before, |mut page| {
+        self.ended(before, &[], |mut page| {
             if count {
                 let spared = keep.saturating_sub(seen).min(page.len() as u64);
                 seen += page.len() as u64;
@@ -228,7 +244,7 @@ impl Engine {
 
     fn fold_ended(&self, before: i64) -> Result<u64, Error> {
         let mut folded = 0;
-        self.ended(Some(before), |page| {
+        self.ended(Some(before), &[], |page| {
             for (instance, last) in page {
                 if self.is_short(self.router().shard_of(instance), last)? {
                     continue;

@@ -56,7 +56,12 @@ impl Environment {
         if self.definitions.is_leaving(key) {
             return Err(Error::no_such_definition(&format!("key {key}")));
         }
-        self.definition(key)
+        let found = self.definition(key)?;
+        if self.definitions.is_retired(key) {
+            let what = format!("{} version {}, which is retired", found.id, found.version);
+            return Err(Error::no_such_definition(&what));
+        }
+        Ok(found)
     }
 }
 

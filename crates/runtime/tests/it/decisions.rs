@@ -135,7 +135,7 @@ fn what_says_the_same_keeps_its_version() {
     let engine = world.engine();
     engine.deploy(&[bpmn("a.bpmn", ""), rules("a.dmn", "team lead")]).unwrap();
     let again = engine.deploy(&[bpmn("x/b.bpmn", ""), rules("x/b.dmn", "team lead")]).unwrap();
-    assert_eq!(again.number, None);
+    assert_eq!(again.number, 2, "each deployment has a number");
     assert_eq!(versions(&again), named(&[("p", 1), ("decision approver", 1)]));
     // What was there once, but is not the latest, is something new.
     engine.deploy(&[rules("a.dmn", "CEO")]).unwrap();
@@ -333,8 +333,15 @@ fn in_a_store_without_versions_of_decisions_each_deployment_of_a_file_is_one() {
     let store = MemoryStore::new(1);
     let resource = |it: &File| Resource { name: it.name.clone(), body: it.body.clone() };
     let deploy = |number: u64, files: &[File], process: bool| {
-        let definition =
-            Deployed { key: 1, id: "p".into(), version: 1, tag: None, resource: 0, removed: false };
+        let definition = Deployed {
+            key: 1,
+            id: "p".into(),
+            version: 1,
+            tag: None,
+            resource: 0,
+            removed: false,
+            retired: false,
+        };
         let definitions = if process { vec![definition] } else { Vec::new() };
         let resources = files.iter().map(resource).collect();
         store.deploy(&Stored { number, at: 0, resources, definitions }).unwrap();

@@ -64,10 +64,10 @@ fn the_same_files_are_recognised() {
     let mut world = World::new(2);
     world.deploy(ONE_TASK);
     let again = world.engine().deploy(&[file("model.bpmn", ONE_TASK)]).expect("is fine");
-    assert_eq!((again.number, again.definitions[0].version), (None, 1));
+    assert_eq!((again.number, again.definitions[0].version), (2, 1));
     let changed = ONE_TASK.replace("work", "other");
     let next = world.engine().deploy(&[file("model.bpmn", &changed)]).expect("is fine");
-    assert_eq!((next.number, next.definitions[0].version), (Some(2), 2));
+    assert_eq!((next.number, next.definitions[0].version), (3, 2));
     world.restart();
     let versions = world.engine().definitions().versions("p").len();
     assert_eq!(versions, 2);

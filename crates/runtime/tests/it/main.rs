@@ -9,6 +9,7 @@ mod code;
 mod copy;
 mod damage;
 mod decisions;
+mod deployed;
 mod engine;
 mod events;
 mod function;

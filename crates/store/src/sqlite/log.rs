@@ -4,12 +4,12 @@
 //! shard is read without the others. For people the view `log` shows all of them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use rusqlite::{Connection, OptionalExtension as _, named_params, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::{
     Options,
@@ -356,9 +356,8 @@ impl Log {
         self.db.read(|it| {
             it.prepare_cached("SELECT epoch, owner FROM shards ORDER BY shard")
                 .and_then(|mut it| {
-                    let owner = |row: &rusqlite::Row<'_>| {
-                        Ok(Owner::new(row.get(0)?, &row.get::<_, String>(1)?))
-                    };
+                    let owner =
+                        |row: &Row<'_>| Ok(Owner::new(row.get(0)?, &row.get::<_, String>(1)?));
                     it.query_map([], owner)?.collect()
                 })
                 .map_err(|error| self.db.unreadable(&error))
@@ -727,7 +726,7 @@ impl Log {
         after: &[MailId],
         limit: usize,
     ) -> Result<Vec<Mail>, Error> {
-        let mail = |row: &rusqlite::Row<'_>| {
+        let mail = |row: &Row<'_>| {
             let id = MailId { from: ShardId(row.get(0)?), number: row.get(1)? };
             let mut mail = Mail { id, to: shard, body: row.get(2)? };
             if row.get::<_, Option<u32>>(3)?.is_some_and(|it| it != sum::mail(&mail)) {
@@ -766,7 +765,7 @@ impl Log {
 
     pub(super) fn deploy(&self, deployment: &Deployment) -> Result<(), Error> {
         self.writer.write(("deploy.inserted", "deploy.committed"), |it| {
-            let others = deployments(it, 0, false).map_err(|error| self.db.unreadable(&error))?;
+            let others = rivals(it, deployment).map_err(|error| self.db.unreadable(&error))?;
             deployment.check(others.iter())?;
             insert_deployment(it, deployment)
                 .and_then(|()| raise_revision(it))
@@ -786,7 +785,8 @@ impl Log {
 
     pub(super) fn deployments(&self, after: u64) -> Result<Vec<Deployment>, Error> {
         let (found, damaged) = self.db.read(|it| {
-            let found = deployments(it, after, true).map_err(|error| self.db.unreadable(&error))?;
+            let found = deployments(it, after, u64::MAX);
+            let found = found.map_err(|error| self.db.unreadable(&error))?;
             let damaged = damaged_deployment(it, &found).map_err(|it| self.db.unreadable(&it))?;
             Ok((found, damaged))
         })?;
@@ -813,14 +813,34 @@ impl Log {
         })
     }
 
+    pub(super) fn resource(&self, key: u64) -> Result<Option<Resource>, Error> {
+        self.db.read(|it| {
+            let found = resource(it, key);
+            found.map_err(|error| self.db.unreadable(&error))
+        })
+    }
+
     pub(super) fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
+        self.change_deployments(keys, |it| it.remove(keys))
+    }
+
+    pub(super) fn retire(&self, keys: &[u64]) -> Result<(), Error> {
+        self.change_deployments(keys, |it| it.retire(keys))
+    }
+
+    /// Changes the deployments that have brought these keys, where `change` says that there is something to
+    /// change.
+    fn change_deployments(
+        &self,
+        keys: &[u64],
+        change: impl Fn(&mut Deployment) -> bool,
+    ) -> Result<(), Error> {
         self.writer.write(("undeploy.changed", "undeploy.committed"), |it| {
             let failed = |error: rusqlite::Error| self.failed(&error);
             let mut removed = false;
-            for mut deployment in
-                deployments(it, 0, true).map_err(|error| self.db.unreadable(&error))?
-            {
-                if deployment.remove(keys) {
+            let found = deployments_of(it, keys).map_err(|error| self.db.unreadable(&error))?;
+            for mut deployment in found {
+                if change(&mut deployment) {
                     for sql in [
                         "DELETE FROM deployments WHERE number = ?1",
                         "DELETE FROM resources WHERE deployment = ?1",
@@ -901,11 +921,7 @@ impl Looked {
 }
 
 /// An entry, with its checksum. Of one whose checksum is wrong nobody gets to see the body.
-fn entry(
-    shard: ShardId,
-    plain: Seq,
-    row: &rusqlite::Row<'_>,
-) -> rusqlite::Result<(Entry, Option<u32>)> {
+fn entry(shard: ShardId, plain: Seq, row: &Row<'_>) -> rusqlite::Result<(Entry, Option<u32>)> {
     let mut entry = Entry {
         seq: row.get(0)?,
         instance: row.get(1)?,
@@ -988,59 +1004,119 @@ fn insert_deployment(connection: &Connection, deployment: &Deployment) -> rusqli
             ":version": it.version,
             ":tag": it.tag,
             ":resource": it.resource,
-            ":removed": it.removed,
+            ":removed": sum::standing(it),
         })?;
     }
     Ok(())
 }
 
-/// The deployments after a number, with or without their files.
+/// The columns of a definition, as [`read_deployed`] reads them.
+const DEPLOYED: &str = "deployment, key, id, version, tag, resource, removed";
+
+/// A definition, and the number of its deployment.
+fn read_deployed(row: &Row<'_>) -> rusqlite::Result<(u64, Deployed)> {
+    let standing: u8 = row.get(6)?;
+    let deployed = Deployed {
+        key: row.get(1)?,
+        id: row.get(2)?,
+        version: row.get(3)?,
+        tag: row.get(4)?,
+        resource: row.get(5)?,
+        removed: standing == 1,
+        retired: standing == 2,
+    };
+    Ok((row.get(0)?, deployed))
+}
+
+/// A file, out of its name, body and checksum.
+fn read_resource(row: &Row<'_>, at: usize) -> rusqlite::Result<Resource> {
+    let mut file = Resource { name: row.get(at)?, body: row.get(at + 1)? };
+    if row.get::<_, Option<u32>>(at + 2)?.is_some_and(|it| it != sum::resource(&file)) {
+        // What it defines cannot be read then, and everything else can.
+        file.body = b"the checksum is wrong".to_vec();
+    }
+    Ok(file)
+}
+
+/// The deployments after a number, up to another.
 fn deployments(
     connection: &Connection,
     after: u64,
-    with_resources: bool,
+    upto: u64,
 ) -> rusqlite::Result<Vec<Deployment>> {
-    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let range = [after, upto].map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+    let sql = "SELECT number, at FROM deployments WHERE number > ?1 AND number <= ?2";
     let mut found: BTreeMap<u64, Deployment> = connection
-        .prepare_cached("SELECT number, at FROM deployments WHERE number > ?1")?
-        .query_map([after], |row| {
+        .prepare_cached(sql)?
+        .query_map(range, |row| {
             let number = row.get(0)?;
             Ok((number, Deployment { number, at: row.get(1)?, ..Deployment::default() }))
         })?
         .collect::<rusqlite::Result<_>>()?;
-    let mut definitions = connection.prepare_cached(
-        "SELECT deployment, key, id, version, tag, resource, removed FROM definitions
-         WHERE deployment > ?1 ORDER BY deployment, position",
-    )?;
-    let mut rows = definitions.query([after])?;
+    let within = "WHERE deployment > ?1 AND deployment <= ?2 ORDER BY deployment, position";
+    let sql = format!("SELECT {DEPLOYED} FROM definitions {within}");
+    let mut definitions = connection.prepare_cached(&sql)?;
+    let mut rows = definitions.query(range)?;
     while let Some(row) = rows.next()? {
-        if let Some(it) = found.get_mut(&row.get(0)?) {
-            it.definitions.push(Deployed {
-                key: row.get(1)?,
-                id: row.get(2)?,
-                version: row.get(3)?,
-                tag: row.get(4)?,
-                resource: row.get(5)?,
-                removed: row.get(6)?,
-            });
+        let (number, deployed) = read_deployed(row)?;
+        if let Some(it) = found.get_mut(&number) {
+            it.definitions.push(deployed);
         }
     }
-    if with_resources {
-        let mut resources = connection.prepare_cached(
-            "SELECT deployment, name, body, sum FROM resources
-             WHERE deployment > ?1 ORDER BY deployment, position",
-        )?;
-        let mut rows = resources.query([after])?;
-        while let Some(row) = rows.next()? {
-            if let Some(it) = found.get_mut(&row.get(0)?) {
-                let mut file = Resource { name: row.get(1)?, body: row.get(2)? };
-                if row.get::<_, Option<u32>>(3)?.is_some_and(|it| it != sum::resource(&file)) {
-                    // What it defines cannot be read then, and everything else can.
-                    file.body = b"the checksum is wrong".to_vec();
-                }
-                it.resources.push(file);
-            }
+    let sql = format!("SELECT deployment, name, body, sum FROM resources {within}");
+    let mut resources = connection.prepare_cached(&sql)?;
+    let mut rows = resources.query(range)?;
+    while let Some(row) = rows.next()? {
+        if let Some(it) = found.get_mut(&row.get(0)?) {
+            it.resources.push(read_resource(row, 1)?);
         }
     }
     Ok(found.into_values().collect())
+}
+
+/// What has used a number, a key or a version already that a deployment wants, apart from its files.
+fn rivals(connection: &Connection, wanted: &Deployment) -> rusqlite::Result<Vec<Deployment>> {
+    let mut found = connection
+        .prepare_cached("SELECT number FROM deployments WHERE number = ?1")?
+        .query_map([wanted.number], |row| {
+            Ok(Deployment { number: row.get(0)?, ..Deployment::default() })
+        })?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let sql = format!(
+        "SELECT {DEPLOYED} FROM definitions WHERE key = ?1
+         UNION SELECT {DEPLOYED} FROM definitions WHERE id = ?2 AND version = ?3"
+    );
+    let mut used = connection.prepare_cached(&sql)?;
+    for it in &wanted.definitions {
+        for found_one in used.query_map(params![it.key, it.id, it.version], read_deployed)? {
+            let (number, deployed) = found_one?;
+            let definitions = vec![deployed];
+            found.push(Deployment { number, definitions, ..Deployment::default() });
+        }
+    }
+    Ok(found)
+}
+
+/// The deployments that have brought these keys.
+fn deployments_of(connection: &Connection, keys: &[u64]) -> rusqlite::Result<Vec<Deployment>> {
+    let mut of_key =
+        connection.prepare_cached("SELECT deployment FROM definitions WHERE key = ?1")?;
+    let mut numbers: BTreeSet<u64> = BTreeSet::new();
+    for key in keys.iter().filter_map(|it| i64::try_from(*it).ok()) {
+        numbers.extend(of_key.query_row([key], |row| row.get::<_, u64>(0)).optional()?);
+    }
+    let mut found = Vec::new();
+    for number in numbers {
+        found.extend(deployments(connection, number - 1, number)?);
+    }
+    Ok(found)
+}
+
+/// The file that a definition was deployed with.
+fn resource(connection: &Connection, key: u64) -> rusqlite::Result<Option<Resource>> {
+    let Ok(key) = i64::try_from(key) else { return Ok(None) };
+    let sql = "SELECT name, body, sum FROM resources
+        JOIN definitions USING(deployment)
+        WHERE key = ?1 AND removed <> 1 AND resources.position = definitions.resource";
+    connection.prepare_cached(sql)?.query_row([key], |row| read_resource(row, 0)).optional()
 }

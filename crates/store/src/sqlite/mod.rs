@@ -37,7 +37,7 @@ pub use backup::backup;
 use self::{lock::Lock, log::Log, notes::Notes, open::Database, views::Views, write::Poison};
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
-    Seq, ShardId, Store,
+    Resource, Seq, ShardId, Store,
     search::{Found, Search},
     view::{InstanceRow, Row, Table},
 };
@@ -257,8 +257,16 @@ impl Store for SqliteStore {
         self.log.deployments(after)
     }
 
+    fn resource(&self, key: u64) -> Result<Option<Resource>, Error> {
+        self.log.resource(key)
+    }
+
     fn undeploy(&self, keys: &[u64]) -> Result<(), Error> {
         self.log.undeploy(keys)
+    }
+
+    fn retire(&self, keys: &[u64]) -> Result<(), Error> {
+        self.log.retire(keys)
     }
 
     fn revision(&self) -> Result<u64, Error> {

@@ -5,7 +5,7 @@
 //! checksums that are there. An entry that is changed, gone, moved, doubled or of another log changes one of
 //! them.
 
-use crate::{Deployment, Entry, Mail, Resource, Seq, ShardId};
+use crate::{Deployed, Deployment, Entry, Mail, Resource, Seq, ShardId};
 
 /// What is known of the log of a shard without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +99,15 @@ pub(super) fn resource(it: &Resource) -> u32 {
     sum.finalize()
 }
 
+/// How it stands with a definition, as a byte: it is there, it was removed, or it is retired.
+pub(super) fn standing(it: &Deployed) -> u8 {
+    match it {
+        Deployed { removed: true, .. } => 1,
+        Deployed { retired: true, .. } => 2,
+        Deployed { .. } => 0,
+    }
+}
+
 /// The checksum of a deployment without what is in its files.
 pub(super) fn deployment(it: &Deployment) -> u32 {
     let mut sum = crc32fast::Hasher::new();
@@ -116,7 +125,7 @@ pub(super) fn deployment(it: &Deployment) -> u32 {
         text(it.id.as_bytes());
         text(&it.version.to_le_bytes());
         text(it.tag.as_deref().map_or(&[], str::as_bytes));
-        text(&[u8::from(it.tag.is_some()), u8::from(it.removed)]);
+        text(&[u8::from(it.tag.is_some()), standing(it)]);
         text(&it.resource.to_le_bytes());
     }
     sum.finalize()

@@ -39,6 +39,7 @@ fn deployment() -> Deployment {
         tag: Some(Name::from("stable")),
         resource: 0,
         removed: false,
+        retired: false,
     };
     Deployment {
         number: 1,

@@ -14,10 +14,20 @@ pub(super) const PROMISES: &[Promise] = &[
     ("removing what is not there is fine", removes_nothing),
     ("the revision grows when something is deployed or removed, and only then", revisions),
     ("deployments of any names are kept", any_names),
+    ("the file of a definition is found by its key", finds_files),
+    ("what is retired stays, and is said to be retired", retires),
 ];
 
 fn deployed(key: u64, id: &str, version: u32, resource: u32) -> Deployed {
-    Deployed { key, id: Name::from(id), version, tag: None, resource, removed: false }
+    Deployed {
+        key,
+        id: Name::from(id),
+        version,
+        tag: None,
+        resource,
+        removed: false,
+        retired: false,
+    }
 }
 
 fn file(name: &str) -> Resource {
@@ -182,4 +192,34 @@ fn removes_nothing(store: &dyn Store) {
     store.undeploy(&[]).unwrap();
     store.undeploy(&[77, u64::MAX]).unwrap();
     assert_eq!(store.deployments(0).unwrap(), both);
+}
+
+fn finds_files(store: &dyn Store) {
+    deploy_two(store);
+    let found = |key| store.resource(key).unwrap().map(|it| it.name);
+    let name = |it: &str| Some(it.to_owned());
+    assert_eq!([1, 2, 3, 4].map(found), [name("a"), name("b"), name("b"), name("c")]);
+    assert_eq!([0, 9, u64::MAX].map(found), [None, None, None]);
+    store.undeploy(&[1]).unwrap();
+    assert_eq!([1, 2, 4].map(found), [None, name("b"), name("c")]);
+}
+
+fn retires(store: &dyn Store) {
+    let [mut first, second] = deploy_two(store);
+    let before = store.revision().unwrap();
+    store.retire(&[2, 77]).unwrap();
+    first.definitions[1].retired = true;
+    assert_eq!(store.deployments(0).unwrap(), [first.clone(), second.clone()]);
+    assert_eq!(store.resource(2).unwrap(), Some(file("b")));
+    let once = store.revision().unwrap();
+    assert!(once > before);
+    store.retire(&[2]).unwrap();
+    store.retire(&[77]).unwrap();
+    assert_eq!(store.revision().unwrap(), once);
+    // What was removed is not retired any more.
+    store.undeploy(&[2]).unwrap();
+    store.retire(&[2]).unwrap();
+    first.definitions[1] = Deployed { removed: true, resource: 0, ..first.definitions[1].clone() };
+    first.definitions[1].retired = false;
+    assert_eq!(store.deployments(0).unwrap(), [first, second]);
 }

@@ -189,6 +189,7 @@ fn deployment(number: u64) -> Deployment {
             tag: None,
             resource: 0,
             removed: false,
+            retired: false,
         }],
     }
 }
