@@ -46,7 +46,7 @@ pub(super) async fn create(call: Call) -> Result<Answer, Refusal> {
     }
     let deployment = desk.deploy(files).await?;
     Ok(Answer::object(|it| {
-        it.key("deploymentKey", Named::Deployment(deployment.number.unwrap_or(0)));
+        it.key("deploymentKey", Named::Deployment(deployment.number));
         it.tenant();
         it.list("deployments", &deployment.definitions, |it, one| {
             it.object("processDefinition", |it| {
