@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use travertine_store::{
     Batch, Claim, Entry, Error, Fold, Mail, MailId, MemoryStore, Seq, ShardId, SqliteStore, Store,
+    search::{Column, Condition, Found, InstanceColumn, Kind, Place, Search, Test, Value},
     sqlite::Options,
     view::{
         Change, Cursor, ElementRow, Filter, InstanceRow, InstanceState, JobRow, JobState, Key,
@@ -66,6 +67,10 @@ fn list() -> impl Strategy<Value = Name> {
 fn row() -> impl Strategy<Value = Row> {
     let instance = (id(), option::of(name()), name(), state(), time(), option::of(time()), id())
         .prop_flat_map(|(id, business_id, definition, state, started, ended, root)| {
+            use InstanceState::{Cancelled, Completed, Failed};
+            // It has ended when its state says so.
+            let is_over = matches!(state, Completed | Failed | Cancelled);
+            let ended = is_over.then_some(ended.unwrap_or(2));
             let row = InstanceRow {
                 business_id,
                 definition,
@@ -199,6 +204,139 @@ fn query() -> impl Strategy<Value = Query> {
     )
 }
 
+/// Something that any column of these could be tested for.
+fn test(kind: Kind) -> BoxedStrategy<Test> {
+    let value = match kind {
+        Kind::Number => (0..7_i64).prop_map(Value::Number).boxed(),
+        Kind::Time => time().prop_map(Value::Time).boxed(),
+        Kind::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
+        Kind::Key => (0..7_u64, 0..4_u64).prop_map(Value::from).boxed(),
+        Kind::Text | Kind::LongText | Kind::List => {
+            let words = ["a", "b", "ß'\"%", "1", "running", "failed", "charge", "", "a\0"];
+            prop_oneof![
+                4 => select(words.to_vec()).prop_map(Value::from),
+                1 => json().prop_map(Value::from),
+            ]
+            .boxed()
+        }
+    };
+    let pattern = select(vec!["*", "a*", "?", "*a*", "\\*", "[a]", "ß*", "", "*x", "r?nn*", "a\0"])
+        .prop_map(|it| Test::like(it).unwrap());
+    let said = prop_oneof![
+        4 => value.clone().prop_map(Test::Eq),
+        2 => value.clone().prop_map(Test::Neq),
+        2 => vec(value.clone(), 0..3).prop_map(Test::In),
+        1 => vec(value.clone(), 0..3).prop_map(Test::NotIn),
+        1 => any::<bool>().prop_map(Test::Exists),
+    ];
+    let compared = (value, 0..4).prop_map(|(value, sign)| match sign {
+        0 => Test::Gt(value),
+        1 => Test::Gte(value),
+        2 => Test::Lt(value),
+        _ => Test::Lte(value),
+    });
+    match kind {
+        Kind::Number | Kind::Time => prop_oneof![3 => said, 1 => compared].boxed(),
+        Kind::Bool | Kind::Key => said.boxed(),
+        Kind::List => prop_oneof![3 => said, 1 => pattern].boxed(),
+        Kind::Text | Kind::LongText => prop_oneof![3 => said, 1 => compared, 1 => pattern].boxed(),
+    }
+}
+
+/// The columns by which rows of a table can be searched.
+fn columns(table: Table) -> Vec<Column> {
+    let mut all = Column::all(table);
+    if !matches!(table, Table::Instances | Table::Messages) {
+        all.extend(InstanceColumn::ALL.iter().map(|it| Column::from(*it)));
+    }
+    all
+}
+
+fn condition(table: Table) -> BoxedStrategy<Condition> {
+    let is = |columns: Vec<Column>| {
+        select(columns)
+            .prop_flat_map(|it| test(it.kind()).prop_map(move |test| Condition::Is(it, test)))
+    };
+    let leaf = if table == Table::Messages {
+        is(columns(table)).boxed()
+    } else {
+        let others: Vec<Table> = Table::ALL
+            .into_iter()
+            .filter(|it| !matches!(it, Table::Instances | Table::Messages))
+            .collect();
+        let has = select(others).prop_flat_map(move |other| {
+            vec(is(Column::all(other)), 0..3).prop_map(move |all| Condition::Has(other, all))
+        });
+        prop_oneof![4 => is(columns(table)), 1 => has].boxed()
+    };
+    leaf.prop_recursive(2, 6, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..3).prop_map(Condition::All),
+            vec(inner, 0..3).prop_map(Condition::Any),
+        ]
+    })
+    .boxed()
+}
+
+fn search() -> impl Strategy<Value = Search> {
+    select(Table::ALL.to_vec()).prop_flat_map(|table| {
+        let sortable = columns(table).into_iter().filter(|it| it.kind() != Kind::List).collect();
+        let sort = vec((select::<Column>(sortable), any::<bool>()), 0..4);
+        let place = prop_oneof![3 => Just(Place::First), 1 => (0..4_u32).prop_map(Place::Skip)];
+        let conditions = prop_oneof![Just(vec![]), vec(condition(table), 1..3)];
+        (conditions, sort, place, 1..5_u32, any::<bool>()).prop_map(
+            move |(conditions, sort, place, limit, count)| {
+                let search = Search::of(table).at(place).limit(limit);
+                let search = Search { conditions, count, ..search };
+                sort.into_iter().fold(search, |search, (column, descending)| {
+                    if descending { search.descending(column) } else { search.ascending(column) }
+                })
+            },
+        )
+    })
+}
+
+/// Both stores give the same pages, forth and back, and these hang together.
+fn compare_pages(found: &dyn Store, expected: &dyn Store, search: &Search) {
+    let both = |search: &Search| -> Found {
+        let page = found.search(search).unwrap();
+        assert_eq!(page, expected.search(search).unwrap(), "{search:?}");
+        page
+    };
+    let mut there = both(search);
+    let mut forth = vec![there.clone()];
+    while let Some(end) = there.end.clone().filter(|_| there.has_more) {
+        there = both(&search.clone().at(Place::After(end.to_string().parse().unwrap())));
+        assert!(!there.rows.is_empty(), "{search:?}");
+        forth.push(there.clone());
+    }
+    let all: Vec<Row> = forth.iter().flat_map(|it| it.rows.clone()).collect();
+    // Back from the last row, which the last page of this way does not have.
+    let mut back = all.last().cloned().into_iter().collect::<Vec<_>>();
+    let mut first = forth.last().and_then(|it| it.end.clone());
+    while let Some(cursor) = first.take() {
+        let mut page = both(&search.clone().at(Place::Before(cursor)));
+        first = page.start.filter(|_| page.has_more);
+        page.rows.append(&mut back);
+        back = page.rows;
+    }
+    // What was skipped is met on the way back.
+    let whole = both(&search.clone().at(Place::First).limit(1_000));
+    assert!(whole.rows.ends_with(&all), "{search:?}");
+    assert_eq!(back, whole.rows[..if all.is_empty() { 0 } else { whole.rows.len() }], "{search:?}");
+    assert_eq!(
+        all.len(),
+        whole.rows.len()
+            - match search.place {
+                Place::Skip(rows) => whole.rows.len().min(rows as usize),
+                _ => 0,
+            }
+    );
+    if let Some(total) = forth[0].total {
+        assert_eq!((total.count as usize, total.has_more), (whole.rows.len(), false));
+    }
+}
+
 fn take(store: &dyn Store, claims: &[Claim], step: &Step) -> Result<(), Error> {
     match step {
         Step::Claim(_) | Step::Reopen => Ok(()),
@@ -290,6 +428,7 @@ proptest! {
     fn the_embedded_store_answers_as_the_one_in_memory(
         steps in vec(step(), 1..40),
         queries in vec(query(), 40),
+        searches in vec(search(), 60),
     ) {
         let dir = tempfile::tempdir().unwrap();
         let expected = MemoryStore::new(SHARDS);
@@ -313,7 +452,65 @@ proptest! {
             prop_assert_eq!(found, wanted, "{:?}", step);
         }
         compare(&store, &expected, &queries);
+        for search in &searches {
+            compare_pages(&store, &expected, search);
+        }
         drop(store);
         compare(&open(dir.path()), &expected, &queries);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 8, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_have_each_row_that_stands_still_once_while_others_come_and_go(
+        rows in vec(row(), 1..40),
+        between in vec(vec(change(), 0..4), 12),
+        search in search(),
+        back in any::<bool>(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let (memory, embedded) = (MemoryStore::new(SHARDS), open(dir.path()));
+        let stores: [&dyn Store; 2] = [&memory, &embedded];
+        for store in stores {
+            let claim = store.take(ShardId(0), "law").unwrap();
+            let put: Vec<Change> = rows.iter().cloned().map(Change::Put).collect();
+            store.checkpoint(&claim, 0, b"", &put).unwrap();
+            let mut search = search.clone().at(Place::First);
+            let whole = |search: &Search| {
+                store.search(&search.clone().at(Place::First).limit(1_000)).unwrap()
+            };
+            let mut still = whole(&search).rows;
+            let mut seen: Vec<Row> = Vec::new();
+            if back {
+                // From the last row, backwards.
+                let Some(end) = whole(&search).end else { continue };
+                seen.extend(still.last().cloned());
+                search.place = Place::Before(end);
+            }
+            for changes in &between {
+                let page = store.search(&search).unwrap();
+                seen.extend(page.rows);
+                let next = if back { page.start } else { page.end };
+                let Some(next) = next.filter(|_| page.has_more) else { break };
+                search.place = if back { Place::Before(next) } else { Place::After(next) };
+                store.checkpoint(&claim, 0, b"", changes).unwrap();
+                let there = whole(&search).rows;
+                still.retain(|it| there.contains(it));
+            }
+            // As far as it went: the rest of the way without changes.
+            loop {
+                let page = store.search(&search).unwrap();
+                seen.extend(page.rows.iter().filter(|it| !seen.contains(it)).cloned().collect::<Vec<_>>());
+                let next = if back { page.start } else { page.end };
+                let Some(next) = next.filter(|_| page.has_more) else { break };
+                search.place = if back { Place::Before(next) } else { Place::After(next) };
+            }
+            for row in &still {
+                let times = seen.iter().filter(|it| *it == row).count();
+                prop_assert_eq!(times, 1, "{:?} of {:?}", row, search);
+            }
+        }
     }
 }
