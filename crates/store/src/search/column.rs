@@ -1,5 +1,6 @@
 //! The columns that rows can be searched and sorted by.
 
+use travertine_kernel::{ElementKind, Part};
 use travertine_value::Name;
 
 use super::Value;
@@ -191,10 +192,12 @@ columns! {
         Scope: Number maybe "scope" ["{t}.scope"] => |it| it.scope;
         /// The instance and the number of the stay around it.
         ScopeVisit: Key always "scope of an instance" ["{t}.instance", "{t}.scope_visit"] => |it| (it.instance, it.scope_visit);
-        /// What kind of element.
-        Kind: Text always "element kind" ["{t}.kind"] => |it| it.kind.name();
+        /// What kind of element; an [`ElementKind`].
+        Kind: Text always "element kind" ["{t}.kind"] => |it| it.kind;
         /// The instance and the number of its incident.
-        Incident: Key maybe "incident" ["iif({t}.incident IS NULL, NULL, {t}.instance)", "{t}.incident"] => |it| it.incident.map(|number| (it.instance, number));
+        Incident: Key maybe "incident" ["{t}.instance", "{t}.incident"] => |it| it.incident.map(|number| (it.instance, number));
+        /// Whether it has an incident.
+        HasIncident: Bool always "having an incident" ["{t}.incident IS NOT NULL"] => |it| it.incident.is_some();
         /// Since when it is there.
         Since: Time always "since" ["{t}.since"] => |it| Value::Time(it.since);
     }
@@ -258,6 +261,9 @@ columns! {
         Error: LongText maybe "error" ["{t}.error"] => |it| it.error.clone();
         /// The code of the error that it has raised.
         ErrorCode: Text maybe "error code" ["{t}.error_code"] => |it| it.error_code.clone();
+        /// Whether it has failed and will be tried again.
+        WillRetry: Bool always "failure with retries left" ["{t}.error IS NOT NULL AND {t}.retries > 0"]
+            => |it| it.error.is_some() && it.retries > 0;
         /// Since when it waits.
         Created: Time always "creation" ["{t}.created"] => |it| Value::Time(it.created);
     }
@@ -313,6 +319,8 @@ columns! {
         Key: Key always "timer" ["{t}.instance", "{t}.wait"] => |it| (it.instance, it.wait);
         /// The instance; 0 for one that starts instances.
         Instance: Number always "instance" ["{t}.instance"] => |it| it.instance;
+        /// The instance and the number of the stay that it belongs to.
+        Visit: Key always "element instance" ["{t}.instance", "{t}.visit"] => |it| (it.instance, it.visit);
         /// The definition, also of one that starts instances.
         Definition: Text always "definition" ["{t}.definition"] => |it| Name::clone(&it.definition);
         /// The element's id in the model.
@@ -341,6 +349,10 @@ columns! {
         Element: Text always "element" ["{t}.element"] => |it| Name::clone(&it.element);
         /// What must match, as a JSON object.
         Correlation: LongText always "correlation" ["{t}.correlation"] => |it| Name::clone(&it.correlation);
+        /// What must match under the name `correlationKey`: a text, or another value as JSON.
+        CorrelationKey: Text maybe "correlation key" [
+            "iif(json_type({t}.correlation, '$.correlationKey') = 'text', {t}.correlation ->> '$.correlationKey', {t}.correlation -> '$.correlationKey')"
+        ] => |it| correlation_key(&it.correlation);
         /// Since when.
         Created: Time always "creation" ["{t}.created"] => |it| Value::Time(it.created);
     }
@@ -365,13 +377,13 @@ columns! {
         /// The instance and the number of the stay that it belongs to.
         Visit: Key always "element instance" ["{t}.instance", "{t}.visit"] => |it| (it.instance, it.visit);
         /// The instance and the wait for the work that failed.
-        Wait: Key maybe "job" ["iif({t}.wait IS NULL, NULL, {t}.instance)", "{t}.wait"] => |it| it.wait.map(|wait| (it.instance, wait));
+        Wait: Key maybe "job" ["{t}.instance", "{t}.wait"] => |it| it.wait.map(|wait| (it.instance, wait));
         /// The element's id in the model.
         Element: Text always "element" ["{t}.element"] => |it| Name::clone(&it.element);
         /// What kind of fault.
         Kind: Text always "kind" ["{t}.kind"] => |it| Name::clone(&it.kind);
-        /// The part of the model that failed.
-        Part: Text maybe "part" ["{t}.part"] => |it| it.part.map(|it| it.name());
+        /// The part of the model that failed; a [`Part`].
+        Part: Text maybe "part" ["{t}.part"] => |it| it.part;
         /// What the work is called on, where it is the job of a listener.
         Listener: Text maybe "listener" ["{t}.listener"] => |it| it.listener.clone();
         /// The error's code.
@@ -516,6 +528,32 @@ impl<V: Into<Value>> IntoCell for V {
 impl<V: Into<Value>> IntoCell for Option<V> {
     fn into_cell(self) -> Option<Value> {
         self.map(Into::into)
+    }
+}
+
+/// What must match under that name.
+fn correlation_key(correlation: &str) -> Option<Value> {
+    let Ok(travertine_value::Value::Map(map)) = travertine_value::Value::parse_json(correlation)
+    else {
+        return None;
+    };
+    let value = map.get("correlationKey")?;
+    Some(if let travertine_value::Value::String(text) = value {
+        Value::Text(Name::clone(text))
+    } else {
+        Value::Text(value.to_json().into())
+    })
+}
+
+impl From<ElementKind> for Value {
+    fn from(it: ElementKind) -> Self {
+        Self::Text(it.name().into())
+    }
+}
+
+impl From<Part> for Value {
+    fn from(it: Part) -> Self {
+        Self::Text(it.name().into())
     }
 }
 

@@ -120,12 +120,28 @@ fn about<'a>(row: &Row, source: &'a dyn Source) -> Option<&'a InstanceRow> {
     is_about_one.then(|| source.instance(row.key().instance)).flatten()
 }
 
+/// The visit that a row belongs to.
+fn visit(row: &Row) -> Option<u64> {
+    match row {
+        Row::Element(it) => Some(it.visit),
+        Row::Variable(it) => Some(it.visit),
+        Row::Job(it) => Some(it.visit),
+        Row::Task(it) => Some(it.visit),
+        Row::Timer(it) => Some(it.visit),
+        Row::Incident(it) => Some(it.visit),
+        Row::Instance(_) | Row::Subscription(_) | Row::Message(_) => None,
+    }
+}
+
 impl Condition {
     fn holds(&self, row: &Row, about: Option<&InstanceRow>, source: &dyn Source) -> bool {
         match self {
             Self::All(all) => all.iter().all(|it| it.holds(row, about, source)),
             Self::Any(any) => any.iter().any(|it| it.holds(row, about, source)),
             Self::Is(column, test) => test.passes(column.cell(row, about).as_ref()),
+            Self::At(table, all) => source.any(*table, row.key().instance, &|other| {
+                visit(other) == visit(row) && all.iter().all(|it| it.holds(other, None, source))
+            }),
             Self::Has(table, all) => source.any(*table, row.key().instance, &|other| {
                 all.iter().all(|it| it.holds(other, None, source))
             }),

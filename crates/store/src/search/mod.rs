@@ -101,6 +101,8 @@ pub enum Condition {
     Is(Column, Test),
     /// Its instance has a row in that table for which all of these hold.
     Has(Table, Vec<Self>),
+    /// The visit that it belongs to has a row in that table for which all of these hold.
+    At(Table, Vec<Self>),
 }
 
 /// What a column is tested for. Tests that deny something are the opposite of those that say it, so they hold
@@ -411,7 +413,7 @@ impl Search {
                     [one] => named(*column, one, table),
                     _ => None,
                 },
-                Condition::Is(..) | Condition::Has(..) => None,
+                Condition::Is(..) | Condition::Has(..) | Condition::At(..) => None,
             }
         }
         fn named(column: Column, value: &Value, table: Table) -> Option<u64> {
@@ -437,7 +439,7 @@ impl Search {
                     }
                 }
                 Condition::Is(column, _) => drop(all.insert(column.table())),
-                Condition::Has(table, inner) => {
+                Condition::Has(table, inner) | Condition::At(table, inner) => {
                     all.insert(*table);
                     for it in inner {
                         of(it, all);
@@ -472,6 +474,19 @@ fn fits(column: Column, table: Table) -> bool {
     column.table() == table
         // A message is about no instance.
         || (column.table() == Table::Instances && table != Table::Messages)
+}
+
+/// Whether rows of a table belong to visits.
+fn has_visits(table: Table) -> bool {
+    match table {
+        Table::Elements
+        | Table::Variables
+        | Table::Jobs
+        | Table::Tasks
+        | Table::Timers
+        | Table::Incidents => true,
+        Table::Instances | Table::Subscriptions | Table::Messages => false,
+    }
 }
 
 pub(crate) fn bad(reason: impl Into<String>) -> Error {
@@ -549,8 +564,9 @@ impl Condition {
                 }
                 test.check(*column, size)
             }
-            Self::Has(other, all) => {
-                let about = |it: Table| !matches!(it, Table::Messages);
+            Self::Has(other, all) | Self::At(other, all) => {
+                let at = matches!(self, Self::At(..));
+                let about = |it| if at { has_visits(it) } else { it != Table::Messages };
                 if inside || !about(table) || !about(*other) || *other == Table::Instances {
                     return Err(bad(format!("{table} cannot be asked for by {other}")));
                 }

@@ -129,6 +129,11 @@ fn ranks(column: Column, table: Table) -> Vec<String> {
             all.into_iter().map(|it| format!("substr({it}, 1, {SORTED_CHARS})")).collect()
         }
         Kind::Bool => all.into_iter().map(|it| format!("({it})")).collect(),
+        // The instance may be there without the rest.
+        Kind::Key if !column.spec().always => {
+            let (first, last) = (&all[0], &all[1]);
+            vec![format!("iif({last} IS NULL, NULL, {first})"), last.clone()]
+        }
         Kind::Number | Kind::Text | Kind::Time | Kind::Key | Kind::List => all,
     }
 }
@@ -185,7 +190,7 @@ impl Writer {
             match condition {
                 Condition::All(all) | Condition::Any(all) => all.iter().any(asks),
                 Condition::Is(column, _) => column.table() == Table::Instances,
-                Condition::Has(..) => false,
+                Condition::Has(..) | Condition::At(..) => false,
             }
         }
         let sorts = search.sort.iter().any(|it| it.column.table() == Table::Instances);
@@ -212,6 +217,11 @@ impl Writer {
                 self.test(*column, alias, test)
             }
             Condition::Has(table, all) => self.has(*table, all),
+            Condition::At(table, all) => {
+                let mut inside = self.inside_of(*table, all);
+                inside.insert(0, String::from("s.instance = t.instance AND s.visit = t.visit"));
+                format!("EXISTS (SELECT 1 FROM {table} s{})", where_all(&inside))
+            }
         }
     }
 
@@ -219,9 +229,7 @@ impl Writer {
     fn has(&mut self, table: Table, all: &[Condition]) -> String {
         let instance = if self.table == Table::Instances { "t.id" } else { "t.instance" };
         let few = few(table, all);
-        let outside = std::mem::replace(&mut self.table, table);
-        let mut inside = self.inside(all);
-        self.table = outside;
+        let mut inside = self.inside_of(table, all);
         if few {
             // They are found by an index first, and decide which instances are looked at.
             return format!(
@@ -233,6 +241,13 @@ impl Writer {
         format!("EXISTS (SELECT 1 FROM {table} s{})", where_all(&inside))
     }
 
+    fn inside_of(&mut self, table: Table, all: &[Condition]) -> Vec<String> {
+        let outside = std::mem::replace(&mut self.table, table);
+        let inside = self.inside(all);
+        self.table = outside;
+        inside
+    }
+
     fn inside(&mut self, all: &[Condition]) -> Vec<String> {
         let one = |it: &Condition| match it {
             Condition::All(all) if all.is_empty() => String::from("true"),
@@ -241,7 +256,7 @@ impl Writer {
             Condition::Any(any) => format!("({})", self.inside(any).join(" OR ")),
             Condition::Is(column, test) => self.test(*column, "s", test),
             // There is none inside of another.
-            Condition::Has(..) => String::from("false"),
+            Condition::Has(..) | Condition::At(..) => String::from("false"),
         };
         all.iter().map(one).collect()
     }
@@ -328,20 +343,20 @@ impl Writer {
             pairs.collect::<Vec<_>>().join(", ")
         };
         let both = format!("({})", columns.join(", "));
+        // The instance may be there without the rest.
+        let last = columns.last().map_or("", String::as_str);
         match test {
             Test::Eq(value) => equal(self, value),
             Test::Neq(value) => other(self, value),
             Test::In(values) if values.is_empty() => String::from("false"),
             Test::NotIn(values) if values.is_empty() => String::from("true"),
             Test::In(values) => format!("{both} IN (VALUES {})", pairs(self, values)),
-            Test::NotIn(values) => format!(
-                "({} IS NULL OR {both} NOT IN (VALUES {}))",
-                columns[0],
-                pairs(self, values)
-            ),
+            Test::NotIn(values) => {
+                format!("({last} IS NULL OR {both} NOT IN (VALUES {}))", pairs(self, values))
+            }
             Test::Exists(wanted) => {
                 let is = if *wanted { "IS NOT NULL" } else { "IS NULL" };
-                format!("{} {is}", columns[0])
+                format!("{last} {is}")
             }
             // Refused before.
             Test::Like(_) | Test::Gt(_) | Test::Gte(_) | Test::Lt(_) | Test::Lte(_) => {
@@ -446,7 +461,7 @@ fn pinned(search: &Search) -> Vec<(String, Cell)> {
                     pinned.extend(ranks(*column, table).into_iter().zip(cells(value)));
                 }
             }
-            Condition::Is(..) | Condition::Any(_) | Condition::Has(..) => {}
+            Condition::Is(..) | Condition::Any(_) | Condition::Has(..) | Condition::At(..) => {}
         }
     }
     let mut all = Vec::new();
