@@ -184,6 +184,7 @@ pub(crate) const CAMUNDA8: &[Executed] = &[
     ("zeebe:assignmentDefinition", "user tasks", "who does it"),
     ("zeebe:taskSchedule", "user tasks", "until when"),
     ("zeebe:priorityDefinition", "user tasks", "how pressing it is"),
+    ("zeebe:jobPriorityDefinition", "process and tasks", "how pressing its jobs are"),
     ("zeebe:executionListeners", "processes and flow nodes", "what is called around their work"),
     (
         "zeebe:executionListener",

@@ -26,7 +26,7 @@ use travertine_value::time::Timestamp;
 use travertine_xml as xml;
 
 pub use dialect::Dialect;
-pub use lower::CORRELATION_KEY;
+pub use lower::{CORRELATION_KEY, JOB_PRIORITY};
 pub use read::NOT_EXECUTABLE;
 pub use read::read;
 pub use report::{Answer, Drawing, Process, Report, Verdict};

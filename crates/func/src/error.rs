@@ -247,7 +247,8 @@ impl Failure {
             | Kind::Repeat
             | Kind::FanIn
             | Kind::AdHoc
-            | Kind::MissingDecision { .. } => "process",
+            | Kind::MissingDecision { .. }
+            | Kind::Oversized { .. } => "process",
         });
         Self { origin: Origin::Operation, ..Self::terminal(code, it.message.clone()) }
     }

@@ -15,7 +15,7 @@ use crate::{
     status::TIMESTAMP,
     vocabulary::{
         Assignments, Catches, Command, Destination, Ending, Event, Failure, FailureKind, Gate,
-        Part, Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
+        Part, Reach, Reads, Rejection, Slot, TokenId, WaitFor, WaitId,
     },
 };
 
@@ -152,7 +152,7 @@ pub fn handle_with(
             }
             Ok(run.finish())
         }
-        Command::Fail { wait, retries, message } => {
+        Command::Fail { wait, retries, message, variables } => {
             let it = open_wait(instance, wait)?;
             let is_work = matches!(*it.on, WaitFor::Work(_));
             if !is_work && !matches!(*it.on, WaitFor::Child { .. }) {
@@ -166,6 +166,7 @@ pub fn handle_with(
                 run.operation_done(operation, Err(Failure::new(FailureKind::Work, message)));
                 return Ok(run.finish());
             }
+            run.set_own(it.token, variables);
             if is_work && retries > 0 && !message.is_empty() {
                 run.emit(Event::WorkFailed { wait, retries, message: shortened(&message) });
             } else if is_work {
@@ -180,16 +181,37 @@ pub fn handle_with(
         Command::Set { .. } | Command::Modify { .. } if instance.journal.is_some() => {
             Err(Rejection::NotAProcess)
         }
-        Command::Set { token, variables } => {
+        Command::Set { token, variables, reach } => {
             let token = token.unwrap_or(ROOT);
             let Some(it) = instance.tokens.get(&token) else {
                 return Err(Rejection::NoSuchToken(token));
             };
             let layer = it.layer;
             let mut run = Run::within(plan, rules, instance, now, room, budgets);
-            for (name, value) in variables {
-                run.set(layer, name, Some(value));
+            match reach {
+                Reach::Local => run.set_own(token, variables),
+                Reach::Layer | Reach::Propagate => {
+                    for (name, value) in variables {
+                        let layer = match reach {
+                            Reach::Propagate => run.holder(layer, &name),
+                            Reach::Layer | Reach::Local => layer,
+                        };
+                        run.set(layer, name, Some(value));
+                    }
+                }
             }
+            Ok(run.finish())
+        }
+        Command::NotGiven { wait, failure } => {
+            let it = open_wait(instance, wait)?;
+            if !matches!(*it.on, WaitFor::Work(_)) || matches!(it.slot, Slot::Operation(_)) {
+                return Err(Rejection::WrongWait { wait, asked: "be kept from workers" });
+            }
+            if instance.incidents.contains_key(&it.token) {
+                return Err(Rejection::HasIncident(it.token));
+            }
+            let mut run = Run::within(plan, rules, instance, now, room, budgets);
+            run.incident(it.token, *failure, Cue::Offer);
             Ok(run.finish())
         }
         Command::Retry { token } => {

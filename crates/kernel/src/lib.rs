@@ -78,7 +78,7 @@ pub use view::View;
 pub use vocabulary::{
     Assignments, Backoff, Catches, Command, Consume, Delivery, Destination, Ending, Event, Failure,
     FailureKind, Gate, Incident, Job, JobOptions, LayerId, Modification, Part, Place, Post, PostId,
-    Reads, Rejection, Slot, TokenId, WaitFor, WaitId, Which,
+    Reach, Reads, Rejection, Slot, TokenId, WaitFor, WaitId, Which,
 };
 pub use why::{Reason, Why, why};
 

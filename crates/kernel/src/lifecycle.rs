@@ -314,7 +314,7 @@ mod tests {
     use travertine_value::{Outcome, Program, Value};
 
     use crate::{
-        Command, NodeId, WaitFor,
+        Command, NodeId, Reach, WaitFor,
         plan::{
             Boundary, Data, Element, Extras, Gates, Listener, Listeners, Restriction,
             RestrictionScope, Trigger,
@@ -392,7 +392,7 @@ mod tests {
             said.lock().unwrap().push(what);
             if let WaitFor::Data { .. } = &*on {
                 let variables = vec![("order".into(), 1.into())];
-                bench.ask(Command::Set { token: None, variables }).unwrap();
+                bench.ask(Command::Set { token: None, variables, reach: Reach::Layer }).unwrap();
             } else {
                 bench.complete("task");
             }

@@ -59,6 +59,17 @@ impl Run<'_> {
         }
     }
 
+    /// Sets variables that are the element's own, and go with it.
+    pub(crate) fn set_own(&mut self, token: TokenId, values: Assignments) {
+        if values.is_empty() {
+            return;
+        }
+        let own = self.own_layer(token);
+        for (name, value) in values {
+            self.set(own, name, Some(value));
+        }
+    }
+
     /// What a called process brought is there for the output mappings; the rest goes on only where
     /// the call says so.
     pub(crate) fn take_child_results(&mut self, token: TokenId, values: Assignments) {
@@ -89,6 +100,9 @@ impl Run<'_> {
             // What is mapped is mapped from here; the rest goes with the layer.
             let own = self.own_layer(token);
             self.set(own, name, value);
+        } else if let Write::Propagate { .. } = self.plan.policy.write {
+            // What the element has of its own, by a mapping or otherwise, stays its own.
+            self.write(self.instance.token(token).layer, name, value);
         } else {
             let base = self.base_layer(token);
             self.write(base, name, value);

@@ -234,6 +234,7 @@ fn name(command: &Command) -> &'static str {
         Command::Raise { .. } => "raise",
         Command::Escalate { .. } => "escalate",
         Command::Fail { .. } => "fail",
+        Command::NotGiven { .. } => "not given",
         Command::SetRetries { .. } => "set retries",
         Command::Modify { .. } => "modify",
         Command::Set { .. } => "set",

@@ -4,7 +4,7 @@ use expect_test::expect;
 use travertine_value::{EvalError, Program, VALUE_DEPTH_MAX, Value};
 
 use crate::{
-    Command, Ending, NodeId, Rejection, State,
+    Command, Ending, NodeId, Reach, Rejection, State,
     plan::{
         Boundary, Container, Count, Each, Element, Loop, Merge, OnEmpty, OutputItem, Payload,
         Repeat, Throw, Trigger,
@@ -198,7 +198,11 @@ fn an_error_nobody_catches_stays_as_an_incident_and_can_be_retried() {
     let (&token, _) = bench.instance.incidents.first_key_value().unwrap();
     assert_eq!(bench.at(token), "fragile");
     bench
-        .ask(Command::Set { token: None, variables: vec![("fixed".into(), true.into())] })
+        .ask(Command::Set {
+            token: None,
+            variables: vec![("fixed".into(), true.into())],
+            reach: Reach::Layer,
+        })
         .unwrap();
     bench.ask(Command::Retry { token }).unwrap();
     assert!(bench.is_over());
@@ -306,7 +310,7 @@ fn a_command_with_a_value_that_cannot_be_kept_is_refused() {
         let variables = vec![("x".into(), value)];
         let refused = bench.ask(Command::Complete { wait, variables: variables.clone() });
         assert!(matches!(refused, Err(Rejection::TooMuch { .. })), "{refused:?}");
-        let refused = bench.ask(Command::Set { token: None, variables });
+        let refused = bench.ask(Command::Set { token: None, variables, reach: Reach::Layer });
         assert!(matches!(refused, Err(Rejection::TooMuch { .. })), "{refused:?}");
     }
     bench.complete_with("job", vec![("x".into(), nested(deepest))]);
@@ -376,7 +380,11 @@ fn an_activity_of_several_runs_that_finds_no_way_on_is_tried_again_without_its_r
         bench.complete("task");
         let (&token, _) = bench.instance.incidents.first_key_value().unwrap();
         bench
-            .ask(Command::Set { token: None, variables: vec![("open".into(), true.into())] })
+            .ask(Command::Set {
+                token: None,
+                variables: vec![("open".into(), true.into())],
+                reach: Reach::Layer,
+            })
             .unwrap();
         bench.ask(Command::Retry { token }).unwrap();
         assert_eq!(bench.waiting(), ["after"]);

@@ -136,6 +136,15 @@ pub enum Command {
         retries: u32,
         /// What went wrong.
         message: String,
+        /// Variables for the next try. They are the element's own.
+        variables: Assignments,
+    },
+    /// The work that `wait` waits for cannot be given to anyone: someone must look at it.
+    NotGiven {
+        /// The wait.
+        wait: WaitId,
+        /// Why.
+        failure: Box<Failure>,
     },
     /// Let work be tried so often, without any failure.
     SetRetries {
@@ -144,12 +153,14 @@ pub enum Command {
         /// How often it may still fail, at least once.
         retries: u32,
     },
-    /// Set variables in the layer of a token.
+    /// Set variables.
     Set {
-        /// Whose layer; the process's where none is named.
+        /// From which token on; that of the process where none is named.
         token: Option<TokenId>,
         /// The variables.
         variables: Assignments,
+        /// In which layer.
+        reach: Reach,
     },
     /// Try again what ended in an incident.
     Retry {
@@ -214,9 +225,10 @@ impl Command {
             | Self::Complete { variables, .. }
             | Self::Raise { variables, .. }
             | Self::Escalate { variables, .. }
+            | Self::Fail { variables, .. }
             | Self::Set { variables, .. } => (variables, &[]),
             Self::Modify { steps } => (&[], steps),
-            Self::Fail { .. }
+            Self::NotGiven { .. }
             | Self::SetRetries { .. }
             | Self::Retry { .. }
             | Self::Delivered { .. }
@@ -234,6 +246,23 @@ impl Command {
         });
         plain.iter().chain(places.flat_map(|it| it.variables.iter().flat_map(|(_, it)| it)))
     }
+}
+
+/// In which layer variables are set from outside.
+///
+/// ```
+/// # use travertine_kernel::Reach;
+/// assert_eq!(Reach::default(), Reach::Layer);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// In the layer that the token reads first.
+    #[default]
+    Layer,
+    /// Each in the nearest layer that has the name, from the token's on; in the process where none has.
+    Propagate,
+    /// In a layer of the element's own, which goes with it.
+    Local,
 }
 
 /// The errors a caller has a handler for, and the escalations that would make it end the call.

@@ -3,10 +3,12 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
+    future::poll_fn,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
+    task::{Poll, Waker},
 };
 
 use tokio::sync::{Notify, futures::Notified, mpsc};
@@ -16,6 +18,7 @@ use crate::{
     Address, InstanceId, Limit, Timestamp,
     limit::{Key, Line},
     shard::{Alone, Given},
+    wakes,
 };
 
 /// A job that a worker may have.
@@ -195,6 +198,10 @@ struct Places {
     /// Classes that jobs name and that have no limit.
     unknown: BTreeSet<Name>,
     crews: Vec<Weak<CrewState>>,
+    /// The last place in line that was given out, whatever the type.
+    place: u64,
+    /// Whether nobody need wait any more.
+    is_closed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -203,8 +210,98 @@ struct Queue {
     jobs: BTreeSet<Order>,
     /// Of the jobs of each key that has room, the first.
     heads: BTreeSet<(Order, Name)>,
-    news: Arc<Notify>,
+    /// Who waits for one, by their places in line.
+    line: BTreeMap<u64, Waker>,
+    /// Those who were called because there is a job for each of them, and have not come yet.
+    called: BTreeSet<u64>,
     hands: Option<Arc<Hands>>,
+}
+
+impl Queue {
+    /// How many jobs could be taken now, of each key with a limit the first.
+    fn ready(&self) -> usize {
+        self.jobs.len() + self.heads.len()
+    }
+
+    /// Calls those who are first in line, as many as there are jobs for.
+    fn call(&mut self) {
+        while self.ready() > self.called.len()
+            && let Some((place, waker)) = self.line.pop_first()
+        {
+            self.called.insert(place);
+            waker.wake();
+        }
+    }
+
+    /// How many jobs are left for one who comes, once all others have theirs who were called before.
+    fn spare(&self, place: Option<u64>) -> usize {
+        let Some(place) = place.filter(|it| self.called.contains(it)) else {
+            return self.ready().saturating_sub(self.called.len());
+        };
+        match self.ready().saturating_sub(self.called.len() - 1) {
+            // Jobs may be gone since they were called for.
+            0 => usize::from(self.called.range(..place).count() < self.ready()),
+            spare => spare,
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.ready() == 0 && self.line.is_empty() && self.called.is_empty() && self.hands.is_none()
+    }
+}
+
+/// A place in the line of those who wait for a job of a type. Whoever has come first is called first, and
+/// keeps the place where the job is gone meanwhile. Dropping it leaves the line: the next one is called.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    board: Arc<Board>,
+    job_type: Name,
+    /// Given when one first has to wait.
+    place: Option<u64>,
+}
+
+impl Turn {
+    /// Ends when it is this one's turn to take a job, or nobody need wait any more.
+    pub(crate) async fn come(&mut self) {
+        poll_fn(|cx| {
+            let mut places = self.board.lock();
+            if places.is_closed {
+                return Poll::Ready(());
+            }
+            let place = *self.place.get_or_insert_with(|| {
+                places.place += 1;
+                places.place
+            });
+            places.with(&self.job_type, |queue| {
+                if queue.called.contains(&place) {
+                    return Poll::Ready(());
+                }
+                queue.line.insert(place, wakes::after_all(cx.waker().clone()));
+                queue.call();
+                if queue.called.contains(&place) { Poll::Ready(()) } else { Poll::Pending }
+            })
+        })
+        .await;
+    }
+
+    /// Goes away from the line, and comes back at its end.
+    pub(crate) fn leave(&mut self) {
+        let Some(place) = self.place.take() else { return };
+        let mut places = self.board.lock();
+        let Some(queue) = places.queues.get_mut(&self.job_type) else { return };
+        queue.line.remove(&place);
+        queue.called.remove(&place);
+        queue.call();
+        if queue.is_idle() {
+            places.queues.remove(&self.job_type);
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.leave();
+    }
 }
 
 impl Default for Board {
@@ -257,7 +354,7 @@ impl Board {
         let Some((name, limit)) = self.limit(&mut places, offer.limit.as_ref()) else {
             return places.with(&offer.job_type, |it| {
                 it.jobs.insert(offer.order());
-                it.news.notify_one();
+                it.call();
             });
         };
         // It may have been put up before anyone knew of its limit.
@@ -280,18 +377,48 @@ impl Board {
         }
     }
 
-    /// Takes the first jobs of a type, at most so many. Those that keep a limit have begun with that.
+    /// Takes the first jobs of a type, at most so many, and none for which another one was called. Those that
+    /// keep a limit have begun with that.
     pub fn take(&self, job_type: &Name, most: usize, now: Timestamp) -> Vec<Offer> {
-        self.take_and(job_type, most, now, |_| ())
+        self.take_and(job_type, None, most, now, |_| ())
+    }
+
+    /// A place in line for jobs of a type, for one who will wait where there is none.
+    pub(crate) fn turn(self: &Arc<Self>, job_type: &Name) -> Turn {
+        Turn { board: Arc::clone(self), job_type: Name::clone(job_type), place: None }
+    }
+
+    /// The same for one in line.
+    pub(crate) fn take_in_turn(&self, turn: &Turn, most: usize, now: Timestamp) -> Vec<Offer> {
+        self.take_and(&turn.job_type, turn.place, most, now, |_| ())
     }
 
     /// As many of the first jobs of its type as a crew can do. It has them in hand from now on.
-    pub(crate) fn take_in_hand(&self, crew: &Crew, now: Timestamp) -> Vec<(Offer, AtWork)> {
+    pub(crate) fn take_in_hand(
+        &self,
+        crew: &Crew,
+        turn: &mut Turn,
+        now: Timestamp,
+    ) -> Vec<(Offer, AtWork)> {
+        let free = crew.free();
+        if free == 0 {
+            turn.leave();
+            return Vec::new();
+        }
         let mut in_hand = Vec::new();
-        let taken = self.take_and(crew.job_type(), crew.free(), now, |count| {
+        let taken = self.take_and(crew.job_type(), turn.place, free, now, |count| {
             in_hand.extend((0..count).map(|_| AtWork::begin(crew)));
         });
         taken.into_iter().zip(in_hand).collect()
+    }
+
+    /// Nobody need wait for a job any more.
+    pub(crate) fn close(&self) {
+        let mut places = self.lock();
+        places.is_closed = true;
+        for queue in places.queues.values_mut() {
+            std::mem::take(&mut queue.line).into_values().for_each(Waker::wake);
+        }
     }
 
     /// Has jobs without a limit that nobody has to wait for go straight to a crew.
@@ -326,6 +453,7 @@ impl Board {
     fn take_and(
         &self,
         job_type: &Name,
+        place: Option<u64>,
         most: usize,
         now: Timestamp,
         and: impl FnOnce(usize),
@@ -341,9 +469,14 @@ impl Board {
         let mut places = self.lock();
         while taken.len() < most {
             let Some(queue) = places.queues.get_mut(job_type) else { break };
+            // Where a key has room for more than one, more may be there after each.
+            let spare = queue.spare(place).min(most - taken.len());
+            if spare == 0 {
+                break;
+            }
             let Some((head, name)) = queue.heads.first().cloned() else {
                 let first = std::iter::from_fn(|| queue.jobs.pop_first());
-                taken.extend(first.take(most - taken.len()).map(|it| offer(it, None)));
+                taken.extend(first.take(spare).map(|it| offer(it, None)));
                 break;
             };
             if let Some(first) = queue.jobs.first().copied().filter(|it| *it < head) {
@@ -363,11 +496,11 @@ impl Board {
             taken.push(offer(head, Some(name)));
         }
         and(taken.len());
-        if let Some(queue) = places.queues.get(job_type)
-            && !(queue.jobs.is_empty() && queue.heads.is_empty())
-        {
-            // One who waits is woken for one offer; there is more than that.
-            queue.news.notify_one();
+        if let Some(queue) = places.queues.get_mut(job_type) {
+            if let Some(place) = place {
+                queue.called.remove(&place);
+            }
+            queue.call();
         }
         taken
     }
@@ -436,11 +569,6 @@ impl Board {
         }
     }
 
-    /// What is notified when a job of a type is put up.
-    pub fn news(&self, job_type: &Name) -> Arc<Notify> {
-        self.lock().with(job_type, |it| Arc::clone(&it.news))
-    }
-
     /// How many jobs of each type are up, also those that their limit keeps back.
     pub fn counts(&self) -> Vec<(Name, usize)> {
         let places = self.lock();
@@ -458,7 +586,7 @@ impl Board {
     pub(crate) fn ready_and_at_work(&self) -> (Vec<(Name, usize)>, usize) {
         let places = self.lock();
         let ready = places.queues.iter();
-        let ready = ready.map(|(name, it)| (Name::clone(name), it.jobs.len() + it.heads.len()));
+        let ready = ready.map(|(name, it)| (Name::clone(name), it.ready()));
         let ready = ready.filter(|(_, count)| *count > 0).collect();
         let crews = places.crews.iter().filter_map(Weak::upgrade);
         (ready, crews.map(|it| it.at_work.load(Ordering::SeqCst)).sum())
@@ -553,7 +681,7 @@ impl Places {
             }
             if let Some(first) = first {
                 queue.heads.insert((first, Name::clone(name)));
-                queue.news.notify_one();
+                queue.call();
             }
             *head = first;
         }
@@ -671,12 +799,13 @@ mod tests {
 
     #[test]
     fn a_job_in_hand_is_counted_until_it_is_let_go() {
-        let board = Board::default();
+        let board = Arc::new(Board::default());
         board.offer(&offer(0, 5, 1));
         board.offer(&offer(0, 6, 2));
         assert_eq!(board.ready_and_at_work(), (vec![("pay".into(), 2)], 0));
         let crew = board.crew("pay".into(), 1);
-        let in_hand = board.take_in_hand(&crew, Timestamp::from_millis(0));
+        let mut turn = board.turn(&"pay".into());
+        let in_hand = board.take_in_hand(&crew, &mut turn, Timestamp::from_millis(0));
         assert_eq!(in_hand[0].0, offer(0, 5, 1));
         assert_eq!(board.ready_and_at_work(), (vec![("pay".into(), 1)], 1));
         drop(in_hand);

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use travertine_kernel::{FailureKind, Rejection};
+use travertine_kernel::{FailureKind, Rejection, plan::WorkKind};
 use travertine_value::Name;
 
 use crate::{Address, InstanceId, RequestOutcome, Timestamp};
@@ -89,6 +89,15 @@ pub enum Error {
     },
     /// The job is not with any worker.
     NotLeased(Address),
+    /// The job has failed as often as it may.
+    NoRetriesLeft(Address),
+    /// It is work of another kind than what was asked is for.
+    WrongKind {
+        /// The job or the user task.
+        work: Address,
+        /// What it is.
+        is: WorkKind,
+    },
     /// Someone else does the user task.
     Claimed {
         /// The task.
@@ -138,6 +147,11 @@ pub enum Error {
     /// Something else still needs it.
     InUse {
         /// What is needed, and by what.
+        reason: String,
+    },
+    /// An instance cannot have such tags, or such a trace.
+    BadLabel {
+        /// Why.
         reason: String,
     },
     /// Something else goes by that id already.
@@ -295,6 +309,15 @@ impl fmt::Display for Error {
                 write!(f, "instance {instance} cannot be migrated: {}", problems.join("; "))
             }
             Self::NotLeased(job) => write!(f, "no worker has job {job}"),
+            Self::NoRetriesLeft(job) => {
+                write!(f, "job {job} has no retries left: give it some, then resolve its incident")
+            }
+            Self::WrongKind { work, is: WorkKind::User } => {
+                write!(f, "{work} is a user task, not a job: what was asked is for jobs")
+            }
+            Self::WrongKind { work, is: WorkKind::Job } => {
+                write!(f, "{work} is a job, not a user task: what was asked is for user tasks")
+            }
             Self::Claimed { task, by } => write!(f, "{by} does task {task}"),
             Self::SeveralReceivers { message, instances } => {
                 let all: Vec<String> = instances.iter().map(ToString::to_string).collect();
@@ -308,7 +331,9 @@ impl fmt::Display for Error {
             Self::NoReceiver { message, reason } => {
                 write!(f, "nobody has received message {message}: {reason}")
             }
-            Self::Busy { reason } | Self::InUse { reason } => f.write_str(reason),
+            Self::Busy { reason } | Self::InUse { reason } | Self::BadLabel { reason } => {
+                f.write_str(reason)
+            }
             Self::Failed { reason } => write!(f, "the engine failed: {reason}"),
             Self::Closed { reason } => write!(f, "the engine is closed: {reason}"),
             Self::Unknown { reason } => {
@@ -317,7 +342,8 @@ impl fmt::Display for Error {
             Self::Refused { diagnostics } => f.write_str(&diagnostics.join("\n")),
             Self::AlreadyExists { id, instance, definition } => write!(
                 f,
-                "{id} is instance {instance} of {definition} already, with other arguments; choose another id"
+                "{id} is instance {instance} of {definition} already, which runs or was started with other arguments; \
+                 choose another id"
             ),
             Self::ReservedId(id) => write!(
                 f,

@@ -18,6 +18,7 @@ mod error;
 mod id;
 mod index;
 mod key;
+mod label;
 mod limit;
 mod message;
 mod model;
@@ -47,8 +48,8 @@ pub use outcome::RequestOutcome;
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};
 pub use shard::{
-    Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Given, Lease,
-    Live, Opening, Recovered, RunStatus, Sealed, Seen, Settings, Shard, TaskChange, Trouble,
-    Verified,
+    Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Given, JobChange,
+    JobFailure, Lease, Live, Opening, Recovered, RunStatus, Sealed, Seen, Settings, Shard,
+    TaskChange, Trouble, Verified,
 };
 pub use travertine_value::time::Timestamp;

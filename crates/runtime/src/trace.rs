@@ -7,7 +7,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use travertine_kernel::{
     Assignments, Command, Cue, Decision, Effect, Ending, Event, Failure, Gate, JournalEntry,
-    Modification, NodeId, Plan, Post, Role, Slot, WaitFor, Which,
+    Modification, NodeId, Plan, Post, Reach, Role, Slot, WaitFor, Which,
     plan::{Element, Node},
 };
 use travertine_value::{Name, Value};
@@ -44,17 +44,23 @@ pub fn of_command(plan: &Plan, command: &Command) -> String {
             let code = code.as_deref().unwrap_or("without a code");
             format!("raise escalation {code} at {}{}", wait.0, with(variables))
         }
-        Command::Fail { wait, retries, message } => {
-            format!("fail {}, {retries} retries left: {message}", wait.0)
+        Command::Fail { wait, retries, message, variables } => {
+            format!("fail {}, {retries} retries left: {message}{}", wait.0, with(variables))
         }
+        Command::NotGiven { wait, failure } => format!("keep {} from workers: {failure}", wait.0),
         Command::SetRetries { wait, retries } => format!("give {} {retries} retries", wait.0),
         Command::Modify { steps } => {
             let steps: Vec<String> = steps.iter().map(|it| of_step(plan, it)).collect();
             format!("modify: {}", steps.join(", "))
         }
-        Command::Set { token: None, variables } => format!("set{}", with(variables)),
-        Command::Set { token: Some(token), variables } => {
-            format!("set at token {}{}", token.0, with(variables))
+        Command::Set { token, variables, reach } => {
+            let at = token.map_or_else(String::new, |it| format!(" at token {}", it.0));
+            let reach = match reach {
+                Reach::Layer => "",
+                Reach::Propagate => " or above",
+                Reach::Local => " alone",
+            };
+            format!("set{at}{reach}{}", with(variables))
         }
         Command::Retry { token } => format!("retry token {}", token.0),
         Command::Delivered { post } => format!("delivered {}", post.0),

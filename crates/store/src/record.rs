@@ -135,6 +135,23 @@ pub enum Record {
         /// Until when.
         until: i64,
     },
+    /// What the starter of the instance says of it.
+    Labelled(Box<Labels>),
+}
+
+/// What the starter of an instance says of it, besides its business id.
+///
+/// ```
+/// # use travertine_store::record::Labels;
+/// let labels = Labels { tags: vec!["urgent".into()], ..Labels::default() };
+/// assert_eq!(labels.trace, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Its tags.
+    pub tags: Vec<Name>,
+    /// The trace that it was started in, as a W3C `traceparent`.
+    pub trace: Option<Name>,
 }
 
 /// How an instance came to be.

@@ -23,8 +23,8 @@ use std::{fmt::Write as _, sync::Arc};
 use travertine_bpmn::{Options, Report, Severity, read};
 use travertine_kernel::{
     Assignments, Command, Destination, Effect, Ending, Event, Failure, Instance, Mapping,
-    Modification, Plan, Problem, Rejection, Role, State, TokenId, Turn, View, WaitFor, WaitId,
-    apply, check_at_rest, dry_run, effects, handle, migrate, outstanding, tree, why,
+    Modification, Plan, Problem, Reach, Rejection, Role, State, TokenId, Turn, View, WaitFor,
+    WaitId, apply, check_at_rest, dry_run, effects, handle, migrate, outstanding, tree, why,
 };
 use travertine_runtime::trace;
 use travertine_value::{Map, Value, Variables as _, time::Timestamp};
@@ -254,7 +254,12 @@ impl Scenario {
     /// The work at a node fails for a technical reason.
     pub fn fail(&mut self, node: &str, retries: u32) {
         let wait = self.wait(node);
-        self.must(Command::Fail { wait, retries, message: "it broke".to_owned() });
+        self.must(Command::Fail {
+            wait,
+            retries,
+            message: "it broke".to_owned(),
+            variables: Vec::new(),
+        });
     }
 
     /// Takes tokens away and puts tokens elsewhere.
@@ -269,7 +274,11 @@ impl Scenario {
 
     /// Sets variables of the process.
     pub fn set(&mut self, variables: &str) {
-        self.must(Command::Set { token: None, variables: assignments(variables) });
+        self.must(Command::Set {
+            token: None,
+            variables: assignments(variables),
+            reach: Reach::Layer,
+        });
     }
 
     /// Tries again what failed at a node.

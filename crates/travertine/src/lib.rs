@@ -53,21 +53,21 @@ pub use travertine_func::{
     Start, Stop, Workflow, WorkflowDefinition, merge, select,
 };
 pub use travertine_kernel::{
-    Assignments, Destination, Ending, FlowId, Mapping, Migration, Modification, NodeId, Reason,
-    TokenId, WaitId, Which,
+    Assignments, Destination, Ending, FlowId, Mapping, Migration, Modification, NodeId, Reach,
+    Reason, TokenId, WaitId, Which,
 };
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
     Activated, Address, BadId, DeadLetter, DecisionDefinition, Definition, Definitions, Edit,
-    Ended, Engine, Error, FunctionSettings, InstanceId, Key, Limit, Message, Named, Overlap,
-    Receipt, Recovered, RequestOutcome, RunStatus, Schedule, Settings, SignalReceipt, TaskChange,
-    Timestamp, When,
+    Ended, Engine, Error, FunctionSettings, InstanceId, JobChange, JobFailure, Key, Limit, Message,
+    Named, Overlap, Receipt, Recovered, RequestOutcome, RunStatus, Schedule, Settings,
+    SignalReceipt, TaskChange, Timestamp, When,
     engine::{
-        Clock, Deployment, Difference, File, History, Job, Look, Making, ManualClock,
-        MessageRequest, Metrics, Opened, Options, Outcome, Pace, Pending, Preflight, Progress,
-        RecoveryReport, Retention, Run, RunError, Scheduled, Scheduling, Sending, Startable,
-        Starting, StartingFunction, Step, Swept, SystemClock, Target, Updating, Verified, Worker,
-        Workers,
+        Clock, Deployment, Difference, File, History, Job, JobAsk, JobStream, Look, Making,
+        ManualClock, MessageRequest, Metrics, Opened, Options, Outcome, Pace, Pending, Preflight,
+        Progress, RecoveryReport, Retention, Run, RunError, Scheduled, Scheduling, Sending,
+        Startable, Starting, StartingFunction, Step, Swept, SystemClock, Target, Updating,
+        Verified, Worker, Workers,
     },
 };
 pub use travertine_value::{Excess, JsonError, Map, Name, Number, NumberError, Rounding, Value};

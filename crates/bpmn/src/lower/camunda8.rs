@@ -18,6 +18,9 @@ const NS: &Ns = &Ns::Zeebe;
 /// How we call the one key that Camunda 8 correlates messages by.
 pub const CORRELATION_KEY: &str = "correlationKey";
 
+/// The field of a job that says how pressing it is. It is no header: workers do not see it.
+pub const JOB_PRIORITY: &str = "zeebe:jobPriority";
+
 impl<'a> Lowering<'a> {
     /// A text that is FEEL or stands for itself.
     pub(super) fn feel_or_text(&self, text: Text<'a>) -> Program {
@@ -34,7 +37,15 @@ impl<'a> Lowering<'a> {
         let mut work = self.work_for(node, self.feel_or_text(job_type));
         work.retries = zeebe(node, "taskDefinition", "retries").map(|it| self.number(it));
         work.fields.extend(zeebe_headers(node));
+        work.fields.extend(self.job_priority(node));
         Some(Element::Work(work))
+    }
+
+    /// How pressing a job is: what its task says, else what its process says.
+    fn job_priority(&self, node: Node<'a>) -> Option<(Name, Program)> {
+        let of = |it| zeebe(it, "jobPriorityDefinition", "priority");
+        let process = || node.ancestors().find(|it| it.is("process")).and_then(of);
+        Some((Name::from(JOB_PRIORITY), self.number(of(node).or_else(process)?)))
     }
 
     pub(super) fn zeebe_script(&self, node: Node<'a>) -> Option<Element> {

@@ -30,7 +30,7 @@ use std::{
     sync::Arc,
 };
 
-pub use camunda8::CORRELATION_KEY;
+pub use camunda8::{CORRELATION_KEY, JOB_PRIORITY};
 pub(crate) use conversation::Conversations;
 pub(crate) use data::{feeds_loop, is_invented};
 pub(crate) use route::Routes;

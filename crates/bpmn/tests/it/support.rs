@@ -186,6 +186,7 @@ const CAMUNDA8: &str = "
 <process id='p' isExecutable='true'><extensionElements><zeebe:versionTag value='v'/>
   </extensionElements>
   <serviceTask id='a'><extensionElements><zeebe:taskDefinition type='t' retries='3'/>
+    <zeebe:jobPriorityDefinition priority='7'/>
     <zeebe:taskHeaders><zeebe:header key='k' value='v'/></zeebe:taskHeaders>
     <zeebe:ioMapping><zeebe:input source='=x' target='y'/><zeebe:output source='=y' target='x'/>
     </zeebe:ioMapping></extensionElements>

@@ -371,6 +371,7 @@ fn way_out(failure: &Failure) -> &'static str {
         }
         FailureKind::MissingCode { .. } => "give the program that function, then retry",
         FailureKind::MissingDefinition { .. } => "give the file that has it too, then retry",
+        FailureKind::Oversized { .. } => "make its variables smaller, then retry",
         FailureKind::MissingDecision { .. } => "give the DMN file that has it too, then retry",
     }
 }

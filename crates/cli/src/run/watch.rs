@@ -115,6 +115,7 @@ impl Watch {
             | Command::Raise { wait, .. }
             | Command::Escalate { wait, .. }
             | Command::Fail { wait, .. }
+            | Command::NotGiven { wait, .. }
             | Command::SetRetries { wait, .. } => self.places.of_wait(instance, *wait),
             Command::Retry { token } => self.places.of_token(instance, *token),
             Command::Start { .. }

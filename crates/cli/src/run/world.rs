@@ -6,7 +6,8 @@ use anyhow::{Result, anyhow};
 use travertine_bpmn::Process;
 use travertine_kernel::{Assignments, TokenId};
 use travertine_runtime::{
-    Address, DecisionModel, Error, InstanceId, Message, Receipt, Sandbox, Start, Timestamp, Turned,
+    Address, DecisionModel, Error, InstanceId, JobFailure, Message, Receipt, Sandbox, Start,
+    Timestamp, Turned,
 };
 use travertine_value::Name;
 
@@ -253,7 +254,10 @@ impl Stage {
     pub(crate) fn fail(&mut self, to: Address, retries: u32, message: &str) -> Result<(), Error> {
         match self {
             Self::Memory(it) => it.fail(to, retries, message),
-            Self::Store(it) => it.act(|engine| engine.fail(to, Some(retries), 0, message).wait()),
+            Self::Store(it) => {
+                let failure = JobFailure { retries: Some(retries), ..JobFailure::new(message) };
+                it.act(|engine| engine.fail(to, failure).wait())
+            }
         }
     }
 

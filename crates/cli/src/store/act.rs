@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use travertine_kernel::TokenId;
-use travertine_runtime::{Address, Delivery, Error, InstanceId, Receipt, engine::Pending};
+use travertine_runtime::{
+    Address, Delivery, Error, InstanceId, JobFailure, Receipt, engine::Pending,
+};
 use travertine_store::view::{Cursor, Filter, InstanceState, Key, Query, Row, Table};
 use travertine_value::{Name, Value};
 
@@ -82,12 +84,11 @@ pub(crate) fn fail(args: &args::Fail, desk: &Desk<'_>) -> Result<Status> {
         (Some(code), _) => desk.engine.throw_error(work, code, &args.message, variables).wait(),
         (None, Some(code)) => desk.engine.escalate(work, code, variables).wait(),
         (None, None) => {
-            if !variables.is_empty() {
-                bail!("a job that fails brings no variables; --error and --escalate do");
-            }
             let backoff = args.backoff.unwrap_or_default().as_millis();
             let backoff = i64::try_from(backoff).unwrap_or(i64::MAX);
-            desk.engine.fail(work, args.retries, backoff, &args.message).wait()
+            let (retries, message) = (args.retries, args.message.clone());
+            let failure = JobFailure { retries, backoff, message, variables };
+            desk.engine.fail(work, failure).wait()
         }
     };
     desk.ok(failed)?;

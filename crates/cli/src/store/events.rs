@@ -199,6 +199,10 @@ pub(crate) fn of_record(record: &Record) -> (&'static str, Fields) {
             ("shortened", fields)
         }
         Record::Heard { name, .. } => ("message_heard", vec![("name", Name::clone(name).into())]),
+        Record::Labelled(labels) => {
+            let tags: Vec<Value> = labels.tags.iter().map(|it| Name::clone(it).into()).collect();
+            ("labelled", vec![("tags", tags.into()), ("trace", labels.trace.clone().into())])
+        }
         Record::BeganAs { definition } => {
             ("began_as", vec![("definition", Name::clone(definition).into())])
         }

@@ -172,6 +172,12 @@ fn tell(
             (format!("{how}, started {started}; what happened between is not kept"), None)
         }
         Record::Heard { name, .. } => (format!("message {name} is not heard again"), None),
+        Record::Labelled(labels) => {
+            let tags = labels.tags.join(", ");
+            let trace = labels.trace.as_ref().map(|it| format!("in trace {it}"));
+            let tags = (!tags.is_empty()).then(|| format!("tagged {tags}"));
+            (tags.into_iter().chain(trace).collect::<Vec<_>>().join(", "), None)
+        }
         Record::BeganAs { definition } => (format!("began as {definition}"), None),
         Record::Ended(_) => ("cancelled while it was halted".to_owned(), None),
         // These are about shards, not about instances.

@@ -171,7 +171,7 @@ mod tests {
     use expect_test::expect;
     use travertine_kernel::WaitId;
     use travertine_runtime::{
-        Address,
+        Address, JobFailure,
         engine::{File, ManualClock, Options},
     };
 
@@ -210,7 +210,10 @@ mod tests {
         engine.complete(Address { instance, wait: WaitId(3) }, Vec::new()).wait().unwrap();
         let other = engine.start("order").wait().unwrap();
         let job = Address { instance: other, wait: WaitId(3) };
-        engine.fail(job, Some(0), 0, "no net").wait().unwrap();
+        engine
+            .fail(job, JobFailure { retries: Some(0), ..JobFailure::new("no net") })
+            .wait()
+            .unwrap();
         let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
         expect![[r"
             2026-01-05T09:00:00Z  order 1  pack waits for work userTask

@@ -167,6 +167,7 @@ fn the_kinds_and_parts_of_failures_are_those_of_the_docs() {
         Kind::MissingCode { function, version: 1 },
         Kind::MissingDefinition { definition, version: None },
         Kind::MissingDecision { decision, version: None },
+        Kind::Oversized { bytes: 2, max: 1 },
     ];
     let docs = include_str!("../../../../docs/store.md");
     let table = docs.split_once("| `kind` | what went wrong |").unwrap().1;

@@ -96,6 +96,13 @@ pub enum FailureKind {
         /// Which version was asked for; any would do where none was.
         version: Option<Name>,
     },
+    /// A job is larger than any answer to the worker that asks for it may be.
+    Oversized {
+        /// How many bytes it has.
+        bytes: u64,
+        /// How many an answer may have.
+        max: u64,
+    },
 }
 
 /// Where in a model something went wrong.
@@ -250,6 +257,7 @@ impl FailureKind {
             Self::MissingCode { .. } => "missing_code",
             Self::MissingDefinition { .. } => "missing_definition",
             Self::MissingDecision { .. } => "missing_decision",
+            Self::Oversized { .. } => "oversized",
         }
     }
 
@@ -291,6 +299,11 @@ impl fmt::Display for FailureKind {
             Self::MissingDecision { decision, version: Some(version) } => {
                 write!(f, "decision '{decision}' has no version {version}")
             }
+            Self::Oversized { bytes, max } => write!(
+                f,
+                "the job has {bytes} bytes, and an answer to its worker at most {max}: make its variables \
+                 smaller, or have the worker ask for fewer of them"
+            ),
             Self::Budget(Some(over)) => over.fmt(f),
             Self::Error
             | Self::Script

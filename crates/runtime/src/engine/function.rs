@@ -15,7 +15,7 @@ use super::{
     run::{Run, decoded},
 };
 use crate::{
-    At, Begin, Error, InstanceId, RunStatus,
+    Begin, Error, InstanceId, RunStatus,
     request::{
         BarrierRequest, CancelRunRequest, DescribeRequest, FindRunRequest, ResultRequest,
         StartRequest,
@@ -119,7 +119,7 @@ impl<O> StartingFunction<'_, O> {
                 return Pending::refused(Error::Failed { reason: failure.to_string() });
             }
         };
-        let begin = Begin { definition: found.key, business_id: id, at: At::Start, variables };
+        let begin = Begin { definition: found.key, business_id: id, variables, ..Begin::default() };
         engine.ask(StartRequest { begin })
     }
 }

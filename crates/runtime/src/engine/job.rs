@@ -1,14 +1,14 @@
 //! Jobs for workers elsewhere, and user tasks.
 
-use travertine_kernel::{Assignments, Command};
+use travertine_kernel::{Assignments, Command, plan::WorkKind};
 use travertine_value::Name;
 
-use super::{Engine, Pending};
+use super::{Engine, JobAsk, Pending};
 use crate::{
-    Activated, Address, Edit, Error, Lease, TaskChange,
+    Activated, Address, Edit, Error, JobChange, JobFailure, TaskChange,
     request::{
-        ChangeTaskRequest, ClaimTaskRequest, CompleteRequest, ExtendRequest, FailRequest,
-        LeaseRequest,
+        ChangeTaskRequest, ClaimTaskRequest, CompleteRequest, CompleteWorkRequest, ExtendRequest,
+        FailRequest, ThrowErrorRequest, UpdateJobRequest,
     },
 };
 
@@ -33,28 +33,8 @@ impl Engine {
         lease: i64,
         names: &[Name],
     ) -> Result<Vec<Activated>, Error> {
-        let (job_type, worker): (Name, Name) = (job_type.into(), worker.into());
-        let mut given = Vec::new();
-        while given.len() < most {
-            let board = &self.inner.common.board;
-            let offers = board.take(&job_type, most - given.len(), self.now());
-            if offers.is_empty() {
-                break;
-            }
-            let until = self.now().after_millis(lease).as_millis();
-            let leases: Vec<_> = offers
-                .into_iter()
-                .map(|it| {
-                    let lease = Lease::Until { worker: Name::clone(&worker), until };
-                    let names = names.to_vec();
-                    self.ask(LeaseRequest { job: it.job, lease, names })
-                })
-                .collect();
-            for lease in leases {
-                given.extend(lease.await?.map(|it| *it));
-            }
-        }
-        Ok(given)
+        let variables = names.to_vec();
+        self.poll_jobs(&JobAsk { most, lease, variables, ..JobAsk::new(job_type, worker) }).await
     }
 
     /// A job, a user task or a decision is done.
@@ -70,28 +50,84 @@ impl Engine {
         self.ask(CompleteRequest { to: what, variables })
     }
 
-    /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident where it
-    /// may not be tried again. Without `retries` one try less is left.
+    /// A job is done, or a user task: a job's address is refused where a user task is meant, and the other way
+    /// round. A `strict` caller does not complete a job that has no retries left.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// # use travertine_kernel::plan::WorkKind;
+    /// let job: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// let painted = vec![("painted".into(), true.into())];
+    /// match engine.complete_work(job, WorkKind::Job, false, painted).await {
+    ///     Err(Error::WrongKind { work, .. }) => println!("{work} is for people"),
+    ///     done => done?,
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn complete_work(
+        &self,
+        work: Address,
+        kind: WorkKind,
+        strict: bool,
+        variables: Assignments,
+    ) -> Pending<()> {
+        self.ask(CompleteWorkRequest { work, kind, strict, variables })
+    }
+
+    /// A job has failed. It is offered again after a while, or becomes an incident where it may not be tried
+    /// again. A user task is refused.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, JobFailure};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
+    ///     let failure = JobFailure { backoff: 5_000, ..JobFailure::new("no paint left") };
+    ///     engine.fail(job.job, failure).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn fail(&self, job: Address, failure: JobFailure) -> Pending<()> {
+        let kind = Some(WorkKind::Job);
+        self.ask(FailRequest { job, failure: Box::new(failure), kind })
+    }
+
+    /// Changes a job: all of it, or nothing. How long its worker has it can only be changed while one has it.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error, JobChange};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let job: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// let change = JobChange { retries: Some(3), priority: Some(80), ..JobChange::default() };
+    /// engine.update_job(job, change).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn update_job(&self, job: Address, change: JobChange) -> Pending<()> {
+        self.ask(UpdateJobRequest { job, change })
+    }
+
+    /// A job has raised an error for the model to catch. A user task is refused.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};
     /// # async fn example(engine: Engine) -> Result<(), Error> {
     /// for job in engine.activate("paint", "worker-1", 1, 60_000, &[]).await? {
-    ///     engine.fail(job.job, None, 5_000, "no paint left").await?;
+    ///     engine.throw_job_error(job.job, "no-paint", "no paint left", vec![]).await?;
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn fail(
+    pub fn throw_job_error(
         &self,
         job: Address,
-        retries: Option<u32>,
-        backoff: i64,
+        code: &str,
         message: &str,
+        variables: Assignments,
     ) -> Pending<()> {
-        self.ask(FailRequest { job, retries, backoff, message: message.to_owned() })
+        let (code, message) = (code.into(), message.to_owned());
+        self.ask(ThrowErrorRequest { job, code, message, variables })
     }
 
-    /// A job has raised an error for the model to catch.
+    /// A job, or a user task, has raised an error for the model to catch.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};

@@ -219,6 +219,7 @@ impl Threads {
         *self.inner.performers.lock().unwrap_or_else(PoisonError::into_inner) =
             Performers::default();
         common.stopping.store(true, Ordering::SeqCst);
+        common.board.close();
         common.naps.signal(());
         for queue in &common.queues {
             queue.refuse("it is shut down");

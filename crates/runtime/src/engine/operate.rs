@@ -1,7 +1,7 @@
 //! What can be asked of instances and timers.
 
 use travertine_kernel::{
-    Assignments, Command, Mapping, Migration, Modification, Reason, TokenId, check_variables,
+    Assignments, Command, Mapping, Migration, Modification, Reach, Reason, TokenId, check_variables,
 };
 use travertine_value::Limits;
 
@@ -113,7 +113,7 @@ impl Engine {
         token: Option<TokenId>,
         variables: Assignments,
     ) -> Pending<()> {
-        self.command(instance, Command::Set { token, variables })
+        self.command(instance, Command::Set { token, variables, reach: Reach::Layer })
     }
 
     /// Takes tokens away and puts tokens elsewhere: all of it, or nothing.

@@ -59,13 +59,15 @@ pub enum Target {
     Version(Name, u32),
     /// The latest that its author calls so.
     Tag(Name, Name),
+    /// The version that has this key.
+    Key(u64),
 }
 
 impl Startable for Target {
     type Starting<'a> = Starting<'a>;
 
     fn starting(self, engine: &Engine) -> Starting<'_> {
-        Starting { engine, target: self, business_id: None, at: At::Start, variables: Vec::new() }
+        Starting { engine, target: self, begin: Begin::default() }
     }
 }
 
@@ -96,9 +98,8 @@ impl From<&str> for Target {
 pub struct Starting<'a> {
     engine: &'a Engine,
     target: Target,
-    business_id: Option<Name>,
-    at: At,
-    variables: Assignments,
+    /// All but the key of the definition.
+    begin: Begin,
 }
 
 impl Starting<'_> {
@@ -112,7 +113,7 @@ impl Starting<'_> {
     /// # Ok(()) }
     /// ```
     pub fn id(mut self, id: &str) -> Self {
-        self.business_id = Some(id.into());
+        self.begin.business_id = Some(id.into());
         self
     }
 
@@ -125,7 +126,7 @@ impl Starting<'_> {
     /// # Ok(()) }
     /// ```
     pub fn variable(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.variables.push((name.into(), value.into()));
+        self.begin.variables.push((name.into(), value.into()));
         self
     }
 
@@ -138,7 +139,7 @@ impl Starting<'_> {
     /// # Ok(()) }
     /// ```
     pub fn variables(mut self, variables: Assignments) -> Self {
-        self.variables.extend(variables);
+        self.begin.variables.extend(variables);
         self
     }
 
@@ -152,9 +153,56 @@ impl Starting<'_> {
     /// # Ok(()) }
     /// ```
     pub fn at(mut self, element: &str) -> Self {
-        let mut elements = if let At::Elements(elements) = self.at { elements } else { Vec::new() };
-        elements.push(element.into());
-        self.at = At::Elements(elements);
+        if let At::Elements(elements) = &mut self.begin.at {
+            elements.push(element.into());
+        } else {
+            self.begin.at = At::Elements(vec![element.into()]);
+        }
+        self
+    }
+
+    /// Refuses to start it with [`Error::AlreadyExists`] while an instance of the same definition runs that people
+    /// call so, and starts another one once all of those have ended.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// match engine.start("delivery").id("delivery-1").unique().await {
+    ///     Err(Error::AlreadyExists { instance, .. }) => println!("{instance} is on its way"),
+    ///     started => println!("{}", started?),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn unique(mut self) -> Self {
+        self.begin.unique = true;
+        self
+    }
+
+    /// A tag, by which it can be found and which its jobs are handed; may be said again for up to ten. A tag
+    /// begins with a letter and goes on with letters, digits, `_`, `-`, `:` or `.`.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let delivery = engine.start("delivery").tag("urgent").tag("team:north").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn tag(mut self, tag: &str) -> Self {
+        self.begin.labels.tags.push(tag.into());
+        self
+    }
+
+    /// The trace that it belongs to, as a `traceparent` of the W3C. Its jobs are handed it.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    /// let delivery = engine.start("delivery").trace(parent).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn trace(mut self, parent: &str) -> Self {
+        self.begin.labels.trace = Some(parent.into());
         self
     }
 
@@ -183,9 +231,7 @@ impl Starting<'_> {
             Ok(key) => key,
             Err(error) => return Pending::refused(error),
         };
-        let Self { business_id, at, variables, .. } = self;
-        let begin = Begin { definition, business_id, at, variables };
-        self.engine.ask(StartRequest { begin })
+        self.engine.ask(StartRequest { begin: Begin { definition, ..self.begin } })
     }
 }
 
@@ -219,6 +265,11 @@ impl Engine {
     pub(super) fn target(&self, target: &Target) -> Result<u64, Error> {
         let definitions = self.definitions();
         let (id, found) = match target {
+            Target::Key(key) => {
+                let known = definitions.get(*key).map(|it| it.key);
+                let missing = || Error::no_such_definition(&format!("with key {key}"));
+                return known.ok_or_else(missing);
+            }
             Target::Latest(id) => (id, definitions.find(id)),
             Target::Version(id, version) => {
                 (id, definitions.versions(id).iter().find(|it| it.version == *version))
@@ -229,7 +280,7 @@ impl Engine {
             }
         };
         found.map(|it| it.key).ok_or_else(|| match target {
-            Target::Latest(_) => Error::no_such_definition(id),
+            Target::Latest(_) | Target::Key(_) => Error::no_such_definition(id),
             Target::Version(_, version) => {
                 Error::no_such_definition(&format!("{id} version {version}"))
             }

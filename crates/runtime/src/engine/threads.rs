@@ -238,6 +238,7 @@ impl Common {
         if self.fault.set(error.clone()).is_ok() {
             tracing::error!(%error, "the engine has failed");
         }
+        self.board.close();
         for queue in &self.queues {
             queue.close(&error.to_string(), Some(Signal::Stop));
         }

@@ -231,7 +231,7 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     stop: Arc<Stop>,
     each: impl Fn(Address, Option<Arc<Given>>, AtWork) -> F,
 ) {
-    let Some(news) = common.upgrade().map(|it| it.board.news(crew.job_type())) else { return };
+    let Some(mut turn) = common.upgrade().map(|it| it.board.turn(crew.job_type())) else { return };
     let begin = |job, given, at_work| drop(tokio::spawn(each(job, given, at_work)));
     let begin_all = |jobs: Vec<Handed>| {
         for (given, at_work) in jobs {
@@ -240,17 +240,15 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
     };
     while !stop.asked.load(Ordering::SeqCst) {
         let offers = {
-            let Some(common) = common.upgrade().filter(|it| it.fault.get().is_none()) else {
-                break;
-            };
-            common.board.take_in_hand(&crew, common.clock.now())
+            let Some(common) = common.upgrade().filter(|it| it.goes_on()) else { break };
+            common.board.take_in_hand(&crew, &mut turn, common.clock.now())
         };
         if offers.is_empty() {
             let mut handed = None;
             tokio::select! {
                 () = stop.news.notified() => {}
                 it = next(&mut hands) => handed = it,
-                () = news.notified(), if crew.free() > 0 => {}
+                () = turn.come(), if crew.free() > 0 => {}
                 () = crew.one_free() => {}
             }
             while let Some(jobs) = handed {
@@ -258,10 +256,14 @@ pub(super) async fn serve<F: Future<Output = ()> + Send + 'static>(
                 handed = hands.as_mut().and_then(|it| it.try_recv().ok());
             }
         }
+        if !offers.is_empty() {
+            turn.leave();
+        }
         for (offer, at_work) in offers {
             begin(offer.job, None, at_work);
         }
     }
+    drop(turn);
     if let Some(common) = common.upgrade() {
         common.board.withdraw_hands(crew.job_type());
     }

@@ -18,7 +18,9 @@ mod route;
 use std::{fmt, sync::Arc};
 
 use tokio::sync::oneshot;
-use travertine_kernel::{Assignments, Command, Mapping, Migration, Reason, TokenId};
+use travertine_kernel::{
+    Assignments, Command, Mapping, Migration, Reason, TokenId, plan::WorkKind,
+};
 use travertine_store::Seq;
 use travertine_value::{Name, Value};
 
@@ -27,8 +29,8 @@ pub use route::{Origin, Route};
 
 pub use crate::shard::{AttemptOutcome, Candidate, Looked, Publishing, Unblocked};
 use crate::{
-    Activated, Address, Begin, Definitions, Ended, Error, Given, InstanceId, Lease, Message,
-    Receipt, SignalReceipt, TaskChange, Verified,
+    Activated, Address, Begin, Definitions, Ended, Error, Given, InstanceId, JobChange, JobFailure,
+    Lease, Message, Receipt, SignalReceipt, TaskChange, Verified,
 };
 
 /// Something that may be asked of a shard, and the type of what is answered to it.
@@ -184,15 +186,37 @@ requests! {
 
     /// Gives a job to a worker, unless it is gone.
     Lease: LeaseRequest { job: Address, lease: Lease, names: Vec<Name> } -> Option<Box<Activated>>;
+    /// Gives jobs of one shard to a worker elsewhere, in their order, as long as they have no more bytes than
+    /// that together. Those that are gone are left out.
+    LeaseAll: LeaseAllRequest {
+        jobs: Vec<Address>,
+        lease: Lease,
+        names: Arc<[Name]>,
+        bytes_max: Option<usize>,
+    } -> Vec<Activated>;
+    /// Puts jobs of one shard up again that a worker has been given, until then, and will not do.
+    HandBack: HandBackRequest { worker: Name, jobs: Vec<(Address, i64)> } -> ();
     /// What a token waits for has happened: work is done, a decision is made.
     Complete: CompleteRequest { to: Address, variables: Assignments } -> ();
-    /// A job has failed. Without `retries` one try less is left; `backoff` is in milliseconds.
-    Fail: FailRequest {
-        job: Address,
-        retries: Option<u32>,
-        backoff: i64,
-        message: String,
+    /// A job, or a user task, is done; what is neither is refused. A strict caller does not complete a job that
+    /// may not be tried any more.
+    CompleteWork: CompleteWorkRequest {
+        work: Address,
+        kind: WorkKind,
+        strict: bool,
+        variables: Assignments,
     } -> ();
+    /// A job has failed. What is of another kind is refused, where one is named.
+    Fail: FailRequest { job: Address, failure: Box<JobFailure>, kind: Option<WorkKind> } -> ();
+    /// A job has raised an error for the model to catch. A user task is refused.
+    ThrowError: ThrowErrorRequest {
+        job: Address,
+        code: Name,
+        message: String,
+        variables: Assignments,
+    } -> ();
+    /// Changes a job: all of it, or nothing.
+    UpdateJob: UpdateJobRequest { job: Address, change: JobChange } -> ();
     /// A worker of this process has done a job. What brings too much counts as failed.
     FinishJob: FinishJobRequest { job: Address, outcome: Outcome } -> ();
     /// Lets a worker have its job for longer.

@@ -3,14 +3,16 @@
 use super::{
     AdoptRequest, AttemptBeginsRequest, AwaitRequest, BarrierRequest, BeginAttemptRequest,
     CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
-    DescribeRequest, DiscardRequest, EndAttemptRequest, EvaluateConditionsRequest, ExpectRequest,
-    ExtendRequest, FailRequest, FindRunRequest, FinishJobRequest, FinishPublishRequest,
-    FireTimerRequest, FlushRequest, FoldRequest, FollowRequest, GlanceRequest, HeartbeatRequest,
-    IsInMemoryRequest, Kind, LeaseRequest, LookRequest, MatchVariablesRequest, MendRequest,
-    MigrateRequest, MoveTimerRequest, PublishRequest, PutBackRequest, QueryFunctionRequest,
-    ReleaseHaltedRequest, ReplayRequest, Request, ResultRequest, ResumeRequest, RetireRequest,
-    RetryRequest, SignalRequest, StartRequest, SuspendRequest, TryCodeRequest, TryMigrationRequest,
-    TryPublishRequest, UnblockRequest, UpdateFunctionRequest, VerifyRequest, WhyRequest,
+    CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
+    EvaluateConditionsRequest, ExpectRequest, ExtendRequest, FailRequest, FindRunRequest,
+    FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest, FoldRequest,
+    FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest, IsInMemoryRequest, Kind,
+    LeaseAllRequest, LeaseRequest, LookRequest, MatchVariablesRequest, MendRequest, MigrateRequest,
+    MoveTimerRequest, PublishRequest, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
+    ReplayRequest, Request, ResultRequest, ResumeRequest, RetireRequest, RetryRequest,
+    SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest,
+    TryMigrationRequest, TryPublishRequest, UnblockRequest, UpdateFunctionRequest,
+    UpdateJobRequest, VerifyRequest, WhyRequest,
 };
 use crate::{Address, InstanceId};
 
@@ -83,11 +85,20 @@ impl Request {
                 let first = candidates.first().map(|((instance, _), _)| InstanceId(*instance));
                 first.map_or(Route::Any, Route::Instance)
             }
+            Self::LeaseAll(LeaseAllRequest { jobs, .. }) => {
+                jobs.first().map_or(Route::Any, |it| Route::Instance(it.instance))
+            }
+            Self::HandBack(HandBackRequest { jobs, .. }) => {
+                jobs.first().map_or(Route::Any, |(it, _)| Route::Instance(it.instance))
+            }
             Self::Replay(ReplayRequest { dead_letter })
             | Self::Discard(DiscardRequest { dead_letter }) => Route::Number(*dead_letter),
             Self::Lease(LeaseRequest { job, .. })
             | Self::Complete(CompleteRequest { to: job, .. })
+            | Self::CompleteWork(CompleteWorkRequest { work: job, .. })
             | Self::Fail(FailRequest { job, .. })
+            | Self::ThrowError(ThrowErrorRequest { job, .. })
+            | Self::UpdateJob(UpdateJobRequest { job, .. })
             | Self::FinishJob(FinishJobRequest { job, .. })
             | Self::Extend(ExtendRequest { job, .. })
             | Self::PutBack(PutBackRequest { job })
@@ -145,7 +156,10 @@ impl Kind {
             | Self::Signal
             | Self::EvaluateConditions
             | Self::Complete
+            | Self::CompleteWork
             | Self::Fail
+            | Self::ThrowError
+            | Self::UpdateJob
             | Self::Extend
             | Self::ClaimTask
             | Self::ChangeTask
@@ -157,6 +171,8 @@ impl Kind {
             | Self::Verify
             | Self::IsInMemory => Origin::Outside,
             Self::Lease
+            | Self::LeaseAll
+            | Self::HandBack
             | Self::FinishJob
             | Self::PutBack
             | Self::BeginAttempt

@@ -9,13 +9,14 @@ mod tests;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, TokenId};
+use travertine_kernel::{Assignments, Command, Effect, Event, Instance, Plan, Reach, TokenId};
 use travertine_store::{MemoryStore, ShardId, Store, view::Table};
 use travertine_value::Name;
 
 use crate::{
     Address, At, Begin, Board, DecisionDefinition, DecisionModel, Definition, Definitions, Error,
-    InstanceId, Live, Message, Opening, Receipt, Seen, Settings, Shard, SignalReceipt, Timestamp,
+    InstanceId, JobFailure, Live, Message, Opening, Receipt, Seen, Settings, Shard, SignalReceipt,
+    Timestamp,
     request::{
         Ask, CommandRequest, CompleteRequest, EvaluateConditionsRequest, FailRequest,
         PublishRequest, ReplyTo, SignalRequest, StartRequest,
@@ -164,6 +165,7 @@ impl Sandbox {
             business_id: start.business_id,
             at: start.at.map_or(At::Start, |it| At::Elements(vec![it.into()])),
             variables: start.variables,
+            ..Begin::default()
         };
         self.ask(StartRequest { begin }).map(|(id, _)| id)
     }
@@ -199,8 +201,8 @@ impl Sandbox {
     /// The work that a token waits for has failed for a technical reason. At no retries left it
     /// becomes an incident.
     pub fn fail(&mut self, to: Address, retries: u32, message: &str) -> Result<(), Error> {
-        let message = message.to_owned();
-        self.ask(FailRequest { job: to, retries: Some(retries), backoff: 0, message })
+        let failure = JobFailure { retries: Some(retries), ..JobFailure::new(message) };
+        self.ask(FailRequest { job: to, failure: Box::new(failure), kind: None })
     }
 
     /// Sets variables of the process, or in the layer of one of its tokens.
@@ -210,7 +212,7 @@ impl Sandbox {
         token: Option<TokenId>,
         variables: Assignments,
     ) -> Result<(), Error> {
-        self.tell(instance, Command::Set { token, variables })
+        self.tell(instance, Command::Set { token, variables, reach: Reach::Layer })
     }
 
     /// Tries again what ended in an incident.

@@ -606,7 +606,7 @@ fn a_shard_starts_what_others_have_before_it_has_it_itself() {
     let mut sandbox = world(&[chain("p", vec![begin(), user("a")])]);
     let mut next = sandbox.definitions().clone();
     let key = next.add(&[chain("p", vec![begin(), user("b")])], NOON).unwrap()[0].key;
-    let begin = Begin { definition: key, business_id: None, at: At::Start, variables: Vec::new() };
+    let begin = Begin { definition: key, ..Begin::default() };
     let early = sandbox.ask(StartRequest { begin: begin.clone() });
     assert!(matches!(early, Err(Error::NoSuchDefinition(_))), "{early:?}");
     let next = Arc::new(next);

@@ -86,7 +86,8 @@ impl Shard {
         let key = found.ok_or_else(|| Error::no_such_definition(&definition))?.key;
         self.check_chain(key)?;
         let at = at.map_or(At::Start, |it| At::Elements(vec![it]));
-        Ok(self.start(Begin { definition: key, business_id: id, at, variables })?.0)
+        let begin = Begin { definition: key, business_id: id, at, variables, ..Begin::default() };
+        Ok(self.start(begin)?.0)
     }
 
     /// Tries again what could not be started before: it may be deployed by now.

@@ -24,7 +24,7 @@ use super::{
     job::{assignments, variables},
     live::Live,
 };
-use crate::{Address, Error, InstanceId, Timestamp};
+use crate::{Address, Error, InstanceId, JobFailure, Timestamp};
 
 /// Attempts that workers of this process are making.
 pub(super) struct Attempts {
@@ -361,7 +361,13 @@ impl Shard {
             let pause = i64::try_from(policy.delay(failed).as_millis()).unwrap_or(i64::MAX);
             let next = self.now.as_millis().saturating_add(pause);
             if deadline.is_none_or(|it| next < it) {
-                return self.fail_live(live, wait, Some(retries - 1), pause, failure.to_string());
+                let retries = Some(retries - 1);
+                let failure = JobFailure::new(&failure.to_string());
+                return self.fail_live(
+                    live,
+                    wait,
+                    JobFailure { retries, backoff: pause, ..failure },
+                );
             }
             code = Failure::TIMEOUT;
             message = format!("not done by its deadline; last it was {failure}");

@@ -165,7 +165,7 @@ mod tests {
         };
         let (mut shard, _) = Shard::recover(ShardId(0), opening, &mut |_, _| {}).unwrap();
         let business_id = Some("mine".into());
-        let begin = Begin { definition: key, business_id, at: crate::At::Start, variables: vec![] };
+        let begin = Begin { definition: key, business_id, ..Begin::default() };
         shard.request(StartRequest { begin }.into_request(), ReplyTo::Nobody);
         assert_eq!((shard.instances.lives.len(), shard.instances.closing.all.len()), (0, 1));
         assert_eq!(shard.instances.unstored(), (1, 1));

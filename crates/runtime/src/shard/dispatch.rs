@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use travertine_kernel::{Assignments, Command, Rejection, TokenId, tree};
+use travertine_kernel::{Assignments, Command, Rejection, TokenId, plan::WorkKind, tree};
 use travertine_value::Name;
 
 use super::{Live, RunStatus, Shard, Watcher};
 use crate::{
-    Address, Error, InstanceId,
+    Address, Error, InstanceId, JobFailure,
     request::{AwaitRequest, Description, Glance, Look, Outcome, Reply, ReplyTo, Request},
 };
 
@@ -83,10 +83,34 @@ impl Shard {
             Request::Lease(it) => {
                 Ok(Reply::Lease(self.lease(it.job, &it.lease, &it.names).map(Box::new)))
             }
-            Request::Complete(it) => self.complete(it.to, it.variables).map(Reply::Complete),
-            Request::Fail(it) => {
-                self.fail(it.job, it.retries, it.backoff, it.message).map(Reply::Fail)
+            Request::LeaseAll(it) => {
+                if to.is_gone() {
+                    it.jobs.into_iter().for_each(|job| self.offer_again(job));
+                    return Ok(Reply::LeaseAll(Vec::new()));
+                }
+                let leased = self.lease_all(&it.jobs, &it.lease, &it.names, it.bytes_max);
+                Ok(Reply::LeaseAll(leased))
             }
+            Request::HandBack(it) => {
+                self.hand_back(&it.worker, &it.jobs);
+                Ok(Reply::HandBack(()))
+            }
+            Request::Complete(it) => self.complete(it.to, it.variables).map(Reply::Complete),
+            Request::CompleteWork(it) => self
+                .complete_work(it.work, it.kind, it.strict, it.variables)
+                .map(Reply::CompleteWork),
+            Request::Fail(it) => {
+                it.kind.map_or(Ok(()), |kind| self.check_work(it.job, kind))?;
+                self.fail(it.job, *it.failure).map(Reply::Fail)
+            }
+            Request::ThrowError(it) => {
+                self.check_work(it.job, WorkKind::Job)?;
+                let (wait, code) = (it.job.wait, Some(it.code));
+                let (message, variables) = (it.message, it.variables);
+                let raise = Command::Raise { wait, code, message, variables };
+                self.command(it.job.instance, raise).map(Reply::ThrowError)
+            }
+            Request::UpdateJob(it) => self.update_job(it.job, &it.change).map(Reply::UpdateJob),
             Request::FinishJob(it) => self.finish_job(it.job, it.outcome).map(Reply::FinishJob),
             Request::Extend(it) => self.extend(it.job, it.until).map(Reply::Extend),
             Request::PutBack(it) => self.put_back(it.job).map(Reply::PutBack),
@@ -189,7 +213,7 @@ impl Shard {
             Outcome::Done(variables) => self.complete(job, variables),
             Outcome::Failed { message, backoff } => {
                 let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
-                self.fail(job, None, backoff, message)
+                self.fail(job, JobFailure { backoff, ..JobFailure::new(&message) })
             }
             Outcome::Error { code, message, variables } => {
                 let code = Some(code.into());
@@ -199,7 +223,8 @@ impl Shard {
         };
         match told {
             Err(Error::Rejected(why @ Rejection::TooMuch { .. })) => {
-                self.fail(job, None, TOO_MUCH_BACKOFF, format!("it brings too much: {why}"))
+                let failure = JobFailure::new(&format!("it brings too much: {why}"));
+                self.fail(job, JobFailure { backoff: TOO_MUCH_BACKOFF, ..failure })
             }
             told => told,
         }

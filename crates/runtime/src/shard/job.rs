@@ -1,11 +1,25 @@
 //! Work for workers and for people.
 
-use travertine_kernel::{Assignments, Command, Job, TokenId, View, WaitId, plan::WorkKind};
+use std::fmt::{self, Write as _};
+
+use travertine_kernel::{
+    Assignments, Command, Failure, FailureKind, Job, Rejection, Slot, TokenId, View, Wait, WaitId,
+    plan::WorkKind,
+};
 use travertine_store::codec::record::{Edit, Record, TaskChange};
 use travertine_value::{Map, Name, Value};
 
-use super::{Shard, alarm::Alarm, guard::step, live::Live, outbox::Release};
-use crate::{Address, Error, Timestamp};
+use super::{
+    Shard,
+    alarm::Alarm,
+    guard::step,
+    live::{Live, field, is_inner},
+    outbox::Release,
+};
+use crate::{Address, Error, InstanceId, Timestamp};
+
+/// The header of a listener's job that says on what it is called.
+const LISTENER: &str = "listener";
 
 /// How a worker has a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +57,21 @@ pub struct Activated {
     pub definition: Name,
     /// The version of that.
     pub version: u32,
+    /// The key of that version.
+    pub definition_key: u64,
+    /// The outermost caller of the instance; the instance itself where nobody has called it.
+    pub root: InstanceId,
     /// What people call the instance.
     pub business_id: Option<Name>,
+    /// The tags of the instance.
+    pub tags: Vec<Name>,
+    /// The trace that the instance was started in, as a W3C `traceparent`.
+    pub trace: Option<Name>,
     /// The element's id in the model.
     pub element: Name,
+    /// On what the listener is called whose job it is, such as `start`; nothing where it is the element's own
+    /// work.
+    pub listener: Option<Name>,
     /// How often it may still fail, this time included.
     pub retries: u32,
     /// Greater comes first.
@@ -59,6 +84,57 @@ pub struct Activated {
     pub variables: Assignments,
     /// Until when the worker has it.
     pub until: Option<Timestamp>,
+    /// About how many bytes it has as JSON, where the worker has said how many there may be; else 0.
+    pub bytes: usize,
+}
+
+/// What a worker says of a job that it could not do.
+///
+/// ```
+/// # use travertine_runtime::JobFailure;
+/// let failure = JobFailure { backoff: 5_000, ..JobFailure::new("no paint left") };
+/// assert_eq!(failure.retries, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobFailure {
+    /// How often it may be tried again; one time less than before where nothing is said. At 0 it becomes an
+    /// incident.
+    pub retries: Option<u32>,
+    /// After how many milliseconds it is offered again.
+    pub backoff: i64,
+    /// What went wrong.
+    pub message: String,
+    /// Variables for the next try: they are the element's own, and go with it unless they are mapped.
+    pub variables: Assignments,
+}
+
+impl JobFailure {
+    /// It is tried again at once, if it may be.
+    ///
+    /// ```
+    /// # use travertine_runtime::JobFailure;
+    /// assert_eq!(JobFailure::new("no paint left").backoff, 0);
+    /// ```
+    pub fn new(message: &str) -> Self {
+        Self { message: message.to_owned(), ..Self::default() }
+    }
+}
+
+/// What someone changes of a job. `None` leaves it as it is.
+///
+/// ```
+/// # use travertine_runtime::JobChange;
+/// let change = JobChange { retries: Some(3), ..JobChange::default() };
+/// assert_eq!(change.priority, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobChange {
+    /// How often it may still fail, at least once. Where nobody has it, it is offered at once.
+    pub retries: Option<u32>,
+    /// For how many milliseconds from now the worker that has it keeps it.
+    pub lease: Option<i64>,
+    /// Greater comes first.
+    pub priority: Option<i64>,
 }
 
 impl Shard {
@@ -93,6 +169,160 @@ impl Shard {
         leased.unwrap_or_else(|_| {
             self.leave_if_free(job);
             None
+        })
+    }
+
+    /// Gives jobs to a worker elsewhere, in their order, as long as all of them have no more bytes than
+    /// `bytes_max`. Those that nobody may have now are left out. One that has more by itself becomes an
+    /// incident; the first that has more than is left goes back, and so do all after it.
+    pub(super) fn lease_all(
+        &mut self,
+        jobs: &[Address],
+        lease: &Lease,
+        names: &[Name],
+        bytes_max: Option<usize>,
+    ) -> Vec<Activated> {
+        let Some(bytes_max) = bytes_max else {
+            return jobs.iter().filter_map(|job| self.lease(*job, lease, names)).collect();
+        };
+        let (mut given, mut left) = (Vec::new(), Some(bytes_max));
+        for &job in jobs {
+            let bytes = left.and_then(|_| self.bytes_of(job, names));
+            match bytes {
+                Some(bytes) if bytes > bytes_max => self.keep_from_workers(job, bytes, bytes_max),
+                Some(bytes) => {
+                    left = left.and_then(|it| it.checked_sub(bytes));
+                    if left.is_some() {
+                        let leased = self.lease(job, lease, names);
+                        given.extend(leased.map(|it| Activated { bytes, ..it }));
+                    } else {
+                        self.offer_again(job);
+                    }
+                }
+                None => self.offer_again(job),
+            }
+        }
+        given
+    }
+
+    /// About how many bytes a job has that a worker may have now.
+    fn bytes_of(&mut self, job: Address, names: &[Name]) -> Option<usize> {
+        let bytes = self.with(job.instance.0, |_, live| {
+            let work = live.offer(job.wait);
+            Ok(work.map(|_| bytes(&activated(live, job.wait, names, None))))
+        });
+        bytes.ok().flatten()
+    }
+
+    /// Nobody has taken a job that was taken off the board. It goes up again where a worker may have it.
+    pub(super) fn offer_again(&mut self, job: Address) {
+        self.leave_if_free(job);
+        // Of an instance that is gone there is nothing to offer.
+        let _: Result<(), Error> = self.with(job.instance.0, |shard, live| {
+            shard.offer(live, job.wait);
+            Ok(())
+        });
+    }
+
+    /// No worker can be given a job that is so large.
+    fn keep_from_workers(&mut self, job: Address, bytes: usize, max: usize) {
+        let size = |it: usize| u64::try_from(it).unwrap_or(u64::MAX);
+        let kind = FailureKind::Oversized { bytes: size(bytes), max: size(max) };
+        let failure = Box::new(Failure::of(kind));
+        let command = Command::NotGiven { wait: job.wait, failure };
+        let told = self.with(job.instance.0, |shard, live| {
+            live.ready()?;
+            shard.turn(live, command)
+        });
+        self.leave_if_free(job);
+        if let Err(error) = told {
+            tracing::warn!(%job, %error, "a job that is too large cannot be kept from workers");
+        }
+    }
+
+    /// Puts jobs up again that a worker elsewhere has been given, until then, and will not do.
+    pub(super) fn hand_back(&mut self, worker: &Name, jobs: &[(Address, i64)]) {
+        for (job, until) in jobs {
+            let handed = self.with(job.instance.0, |shard, live| {
+                let lease = live.work.get(&job.wait).and_then(|it| it.lease.as_ref());
+                // Somebody else may have it by now.
+                if lease.is_some_and(|(by, upto)| by == worker && upto == until) {
+                    shard.learn(live, &[Record::Paused { wait: job.wait.0, until: 0 }]);
+                    shard.offer(live, job.wait);
+                }
+                Ok(())
+            });
+            if let Err(error) = handed {
+                tracing::debug!(%job, %error, "a job cannot be handed back");
+            }
+        }
+    }
+
+    /// A job or a user task is done, and nothing else. A `strict` caller does not complete what may not be
+    /// tried any more.
+    pub(super) fn complete_work(
+        &mut self,
+        work: Address,
+        kind: WorkKind,
+        strict: bool,
+        variables: Assignments,
+    ) -> Result<(), Error> {
+        self.check_work(work, kind)?;
+        if strict && kind == WorkKind::Job {
+            self.with(work.instance.0, |_, live| match live.job(work.wait) {
+                Some(job) if job.retries == 0 => Err(Error::NoRetriesLeft(work)),
+                _ => Ok(()),
+            })?;
+        }
+        self.complete(work, variables)
+    }
+
+    /// Refuses what is no open work of that kind.
+    pub(super) fn check_work(&mut self, work: Address, kind: WorkKind) -> Result<(), Error> {
+        self.with(work.instance.0, |_, live| {
+            live.ready()?;
+            let found = live.work.get(&work.wait).map(|it| it.kind);
+            match found.ok_or(Rejection::NoSuchWait(work.wait))? {
+                is if is != kind => Err(Error::WrongKind { work, is }),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Changes a job: all of it, or nothing.
+    pub(super) fn update_job(&mut self, job: Address, change: &JobChange) -> Result<(), Error> {
+        self.check_work(job, WorkKind::Job)?;
+        let (id, wait) = (job.instance.0, job.wait);
+        let until = change.lease.map(|it| self.now.after_millis(it).as_millis());
+        self.with(id, |shard, live| {
+            let lease = live.work.get(&wait).and_then(|it| it.lease.clone());
+            let mut records = Vec::new();
+            if let Some(until) = until {
+                let (worker, _) = lease.ok_or(Error::NotLeased(job))?;
+                records.push(Record::Leased { wait: wait.0, worker, until });
+            }
+            if change.priority.is_some() {
+                let change = TaskChange { priority: change.priority, ..TaskChange::default() };
+                records.push(Record::TaskChanged { wait: wait.0, change });
+            }
+            // It is up with its priority of before.
+            let before = live.work.get(&wait).filter(|it| it.is_up);
+            let before = before.map(|it| live.any_offer(wait, it));
+            if let Some(retries) = change.retries {
+                shard.turn_with(live, Command::SetRetries { wait, retries }, records)?;
+            } else {
+                shard.learn(live, &records);
+            }
+            if let Some(until) = until {
+                shard.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
+            }
+            if change.priority.is_some() {
+                if let Some(before) = before {
+                    shard.outbox.release(Release::Withdraw(before));
+                }
+                shard.offer(live, wait);
+            }
+            Ok(())
         })
     }
 
@@ -150,26 +380,17 @@ impl Shard {
 
     /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident
     /// where it may not be tried again. Without `retries` one try less is left.
-    pub(super) fn fail(
-        &mut self,
-        job: Address,
-        retries: Option<u32>,
-        backoff: i64,
-        message: String,
-    ) -> Result<(), Error> {
-        self.with(job.instance.0, |shard, live| {
-            shard.fail_live(live, job.wait, retries, backoff, message)
-        })
+    pub(super) fn fail(&mut self, job: Address, failure: JobFailure) -> Result<(), Error> {
+        self.with(job.instance.0, |shard, live| shard.fail_live(live, job.wait, failure))
     }
 
     pub(super) fn fail_live(
         &mut self,
         live: &mut Live,
         wait: WaitId,
-        retries: Option<u32>,
-        backoff: i64,
-        message: String,
+        failure: JobFailure,
     ) -> Result<(), Error> {
+        let JobFailure { retries, backoff, message, variables } = failure;
         // Without one, nothing would tell it from a change of how often it may fail.
         let message =
             if message.is_empty() { "it failed, and said nothing".to_owned() } else { message };
@@ -181,7 +402,7 @@ impl Shard {
         let paused = Record::Paused { wait: wait.0, until: until.as_millis() };
         self.turn_with(
             live,
-            Command::Fail { wait, retries, message },
+            Command::Fail { wait, retries, message, variables },
             pause.then_some(paused).into_iter().collect(),
         )?;
         if pause {
@@ -306,9 +527,35 @@ impl Shard {
     }
 }
 
+/// What an answer has besides headers, variables and names.
+const FIXED_BYTES: usize = 512;
+
+/// About how many bytes a job has in an answer.
+fn bytes(job: &Activated) -> usize {
+    let mut count = Count(FIXED_BYTES);
+    for (name, value) in job.headers.iter().chain(&job.variables) {
+        // The name with quotes, a colon and a comma. Nothing that is counted is refused.
+        count.0 += name.len() + 4;
+        let _: fmt::Result = write!(count, "{value}");
+    }
+    let names = [&job.job_type, &job.definition, &job.element];
+    let names = names.into_iter().chain(&job.business_id).chain(&job.tags);
+    count.0 + names.map(|it| it.len()).sum::<usize>()
+}
+
+struct Count(usize);
+
+impl fmt::Write for Count {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 += text.len();
+        Ok(())
+    }
+}
+
 fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>) -> Activated {
     let plan = &live.definition.plan;
-    let token = live.state.waits[&wait].token;
+    let Wait { token, slot, .. } = live.state.waits[&wait];
+    let listener = || field(live.job(wait)?, LISTENER)?.as_str().map(Name::from);
     let job = live.job(wait).expect("only jobs are offered");
     Activated {
         job: live.address(wait),
@@ -316,14 +563,20 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
         token,
         definition: Name::clone(&live.definition.id),
         version: live.definition.version,
+        definition_key: live.definition.key,
+        root: InstanceId(live.root()),
         business_id: live.created.business_id.clone(),
+        tags: live.tags().to_vec(),
+        trace: live.labels.as_ref().and_then(|it| it.trace.clone()),
+        listener: matches!(slot, Slot::Listener(..)).then(listener).flatten(),
         element: Name::clone(&plan.node(live.state.tokens[&token].node).name),
         retries: job.retries,
         priority: live.work[&wait].priority,
-        headers: job.fields.clone(),
+        headers: job.fields.iter().filter(|(it, _)| !is_inner(it)).cloned().collect(),
         idempotency_key: job.options.as_ref().map(|it| Name::clone(&it.idempotency_key)),
         variables: variables(live, token, job, names),
         until,
+        bytes: 0,
     }
 }
 
@@ -362,7 +615,7 @@ impl TaskFields {
         let Some(job) = live.job(wait) else { return Self::default() };
         let work = &live.work[&wait];
         let change = work.change.as_deref().cloned().unwrap_or_default();
-        let field = |name: &str| super::live::field(job, name);
+        let field = |name: &str| field(job, name);
         let text = |name: &str| field(name).and_then(Value::as_str).map(Name::from);
         Self {
             assignee: change.assignee.apply(|| text("assignee")),

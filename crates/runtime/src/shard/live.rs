@@ -13,7 +13,7 @@ use travertine_kernel::{
 };
 use travertine_store::{
     Entry, Seq, ShardId,
-    codec::record::{Created, Letter, Record, Shared, TaskChange, decode_records},
+    codec::record::{Created, Labels, Letter, Record, Shared, TaskChange, decode_records},
     view,
 };
 use travertine_value::{Name, Value};
@@ -28,6 +28,8 @@ pub struct Live {
     pub id: InstanceId,
     /// How it came to be.
     pub created: Created,
+    /// What its starter says of it, where it says anything.
+    pub(super) labels: Option<Box<Labels>>,
     /// What it runs.
     pub definition: Arc<Definition>,
     /// The kernel's state.
@@ -158,6 +160,7 @@ impl Live {
         Self {
             id: InstanceId(id),
             created,
+            labels: None,
             definition,
             state: Instance::default(),
             suspended: false,
@@ -283,6 +286,11 @@ impl Live {
         self.created.business_id.as_deref()
     }
 
+    /// Its tags.
+    pub fn tags(&self) -> &[Name] {
+        self.labels.as_ref().map_or(&[], |it| &it.tags)
+    }
+
     /// Everything that needs an operator.
     pub fn troubles(&self) -> Vec<Trouble> {
         let incidents = self.state.incidents.iter();
@@ -367,6 +375,7 @@ impl Live {
             && self.moved.is_empty()
             && self.heard.is_empty()
             && self.began_as.is_none()
+            && self.labels.is_none()
             && self.calls.is_empty()
             && self.subscribed.is_empty()
     }
@@ -484,7 +493,7 @@ impl Work {
             Some(options) => (options.priority, options.limit.clone()),
             // A model says them by headers of these names.
             None => (
-                field(job, "priority").and_then(Value::as_i64),
+                field(job, PRIORITY).or_else(|| field(job, "priority")).and_then(Value::as_i64),
                 field(job, "limit").and_then(Value::as_str).map(Name::from),
             ),
         };
@@ -501,6 +510,14 @@ impl Work {
             change: None,
         }
     }
+}
+
+/// The field that says how pressing a job is where a header of its own does not.
+const PRIORITY: &str = travertine_bpmn::JOB_PRIORITY;
+
+/// Whether a field is for the engine, and no header.
+pub(super) fn is_inner(name: &str) -> bool {
+    name == PRIORITY
 }
 
 /// What the model says of work.

@@ -59,7 +59,7 @@ pub(crate) use environment::keeper;
 pub use function::{FunctionSettings, RunStatus, Unblocked};
 pub(crate) use function::{configure, print};
 pub(crate) use guard::panic_text;
-pub use job::{Activated, Lease};
+pub use job::{Activated, JobChange, JobFailure, Lease};
 pub use live::{Live, Trouble};
 pub use outbox::Sealed;
 pub use publish::{Candidate, Looked, Publishing};

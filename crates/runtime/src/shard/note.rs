@@ -207,6 +207,9 @@ impl Live {
             Record::TaskChanged { wait, change } => {
                 self.touched.waits.push((WaitId(*wait), None));
                 if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
+                    if work.kind == WorkKind::Job {
+                        work.priority = change.priority.unwrap_or(work.priority);
+                    }
                     work.change.get_or_insert_default().merge(change.clone());
                 }
             }
@@ -218,6 +221,7 @@ impl Live {
                 let had = Had { after: *after, had: had.clone() };
                 self.heard.insert(Name::clone(name), had);
             }
+            Record::Labelled(labels) => self.labels = Some(labels.clone()),
             Record::BeganAs { definition } => self.began_as = Some(Name::clone(definition)),
             // The definition itself is found by whoever has them all.
             Record::Created(_)

@@ -428,6 +428,7 @@ impl Shard {
         let Some(ended) = ended(live) else { return Ok(false) };
         let folded = folded(live, ended.ending);
         let mut records = vec![Record::Folded(Box::new(folded))];
+        records.extend(live.labels.iter().cloned().map(Record::Labelled));
         let answers = answers(live);
         if !answers.is_empty() {
             records.push(Record::Happened(answers));

@@ -628,6 +628,7 @@ fn asked(command: &Command) -> String {
         Command::Raise { wait, .. } => format!("wait {} ended in an error", wait.0),
         Command::Escalate { wait, .. } => format!("wait {} heard of an escalation", wait.0),
         Command::Fail { wait, .. } => format!("the work of wait {} failed", wait.0),
+        Command::NotGiven { wait, .. } => format!("nobody could have the work of wait {}", wait.0),
         Command::NotCalled { wait, .. } => format!("what wait {} called could not begin", wait.0),
         Command::SetRetries { wait, .. } => format!("wait {} got more retries", wait.0),
         Command::Retry { token } => format!("token {} was retried", token.0),

@@ -16,8 +16,9 @@ impl Live {
     /// Is what is left of an instance that someone has ended while it was halted, whatever it was before.
     pub(super) fn end_by(&mut self, at: i64, folded: &Folded) {
         let gone = Self::new(self.id.0, folded.created.clone(), Arc::clone(&self.definition));
-        let Self { last, snapshot, snapshot_size, tail, used, began_as, .. } = self;
+        let Self { last, snapshot, snapshot_size, tail, used, began_as, labels, .. } = self;
         *self = Self {
+            labels: labels.take(),
             last: *last,
             snapshot: *snapshot,
             snapshot_size: *snapshot_size,
@@ -46,7 +47,7 @@ impl Live {
 
     /// All that a snapshot keeps.
     pub(super) fn to_snapshot(&self) -> Result<Snapshot, EncodeError> {
-        let mut records = Vec::new();
+        let mut records: Vec<Record> = self.labels.iter().cloned().map(Record::Labelled).collect();
         if self.suspended {
             records.push(Record::Suspended);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use travertine_kernel::{Assignments, Command, NodeId, Rejection, WaitId};
 use travertine_store::{
-    codec::record::{Created, Letter, Record, StartKey, StartTimer},
+    codec::record::{Created, Labels, Letter, Record, StartKey, StartTimer},
     view::InstanceRow,
 };
 use travertine_value::{Map, Name};
@@ -12,11 +12,11 @@ use travertine_value::{Map, Name};
 use super::{Case, Shard, alarm::Alarm, apart::Apart, keeper, live::Live};
 use crate::{
     Definition, Definitions, Error, InstanceId, Message, Receipt, StartOn, StartTrigger, Timestamp,
-    correlates, id, message::is_addressed, schedule::SCHEDULE,
+    correlates, id, label, message::is_addressed, schedule::SCHEDULE,
 };
 
 /// What to start, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Begin {
     /// The key of the definition.
     pub definition: u64,
@@ -27,6 +27,11 @@ pub struct Begin {
     pub at: At,
     /// What it begins with.
     pub variables: Assignments,
+    /// What its starter says of it besides.
+    pub labels: Labels,
+    /// Whether it is refused, rather than found, where one of the same definition that people call so runs, and
+    /// is started where all of those have ended. Functions are found.
+    pub unique: bool,
 }
 
 /// Where an instance begins.
@@ -61,8 +66,18 @@ impl Shard {
         } else if let Some(id) = &begin.business_id
             && let Some(known) = self.instance_named(&definition.id, id)?
         {
-            return Ok((InstanceId(known), true));
+            if !begin.unique {
+                return Ok((InstanceId(known), true));
+            }
+            if !self.live(known)?.has_ended() {
+                return Err(Error::AlreadyExists {
+                    id: Name::clone(id),
+                    instance: InstanceId(known),
+                    definition: Name::clone(&definition.id),
+                });
+            }
         }
+        label::check(&begin.labels)?;
         let at = match &begin.at {
             At::Start => Vec::new(),
             At::Elements(names) => {
@@ -77,7 +92,8 @@ impl Shard {
             depth: 0,
         };
         let command = Command::Start { at, variables: begin.variables, caller: None };
-        Ok((InstanceId(self.create(created, command)?), false))
+        let labels = (begin.labels != Labels::default()).then(|| Box::new(begin.labels));
+        Ok((InstanceId(self.create_labelled(created, labels, command)?), false))
     }
 
     /// Whether that was a schedule, whose name another one may have now.
@@ -378,6 +394,15 @@ impl Shard {
 
     /// Makes an instance and starts it; none where it refuses to start.
     pub(super) fn create(&mut self, created: Created, start: Command) -> Result<u64, Error> {
+        self.create_labelled(created, None, start)
+    }
+
+    fn create_labelled(
+        &mut self,
+        created: Created,
+        labels: Option<Box<Labels>>,
+        start: Command,
+    ) -> Result<u64, Error> {
         let definition = self.env.runnable(created.definition)?;
         if self.agenda.quarantine.is_careful() {
             self.note_start(definition.key)?;
@@ -387,7 +412,8 @@ impl Shard {
         live.generation = self.starts.chain;
         let seq = self.outbox.seq + 1;
         let (caller, name) = (created.caller, created.business_id.clone());
-        self.guarded(&mut live, |shard, live| shard.turn_first(live, start, created))?;
+        let records = labels.into_iter().map(Record::Labelled).collect();
+        self.guarded(&mut live, |shard, live| shard.turn_first(live, start, created, records))?;
         self.instances.count += 1;
         self.instances.born(id, seq, caller.is_some() || name.is_some());
         if let Some(caller) = caller {
@@ -405,10 +431,10 @@ impl Shard {
         live: &mut Live,
         start: Command,
         created: Created,
+        mut records: Vec<Record>,
     ) -> Result<(), Error> {
         let seen = self.watchers.hook.is_some().then(|| start.clone());
         let mut turn = self.ask_kernel(live, start)?;
-        let mut records = Vec::new();
         let lost = self.think(live, &mut turn, &mut records);
         self.happened(live, turn, Some(created), records, seen.as_ref());
         if let Some(reason) = lost {
@@ -426,7 +452,7 @@ impl Shard {
         if let Some(known) = self.instances.process_named(definition, name) {
             return Ok(Some(known));
         }
-        self.find_named(name, |_, row| row.definition == *definition)
+        self.find_named(name, |_, row| row.definition == *definition && row.parent.is_none())
     }
 
     /// The newest instance that people call so and that is meant.

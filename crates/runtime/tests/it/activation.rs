@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use travertine_kernel::{Command, WaitId, Why};
 use travertine_runtime::{
-    Activated, Address, Board, Engine, Error, InstanceId, Lease, Opening, Settings, Shard,
-    Timestamp,
+    Activated, Address, Board, Engine, Error, InstanceId, JobFailure, Lease, Opening, Settings,
+    Shard, Timestamp,
     engine::{Options, Outcome},
     request::{
         Ask, BeginAttemptRequest, CommandRequest, CompleteRequest, EndAttemptRequest, LeaseRequest,
@@ -103,11 +103,15 @@ async fn a_worker_elsewhere_keeps_its_job_where_more_tries_are_allowed() {
     assert_eq!((again.job, again.retries), (job, 7));
     // Nobody has it after it has failed, whether or not the worker says why.
     for message in ["", "broken"] {
-        world.engine().fail(job, None, 0, message).wait().expect("it has the job");
+        world.engine().fail(job, JobFailure::new(message)).wait().expect("it has the job");
         assert_eq!(activate(world.engine(), 1).await.len(), 1);
     }
     // One that waits for its next try is offered at once.
-    world.engine().fail(job, None, 60_000, "").wait().expect("it has the job");
+    world
+        .engine()
+        .fail(job, JobFailure { backoff: 60_000, ..JobFailure::new("") })
+        .wait()
+        .expect("it has the job");
     assert_eq!(activate(world.engine(), 1).await, []);
     world.engine().set_retries(job, 2).wait().expect("it is there");
     assert_eq!(activate(world.engine(), 1).await.len(), 1);
@@ -247,7 +251,11 @@ async fn work_that_pauses_says_until_when() {
     assert_eq!(again(&world), None);
     let job = activate(world.engine(), 1).await[0].job;
     let until = world.engine().now().after_millis(60_000);
-    world.engine().fail(job, None, 60_000, "busy").wait().expect("it has the job");
+    world
+        .engine()
+        .fail(job, JobFailure { backoff: 60_000, ..JobFailure::new("busy") })
+        .wait()
+        .expect("it has the job");
     assert_eq!(again(&world), Some(until));
     world.restart();
     assert_eq!(again(&world), Some(until));

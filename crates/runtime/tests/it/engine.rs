@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use travertine_kernel::{Ending, Mapping, WaitId};
 use travertine_runtime::{
-    Address, Consume, Error, InstanceId, Message, Receipt, Settings,
+    Address, Consume, Error, InstanceId, JobFailure, Message, Receipt, Settings,
     engine::{Options, Outcome, Target, Workers},
 };
 use travertine_store::view::{Filter, InstanceState, JobState, Row, Table};
@@ -187,13 +187,17 @@ fn a_failed_job_is_offered_again_after_a_while_and_then_needs_someone() {
     world.deploy(&ONE_TASK.replace(r#"tv:jobType="work""#, r#"tv:jobType="work" tv:retries="2""#));
     let id = world.engine().start("p").wait().expect("starts");
     let job = address(&world.jobs()[0]);
-    world.engine().fail(job, None, 5_000, "oops").wait().expect("is told");
+    world
+        .engine()
+        .fail(job, JobFailure { backoff: 5_000, ..JobFailure::new("oops") })
+        .wait()
+        .expect("is told");
     world.restart();
     let row = &world.jobs()[0];
     assert_eq!((row.retries, row.state, row.until), (1, JobState::Available, Some(1_005_000)));
     world.advance(5_000);
     assert_eq!(world.jobs()[0].until, None);
-    world.engine().fail(job, None, 0, "oops again").wait().expect("is told");
+    world.engine().fail(job, JobFailure::new("oops again")).wait().expect("is told");
     let incidents = world.rows(Table::Incidents, Vec::new());
     assert!(matches!(&incidents[..], [Row::Incident(it)] if &*it.message == "oops again"));
     world.restart();

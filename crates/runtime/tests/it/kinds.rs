@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use travertine_func::{ActivityDefinition, ActivityOptions, Functions, WorkflowDefinition};
 use travertine_kernel::{Ending, Failure, FailureKind, Part, Phase, Rejection};
-use travertine_runtime::{Engine, Error, InstanceId, RequestOutcome, engine::Options};
+use travertine_runtime::{Engine, Error, InstanceId, JobFailure, RequestOutcome, engine::Options};
 
 use crate::world::{World, file, rest, within};
 
@@ -121,7 +121,10 @@ async fn what_a_worker_says_is_of_the_kind_of_work_whatever_its_words_are() {
         let id = engine.start("p").wait().expect("it starts");
         rest(&engine);
         let jobs = engine.activate("w", "me", 1, 60_000, &[]).await.expect("there is work");
-        engine.fail(jobs[0].job, Some(0), 0, sentence).await.expect("it fails");
+        engine
+            .fail(jobs[0].job, JobFailure { retries: Some(0), ..JobFailure::new(sentence) })
+            .await
+            .expect("it fails");
         let all = incidents(&engine, id);
         assert_eq!(all, [Failure::new(FailureKind::Work, sentence)]);
         // What the sentence is about comes, and nothing happens.
@@ -230,7 +233,11 @@ async fn headers_of_a_model_change_nothing_about_how_work_is_done() {
         assert_eq!(names, HEADERS.map(|(name, _)| name));
         assert_eq!(job.idempotency_key, None);
         assert!(job.variables.contains(&("amount".into(), 5.into())));
-        world.engine().fail(job.job, Some(3), 0, "again").await.expect("it is tried again");
+        world
+            .engine()
+            .fail(job.job, JobFailure { retries: Some(3), ..JobFailure::new("again") })
+            .await
+            .expect("it is tried again");
     }
     world.check();
 }

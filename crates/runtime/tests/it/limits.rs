@@ -12,7 +12,7 @@ use travertine_func::{
     Workflow, WorkflowDefinition, encode,
 };
 use travertine_runtime::{
-    Activated, Engine, InstanceId, Limit, RunStatus, Timestamp,
+    Activated, Engine, InstanceId, JobFailure, Limit, RunStatus, Timestamp,
     engine::{Clock as _, File, ManualClock, Options},
 };
 use travertine_value::Name;
@@ -260,7 +260,10 @@ async fn jobs_of_workers_outside_count_until_they_are_done_fail_or_their_lease_e
     engine.complete(ann.job, Vec::new()).await.unwrap();
     let [second] = &activate(&engine).await[..] else { panic!("one more has room") };
     // Failed; it may be tried again at once, and is older than the others.
-    engine.fail(second.job, Some(2), 0, "not now").await.unwrap();
+    engine
+        .fail(second.job, JobFailure { retries: Some(2), ..JobFailure::new("not now") })
+        .await
+        .unwrap();
     let [again] = &activate(&engine).await[..] else { panic!("one more has room") };
     assert_eq!(again.job, second.job);
     assert_eq!(activate(&engine).await, []);

@@ -52,6 +52,7 @@ impl Desk {
     pub(crate) fn target(&self, target: &Target) -> Result<Arc<Definition>, Refusal> {
         let definitions = self.engine.definitions();
         let (id, found) = match target {
+            Target::Key(key) => (&Name::from(key.to_string()), definitions.get(*key)),
             Target::Latest(id) => (id, definitions.find(id)),
             Target::Version(id, version) => {
                 (id, definitions.versions(id).iter().find(|it| it.version == *version))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use travertine_kernel::Assignments;
-use travertine_runtime::{Activated, Engine};
+use travertine_runtime::{Activated, Engine, JobFailure};
 use travertine_value::Name;
 
 use super::{Desk, Refusal, key};
@@ -69,8 +69,8 @@ impl Desk {
     /// A job could not be done.
     pub async fn fail_job(&self, key: i64, failure: Failure) -> Result<(), Refusal> {
         let job = key::wait(key, "job")?;
-        let Failure { retries, backoff_ms, message, variables: _ } = failure;
-        Ok(self.engine.fail(job, retries, backoff_ms, &message).await?)
+        let Failure { retries, backoff_ms: backoff, message, variables } = failure;
+        Ok(self.engine.fail(job, JobFailure { retries, backoff, message, variables }).await?)
     }
 
     /// A job has raised an error for the model to catch.

@@ -89,13 +89,16 @@ fn outcome(error: &Error) -> Outcome {
         | Error::NoSuchInstance(_)
         | Error::NoSuchDeadLetter(_)
         | Error::NoSuchSchedule(_)
-        | Error::NoReceiver { .. } => Outcome::NotFound,
+        | Error::NoReceiver { .. }
+        // A key of another kind: a job's where a user task's was asked for.
+        | Error::WrongKind { .. } => Outcome::NotFound,
         Error::NoSuchElement { .. }
         | Error::BadSchedule { .. }
         | Error::BadStart { .. }
         | Error::Refused { .. }
         | Error::ReservedId(_)
         | Error::BadId { .. }
+        | Error::BadLabel { .. }
         | Error::Backwards { .. } => Outcome::Invalid,
         Error::Suspended(_)
         | Error::NotSuspended(_)
@@ -104,6 +107,7 @@ fn outcome(error: &Error) -> Outcome {
         | Error::NotHalted(_)
         | Error::NotMigrated { .. }
         | Error::NotLeased(_)
+        | Error::NoRetriesLeft(_)
         | Error::Claimed { .. }
         | Error::SeveralReceivers { .. }
         | Error::InUse { .. }

@@ -2,8 +2,8 @@
 
 use proptest::{collection::vec, prelude::*};
 use travertine_kernel::{
-    Assignments, Command, Destination, Event, Instance, Modification, NodeId, Plan, TokenId, Turn,
-    WaitId, Which, check, handle, replay, time::Timestamp,
+    Assignments, Command, Destination, Event, Instance, Modification, NodeId, Plan, Reach, TokenId,
+    Turn, WaitId, Which, check, handle, replay, time::Timestamp,
 };
 use travertine_store::codec::{DecodeError, Flaw, decode_instance, encode_instance};
 use travertine_testkit::block::block;
@@ -50,8 +50,13 @@ fn command(next: Next, plan: &Plan, instance: &Instance) -> Option<Command> {
     let pick = |at: usize| waits.get(at % waits.len().max(1)).copied();
     Some(match next {
         Next::Complete(at, variables) => Command::Complete { wait: pick(at)?, variables },
-        Next::Fail(at) => Command::Fail { wait: pick(at)?, retries: 0, message: "no".to_owned() },
-        Next::Set(variables) => Command::Set { token: None, variables },
+        Next::Fail(at) => Command::Fail {
+            wait: pick(at)?,
+            retries: 0,
+            message: "no".to_owned(),
+            variables: Vec::new(),
+        },
+        Next::Set(variables) => Command::Set { token: None, variables, reach: Reach::Layer },
         Next::Move(token, to) => {
             let tokens: Vec<TokenId> = instance.tokens.keys().copied().collect();
             let which = Which::Token(*tokens.get(token % tokens.len().max(1))?);

@@ -14,7 +14,7 @@ use std::{
 
 use travertine_kernel::{Assignments, Destination, Modification, WaitId, Which};
 use travertine_runtime::{
-    Address, Engine, Error, InstanceId, Message, Receipt,
+    Address, Engine, Error, InstanceId, JobFailure, Message, Receipt,
     engine::{ManualClock, Retention},
 };
 use travertine_store::view::{Filter, InstanceState, Query, Row, Table};
@@ -242,7 +242,10 @@ impl Client {
     fn fail(&mut self, job: Address, retries: Option<u32>, backoff: i64) {
         self.ask(
             |_| Act::Fail(job),
-            |engine, _| engine.fail(job, retries, backoff, "oops").wait(),
+            |engine, _| {
+                let failure = JobFailure { retries, backoff, ..JobFailure::new("oops") };
+                engine.fail(job, failure).wait()
+            },
             |()| String::new(),
         );
     }

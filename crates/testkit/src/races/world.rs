@@ -9,7 +9,7 @@ use std::{
 use travertine_func::Functions;
 use travertine_kernel::{Command, Event, JournalEntry, Plan};
 use travertine_runtime::{
-    Address, At, Begin, Board, Definitions, Error, Given, InstanceId, Live, Opening, Shard,
+    Address, Begin, Board, Definitions, Error, Given, InstanceId, Live, Opening, Shard,
     request::{
         Ask, BeginAttemptRequest, CommandRequest, DescribeRequest, EndAttemptRequest,
         FindRunRequest, PublishRequest, ReplyTo, ResumeRequest, StartRequest, SuspendRequest,
@@ -374,7 +374,8 @@ impl World {
         Ok(match request {
             Request::Start { definition, id, arguments: variables } => {
                 let definition = self.definitions.find(&definition).map_or(0, |it| it.key);
-                let begin = Begin { definition, business_id: Some(id), at: At::Start, variables };
+                let begin =
+                    Begin { definition, business_id: Some(id), variables, ..Begin::default() };
                 let started = self.request(keeper, StartRequest { begin })?;
                 started.map(|(id, known)| Answer::Started(id, known))
             }

@@ -7,11 +7,11 @@ use std::{
 };
 
 use travertine_kernel::{
-    Assignments, Command, Destination, Mapping, Modification, NodeId, TokenId, WaitFor, Which,
-    plan::WorkKind,
+    Assignments, Command, Destination, Mapping, Modification, NodeId, Reach, TokenId, WaitFor,
+    Which, plan::WorkKind,
 };
 use travertine_runtime::{
-    Address, At, Begin, Consume, Delivery, Edit, Error, InstanceId, Lease, Live, Message, Receipt,
+    Address, Begin, Consume, Delivery, Edit, Error, InstanceId, Lease, Live, Message, Receipt,
     TaskChange,
     request::{
         Ask, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest, DiscardRequest,
@@ -282,7 +282,7 @@ impl World {
         let latest = self.definitions.find(&id).expect("it is deployed").key;
         let definition = if id == "order" { self.older } else { latest };
         let business_id = name.as_deref().map(Name::from);
-        let begin = Begin { definition, business_id, at: At::Start, variables };
+        let begin = Begin { definition, business_id, variables, ..Begin::default() };
         let asked = Asked::Start(id, name);
         self.ask(shard, asked, StartRequest { begin });
     }
@@ -480,7 +480,7 @@ impl World {
             }
             Operation::Set => {
                 variables.push(("ok".into(), true.into()));
-                let set = Command::Set { token: None, variables };
+                let set = Command::Set { token: None, variables, reach: Reach::Layer };
                 self.command(id, Asked::Set(name), set);
             }
             Operation::Retry => {

@@ -80,6 +80,7 @@ impl Journal {
                 | Record::StartTimer(_)
                 | Record::Heard { .. }
                 | Record::BeganAs { .. }
+                | Record::Labelled(_)
                 | Record::Ended(_) => {}
             }
         }

@@ -2,7 +2,7 @@
 //! elsewhere.
 
 use travertine_kernel::{
-    Command, Destination, Ending, FlowId, Instance, Modification, NodeId, Rejection, State,
+    Command, Destination, Ending, FlowId, Instance, Modification, NodeId, Reach, Rejection, State,
     TokenId, WaitId, Which, handle, outstanding,
 };
 use travertine_testkit::{Scenario, assignments};
@@ -396,7 +396,7 @@ fn everything_is_refused_after_the_end_but_the_delivery_of_what_was_sent() {
     for command in [
         Command::Complete { wait, variables: Vec::new() },
         Command::SetRetries { wait, retries: 1 },
-        Command::Set { token: None, variables: Vec::new() },
+        Command::Set { token: None, variables: Vec::new(), reach: Reach::Layer },
         Command::Retry { token: TokenId(1) },
         Command::Modify { steps: vec![add(&it, "end")] },
         Command::Continue,
@@ -548,7 +548,7 @@ fn only_work_and_calls_can_fail() {
     for command in [
         Command::Raise { wait, code: None, message: String::new(), variables: Vec::new() },
         Command::Escalate { wait, code: None, variables: Vec::new() },
-        Command::Fail { wait, retries: 1, message: String::new() },
+        Command::Fail { wait, retries: 1, message: String::new(), variables: Vec::new() },
     ] {
         let wrong = it.ask(command);
         assert!(matches!(wrong, Err(Rejection::WrongWait { .. })), "{wrong:?}");
@@ -686,7 +686,7 @@ fn nothing_is_done_to_what_has_not_begun() {
     for command in [
         Command::Cancel,
         Command::Continue,
-        Command::Set { token: None, variables: Vec::new() },
+        Command::Set { token: None, variables: Vec::new(), reach: Reach::Layer },
         Command::Modify { steps: vec![add(&it, "a")] },
     ] {
         assert_eq!(it.ask(command), Err(Rejection::NotRunning));

@@ -3,24 +3,25 @@
 use std::{sync::Arc, time::Duration};
 
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
-use travertine_kernel::{Command, WaitId};
+use travertine_kernel::{Command, WaitId, plan::WorkKind};
 
 use crate::{
-    Address, At, Begin, Edit, Engine, Error, InstanceId, Lease, Message, Receipt, RunStatus,
-    TaskChange,
+    Address, Begin, Edit, Engine, Error, InstanceId, JobChange, JobFailure, Lease, Message,
+    Receipt, RunStatus, TaskChange,
     engine::{File, Options, Outcome},
     request::{
         AdoptRequest, AttemptBeginsRequest, AwaitRequest, BarrierRequest, BeginAttemptRequest,
         CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
-        DescribeRequest, DiscardRequest, EndAttemptRequest, EvaluateConditionsRequest,
-        ExpectRequest, ExtendRequest, FailRequest, FindRunRequest, FinishJobRequest,
-        FinishPublishRequest, FireTimerRequest, FlushRequest, FoldRequest, FollowRequest,
-        GlanceRequest, HeartbeatRequest, IsInMemoryRequest, Kind, LeaseRequest, LookRequest,
-        Looked, MatchVariablesRequest, MendRequest, MigrateRequest, MoveTimerRequest, Origin,
-        PublishRequest, Publishing, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
-        ReplayRequest, ResultRequest, ResumeRequest, RetireRequest, RetryRequest, SignalRequest,
-        StartRequest, SuspendRequest, TryCodeRequest, TryMigrationRequest, TryPublishRequest,
-        UnblockRequest, Unblocked, UpdateFunctionRequest, VerifyRequest, WhyRequest,
+        CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
+        EvaluateConditionsRequest, ExpectRequest, ExtendRequest, FailRequest, FindRunRequest,
+        FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest, FoldRequest,
+        FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest, IsInMemoryRequest, Kind,
+        LeaseAllRequest, LeaseRequest, LookRequest, Looked, MatchVariablesRequest, MendRequest,
+        MigrateRequest, MoveTimerRequest, Origin, PublishRequest, Publishing, PutBackRequest,
+        QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, ResultRequest, ResumeRequest,
+        RetireRequest, RetryRequest, SignalRequest, StartRequest, SuspendRequest,
+        ThrowErrorRequest, TryCodeRequest, TryMigrationRequest, TryPublishRequest, UnblockRequest,
+        Unblocked, UpdateFunctionRequest, UpdateJobRequest, VerifyRequest, WhyRequest,
     },
 };
 
@@ -77,7 +78,7 @@ impl World {
     /// A new instance, and what it waits for.
     fn start(&self, id: &str) -> Address {
         let definition = self.engine.definitions().find(id).unwrap().key;
-        let begin = Begin { definition, business_id: None, at: At::Start, variables: Vec::new() };
+        let begin = Begin { definition, ..Begin::default() };
         let (instance, known) = self.engine.ask(StartRequest { begin }).wait().unwrap();
         assert!(!known);
         Address { instance, wait: self.wait_of(instance) }
@@ -172,8 +173,18 @@ impl World {
         let leased = lease(job, Lease::Until { worker: "w".into(), until }).unwrap();
         assert_eq!(leased.map(|it| it.job), Some(job));
         engine.ask(ExtendRequest { job, until: until + 1 }).wait().unwrap();
-        let fail = FailRequest { job, retries: Some(2), backoff: 0, message: "no".into() };
+        let failure = JobFailure { retries: Some(2), ..JobFailure::new("no") };
+        let fail = FailRequest { job, failure: Box::new(failure), kind: None };
         engine.ask(fail).wait().unwrap();
+        let (jobs, names) = (vec![job], Vec::new().into());
+        let until = until + 2;
+        let lease_all = Lease::Until { worker: "w".into(), until };
+        let lease_all = LeaseAllRequest { jobs, lease: lease_all, names, bytes_max: Some(10_000) };
+        assert_eq!(engine.ask(lease_all).wait().unwrap().len(), 1);
+        let change = JobChange { priority: Some(3), ..JobChange::default() };
+        engine.ask(UpdateJobRequest { job, change }).wait().unwrap();
+        let hand_back = HandBackRequest { worker: "w".into(), jobs: vec![(job, until)] };
+        engine.ask(hand_back).wait().unwrap();
         lease(job, Lease::Process).unwrap().unwrap();
         engine.ask(PutBackRequest { job }).wait().unwrap();
         lease(job, Lease::Process).unwrap().unwrap();
@@ -195,6 +206,12 @@ impl World {
         engine.ask(ClaimTaskRequest { task, who: "ann".into() }).wait().unwrap();
         let change = TaskChange { assignee: Edit::Remove, ..TaskChange::default() };
         engine.ask(ChangeTaskRequest { task, change: Box::new(change) }).wait().unwrap();
+        let (code, message, variables) = ("no".into(), String::new(), Vec::new());
+        let thrown = ThrowErrorRequest { job: task, code, message, variables };
+        assert!(engine.ask(thrown).wait().is_err(), "it is no job");
+        let (kind, strict, variables) = (WorkKind::Job, true, Vec::new());
+        let as_job = CompleteWorkRequest { work: task, kind, strict, variables };
+        assert!(engine.ask(as_job).wait().is_err(), "it is no job");
         let complete = CompleteRequest { to: task, variables: Vec::new() };
         engine.ask(complete).wait().unwrap();
         let timer = self.start("timer");

@@ -24,7 +24,7 @@ use super::{
     Write, Writer, Writes, commit, writer,
 };
 use crate::{
-    At, Begin, Definitions, Engine, Error, Settings,
+    Begin, Definitions, Engine, Error, Settings,
     engine::{
         File, ManualClock, Options, metrics, one_task,
         queue::Queue,
@@ -269,8 +269,7 @@ impl World {
         match act {
             Act::Start(process, shard) => {
                 let definition = self.definitions.find(process).expect("it is deployed").key;
-                let begin =
-                    Begin { definition, business_id: None, at: At::Start, variables: Vec::new() };
+                let begin = Begin { definition, ..Begin::default() };
                 let asked = &mut self.asked[usize::from(shard)];
                 let to = counted(&asked.answered);
                 let ask = Input::Ask(StartRequest { begin }.into_request(), to);

@@ -12,7 +12,7 @@ use travertine_value::{Name, Value};
 
 use super::steps;
 use crate::{
-    At, Begin, Board, Definitions, Error, InstanceId, Lease, Message, Opening, Settings, Shard,
+    Begin, Board, Definitions, Error, InstanceId, Lease, Message, Opening, Settings, Shard,
     Timestamp,
 };
 
@@ -170,8 +170,7 @@ impl World {
         let begin = Begin {
             definition: self.definitions.find(definition).unwrap().key,
             business_id: Some(name.into()),
-            at: At::Start,
-            variables: Vec::new(),
+            ..Begin::default()
         };
         let mut started = None;
         hear(&mut self.shards[shard], |it| started = Some(it.start(begin.clone())));

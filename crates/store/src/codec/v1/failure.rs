@@ -130,7 +130,8 @@ fn plain(kind: &kernel::FailureKind) -> Option<u8> {
         | Kind::Nondeterminism
         | Kind::MissingCode { .. }
         | Kind::MissingDefinition { .. }
-        | Kind::MissingDecision { .. } => return None,
+        | Kind::MissingDecision { .. }
+        | Kind::Oversized { .. } => return None,
     })
 }
 
@@ -182,6 +183,7 @@ enum Kind<'a> {
     MissingCode { function: &'a str, version: u32 },
     MissingDefinition { definition: &'a str, version: Option<&'a str> },
     MissingDecision { decision: &'a str, version: Option<&'a str> },
+    Oversized { bytes: u64, max: u64 },
 }
 
 impl Put for kernel::FailureKind {
@@ -196,6 +198,7 @@ impl Put for kernel::FailureKind {
                 out.variant(18, (definition, version));
             }
             Self::MissingDecision { decision, version } => out.variant(19, (decision, version)),
+            Self::Oversized { bytes, max } => out.variant(20, (bytes, max)),
             Self::Error => out.variant(0, ()),
             Self::Script => out.variant(1, ()),
             Self::NoFlow => out.variant(2, ()),
@@ -245,6 +248,7 @@ impl Kind<'_> {
                 decision: decision.into(),
                 version: version.map(Into::into),
             },
+            Self::Oversized { bytes, max } => Plain::Oversized { bytes, max },
         }
     }
 }

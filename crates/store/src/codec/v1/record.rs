@@ -88,7 +88,15 @@ mirror!(enum Record {
     BeganAs { definition: Name },
     Ended(it: Box<Folded>),
     Recognised { number: u64, name: Name, receiver: Name, id: Name, until: i64 },
+    Labelled(it: Box<Labels>),
 });
+
+mirror!(
+    struct Labels {
+        tags: Vec<Name>,
+        trace: Option<Name>,
+    }
+);
 
 mirror!(
     struct Created {

@@ -5,7 +5,7 @@
 
 use travertine_kernel::{
     Command, Each, Effect, Ending, Event, Failing, FailureKind, Instance, LayerId, ROOT,
-    ROOT_LAYER, Role, ScopeKind, State, TokenId, View, WaitFor, apply, effects,
+    ROOT_LAYER, Reach, Role, ScopeKind, State, TokenId, View, WaitFor, apply, effects,
     plan::{self, Count, OutputItem},
 };
 use travertine_testkit::{Scenario, assignments};
@@ -995,6 +995,7 @@ fn what_changes_above_the_runs_is_seen_by_all_of_them() {
     it.ask(Command::Set {
         token: Some(runs(&it, "x")[0].1),
         variables: assignments(r#"{"mine": 1}"#),
+        reach: Reach::Layer,
     })
     .expect("the run is there");
     it.set(r#"{"above": 1}"#);

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use travertine_bpmn::{Options, read};
 use travertine_kernel::{
     Command, Effect, Ending, Event, FailureKind, Instance, LayerId, NodeId, ROOT, ROOT_LAYER,
-    Rejection, Role, Scope, ScopeKind, State, TokenId, View, WaitFor, apply, effects, handle,
+    Reach, Rejection, Role, Scope, ScopeKind, State, TokenId, View, WaitFor, apply, effects,
+    handle,
     plan::{Element, Plan},
 };
 use travertine_testkit::{Scenario, assignments, document};
@@ -420,7 +421,8 @@ fn a_read_finds_the_nearest_value_on_the_way_to_the_root() {
     it.start(r#"{"x": 0, "y": 0, "z": 0}"#);
     let set = |it: &mut Scenario, node: &str, variables: &str| {
         let token = Some(token(it, node));
-        it.ask(Command::Set { token, variables: assignments(variables) }).expect("it is there");
+        it.ask(Command::Set { token, variables: assignments(variables), reach: Reach::Layer })
+            .expect("it is there");
     };
     set(&mut it, "a", r#"{"x": 1, "y": 1}"#);
     set(&mut it, "c", r#"{"x": 3}"#);
