@@ -1,4 +1,4 @@
-//! Any bytes as stored events, instances, values and cycles: there is an answer, it takes no more
+//! Any bytes as stored events, instances, records, letters, values and cycles: there is an answer, it takes no more
 //! memory than a fixed multiple of the bytes, and what could be read can be written and read again.
 //! An instance that could be read keeps the kernel's rules.
 
@@ -11,6 +11,7 @@ use travertine_fuzz::{Counting, within};
 use travertine_store::codec::{
     DecodeError, EncodeError, decode_events, decode_instance, decode_repeat, decode_values,
     encode_events, encode_instance, encode_repeat, encode_values,
+    record::{decode_letter, decode_records, encode_letter, encode_records},
 };
 
 #[global_allocator]
@@ -20,6 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
     try_decode(bytes, 128, decode_events, |it, bytes| encode_events(it, bytes));
     try_decode(bytes, 128, decode_values, |it, bytes| encode_values(it, bytes));
     try_decode(bytes, 128, decode_repeat, encode_repeat);
+    try_decode(bytes, 256, decode_records, |it, bytes| encode_records(it, bytes));
+    try_decode(bytes, 256, decode_letter, encode_letter);
     let instance = try_decode(bytes, 256, decode_instance, encode_instance);
     if let Some(instance) = instance {
         travertine_kernel::check(&instance);

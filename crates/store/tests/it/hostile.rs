@@ -3,6 +3,7 @@
 use travertine_kernel::{Event, LayerId};
 use travertine_store::codec::{
     DecodeError, EncodeError, Flaw, VALUE_DEPTH_MAX, decode_events, encode_events,
+    record::{decode_letter, decode_records},
 };
 use travertine_value::Value;
 
@@ -121,4 +122,26 @@ fn every_sample_survives_every_cut_and_every_flip() {
             }
         }
     }
+}
+
+#[test]
+fn letters_within_letters_are_read_a_few_deep_and_refused_beyond() {
+    const CHAINED: u8 = 20;
+    const RING: u8 = 12;
+    let nested = |depth: usize| {
+        let around = (0..depth).flat_map(|_| [CHAINED, 2]);
+        std::iter::once(VERSION).chain(around).chain([RING, 4, 9]).collect::<Vec<u8>>()
+    };
+    for depth in 0..=4 {
+        assert!(decode_letter(&nested(depth)).is_ok(), "{depth}");
+    }
+    for depth in [5, 1_000, 1_000_000] {
+        let error = decode_letter(&nested(depth)).expect_err("it is too deep");
+        assert!(error.offset <= 64, "{error}");
+        // The same as what an instance could not hear.
+        let deferred = [&[VERSION, 1, 6][..], &nested(depth)[1..]].concat();
+        assert!(decode_records(&deferred).is_err(), "{depth}");
+    }
+    // What was refused changes nothing for what comes after.
+    assert!(decode_letter(&nested(4)).is_ok());
 }

@@ -1,6 +1,8 @@
 //! Records and letters, as this version of the format has them.
 
-use serde::Deserialize;
+use std::cell::Cell;
+
+use serde::{Deserialize, Deserializer, de};
 use travertine_kernel::{self as kernel, Assignments, Catches, Ending};
 use travertine_value::{Name, time};
 
@@ -201,7 +203,7 @@ mirror!(enum Letter {
     Ended { to: (u64, u64), child: u64, ending: End, variables: Values },
     NotCalled { to: (u64, u64), reason: String },
     Uncall { from: (u64, u64) },
-    Escalated { to: (u64, u64), code: Option<Name>, variables: Values, confirm: Box<Letter> },
+    Escalated { to: (u64, u64), code: Option<Name>, variables: Values, confirm: Nested },
     Delivered { instance: u64, post: u64 },
     Subscribe(it: Subscription),
     Unsubscribe { instance: u64, wait: u64 },
@@ -217,8 +219,40 @@ mirror!(enum Letter {
     AskVariables { of: (u64, u64), names: Vec<Name> },
     Variables { of: (u64, u64), values: Values },
     CallFailed { to: (u64, u64), failure: Failed },
-    Chained { generation: u32, letter: Box<Letter> },
+    Chained { generation: u32, letter: Nested },
 });
+
+/// A letter within another. One is written within another within a third at most; more are refused, so that no
+/// bytes use up the stack.
+pub(in crate::codec) struct Nested(Box<Letter>);
+
+const NESTED_MAX: u8 = 4;
+
+thread_local! {
+    /// How many letters the one that is being read stands in.
+    static AROUND: Cell<u8> = const { Cell::new(0) };
+}
+
+impl<'de> Deserialize<'de> for Nested {
+    fn deserialize<D: Deserializer<'de>>(bytes: D) -> Result<Self, D::Error> {
+        let around = AROUND.get();
+        if around == NESTED_MAX {
+            return Err(de::Error::custom("a letter stands within too many others"));
+        }
+        AROUND.set(around + 1);
+        let letter = Letter::deserialize(bytes);
+        AROUND.set(around);
+        letter.map(|it| Self(Box::new(it)))
+    }
+}
+
+impl Lift for Nested {
+    type Live = Box<record::Letter>;
+
+    fn lift(self) -> Self::Live {
+        self.0.lift()
+    }
+}
 
 mirror!(
     struct Shared {
