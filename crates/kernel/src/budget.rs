@@ -8,6 +8,7 @@ use std::fmt;
 use travertine_value::{Name, Value};
 
 use crate::{
+    journal::JournalEntry,
     plan::Plan,
     run::Run,
     state::ScopeKind,
@@ -36,6 +37,10 @@ pub struct Budgets {
     pub turn_bytes: usize,
     /// How many events a turn writes before it is cut.
     pub turn_events: usize,
+    /// How many entries the journal of a function may have before its code begins anew.
+    pub journal_entries: usize,
+    /// How many bytes they may have in all.
+    pub journal_bytes: usize,
 }
 
 impl Budgets {
@@ -47,6 +52,8 @@ impl Budgets {
         name_bytes: 4 << 10,
         turn_bytes: 4 << 20,
         turn_events: 100_000,
+        journal_entries: 1_000_000,
+        journal_bytes: 128 << 20,
     };
 
     /// The same, as a process wants them.
@@ -84,6 +91,10 @@ pub enum Over {
     Tokens(usize),
     /// There are more open instances below the one that nobody called than this.
     Descendants(usize),
+    /// The journal of a function has more entries than this.
+    JournalEntries(usize),
+    /// Its entries have more bytes than this.
+    JournalBytes(usize),
 }
 
 impl fmt::Display for Over {
@@ -94,6 +105,8 @@ impl fmt::Display for Over {
             Self::Bytes(max) => write!(f, "all variables together have more than {max} bytes"),
             Self::Tokens(max) => write!(f, "there are more than {max} tokens"),
             Self::Descendants(max) => write!(f, "there are more than {max} instances below it"),
+            Self::JournalEntries(max) => write!(f, "its journal has more than {max} entries"),
+            Self::JournalBytes(max) => write!(f, "its journal has more than {max} bytes"),
         }
     }
 }
@@ -170,6 +183,25 @@ pub(crate) fn weight_of_event(event: &Event) -> usize {
     } else {
         0
     }
+}
+
+/// About how many bytes an entry of a journal has.
+pub(crate) fn weight_of_entry(entry: &JournalEntry) -> usize {
+    /// Its kind, its numbers, and how it is kept.
+    const PLAIN: usize = 48;
+    let more = match entry {
+        JournalEntry::Asked { key, .. } | JournalEntry::Sent { key, .. } => key.len(),
+        JournalEntry::Recorded { key, value } => key.len() + weight(value),
+        JournalEntry::Done { outcome: Ok(variables), .. } => weight_of(variables),
+        JournalEntry::Done { outcome: Err(failure), .. } => failure.message.len(),
+        JournalEntry::Updated { name, input, id, .. } => {
+            name.len() + weight(input) + id.as_ref().map_or(0, |it| it.len())
+        }
+        JournalEntry::Began { .. }
+        | JournalEntry::Dropped { .. }
+        | JournalEntry::Cancelled { .. } => 0,
+    };
+    PLAIN + more
 }
 
 fn weight_of_post(post: &Post) -> usize {

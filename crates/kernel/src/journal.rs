@@ -9,6 +9,7 @@ use travertine_value::time::Timestamp;
 use travertine_value::{Name, Value};
 
 use crate::{
+    budget::{Budgets, Over, weight_of_entry},
     run::Run,
     state::{Cue, Instance, InstanceState, Phase, ROOT_LAYER},
     vocabulary::{
@@ -30,6 +31,8 @@ pub struct Journal {
     /// Its operations, by their numbers.
     asked: Vec<Operation>,
     cancelled: bool,
+    /// About how many bytes its entries have.
+    bytes: usize,
 }
 
 /// An operation of a function.
@@ -153,7 +156,7 @@ impl Journal {
     ) -> Self {
         let room = Vec::with_capacity(entries.len());
         let mut journal =
-            Self { token, run, entries: room, due, asked: Vec::new(), cancelled: false };
+            Self { token, run, entries: room, due, asked: Vec::new(), cancelled: false, bytes: 0 };
         for entry in entries {
             journal.push(entry.into());
         }
@@ -163,6 +166,7 @@ impl Journal {
 
     pub(crate) fn push(&mut self, entry: Arc<JournalEntry>) {
         self.due |= entry.is_told();
+        self.bytes = self.bytes.saturating_add(weight_of_entry(&entry));
         self.cancelled |= matches!(*entry, JournalEntry::Cancelled { .. });
         if entry.key().is_some() {
             self.asked.push(Operation { entry: self.entries.len(), wait: None });
@@ -179,13 +183,22 @@ impl Journal {
     /// been thought about.
     pub(crate) fn take_back_update(&mut self) {
         assert!(self.ends_with_update(), "only the last thing that was told is taken back");
-        self.entries.pop();
+        let last = self.entries.pop();
+        self.bytes -= last.map_or(0, |it| weight_of_entry(&it));
         self.due = true;
     }
 
     /// Whether it begins as all do.
     pub(crate) fn is_sound(&self) -> bool {
         self.entries.first().is_some_and(|it| matches!(**it, JournalEntry::Began { .. }))
+    }
+
+    /// What it has too much of, so that its code is to begin anew.
+    pub fn over(&self, budgets: &Budgets) -> Option<Over> {
+        if self.entries.len() > budgets.journal_entries {
+            return Some(Over::JournalEntries(budgets.journal_entries));
+        }
+        (self.bytes > budgets.journal_bytes).then_some(Over::JournalBytes(budgets.journal_bytes))
     }
 
     /// Whether someone wants the function to end.

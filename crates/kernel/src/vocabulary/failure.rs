@@ -276,6 +276,7 @@ impl FailureKind {
                 | Self::Nondeterminism
                 | Self::MissingCode { .. }
                 | Self::MissingDefinition { .. }
+                | Self::Budget(Some(Over::JournalEntries(_) | Over::JournalBytes(_)))
         )
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use travertine_func::{Answer, Failure, Functions};
+use travertine_func::{Answer, Blocked, Failure, Functions};
 use travertine_kernel::{
-    Assignments, Decision, Event, Instance, Journal, JournalEntry, Post, Turn, WaitFor,
-    check_variables,
+    Assignments, Budgets, Decision, Event, FailureKind, Instance, Journal, JournalEntry, Over,
+    Post, Turn, WaitFor, check_variables,
 };
 use travertine_value::{Limits, Map, Name, Value, typed};
 
@@ -82,6 +82,35 @@ pub(super) fn answer_of(said: &Value) -> Result<Value, Failure> {
 
 const OK: &str = "ok";
 const FAILURE: &str = "failure";
+
+/// Whether the journal of a function has room for what its code asks for. What it has asked for it may still be
+/// told, and it may always come to its end or begin anew.
+pub(super) fn check_room(
+    journal: &Journal,
+    decisions: &[Decision],
+    budgets: &Budgets,
+) -> Result<(), Blocked> {
+    let ends = matches!(
+        decisions.last(),
+        Some(
+            Decision::Complete { .. }
+                | Decision::ContinueAs { .. }
+                | Decision::Fail(_)
+                | Decision::Cancel
+        )
+    );
+    let asks = decisions.iter().any(|it| {
+        matches!(it, Decision::Ask { .. } | Decision::Record { .. } | Decision::Post { .. })
+    });
+    let Some(over) = journal.over(budgets).filter(|_| asks && !ends) else { return Ok(()) };
+    let field =
+        if let Over::JournalEntries(_) = over { "journal_entries" } else { "journal_bytes" };
+    let message = format!(
+        "{over}: have the code begin anew before that, by `continue_as` (continue-as-new). Code that does so at this \
+         point goes on from here; so does this code when `Budgets::{field}` allows more"
+    );
+    Err(Blocked::of(FailureKind::Budget(Some(over)), message))
+}
 
 /// Whether what the code decided is small enough to be kept.
 pub(super) fn check_sizes(decisions: &[Decision], limits: &Limits) -> Result<(), String> {

@@ -6,7 +6,7 @@ use send_wrapper::SendWrapper;
 use travertine_func::{Advance, Arguments, Blocked, EventConfig, Failure, Identity, Session};
 use travertine_kernel::{
     self as kernel, Assignments, Command, Decision, FailureKind, Incident, Phase, Post, ROOT_LAYER,
-    Turn, WaitFor, check_variables, handle_in,
+    Rejection, Turn, WaitFor, check_variables, handle_in,
 };
 use travertine_store::codec::record::{Message, Record};
 use travertine_value::{Name, Value};
@@ -14,7 +14,7 @@ use travertine_value::{Name, Value};
 use super::{
     Case, Shard,
     call::missing,
-    code::{answer_of, brings_update, check_sizes, new_answers, not_deterministic},
+    code::{answer_of, brings_update, check_room, check_sizes, new_answers, not_deterministic},
     guard::step,
     live::Live,
 };
@@ -264,6 +264,8 @@ impl Shard {
             ..Blocked::from(format!("an update is answered with too much: {why}"))
         })?;
         check_sizes(&decisions, limits)?;
+        let journal = live.state.journal.as_ref().expect("only functions think");
+        check_room(journal, &decisions, &self.env.budgets)?;
         if let Some(next) = self.next_definition(live, &decisions)? {
             records.push(Record::Migrated { definition: next.key });
             live.definition = next;
@@ -353,6 +355,10 @@ impl Shard {
             }
             let session = shard.awaken_to_date(live)?;
             live.ready()?;
+            let journal = live.state.journal.as_ref();
+            if let Some(over) = journal.and_then(|it| it.over(&shard.env.budgets)) {
+                return Err(Rejection::OverBudget(over).into());
+            }
             let valid = session.validate_update(name, &input);
             live.keep_decided(session);
             valid.map_err(|failure| says_no(id, failure, RequestOutcome::NotDone))?;
@@ -369,11 +375,11 @@ impl Shard {
     /// The code of a running function, as far as its journal goes.
     fn awaken_to_date(&self, live: &mut Live) -> Result<SendWrapper<Session>, Error> {
         if live.has_ended() {
-            return Err(travertine_kernel::Rejection::Ended.into());
+            return Err(Rejection::Ended.into());
         }
         let had_session = live.session.0.is_some();
         let Some(journal) = &live.state.journal else {
-            return Err(travertine_kernel::Rejection::NotAFunction.into());
+            return Err(Rejection::NotAFunction.into());
         };
         let instance = live.id;
         let blocked = |it: Blocked| {
@@ -408,6 +414,7 @@ impl Shard {
         let Some(journal) = &live.state.journal else { return Ok(()) };
         let advance = self.session(live)?.advance(journal)?;
         check_sizes(&advance.decisions, &live.definition.plan.limits)?;
+        check_room(journal, &advance.decisions, &self.env.budgets)?;
         self.next_definition(live, &advance.decisions).map(drop)
     }
 

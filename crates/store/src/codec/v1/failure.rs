@@ -260,6 +260,8 @@ enum Over {
     Bytes(u64),
     Tokens(u64),
     Descendants(u64),
+    JournalEntries(u64),
+    JournalBytes(u64),
 }
 
 impl Put for kernel::Over {
@@ -270,6 +272,8 @@ impl Put for kernel::Over {
             Self::Bytes(max) => (2, max),
             Self::Tokens(max) => (3, max),
             Self::Descendants(max) => (4, max),
+            Self::JournalEntries(max) => (5, max),
+            Self::JournalBytes(max) => (6, max),
         };
         out.variant(position, u64::try_from(max).unwrap_or(u64::MAX));
     }
@@ -284,6 +288,8 @@ impl Over {
             Self::Bytes(max) => kernel::Over::Bytes(size(max)),
             Self::Tokens(max) => kernel::Over::Tokens(size(max)),
             Self::Descendants(max) => kernel::Over::Descendants(size(max)),
+            Self::JournalEntries(max) => kernel::Over::JournalEntries(size(max)),
+            Self::JournalBytes(max) => kernel::Over::JournalBytes(size(max)),
         }
     }
 }
