@@ -16,7 +16,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use travertine_value::Limit;
+use travertine_value::{
+    Limit,
+    interrupt::{Interrupted, is_interrupted, is_interruptible},
+};
 
 /// When a run must end, and whether somebody has given up waiting for it.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +58,9 @@ const LEFT_ALONE_MAX: usize = 16;
 /// What a run gets to notice the deadline by itself, which most do.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// How often to look whether everything is to end.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Enough for the depth that the engine allows, and for values as deep as they may be.
 const STACK_BYTES: usize = 8 << 20;
 
@@ -70,7 +76,9 @@ pub(super) fn run<T: Send + 'static>(
     deadline: &Deadline,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Limit> {
-    let Some(at) = deadline.at else { return Ok(work()) };
+    if deadline.at.is_none() && !is_interruptible() {
+        return Ok(work());
+    }
     if LEFT_ALONE.load(Ordering::Relaxed) >= LEFT_ALONE_MAX {
         return Err(Limit::Time);
     }
@@ -88,8 +96,11 @@ pub(super) fn run<T: Send + 'static>(
         // There can be no further thread; then it is done here.
         work();
     }
-    let left = at.saturating_duration_since(Instant::now()) + GRACE;
-    let mut answered = answer.recv_timeout(left);
+    let mut patience = Patience::until(deadline.at);
+    let mut answered = answer.recv_timeout(patience.next());
+    while answered.is_err() && !patience.is_over() {
+        answered = answer.recv_timeout(patience.next());
+    }
     if answered.is_err() {
         LEFT_ALONE.fetch_add(1, Ordering::Relaxed);
         if deadline.state.swap(GIVEN_UP, Ordering::SeqCst) == ANSWERED {
@@ -103,8 +114,44 @@ pub(super) fn run<T: Send + 'static>(
         Ok(Err(panic)) => resume_unwind(panic),
         Err(_) => {
             HELPER.take();
+            if patience.is_interrupted() {
+                Interrupted::unwind();
+            }
             Err(Limit::Time)
         }
+    }
+}
+
+/// How long somebody waits for a run: until its deadline, or for a moment after everything is to end.
+struct Patience {
+    until: Option<Instant>,
+    /// When it ends, where everything is to end.
+    interrupted: Option<Instant>,
+}
+
+impl Patience {
+    fn until(at: Option<Instant>) -> Self {
+        Self { until: at.map(|it| it + GRACE), interrupted: None }
+    }
+
+    /// How long to wait before looking again whether it is over.
+    fn next(&self) -> Duration {
+        let ends = self.until.into_iter().chain(self.interrupted).min();
+        let left = ends.map(|it| it.saturating_duration_since(Instant::now()));
+        let look = if is_interruptible() { LOOK } else { Duration::MAX };
+        left.map_or(look, |it| it.min(look))
+    }
+
+    fn is_over(&mut self) -> bool {
+        let now = Instant::now();
+        if self.interrupted.is_none() && is_interrupted() {
+            self.interrupted = Some(now + GRACE);
+        }
+        self.is_interrupted() || self.until.is_some_and(|it| it <= now)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.is_some_and(|it| it <= Instant::now())
     }
 }
 
@@ -138,6 +185,10 @@ fn hand_over(work: Work) -> Result<(), Work> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use travertine_value::interrupt::interrupt_by;
+
     use super::*;
 
     #[test]
@@ -150,6 +201,25 @@ mod tests {
         drop(hold);
         // The next one has a helper of its own.
         assert_eq!(run(&Deadline::after(Some(60_000)), || 1), Ok(1));
+    }
+
+    #[test]
+    fn a_run_that_would_take_long_ends_when_everything_is_to_end() {
+        for limit in [Some(60_000), None] {
+            let waits = thread::spawn(move || {
+                let flag = Arc::new(AtomicBool::new(true));
+                interrupt_by(Arc::clone(&flag));
+                let (hold, held) = mpsc::channel::<()>();
+                let deadline = Deadline::after(limit);
+                let ended = catch_unwind(|| run(&deadline, move || held.recv().is_err()));
+                drop(hold);
+                let panic = ended.expect_err("it does not answer");
+                assert!(panic.is::<Interrupted>() && deadline.has_passed());
+                // What takes no time comes to its end all the same.
+                assert_eq!(run(&Deadline::after(limit), || 1), Ok(1));
+            });
+            waits.join().expect("it was interrupted");
+        }
     }
 
     #[test]

@@ -198,7 +198,7 @@ fn common(
         waits_for_room: options.waits_for_room,
         fault: OnceLock::new(),
         views_fault: OnceLock::new(),
-        stopping: AtomicBool::new(false),
+        stopping: Arc::default(),
     }
 }
 

@@ -8,6 +8,7 @@
 use std::{
     cell::Cell,
     collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -21,6 +22,8 @@ use travertine_func::Retry;
 use travertine_store::{
     Batch, Claim, Claimed, Claiming, Error as StoreError, Mail, Seq, ShardId, Store,
 };
+
+use travertine_value::interrupt::{Interrupted, interrupt_by};
 
 use super::{
     clock::Clock,
@@ -159,7 +162,7 @@ pub(super) struct Common {
     /// Why rows are not stored any more. The log has all they would say, so the engine goes on.
     pub(super) views_fault: OnceLock<Error>,
     /// Whether someone wants it to end.
-    pub(super) stopping: AtomicBool,
+    pub(super) stopping: Arc<AtomicBool>,
 }
 
 /// By what right the shards of an engine are written, and which of them are lost.
@@ -306,13 +309,18 @@ impl Common {
 pub(super) fn decide(common: &Common, shard: Shard, writer: &Writer) {
     let id = shard.id();
     let mut decider = Decider::new(shard);
+    interrupt_by(Arc::clone(&common.stopping));
     while common.fault.get().is_none() && !common.claims.is_lost(id) {
         if !decider.hear(common) {
             continue;
         }
-        let sealed = match decider.act(common, writer) {
-            Ok(sealed) => sealed,
-            Err(error) => return common.give_up(id, &error),
+        let sealed = match catch_unwind(AssertUnwindSafe(|| decider.act(common, writer))) {
+            Ok(Ok(sealed)) => sealed,
+            Ok(Err(error)) => return common.give_up(id, &error),
+            // A script that takes long does not hold up the end. Nothing of the batch is written: who opens the
+            // store next begins with what was before it.
+            Err(panic) if panic.is::<Interrupted>() => return decider.shard.close(),
+            Err(panic) => resume_unwind(panic),
         };
         if sealed.is_some_and(|it| !writer.write(common, id, it)) {
             return;

@@ -6,7 +6,7 @@
 
 use std::{
     any::Any,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
 };
 
@@ -15,6 +15,8 @@ use travertine_store::{
     Seq,
     codec::record::{Letter, Record},
 };
+
+use travertine_value::interrupt::Interrupted;
 
 use super::{Live, Shard, outbox};
 use crate::{Definition, Error};
@@ -152,6 +154,8 @@ impl Shard {
                 self.messages.undo.end();
                 done
             }
+            // Nothing of this batch will be written.
+            Err(panic) if panic.is::<Interrupted>() => resume_unwind(panic),
             Err(panic) => {
                 self.agenda.quarantine.turned();
                 let reason = format!("the engine failed: {}", panic_text(&*panic));

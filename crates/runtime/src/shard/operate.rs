@@ -14,7 +14,7 @@ use travertine_store::{
     codec::record::{Created, Folded, Letter, Record, encode_records},
     view::{Change, Filter, InstanceRow, Query, Row, Table},
 };
-use travertine_value::Name;
+use travertine_value::{Name, interrupt::Interrupted};
 
 use super::{
     Ended, Shard, Watcher,
@@ -378,6 +378,11 @@ impl Shard {
             Ok(dry_run_with(old, &new.plan, &rules, &live.state, now, mapping))
         }));
         self.instances.put(live);
+        if let Err(panic) = &tried
+            && panic.is::<Interrupted>()
+        {
+            Interrupted::unwind();
+        }
         tried.unwrap_or_else(|panic| Err(Error::Failed { reason: panic_text(&*panic) }))
     }
 

@@ -178,7 +178,7 @@ impl World {
             waits_for_room: false,
             fault: OnceLock::new(),
             views_fault: OnceLock::new(),
-            stopping: AtomicBool::new(false),
+            stopping: Arc::default(),
         };
         let (views, rows) = sync_channel(ROWS_MAX);
         let upto = shards.iter().map(crate::Shard::seq).collect();
