@@ -17,6 +17,7 @@ pub(crate) const NATIVE: &[Executed] = &[
     ("@tv:stepLimit", "process", "how many steps an instance may take"),
     ("@tv:tokenLimit", "process", "how many tokens an instance may have at a time"),
     ("@tv:dataLimit", "process", "how many bytes its variables may have in all"),
+    ("@tv:startLimit", "process", "how many instances may begin in a second by themselves"),
     ("@tv:versionTag", "process", "what the version is called; calls can be bound to it"),
     ("tv:status", "process", "the attributes that every token carries"),
     ("tv:attribute", "tv:status", "one of them, with its first value"),

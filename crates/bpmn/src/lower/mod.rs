@@ -243,6 +243,7 @@ impl<'a> Lowering<'a> {
         plan.steps_max = settings.steps_max;
         plan.tokens_max = settings.tokens_max;
         plan.data_max = settings.data_max;
+        plan.starts_max = settings.starts_max;
         plan.version_tag = settings.version_tag;
         plan.start_form = settings.start_form;
         plan.keys = keys;

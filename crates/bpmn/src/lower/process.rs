@@ -20,6 +20,7 @@ pub(super) struct Settings {
     pub(super) steps_max: Option<u64>,
     pub(super) tokens_max: Option<u64>,
     pub(super) data_max: Option<u64>,
+    pub(super) starts_max: Option<u64>,
     pub(super) version_tag: Option<Name>,
     pub(super) start_form: Option<FormLink>,
 }
@@ -32,6 +33,7 @@ impl<'a> Lowering<'a> {
             steps_max: self.most(process, "stepLimit"),
             tokens_max: self.most(process, "tokenLimit"),
             data_max: self.most(process, "dataLimit"),
+            starts_max: self.most(process, "startLimit"),
             version_tag: version_tag(process),
             start_form: self.start_form(process),
         }

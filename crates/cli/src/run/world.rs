@@ -1,6 +1,6 @@
 //! The world of one run: what is deployed, the instance that was asked for, and all that it caused.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::{Result, anyhow};
 use travertine_bpmn::Process;
@@ -19,11 +19,14 @@ use super::{kept::Kept, pending, pending::Pending, record::Record, watch::Watch}
 const NOTICED: u64 = 100_000;
 
 /// The world of one run.
-#[derive(Debug)]
 pub(crate) struct World {
     stage: Stage,
     main: InstanceId,
     restless: Option<u64>,
+    /// Where people are told what does not come to rest.
+    err: Option<Screen>,
+    /// The definitions that they were told of.
+    throttled: BTreeSet<Name>,
 }
 
 /// Where instances are.
@@ -47,6 +50,7 @@ impl World {
     /// Says so on `err` where instances go on and on.
     pub(crate) fn tell_restless(&mut self, err: &Screen) {
         if let Stage::Memory(sandbox) = &mut self.stage {
+            self.err = Some(err.clone());
             let err = err.clone();
             sandbox.when_restless(NOTICED, move |events, most| {
                 err.line(format!(
@@ -65,13 +69,17 @@ impl World {
     }
 
     fn of(sandbox: Sandbox) -> Self {
-        Self { stage: Stage::Memory(Box::new(sandbox)), main: InstanceId(0), restless: None }
+        Self::on(Stage::Memory(Box::new(sandbox)), InstanceId(0))
     }
 
     /// The world of an instance in a store.
     pub(crate) fn kept(kept: Kept) -> Self {
         let main = kept.main();
-        Self { stage: Stage::Store(Box::new(kept)), main, restless: None }
+        Self::on(Stage::Store(Box::new(kept)), main)
+    }
+
+    fn on(stage: Stage, main: InstanceId) -> Self {
+        Self { stage, main, restless: None, err: None, throttled: BTreeSet::new() }
     }
 
     /// Closes the store, where there is one.
@@ -117,13 +125,30 @@ impl World {
         &mut self,
         what: impl FnOnce(&mut Stage) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        match what(&mut self.stage) {
+        let done = what(&mut self.stage).and_then(|()| self.start_throttled());
+        match done {
             Err(Error::Restless { events }) => {
                 self.restless = Some(events);
                 Ok(())
             }
             other => other,
         }
+    }
+
+    /// Has those begin that wait since more would begin than may in a second: time that nobody waits for passes.
+    fn start_throttled(&mut self) -> Result<(), Error> {
+        let Stage::Memory(sandbox) = &mut self.stage else { return Ok(()) };
+        for (definition, _) in sandbox.throttled() {
+            if let Some(err) = &self.err
+                && self.throttled.insert(Name::clone(&definition))
+            {
+                err.line(format!(
+                    "note: definition {definition} does not come to rest: more instances begin than may in a \
+                     second, and wait for their turn"
+                ));
+            }
+        }
+        sandbox.start_throttled()
     }
 
     /// How many events there were when it was given up.

@@ -1,6 +1,6 @@
 //! `travertine stats`, `compact`, `verify` and `backup`.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use anyhow::Result;
 use travertine_runtime::engine::{Metrics, Opened, Retention};
@@ -17,6 +17,9 @@ use crate::{
     screen::Screen,
     status::Status,
 };
+
+/// How long to wait for what the shards say.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How many rows are counted at once.
 const PAGE: u32 = 10_000;
@@ -74,6 +77,7 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
             others.push(("dead_letters", dead));
         }
     }
+    let throttled = desk.engine.throttled(LOOK);
     let (used, free) = desk.ok(desk.engine.store().size().map_err(Into::into))?;
     let metrics = desk.engine.metrics();
     let opened = desk.engine.opened();
@@ -103,6 +107,13 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
                 (
                     "waiting",
                     others.iter().map(|(it, count)| ((*it).into(), (*count).into())).collect(),
+                ),
+                (
+                    "starts",
+                    throttled
+                        .iter()
+                        .map(|(it, count)| (Name::clone(it), (*count).into()))
+                        .collect::<Value>(),
                 ),
                 (
                     "store",
@@ -142,6 +153,12 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
                 })
                 .collect();
             out.line(others.join(", "));
+            for (definition, count) in &throttled {
+                out.line(out.paint.red(format!(
+                    "definition {definition} does not come to rest: {} on the way",
+                    grid::count(*count, "start")
+                )));
+            }
             if counts.is_empty() {
                 out.line("nothing is deployed");
                 return;

@@ -311,6 +311,7 @@ impl Desk<'_> {
         let is_other = |all: &[InstanceId]| instance.is_none_or(|it| !all.contains(&it));
         let settled = self.ok(self.engine.settle_but_restless(patience, is_other))?;
         restless(&settled.restless, self.data, self.err);
+        throttled(&settled.throttled, self.data, self.err);
         Ok(())
     }
 
@@ -440,6 +441,21 @@ pub(crate) fn restless(instances: &[InstanceId], data: &Path, err: &Screen) {
     if instances.len() > FEW {
         let more = instances.len() - FEW;
         err.line(err.paint.red(format!("neither do {more} others")));
+    }
+}
+
+/// Says that more instances of definitions would begin than may in a second, and how to stop that.
+pub(crate) fn throttled(definitions: &[(Name, u64)], data: &Path, err: &Screen) {
+    for (definition, count) in definitions {
+        err.line(err.paint.red(format!(
+            "definition {definition} does not come to rest: more instances begin than may in a second, and {} \
+             on the way; {} lists them",
+            match count {
+                1 => "1 start is".to_owned(),
+                count => format!("{count} starts are"),
+            },
+            shell::named(&["instances", "--definition", definition], data)
+        )));
     }
 }
 

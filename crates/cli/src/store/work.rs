@@ -11,6 +11,7 @@ use travertine_kernel::{Ending, Event};
 use travertine_runtime::{Engine, Seen, engine::Observer, trace};
 
 use travertine_store::view::{Filter, JobState, Query, Row, Table};
+use travertine_value::Name;
 
 use super::{Full, Store, care, desk, grid, open, worker::Commands};
 use crate::{
@@ -80,11 +81,15 @@ fn drive(
 ) -> Result<(), travertine_runtime::Error> {
     let mut stalls = 0;
     let mut told = BTreeSet::new();
+    let mut told_of = BTreeSet::new();
     loop {
         // Those that only use up their turns are told of, each once.
         let restless = engine.restless(LOOK).into_iter();
         let restless: Vec<_> = restless.filter(|it| told.insert(*it)).collect();
         desk::restless(&restless, &args.place.data, err);
+        let mut throttled = engine.throttled(LOOK);
+        throttled.retain(|(it, _)| told_of.insert(Name::clone(it)));
+        desk::throttled(&throttled, &args.place.data, err);
         if args.until_idle && engine.settle(LOOK)? && !has_jobs(engine, args)? {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use travertine_runtime::{
     Engine,
     engine::{self, ManualClock, Options},
 };
-use travertine_value::{Value, time::Timestamp};
+use travertine_value::{Name, Value, time::Timestamp};
 
 use super::{Called, command, file, model, process, travertine_at, travertine_with};
 
@@ -801,6 +801,73 @@ fn a_store_that_is_worked_on_is_looked_at_and_copied_meanwhile() {
     .unwrap();
     assert_eq!(works.wait().unwrap().code(), Some(0));
     assert_eq!(store.state("1"), "completed");
+}
+
+/// A script that takes longer than anyone waits for, and cannot be interrupted from within.
+const SLOW: &str = "let a = 2n ** 500000n - 1n, b; for (let i = 0; i &lt; 1e6; i++) b = a * a";
+
+#[cfg(unix)]
+#[test]
+fn a_script_that_takes_long_does_not_hold_up_the_end_and_is_begun_anew() {
+    let model = model(&format!(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
+        <intermediateCatchEvent id="t"><timerEventDefinition><timeDuration>PT1M</timeDuration>
+        </timerEventDefinition></intermediateCatchEvent>
+        <sequenceFlow id="f2" sourceRef="t" targetRef="script"/>
+        <scriptTask id="script" scriptFormat="javascript"><script>{SLOW}</script>
+        </scriptTask><sequenceFlow id="f3" sourceRef="script" targetRef="e"/><endEvent id="e"/></process>"#
+    ));
+    let store = Store::empty();
+    // What was to be done a minute after then is long due.
+    let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_000)));
+    let engine = Engine::open_with(store.data(), Options { clock, ..Options::default() }).unwrap();
+    let body = model.into_bytes();
+    engine.deploy(&[engine::File { name: "slow.bpmn".to_owned(), body }]).unwrap();
+    engine.start("p").wait().unwrap();
+    engine.shutdown().unwrap();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        let mut works = command(&["work", "--data", &store.data()]).spawn().unwrap();
+        let mut lines = BufReader::new(works.stderr.take().unwrap()).lines();
+        assert!(lines.next().unwrap().unwrap().contains("Ctrl-C ends it"));
+        rustix::process::kill_process(rustix::process::Pid::from_child(&works), signal).unwrap();
+        assert_eq!(works.wait().unwrap().code(), Some(0));
+        // Nothing of it is written: neither an end, nor that it took too long, nor that the process died of it.
+        assert_eq!(list(&store.json(&["incidents"]), "incidents").len(), 0);
+        assert_eq!(store.state("1"), "running");
+    }
+    assert_eq!(store.call(&["verify"]).status, 0);
+    store.text(&["cancel", "1"]);
+}
+
+#[test]
+fn a_definition_of_which_too_many_begin_is_named() {
+    let models = model(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f" sourceRef="s" targetRef="c"/><callActivity id="c" calledElement="q">
+        <multiInstanceLoopCharacteristics><loopCardinality>500</loopCardinality>
+        </multiInstanceLoopCharacteristics></callActivity>
+        <sequenceFlow id="g" sourceRef="c" targetRef="e"/><endEvent id="e"/></process>
+        <process id="q" isExecutable="true" tv:startLimit="2"><startEvent id="qs"/>
+        <sequenceFlow id="qf" sourceRef="qs" targetRef="qe"/><endEvent id="qe"/></process>"#,
+    );
+    let models = file("store-throttled.bpmn", &models);
+    let store = Store::with(&[&models]);
+    let started = store.call(&["start", "p"]);
+    assert_eq!(started.status, 0, "{}", started.err);
+    assert!(started.err.contains("definition q does not come to rest"), "{}", started.err);
+    assert!(store.text(&["stats"]).contains("definition q does not come to rest"));
+    let starts = store.json(&["stats"]).field("starts").and_then(|it| it.field("q").cloned());
+    let starts = starts.and_then(|it| it.to_string().parse::<u64>().ok());
+    assert!(starts.is_some_and(|it| it > 400), "{starts:?}");
+    store.text(&["cancel", "1"]);
+    assert_eq!(
+        store.json(&["stats"]).field("starts"),
+        Some(&Value::from_iter([] as [(Name, Value); 0]))
+    );
+    // Where time does not pass by itself, as much of it passes as they need.
+    let run = travertine_with(&["run", &models, "--process", "p"], "");
+    assert_eq!(run.status, 0, "{}{}", run.out, run.err);
+    assert!(run.err.contains("definition q does not come to rest"), "{}", run.err);
 }
 
 #[test]

@@ -64,6 +64,8 @@ pub struct Plan {
     pub tokens_max: Option<u64>,
     /// How many bytes its variables may have in all, where the process says.
     pub data_max: Option<u64>,
+    /// How many instances may begin in a second without anyone outside asking, where the process says.
+    pub starts_max: Option<u64>,
     /// How many steps one turn may take.
     pub turn_steps_max: u32,
     /// What one run of an expression or script may cost.
@@ -620,6 +622,7 @@ impl Plan {
             steps_max: None,
             tokens_max: None,
             data_max: None,
+            starts_max: None,
             turn_steps_max: 10_000,
             limits: Limits::default(),
             restricted,

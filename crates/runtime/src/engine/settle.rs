@@ -1,6 +1,7 @@
 //! When nothing goes on by itself any more.
 
 use std::{
+    collections::BTreeMap,
     future::Future,
     sync::atomic::Ordering,
     thread,
@@ -51,16 +52,18 @@ impl Engine {
             let deadline = began.checked_add(within);
             let looks: Option<Vec<_>> =
                 self.looks().into_iter().map(|it| it.wait_until(deadline)).collect();
-            let restless = looks.as_deref().map(restless).unwrap_or_default();
-            let rest = looks.map_or(Ok(None), |looks| self.shards_rest(looks))?;
+            let (restless, throttled) = looks.as_deref().map(hurried).unwrap_or_default();
+            let rest = looks.map_or(Ok(None), |looks| self.shards_rest(looks, false))?;
             // What one shard sent while another was asked shows in the second look.
             if rest.is_some() && rest == before {
-                return Ok(Settled { rests: true, restless: Vec::new() });
+                let (restless, throttled) = (Vec::new(), Vec::new());
+                return Ok(Settled { rests: true, restless, throttled });
             }
             let over = began.elapsed() > within;
-            let again = std::mem::replace(&mut only_restless, !restless.is_empty());
+            let hurries = !restless.is_empty() || !throttled.is_empty();
+            let again = std::mem::replace(&mut only_restless, hurries);
             if over || (again && only_restless && may_go(&restless)) {
-                return Ok(Settled { rests: false, restless });
+                return Ok(Settled { rests: false, restless, throttled });
             }
             if rest.is_none() {
                 thread::sleep(PAUSE);
@@ -73,10 +76,21 @@ impl Engine {
     /// within the time.
     #[doc(hidden)] // For the command line.
     pub fn restless(&self, within: Duration) -> Vec<InstanceId> {
+        self.hurried(within).0
+    }
+
+    /// The definitions of which starts wait, since more would begin than may in a second, and how many wait, as
+    /// far as the shards say within the time. Of an engine at rest, all that are on their way.
+    #[doc(hidden)] // For the command line.
+    pub fn throttled(&self, within: Duration) -> Vec<(Name, u64)> {
+        self.hurried(within).1
+    }
+
+    fn hurried(&self, within: Duration) -> Hurried {
         let deadline = Instant::now().checked_add(within);
         let looks: Option<Vec<_>> =
             self.looks().into_iter().map(|it| it.wait_until(deadline)).collect();
-        looks.as_deref().map(restless).unwrap_or_default()
+        looks.as_deref().map(hurried).unwrap_or_default()
     }
 
     /// Answers when nothing goes on by itself any more, except for what workers of this process have
@@ -89,7 +103,7 @@ impl Engine {
             for pending in self.looks() {
                 looks.push(pending.await);
             }
-            let shards = self.shards_rest(looks)?;
+            let shards = self.shards_rest(looks, true)?;
             let (jobs, at_work) = self.inner.common.board.ready_and_at_work();
             let found = shards.map(|shards| {
                 let due = shards.iter().filter_map(|(_, due)| *due).min();
@@ -114,40 +128,53 @@ impl Engine {
         self.router().ask_each(&GlanceRequest {})
     }
 
-    /// The last entry of each shard and when it has something to do, where all of them rest.
+    /// The last entry of each shard and when it has something to do, where all of them rest. Starts that wait for
+    /// another second count as something that goes on, unless `waits`.
     fn shards_rest(
         &self,
         looks: Vec<Result<Glance, Error>>,
+        waits: bool,
     ) -> Result<Option<Vec<Resting>>, Error> {
         let mut shards = Vec::new();
         let mut rests = true;
+        let mut waiting = Vec::new();
         for look in looks {
-            let Glance { is_busy, seq, due, .. } = look?;
-            rests &= !is_busy;
-            shards.push((seq, due));
+            let look = look?;
+            rests &= !look.is_busy;
+            shards.push((look.seq, look.due));
+            waiting.push(if waits { look.waiting } else { 0 });
         }
-        for shard in (0..self.shards()).map(ShardId) {
+        for (shard, waiting) in (0..self.shards()).map(ShardId).zip(waiting) {
             // One that cannot be read stays.
-            let left = |it: &Mail| decode_letter(&it.body).is_ok();
+            let left = |it: &&Mail| decode_letter(&it.body).is_ok();
             rests = rests
                 && (self.inner.at_rest.load(Ordering::SeqCst)
-                    || !self.store().inbox(shard, &[], usize::MAX)?.iter().any(left));
+                    || self.store().inbox(shard, &[], usize::MAX)?.iter().filter(left).count()
+                        <= waiting);
         }
         Ok(rests.then_some(shards))
     }
 }
 
-/// The instances that do not come to rest, where they are all there is to do; none otherwise.
-fn restless(looks: &[Result<Glance, Error>]) -> Vec<InstanceId> {
-    let mut all = Vec::new();
+/// The instances that do not come to rest, where they are all there is to do, and the definitions of which starts
+/// wait, and how many.
+type Hurried = (Vec<InstanceId>, Vec<(Name, u64)>);
+
+fn hurried(looks: &[Result<Glance, Error>]) -> Hurried {
+    let mut throttled: BTreeMap<Name, u64> = BTreeMap::new();
+    for (name, count) in looks.iter().flatten().flat_map(|it| &it.throttled) {
+        *throttled.entry(Name::clone(name)).or_default() += count;
+    }
+    let throttled = throttled.into_iter().collect();
+    let mut restless = Vec::new();
     for look in looks.iter().flatten() {
         match &look.restless {
-            Some(restless) => all.extend(restless),
-            None if look.is_busy => return Vec::new(),
+            Some(it) => restless.extend(it),
+            None if look.is_busy => return (Vec::new(), throttled),
             None => {}
         }
     }
-    all
+    (restless, throttled)
 }
 
 /// Whether nothing goes on by itself any more.
@@ -157,6 +184,8 @@ pub struct Settled {
     pub rests: bool,
     /// The instances that do not come to rest, where nothing else was left to do.
     pub restless: Vec<InstanceId>,
+    /// The definitions of which more starts wait than may begin in a second, and how many.
+    pub throttled: Vec<(Name, u64)>,
 }
 
 /// Of a shard that rests: its last entry, and when it has something to do.

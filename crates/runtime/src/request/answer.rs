@@ -32,6 +32,10 @@ pub struct Glance {
     pub due: Option<Timestamp>,
     /// The instances that do not come to rest, where they are all there is to do.
     pub restless: Option<Vec<InstanceId>>,
+    /// The definitions of which starts wait for another second, and how many.
+    pub throttled: Vec<(Name, u64)>,
+    /// How many mails in its inbox tell of such starts.
+    pub waiting: usize,
     /// How many wait for instances to end, or have waited lately.
     pub watched: usize,
 }

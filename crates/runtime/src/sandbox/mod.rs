@@ -320,6 +320,25 @@ impl Sandbox {
         self.shard.held().map(|it| &it.message)
     }
 
+    /// The definitions of which starts wait, since more would begin than may in a second, and how many. They
+    /// begin as time passes.
+    pub fn throttled(&self) -> Vec<(Name, u64)> {
+        self.shard.throttled()
+    }
+
+    /// Lets the seconds pass that such starts wait for.
+    pub fn start_throttled(&mut self) -> Result<(), Error> {
+        let mut events = 0;
+        while let Some(due) = self.next_due().filter(|_| !self.throttled().is_empty()) {
+            self.shard.tick(due);
+            events += self.come_to_rest()?;
+            if events > self.events_max {
+                return Err(Error::Restless { events });
+            }
+        }
+        Ok(())
+    }
+
     fn tell(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
         self.ask(CommandRequest { instance, command })
     }
@@ -334,12 +353,17 @@ impl Sandbox {
 
     /// Does what is to be done until nothing is left, and nothing is due.
     fn settle(&mut self) -> Result<(), Error> {
+        self.come_to_rest().map(drop)
+    }
+
+    /// Says how many events that took.
+    fn come_to_rest(&mut self) -> Result<u64, Error> {
         let mut events = self.shard.take_events();
         loop {
             let busy = self.shard.work();
             self.write()?;
             if !busy {
-                return Ok(());
+                return Ok(events);
             }
             events += self.shard.take_events();
             if let Some(mut it) = self.restless.take_if(|it| events > it.after) {

@@ -22,6 +22,8 @@ pub(super) enum Alarm {
     Attempt(u64, u64),
     /// A limit that time gives room to.
     Limit,
+    /// Starts that wait for another second.
+    Throttle,
 }
 
 /// The timers that are set, by when they are due.

@@ -5,7 +5,7 @@
 use std::iter;
 
 use travertine_kernel::Assignments;
-use travertine_store::codec::record::Message;
+use travertine_store::codec::record::{Letter, Message};
 use travertine_value::Name;
 
 use super::{Case, Shard};
@@ -63,6 +63,20 @@ impl Shard {
     pub(super) fn start_apart(&mut self, apart: Apart) {
         if let Err(error) = self.try_apart(&apart) {
             self.bury_start(apart, &error);
+        }
+    }
+
+    /// Starts what a function starts for itself, when this second has room for it.
+    pub(super) fn start_sent(&mut self, definition: Name, id: Name, variables: Assignments) {
+        let key = self.env.definitions.find(&definition).map(|it| it.key);
+        let admitted = key.map_or(Ok(true), |key| self.admits(key));
+        if let (Ok(false), Some(key)) = (&admitted, key) {
+            return self.start_later(key, Letter::Start { definition, id, variables });
+        }
+        let apart = Apart { definition, at: None, id: Some(id), variables };
+        match admitted {
+            Ok(_) => self.start_apart(apart),
+            Err(error) => self.bury_start(apart, &error),
         }
     }
 

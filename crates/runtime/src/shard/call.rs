@@ -52,6 +52,14 @@ impl Shard {
 
     /// Another instance calls.
     pub(super) fn called_by(&mut self, call: Call) {
+        match self.admits(call.definition) {
+            Ok(true) => {}
+            Ok(false) => return self.start_later(call.definition, Letter::Call(call)),
+            Err(error) => {
+                let (to, failure) = (call.from, not_created(&error));
+                return self.send(self.shard_of(to.0), Letter::CallFailed { to, failure });
+            }
+        }
         let Call { from, definition, variables, catches, root, depth } = call;
         let outcome = if depth > self.env.settings.call_depth_max {
             let max = self.env.settings.call_depth_max;
@@ -160,7 +168,9 @@ impl Shard {
 
     /// A caller needs its call no more.
     pub(super) fn uncalled(&mut self, from: (u64, u64)) {
-        if let Some(child) = self.child(from) {
+        if let Some(queued) = self.starts.throttle.call_off(from) {
+            self.outbox.take(queued.mail);
+        } else if let Some(child) = self.child(from) {
             self.cancelled(child);
         }
     }

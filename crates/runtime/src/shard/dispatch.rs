@@ -236,6 +236,8 @@ impl Shard {
             seq: self.seq(),
             due: self.next_due(),
             restless: self.only_restless(),
+            throttled: self.throttled(),
+            waiting: self.starts.throttle.len(),
             watched: self.watched(),
         }
     }

@@ -153,7 +153,7 @@ impl Shard {
         }
         match alarm {
             Alarm::Wait(instance, wait) => self.rung((instance, wait)),
-            Alarm::Start(start) => self.start_timer_rung(start, due),
+            Alarm::Start(start) => self.start_timer_due(start),
             Alarm::Job(instance, wait) => self.job_again(instance, WaitId(wait)),
             Alarm::Message(number) => self.expire(number),
             Alarm::Attempt(instance, wait) => self.attempt_rang((instance, wait)),
@@ -161,6 +161,7 @@ impl Shard {
                 self.env.board.pass(self.now);
                 self.set_limit_alarm();
             }
+            Alarm::Throttle => self.start_waiting(),
         }
         true
     }

@@ -46,6 +46,13 @@ impl Environment {
         found.ok_or_else(|| Error::no_such_definition(&format!("key {key}")))
     }
 
+    /// How many instances of a definition may begin in a second without anyone outside asking.
+    pub(super) fn starts_per_second(&self, definition: u64) -> u64 {
+        let of = self.definitions.get(definition).and_then(|it| it.plan.starts_max);
+        let all = u64::from(self.settings.starts_per_second);
+        of.or((all > 0).then_some(all)).unwrap_or(u64::MAX)
+    }
+
     /// All that is deployed, also what will be taken over in a moment: an instance may be of that.
     pub(super) fn newest(&self) -> Arc<Definitions> {
         Arc::clone(self.coming.as_ref().unwrap_or(&self.definitions))

@@ -39,6 +39,7 @@ mod snapshot;
 mod start;
 mod starts;
 mod subscribe;
+mod throttle;
 mod turn;
 mod verify;
 mod views;
@@ -76,7 +77,6 @@ pub(crate) use watchers::{Hook, Watcher};
 use crate::{Error, InstanceId, board::Board};
 use agenda::{Agenda, Drive};
 use alarm::Alarms;
-use apart::Apart;
 use attempt::Attempts;
 use code::Code;
 use environment::Environment;
@@ -278,6 +278,8 @@ impl Shard {
     /// itself, so that a crash loses nothing of it. It stays in its place here: what was asked later
     /// must not overtake it.
     pub fn seal(&mut self) -> Option<Sealed> {
+        let outbox = &mut self.outbox;
+        self.starts.throttle.take_unwritten(|it| outbox.write_down(it));
         self.outbox.seal()
     }
 
@@ -355,7 +357,7 @@ impl Shard {
             Letter::Ring { to } => self.rung(to),
             Letter::Cancel { instance } => self.cancelled(instance),
             Letter::Start { definition, id, variables } => {
-                self.start_apart(Apart { definition, at: None, id: Some(id), variables });
+                self.start_sent(definition, id, variables);
             }
             Letter::Trigger { start, variables } => {
                 self.trigger_start_or_log(start, variables);

@@ -136,8 +136,23 @@ impl Outbox {
     /// The next letter to see to. Its mail goes with this batch.
     pub(super) fn take_letter(&mut self) -> Option<Queued> {
         let queued = self.letters.pop_front()?;
-        self.taken.extend(queued.mail);
+        self.take(queued.mail);
         Some(queued)
+    }
+
+    /// What a mail says is seen to with this batch.
+    pub(super) fn take(&mut self, mail: Option<MailId>) {
+        self.taken.extend(mail);
+    }
+
+    /// Sends the shard itself what it has not come to, so that a crash loses nothing of it.
+    pub(super) fn write_down(&mut self, queued: &mut Queued) {
+        let Queued { letter, generation, .. } = queued;
+        queued.mail = Some(if *generation > 1 {
+            self.mail_chained(self.shard, letter.clone(), *generation)
+        } else {
+            self.mail(self.shard, letter)
+        });
     }
 
     fn mail(&mut self, to: ShardId, letter: &Letter) -> MailId {
@@ -227,12 +242,7 @@ impl Outbox {
     pub(super) fn seal(&mut self) -> Option<Sealed> {
         let mut letters = std::mem::take(&mut self.letters);
         for queued in letters.iter_mut().filter(|it| it.mail.is_none()) {
-            let Queued { letter, generation, .. } = queued;
-            queued.mail = Some(if *generation > 1 {
-                self.mail_chained(self.shard, letter.clone(), *generation)
-            } else {
-                self.mail(self.shard, letter)
-            });
+            self.write_down(queued);
         }
         self.letters = letters;
         self.bytes = 0;

@@ -68,7 +68,7 @@ impl Case {
             Alarm::Wait(instance, wait) => Some(Self::Timer(instance, wait)),
             Alarm::Start(start) => Some(Self::Start(start, due.as_millis())),
             Alarm::Attempt(instance, wait) => Some(Self::Attempt(instance, wait)),
-            Alarm::Job(..) | Alarm::Message(_) | Alarm::Limit => None,
+            Alarm::Job(..) | Alarm::Message(_) | Alarm::Limit | Alarm::Throttle => None,
         }
     }
 

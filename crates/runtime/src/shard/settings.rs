@@ -30,6 +30,10 @@ pub struct Settings {
     pub descendants_max: u32,
     /// How many instances may start one another by messages and signals, each within a second.
     pub generations_max: u32,
+    /// How many instances of a definition may begin in a second by messages and signals of other instances, by
+    /// timers, calls and functions, for each shard; as many as come where it is 0. Beyond it starts wait.
+    /// `tv:startLimit` says otherwise for one process.
+    pub starts_per_second: u32,
     /// How many timers in a row may ring for an instance that were due when they were set.
     pub instant_timers_max: u32,
     /// How long a message is recognised when it is sent again, if it is not held longer.
@@ -66,6 +70,7 @@ impl Default for Settings {
             call_depth_max: 256,
             descendants_max: 100_000,
             generations_max: 1_000,
+            starts_per_second: 50_000,
             instant_timers_max: 100_000,
             known_for: Duration::from_hours(1),
             pending_max: 10_000,

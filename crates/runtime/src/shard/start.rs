@@ -315,6 +315,11 @@ impl Shard {
         let definition = self.env.definition(start.definition)?;
         let node = NodeId(start.node);
         let event = definition.start(node).ok_or(Rejection::NoSuchStart)?;
+        // What someone outside asks for is not held up by what instances send.
+        if self.starts.chain > 0 && !self.admits(start.definition)? {
+            self.start_later(start.definition, Letter::Trigger { start, variables });
+            return Ok(Receipt::Noted);
+        }
         if event.all {
             let keeper = self.keeper(&definition.id);
             if keeper != self.id() {

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use travertine_kernel::Assignments;
 use travertine_store::codec::record::{StartKey, StartTimer};
 
-use super::alarm::{Alarm, Alarms};
+use super::{
+    alarm::{Alarm, Alarms},
+    throttle::Throttle,
+};
 use crate::{Error, Timestamp};
 
 /// How many starts of a definition in a second may be chained, as a multiple of how long a chain may be.
@@ -23,6 +26,8 @@ pub(super) struct Starts {
     pub(super) chain: u32,
     /// The second for which chained starts are counted, and how many there were of each definition.
     chained: (i64, BTreeMap<u64, u32>),
+    /// How many begin in a second, and those that wait for another.
+    pub(super) throttle: Throttle,
 }
 
 impl Starts {
