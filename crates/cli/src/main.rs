@@ -32,6 +32,7 @@ mod serve;
 mod shell;
 mod status;
 mod store;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Man(args) => manual::man(args, &out),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::serve(args, &out, &err),
+        Command::Worker(worker) => worker::worker(worker, &out, &err),
         Command::Store(command) => store::run(command, None, &out, &err),
     };
     conclude(done, &out, &err).into()

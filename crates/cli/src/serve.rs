@@ -1,6 +1,12 @@
 //! `travertine serve`.
 
-use std::{env, fs, future::Future, io, net::SocketAddr, path::Path};
+use std::{
+    env, fs,
+    future::Future,
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::Path,
+};
 
 use anyhow::{Context as _, Result, bail};
 use tokio::sync::oneshot;
@@ -89,12 +95,13 @@ fn run(args: &Serve, config: Config, err: &Screen) -> Result<Status> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let lookers = Lookers::default();
     let engine = store::open(&data, Store::New(shards), Full::Waits, Some(lookers.observer()))?;
-    let control = Control::begin_told(&data, &engine, &lookers, err);
     let served = deploy(&engine, &files, &data, err).and_then(|status| {
         if status == Status::Done {
             runtime.block_on(async {
                 let listening = Server::new(engine.clone(), options).bind().await?;
                 let at = listening.addresses();
+                let address = address(&at, is_tls);
+                let _control = Control::begin_told(&data, &engine, &lookers, address, err);
                 greet(&at, &data, is_tls, err);
                 if is_open && at.rest.iter().chain(&at.grpc).any(|it| !it.ip().is_loopback()) {
                     let warning = err.paint.red("warning:");
@@ -112,7 +119,6 @@ fn run(args: &Serve, config: Config, err: &Screen) -> Result<Status> {
     });
     // What still waits for something must not keep the store open.
     runtime.shutdown_background();
-    drop(control);
     let closed = engine.clone().shutdown();
     let status = served?;
     closed.map_err(|error| Told::of(&error, &data, Some(&engine), false))?;
@@ -131,6 +137,18 @@ fn deploy(engine: &Engine, files: &[File], data: &Path, err: &Screen) -> Result<
         }
         Err(error) => Err(Told::of(&error, data, Some(engine), false)),
     }
+}
+
+/// Where a client on this machine reaches the REST protocol.
+fn address(at: &Addresses, is_tls: bool) -> Option<String> {
+    let scheme = if is_tls { "https" } else { "http" };
+    let mut first = *at.rest.first()?;
+    if first.ip().is_unspecified() {
+        let loopback =
+            if first.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        first.set_ip(loopback);
+    }
+    Some(format!("{scheme}://{first}"))
 }
 
 /// Says where to find what.

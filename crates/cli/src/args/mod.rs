@@ -7,6 +7,7 @@ pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod store;
 pub(crate) mod words;
+pub(crate) mod worker;
 
 use std::path::PathBuf;
 
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     Bench(bench::Bench),
     Completions(Completions),
     Man(Man),
+    Worker(worker::Worker),
     #[command(flatten)]
     Store(store::Command),
 }

@@ -1016,6 +1016,7 @@ What a command says of its job:
   exit status 0     done; standard output is empty, or a JSON object of variables
   exit status 100   a BPMN error for the model to catch; standard output is
                     {\"code\": \"no-stock\", \"message\": \"…\", \"variables\": {…}}
+  exit status 101   an incident, with what it wrote to standard error: it is no use to try again
   any other         failed, with what it wrote to standard error; one retry less is left
 TRAVERTINE_JOB has the key of the job, which stays the same for each retry.
 

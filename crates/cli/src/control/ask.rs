@@ -31,6 +31,17 @@ pub(crate) fn ask(data: &Path, out: &Screen, err: &Screen) -> Result<Option<Stat
     follow(stream, data).map(Some)
 }
 
+/// Where the server is reached that has a store open.
+pub(crate) fn address(data: &Path) -> Result<Option<String>> {
+    let connected = socket(data).and_then(|it| UnixStream::connect(it.path));
+    let Ok(mut stream) = connected else { return Ok(None) };
+    frame::write(&mut stream, Kind::Where, &[])?;
+    match frame::read(&mut stream)? {
+        Some((Kind::Out, address)) => Ok(Some(String::from_utf8(address)?)),
+        _ => Ok(None),
+    }
+}
+
 /// Adds the store to a command that does not name one: the environment there may name another.
 fn name_store(words: &mut Vec<OsString>, data: &Path) {
     let end = words.iter().position(|it| it == "--").unwrap_or(words.len());

@@ -20,6 +20,8 @@ pub(super) enum Kind {
     Word = b'w',
     /// Whether standard output and standard error show colours.
     Colours = b'c',
+    /// Where clients of other protocols reach it; nothing else is asked.
+    Where = b'W',
     /// That is all.
     Go = b'g',
     /// What stands on its standard input.
@@ -38,7 +40,8 @@ pub(super) enum Kind {
     Refused = b'r',
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
+    Kind::Where,
     Kind::Version,
     Kind::Directory,
     Kind::Data,

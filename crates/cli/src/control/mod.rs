@@ -11,7 +11,7 @@ mod ask;
 mod frame;
 mod serve;
 
-pub(crate) use ask::ask;
+pub(crate) use ask::{address, ask};
 pub(crate) use serve::{Control, Lookers, Served};
 
 use std::{

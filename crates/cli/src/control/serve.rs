@@ -110,7 +110,12 @@ pub(crate) struct Control {
 
 impl Control {
     /// Begins. The store is held by this process, so a socket that is there is nobody's any more.
-    pub(crate) fn begin(data: &Path, engine: &Engine, lookers: &Lookers) -> io::Result<Self> {
+    fn begin(
+        data: &Path,
+        engine: &Engine,
+        lookers: &Lookers,
+        address: Option<String>,
+    ) -> io::Result<Self> {
         let socket = socket(data)?;
         match fs::remove_file(&socket.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -122,6 +127,7 @@ impl Control {
         let hears = Hearing {
             engine: engine.clone(),
             lookers: lookers.clone(),
+            address,
             under_way: Arc::default(),
             stopped: Arc::clone(&stopped),
         };
@@ -136,9 +142,10 @@ impl Control {
         data: &Path,
         engine: &Engine,
         lookers: &Lookers,
+        address: Option<String>,
         err: &Screen,
     ) -> Option<Self> {
-        let begun = Self::begin(data, engine, lookers);
+        let begun = Self::begin(data, engine, lookers, address);
         let note = |error: io::Error| {
             err.line(format!("note: other commands cannot use this store meanwhile: {error}"));
         };
@@ -158,6 +165,8 @@ impl Drop for Control {
 struct Hearing {
     engine: Engine,
     lookers: Lookers,
+    /// Where clients of other protocols reach this process.
+    address: Option<String>,
     under_way: Arc<AtomicUsize>,
     stopped: Arc<AtomicBool>,
 }
@@ -175,10 +184,11 @@ impl Hearing {
                 continue;
             }
             let (engine, lookers) = (self.engine.clone(), self.lookers.clone());
+            let address = self.address.clone();
             let permit = Permit(Arc::clone(&self.under_way));
             let spawned = thread::Builder::new().name("command".into()).spawn(move || {
                 // Whoever asked may have gone in the middle.
-                let _: io::Result<()> = answer(stream, engine, lookers);
+                let _: io::Result<()> = answer(stream, engine, lookers, address);
                 drop(permit);
             });
             // Without a thread the other process hears that nobody answers.
@@ -210,7 +220,12 @@ struct Asked {
     colours: [bool; 2],
 }
 
-fn asked(stream: &mut UnixStream) -> io::Result<Option<Asked>> {
+enum Asking {
+    Command(Asked),
+    Where,
+}
+
+fn asked(stream: &mut UnixStream) -> io::Result<Option<Asking>> {
     let mut asked = Asked::default();
     let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
     while let Some((kind, bytes)) = frame::read(stream)? {
@@ -222,15 +237,28 @@ fn asked(stream: &mut UnixStream) -> io::Result<Option<Asked>> {
             Kind::Colours => {
                 asked.colours = [0, 1].map(|it| bytes.get(it).is_some_and(|it| *it != 0));
             }
-            Kind::Go => return Ok(Some(asked)),
+            Kind::Where => return Ok(Some(Asking::Where)),
+            Kind::Go => return Ok(Some(Asking::Command(asked))),
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
     }
     Ok(None)
 }
 
-fn answer(mut stream: UnixStream, engine: Engine, lookers: Lookers) -> io::Result<()> {
-    let Some(asked) = asked(&mut stream)? else { return Ok(()) };
+fn answer(
+    mut stream: UnixStream,
+    engine: Engine,
+    lookers: Lookers,
+    address: Option<String>,
+) -> io::Result<()> {
+    let asked = match asked(&mut stream)? {
+        Some(Asking::Command(asked)) => asked,
+        Some(Asking::Where) => {
+            let Some(address) = address else { return Ok(()) };
+            return frame::write(&mut stream, Kind::Out, address.as_bytes());
+        }
+        None => return Ok(()),
+    };
     if asked.version != VERSION {
         let theirs = &asked.version;
         refuse(

@@ -33,6 +33,7 @@ use crate::{
     status::Status,
 };
 pub(crate) use desk::{Desk, Front, Full, SHARDS, Store, Told, explain, open, open_to_look};
+pub(crate) use work::work_for;
 
 /// Does what a command on a store asks for: here, on an engine that is open already for others, or by asking the
 /// process that has the store.

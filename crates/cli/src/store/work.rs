@@ -19,6 +19,7 @@ use crate::{
     control::{Control, Lookers},
     screen::Screen,
     status::Status,
+    worker::command::{Program, Settings},
 };
 
 /// How often to see whether the engine still works.
@@ -31,6 +32,28 @@ const BRIEFLY: Duration = Duration::from_millis(10);
 const JOBS_MAX: u32 = 1_000;
 
 pub(crate) fn work(args: &args::Work, out: &Screen, err: &Screen) -> Result<Status> {
+    let programs =
+        args.workers.iter().map(|(job_type, line)| (job_type.clone(), Program::Line(line.clone())));
+    work_with(args, programs.collect(), out, err)
+}
+
+/// Does the jobs of the only type that is worked for by a program.
+pub(crate) fn work_for(
+    args: &args::Work,
+    program: &Program,
+    out: &Screen,
+    err: &Screen,
+) -> Result<Status> {
+    let programs = args.workers.iter().map(|(job_type, _)| (job_type.clone(), program.clone()));
+    work_with(args, programs.collect(), out, err)
+}
+
+fn work_with(
+    args: &args::Work,
+    programs: Vec<(String, Program)>,
+    out: &Screen,
+    err: &Screen,
+) -> Result<Status> {
     let (stop, stopped) = mpsc::channel();
     ctrlc::set_handler(move || {
         // Whoever hears it may be gone.
@@ -44,9 +67,12 @@ pub(crate) fn work(args: &args::Work, out: &Screen, err: &Screen) -> Result<Stat
     }
     let data = &args.place.data;
     let engine = open(data, Store::Known, Full::Waits, Some(lookers.observer()))?;
-    let control = Control::begin_told(data, &engine, &lookers, err);
+    let control = Control::begin_told(data, &engine, &lookers, None, err);
     greet(&engine, args, err);
-    let commands = Commands::start(&engine, args)?;
+    let programs = programs.into_iter().map(|(job_type, program)| {
+        (job_type, Settings { program, timeout: args.job_timeout, backoff: args.backoff })
+    });
+    let commands = Commands::start(&engine, programs, args.at_once)?;
     let done = drive(&engine, args, &stopped, out, err);
     commands.stop();
     drop(control);

@@ -173,3 +173,24 @@ fn no_more_commands_run_at_once_than_may() {
     assert!(!fs::exists(both).unwrap());
     assert_eq!(store.text(&["jobs"]), "no jobs\n");
 }
+
+#[test]
+fn a_command_that_gives_up_leaves_an_incident_at_once() {
+    let store = started("gives-up", 3);
+    store.text(&["work", "--until-idle", "--worker", "charge=echo no such card >&2; exit 101"]);
+    let incidents = list(&store.json(&["incidents"]), "incidents");
+    assert_eq!(text(&incidents[0], "message"), "no such card");
+}
+
+#[test]
+fn a_worker_does_the_jobs_of_a_store_that_nobody_has_open() {
+    let store = started("worker", 3);
+    let args =
+        ["worker", "charge", "--until-idle", "--", "jq", "-c", "{receipt: .variables.amount}"];
+    let script = ["worker", "charge", "--until-idle", "--", "sh", "-c", r#"echo '{"receipt": 5}'"#];
+    // Its words are no line for a shell.
+    let has_jq = Command::new("jq").arg("--version").output().is_ok();
+    store.text(if has_jq { &args } else { &script });
+    let shown = store.json(&["show", "1"]);
+    assert_eq!(shown.field("variables").unwrap().field("receipt"), Some(&5.into()));
+}

@@ -93,6 +93,11 @@ pub enum Outcome {
         /// How long to wait before the next try.
         backoff: Duration,
     },
+    /// It has failed, and it is no use to try it again: someone must look at it.
+    Incident {
+        /// What went wrong.
+        message: String,
+    },
     /// It has raised an error for the model to catch.
     Error {
         /// The error's code.

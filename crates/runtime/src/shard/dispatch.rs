@@ -215,6 +215,7 @@ impl Shard {
                 let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
                 self.fail(job, JobFailure { backoff, ..JobFailure::new(&message) })
             }
+            Outcome::Incident { message } => self.fail(job, Some(0), 0, message),
             Outcome::Error { code, message, variables } => {
                 let code = Some(code.into());
                 let raise = Command::Raise { wait: job.wait, code, message, variables };
