@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use travertine_value::Program;
 
-use crate::{feel::Feel, js::JavaScript, juel::Juel};
+use crate::{feel::Feel, fleans::Fleans, js::JavaScript, juel::Juel};
 
 /// An expression has a value; a script also writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,7 @@ impl Languages {
     /// All that come with the engine.
     pub fn standard() -> Self {
         Self::empty()
+            .with(Arc::new(Fleans))
             .with(Arc::new(Juel))
             .with(Arc::new(JavaScript))
             .with(Arc::new(Feel::default()))

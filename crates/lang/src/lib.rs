@@ -1,4 +1,4 @@
-//! The languages of expressions and scripts: FEEL, JavaScript and `${…}`.
+//! The languages of expressions and scripts: FEEL, JavaScript, `${…}`, and the C# of Fleans.
 //!
 //! [`Language`] turns a text into a [`Program`](travertine_value::Program), which is all that the rest
 //! of the engine sees of it.
@@ -7,6 +7,7 @@
 
 mod execution;
 pub mod feel;
+pub mod fleans;
 pub mod js;
 pub mod juel;
 mod language;
