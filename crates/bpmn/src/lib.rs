@@ -32,6 +32,7 @@ pub use read::read;
 pub use report::{Answer, Drawing, Process, Report, Verdict};
 pub use support::{executed_extensions, support_page};
 pub use travertine_xml::{Diagnostic, FILE_BYTES_MAX, Severity};
+pub use validate::{Rule, rules};
 
 /// How to read.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ pub struct Options {
     /// Local names of plain tasks, such as `task` and `manualTask`, that wait to be completed
     /// instead of passing through.
     pub wait_tasks: Vec<String>,
-    /// Whether rules of the standard that change nothing about what is executed must be kept, too.
+    /// Whether [rules] of the standard that change nothing about what is executed must be kept, too.
     pub strict: bool,
     /// The time that dates in models are compared with.
     pub now: Timestamp,

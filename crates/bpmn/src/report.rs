@@ -9,7 +9,10 @@ use std::{
 
 use travertine_kernel::plan::Plan;
 
-use crate::xml::{Attribute, Diagnostic, Fault, Node, Place, Severity};
+use crate::{
+    validate::is_rule,
+    xml::{Attribute, Diagnostic, Fault, Node, Place, Severity},
+};
 
 /// What came of reading files that are deployed together.
 #[derive(Debug, Default)]
@@ -31,6 +34,36 @@ impl Report {
     pub fn can_run(&self) -> bool {
         let idle = !self.drawings.is_empty() && !self.processes.iter().any(|it| it.executable);
         !self.is_rejected() && !idle
+    }
+
+    /// The same, where whoever breaks a rule of the standard is refused, whether that would change
+    /// anything or not, and also in what is not executable.
+    #[must_use]
+    pub fn strictly(mut self) -> Self {
+        let mut broken = HashSet::new();
+        for it in self.diagnostics.iter_mut().filter(|it| is_rule(it.code)) {
+            it.severity = Severity::Error;
+            broken.insert((it.file.clone(), it.line, it.column));
+        }
+        if !broken.is_empty() {
+            for it in &mut self.elements {
+                if broken.contains(&(it.file.clone(), it.line, it.column)) {
+                    it.verdict = Verdict::Rejected;
+                }
+            }
+        }
+        if self.is_rejected() {
+            self.processes.clear();
+        }
+        let mut files: Vec<String> = Vec::new();
+        for it in &self.diagnostics {
+            if !files.contains(&it.file) {
+                files.push(it.file.clone());
+            }
+        }
+        let names: Vec<&str> = files.iter().map(String::as_str).collect();
+        self.diagnostics = Diagnostic::in_order(self.diagnostics, &names);
+        self
     }
 
     /// Whether the files cannot be deployed.

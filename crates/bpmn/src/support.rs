@@ -6,6 +6,7 @@ use crate::{
     extension::{CAMUNDA7, CAMUNDA8, Executed, IGNORED, NATIVE, NO_EFFECT},
     report::Verdict,
     schema::{self, INTERRUPTING, Kind, Position},
+    validate::rules,
 };
 
 const HEAD: &str = "\
@@ -35,6 +36,7 @@ pub fn support_page() -> String {
         elements(&mut page, title, kinds);
     }
     positions(&mut page);
+    standard(&mut page);
     page += "\n## Extensions\n\n";
     page += "`docs/extensions.md` explains our own, with examples. ";
     page += "Those of other engines are read in models made for them.\n";
@@ -128,6 +130,30 @@ fn positions(page: &mut String) {
             let verdict = if rule.is_some() { Verdict::Executed } else { Verdict::Rejected };
             line(page, &[definition, &verdict.to_string(), &note]);
         }
+    }
+}
+
+/// The rules that no schema states.
+fn standard(page: &mut String) {
+    *page += "\n## Rules of the standard\n\n";
+    *page += "The standard has rules on structure that its schema cannot state; studies of it number them. Each is\n\
+              answered: by an error where nobody could say what executing a model means, by a warning or a\n\
+              note otherwise. Where a rule has several codes, or breaking it can mean several things, the\n\
+              mildest answer is given. With `--strict`, `travertine check` and `travertine deploy` refuse\n\
+              whatever breaks one of these rules, also in processes that are not executable.\n";
+    let mut area = "";
+    for rule in rules() {
+        if rule.area != area {
+            area = rule.area;
+            head(
+                page,
+                &format!("### Rules: {area}"),
+                &["rule", "what it asks for", "code", "severity"],
+            );
+        }
+        let numbers: Vec<_> = rule.numbers.iter().map(ToString::to_string).collect();
+        let severity = rule.severity.to_string();
+        line(page, &[&numbers.join(", "), rule.words, &rule.codes.join(", "), &severity]);
     }
 }
 

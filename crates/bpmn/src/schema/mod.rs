@@ -17,6 +17,7 @@ pub use position::{EventRule, Position, events};
 pub(crate) use position::{INTERRUPTING, may_stand};
 pub(crate) use table::is_native;
 pub use table::{groups, kinds};
+pub(crate) use value::is_uri;
 
 use crate::report::Verdict;
 

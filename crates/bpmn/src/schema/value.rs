@@ -36,7 +36,7 @@ fn is_name(text: &str) -> bool {
 
 /// Whether it can be a URI reference: what never stands in one is not there, and what stands
 /// before the first colon is a scheme.
-fn is_uri(text: &str) -> bool {
+pub(crate) fn is_uri(text: &str) -> bool {
     let characters = text.chars().all(|it| !it.is_whitespace() && !"<>\"{}|\\^`".contains(it));
     let escapes = text.match_indices('%').all(|(at, _)| {
         let digits = text.get(at + 1..at + 3);

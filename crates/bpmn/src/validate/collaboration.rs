@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::{
     files::Files,
+    lower::is_true,
     report::Sink,
     schema,
     xml::{Node, Ns},
@@ -18,6 +19,14 @@ pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
             "callActivity" => called(node, files, &mut waiting, sink),
             "participantMultiplicity" => multiplicity(node, sink),
             "documentation" | "textAnnotation" => text_format(node, sink),
+            "globalConversation" => global_conversation(node, sink),
+            "callConversation" => no_choreography(node, "calledCollaborationRef", files, sink),
+            "process" => {
+                no_choreography(node, "definitionalCollaborationRef", files, sink);
+                let collaboration = node.attr("definitionalCollaborationRef");
+                closed(node, node, collaboration.and_then(|it| files.resolve(node, it)), sink);
+            }
+            "choreographyRef" => choreography(node, files, sink),
             name if schema::is_a(name, "resourceRole") => role(node, sink),
             _ => {}
         }
@@ -48,6 +57,67 @@ fn message_flow<'a>(
         let message =
             format!("{} ends at {}, which receives nothing", flow.title(), target.title());
         sink.error("TV0481", flow, message, "turn it around");
+    }
+    message_events(flow, source, target, files, sink);
+}
+
+/// A message ends at an event that catches one, and begins at an event that throws one.
+fn message_events<'a>(
+    flow: Node<'a>,
+    source: Node<'a>,
+    target: Node<'a>,
+    files: &Files<'a>,
+    sink: &Sink,
+) {
+    for (event, kind, what) in [(source, "throwEvent", "begins"), (target, "catchEvent", "ends")] {
+        let has_message =
+            || super::definitions(event, files).iter().any(|it| it.is("messageEventDefinition"));
+        if schema::is_a(event.name(), kind) && !has_message() {
+            let message =
+                format!("{} {what} at {}, which has no message", flow.title(), event.title());
+            sink.warn("TV0486", flow, message, "give the event a messageEventDefinition");
+        }
+    }
+}
+
+/// What a global conversation may have besides what documents it.
+const CONVERSED: &[&str] =
+    &["participant", "messageFlow", "correlationKey", "documentation", "extensionElements"];
+
+fn global_conversation(conversation: Node<'_>, sink: &Sink) {
+    let mut parts = conversation.children().filter(|it| *it.ns() == Ns::Bpmn);
+    if let Some(part) = parts.find(|it| !it.is_any(CONVERSED)) {
+        let message = format!("{} has a {}", conversation.title(), part.name());
+        let help = "it may have participants, message flows and keys; make it a collaboration";
+        sink.warn("TV0483", part, message, help);
+    }
+}
+
+/// Where a collaboration is meant, a choreography is not.
+fn no_choreography<'a>(node: Node<'a>, name: &str, files: &Files<'a>, sink: &Sink) {
+    let target = node.attr(name).and_then(|it| files.resolve_as(node, it, "choreography"));
+    if let Some(target) = target {
+        let message = format!("{name} of {} means {}", node.title(), target.title());
+        sink.warn("TV0484", node, message, "refer to a collaboration");
+    }
+}
+
+/// Only a collaboration refers to choreographies, and is as closed as they are.
+fn choreography<'a>(reference: Node<'a>, files: &Files<'a>, sink: &Sink) {
+    let Some(owner) = reference.parent() else { return };
+    if !owner.is("collaboration") {
+        let message = format!("{} refers to a choreography", owner.title());
+        sink.warn("TV0484", reference, message, "only collaborations do; remove it");
+    }
+    closed(reference, owner, files.resolve(reference, reference.text()), sink);
+}
+
+fn closed(at: Node<'_>, one: Node<'_>, other: Option<Node<'_>>, sink: &Sink) {
+    let Some(other) = other.filter(|it| schema::is_a(it.name(), "collaboration")) else { return };
+    let is_closed = |it: Node<'_>| is_true(it, "isClosed", false);
+    if is_closed(one) != is_closed(other) {
+        let message = format!("{} and {} disagree on isClosed", one.title(), other.title());
+        sink.warn("TV0487", at, message, "set both to the same");
     }
 }
 

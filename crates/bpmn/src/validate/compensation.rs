@@ -2,6 +2,7 @@
 
 use super::Rules;
 use crate::{
+    dialect::Dialect,
     lower::is_true,
     schema,
     xml::{Node, Ns},
@@ -34,17 +35,26 @@ impl<'a> Rules<'a> {
                 if handlers.is_empty() { "no" } else { "several" }
             );
             let help = "lead one association from the event to the activity that undoes";
-            self.strict("TV0470", boundary, message, help);
+            self.standard("TV0470", boundary, message, help);
             return;
         };
         if !is_true(handler, "isForCompensation", false) {
             let message = format!("{} undoes, but isForCompensation is not set", handler.title());
-            self.error("TV0471", handler, message, "set isForCompensation to true");
+            let help = "set isForCompensation to true";
+            match self.dialect {
+                Dialect::Fleans => self.harmless("TV0471", handler, message, help),
+                _ => self.error("TV0471", handler, message, help),
+            }
+        }
+        if handler.is("callActivity") {
+            let message =
+                format!("{} undoes, and is neither task nor sub-process", handler.title());
+            self.harmless("TV0475", handler, message, "put the call into a sub-process");
         }
         if loop_kind(activity) != loop_kind(handler) {
             let message =
                 format!("{} repeats otherwise than {}", handler.title(), activity.title());
-            self.strict("TV0472", handler, message, "give both the same loop characteristics");
+            self.standard("TV0472", handler, message, "give both the same loop characteristics");
         }
     }
 

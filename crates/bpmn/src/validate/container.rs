@@ -37,7 +37,7 @@ impl<'a> Rules<'a> {
         if process.attr("processType") == Some("Public") && is_true(process, "isExecutable", false)
         {
             let message = format!("{} is public, so it cannot be executable", process.title());
-            self.strict("TV0413", process, message, "make it private, or not executable");
+            self.standard("TV0413", process, message, "make it private, or not executable");
         }
         let nodes = process.children().filter(|it| *it.ns() == Ns::Bpmn);
         let mut nodes = nodes.filter(|it| schema::is_a(it.name(), "flowNode"));

@@ -1,41 +1,77 @@
-//! Rules about data: models that contradict themselves are refused.
+//! Rules about data: models that contradict themselves are refused, and what changes nothing is named.
 
 use crate::{
     files::Files,
+    lower::is_true,
     report::Sink,
     schema,
-    xml::{Node, Ns},
+    xml::{Node, Ns, Severity},
 };
 
 pub(super) fn check<'a>(root: Node<'a>, files: &Files<'a>, sink: &Sink) {
     let rules = Data { files, sink };
     for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn) {
         match node.name() {
-            "ioSpecification" => rules.sets(node),
+            "ioSpecification" => rules.specification(node),
             "serviceTask" => rules.operation(node),
-            "supportedInterfaceRef" => rules.bindings(node),
             "dataInputAssociation" | "dataOutputAssociation" => rules.association(node),
             "multiInstanceLoopCharacteristics" => rules.loop_data(node),
             "receiveTask" | "sendTask" => rules.message_task(node),
+            "dataObjectReference" => rules.title(node),
+            "callActivity" => rules.call(node),
+            name if schema::is_a(name, "callableElement") => rules.offered(node),
             name if schema::is_a(name, "anyEvent") => rules.event(node),
             _ => {}
         }
-        if node.is_any(&["dataInput", "dataOutput", "dataObject"]) {
+        if ["dataInput", "dataOutput", "dataObject"].iter().any(|it| schema::is_a(node.name(), it))
+        {
             rules.collection(node);
         }
     }
 }
 
-struct Data<'a, 'f> {
-    files: &'f Files<'a>,
-    sink: &'f Sink,
+pub(super) struct Data<'a, 'f> {
+    pub(super) files: &'f Files<'a>,
+    pub(super) sink: &'f Sink,
 }
+
+/// What is said about one direction of data.
+pub(super) struct Direction {
+    pub(super) data: &'static str,
+    pub(super) set: &'static str,
+    refs: &'static str,
+    more: [&'static str; 2],
+    /// Sets of the other direction that belong to a set, and what these call it.
+    others: &'static str,
+    other_set: &'static str,
+    back: &'static str,
+}
+
+pub(super) const INPUT: Direction = Direction {
+    data: "dataInput",
+    set: "inputSet",
+    refs: "dataInputRefs",
+    more: ["optionalInputRefs", "whileExecutingInputRefs"],
+    others: "outputSetRefs",
+    other_set: "outputSet",
+    back: "inputSetRefs",
+};
+
+pub(super) const OUTPUT: Direction = Direction {
+    data: "dataOutput",
+    set: "outputSet",
+    refs: "dataOutputRefs",
+    more: ["optionalOutputRefs", "whileExecutingOutputRefs"],
+    others: "inputSetRefs",
+    other_set: "inputSet",
+    back: "outputSetRefs",
+};
 
 impl<'a> Data<'a, '_> {
     /// Data and its type must agree whether it is a list.
     fn collection(&self, data: Node<'a>) {
         let Some(item) = self.item(data, "itemSubjectRef") else { return };
-        let is_list = |it: Node<'_>| crate::lower::is_true(it, "isCollection", false);
+        let is_list = |it: Node<'_>| is_true(it, "isCollection", false);
         if is_list(item) != is_list(data) {
             let message =
                 format!("{} and its type {} disagree on isCollection", data.title(), item.title());
@@ -43,52 +79,98 @@ impl<'a> Data<'a, '_> {
         }
     }
 
-    fn item(&self, node: Node<'a>, attribute: &str) -> Option<Node<'a>> {
+    pub(super) fn item(&self, node: Node<'a>, attribute: &str) -> Option<Node<'a>> {
         self.files.resolve_as(node, node.attr(attribute)?, "itemDefinition")
     }
 
-    /// The type of data: that of the object behind a reference.
-    fn structure(&self, data: Node<'a>) -> Option<&'a str> {
+    /// The item of data: that of the object behind a reference.
+    pub(super) fn item_of(&self, data: Node<'a>) -> Option<Node<'a>> {
         let behind = data.attr("dataObjectRef").or_else(|| data.attr("dataStoreRef"));
-        let behind = behind.and_then(|it| self.files.resolve(data, it)).unwrap_or(data);
-        self.item(behind, "itemSubjectRef")?.attr("structureRef")
+        let behind = behind.and_then(|it| self.files.resolve(data, it));
+        let own = self.item(data, "itemSubjectRef");
+        behind.and_then(|it| self.item(it, "itemSubjectRef")).or(own)
+    }
+
+    /// The item of a message.
+    pub(super) fn item_of_message(&self, message: Option<Node<'a>>) -> Option<Node<'a>> {
+        self.item(message?, "itemRef")
+    }
+
+    /// The message that the text of an element, or an attribute, names.
+    pub(super) fn message(&self, at: Node<'a>, reference: Option<&str>) -> Option<Node<'a>> {
+        self.files.resolve_as(at, reference?, "message")
+    }
+
+    fn structure(&self, data: Node<'a>) -> Option<&'a str> {
+        self.item_of(data)?.attr("structureRef")
+    }
+
+    fn specification(&self, specification: Node<'a>) {
+        let owner = specification.parent();
+        if let Some(owner) = owner.filter(|it| schema::is_a(it.name(), "subProcess")) {
+            let message = format!("{} has an ioSpecification of its own", owner.title());
+            let help =
+                "a sub-process sees the data around it; give its activities inputs and outputs";
+            self.sink.warn("TV0919", specification, message, help);
+        }
+        for direction in [INPUT, OUTPUT] {
+            self.sets(specification, &direction, Severity::Error);
+            self.both_ways(specification, &direction);
+        }
     }
 
     /// Every data input is in a set, and optional ones are in the set that says so.
-    fn sets(&self, specification: Node<'a>) {
-        for (kind, set, refs, more) in [
-            (
-                "dataInput",
-                "inputSet",
-                "dataInputRefs",
-                ["optionalInputRefs", "whileExecutingInputRefs"],
-            ),
-            (
-                "dataOutput",
-                "outputSet",
-                "dataOutputRefs",
-                ["optionalOutputRefs", "whileExecutingOutputRefs"],
-            ),
-        ] {
-            let sets: Vec<_> = specification.all(set).collect();
-            let lists = |set: Node<'a>, id: &str| set.all(refs).any(|it| it.text().trim() == id);
-            for data in specification.all(kind) {
-                let Some(id) = data.id() else { continue };
-                if !sets.iter().any(|it| lists(*it, id)) {
-                    let message = format!("{} is in no {set}", data.title());
-                    self.sink.error("TV0902", data, message, "add it to a set");
+    fn sets(&self, owner: Node<'a>, direction: &Direction, severity: Severity) {
+        let Direction { data, set, refs, more, .. } = direction;
+        let sets: Vec<_> = owner.all(set).collect();
+        let lists = |set: Node<'a>, id: &str| set.all(refs).any(|it| it.text().trim() == id);
+        for data in owner.all(data) {
+            let Some(id) = data.id() else { continue };
+            if !sets.iter().any(|it| lists(*it, id)) {
+                let message = format!("{} is in no {set}", data.title());
+                self.sink.add(severity, "TV0902", data, data.place(), message, "add it to a set");
+            }
+        }
+        for set in &sets {
+            for reference in more.iter().flat_map(|it| set.all(it)) {
+                if !lists(*set, reference.text().trim()) {
+                    let message = format!(
+                        "{} '{}' is not among the {refs} of its set",
+                        reference.name(),
+                        reference.text().trim()
+                    );
+                    let place = reference.place();
+                    self.sink.add(
+                        severity,
+                        "TV0903",
+                        reference,
+                        place,
+                        message,
+                        "add it there too",
+                    );
                 }
             }
-            for set in &sets {
-                for reference in more.iter().flat_map(|it| set.all(it)) {
-                    if !lists(*set, reference.text().trim()) {
-                        let message = format!(
-                            "{} '{}' is not among the {refs} of its set",
-                            reference.name(),
-                            reference.text().trim()
-                        );
-                        self.sink.error("TV0903", reference, message, "add it there too");
-                    }
+        }
+    }
+
+    /// A set that refers to one of the other direction is referred to by that.
+    fn both_ways(&self, specification: Node<'a>, direction: &Direction) {
+        let Direction { set, others, other_set, back, .. } = direction;
+        for set in specification.all(set) {
+            for reference in set.all(others) {
+                let Some(other) = self.files.resolve_as(reference, reference.text(), other_set)
+                else {
+                    continue;
+                };
+                let returned = other.all(back).any(|it| Some(it.text().trim()) == set.id());
+                if !returned || set.id().is_none() {
+                    let message = format!(
+                        "{} refers to {}, which does not refer back",
+                        set.title(),
+                        other.title()
+                    );
+                    let help = format!("add it to the {back} of the other");
+                    self.sink.warn("TV0940", reference, message, &help);
                 }
             }
         }
@@ -110,12 +192,8 @@ impl<'a> Data<'a, '_> {
                 format!("{} has several sources and no transformation", association.title());
             self.sink.error("TV0904", association, message, "add a transformation");
         }
-        if let ([source], [target], false) = (&sources[..], &targets[..], transformed)
-            && let (Some(from), Some(to)) = (self.structure(*source), self.structure(*target))
-            && from != to
-        {
-            let message = format!("{} leads from {from} to {to}", association.title());
-            self.sink.error("TV0905", association, message, "give both the same structure");
+        if let ([source], [target], false) = (&sources[..], &targets[..], transformed) {
+            self.joined(association, *source, *target);
         }
         // The inputs of a process are filled before it begins, its outputs are read after it ended.
         let of_process = |it: Node<'a>| {
@@ -135,22 +213,57 @@ impl<'a> Data<'a, '_> {
         }
     }
 
-    fn loop_data(&self, several: Node<'a>) {
-        for (list, item) in
-            [("loopDataInputRef", "inputDataItem"), ("loopDataOutputRef", "outputDataItem")]
+    /// What is copied without being transformed has the same item at both ends.
+    fn joined(&self, association: Node<'a>, source: Node<'a>, target: Node<'a>) {
+        let (from, to) = (self.item_of(source), self.item_of(target));
+        if same(from, to) {
+            return;
+        }
+        let structure = |it: Option<Node<'a>>| it.and_then(|it| it.attr("structureRef"));
+        if let (Some(from), Some(to)) = (structure(from), structure(to))
+            && from != to
         {
+            let message = format!("{} leads from {from} to {to}", association.title());
+            self.sink.error("TV0905", association, message, "give both the same structure");
+            return;
+        }
+        let called = |it: Option<Node<'a>>| it.map_or("no type".to_owned(), Node::title);
+        let message =
+            format!("{} leads from {} to {}", association.title(), called(from), called(to));
+        self.sink.warn("TV0905", association, message, "give both the same item definition");
+    }
+
+    fn loop_data(&self, several: Node<'a>) {
+        for (list, item, direction) in [
+            ("loopDataInputRef", "inputDataItem", INPUT),
+            ("loopDataOutputRef", "outputDataItem", OUTPUT),
+        ] {
             let Some(reference) = several.child(list) else { continue };
-            let Some(data) = self.files.resolve(reference, reference.text()) else { continue };
+            let Some(data) = self.files.resolve(reference, reference.text()) else {
+                let message = format!(
+                    "{list} is '{}', which is no data of the model",
+                    reference.text().trim()
+                );
+                let help = "it is taken for the name of a variable; declare it as data";
+                self.sink.warn("TV0918", reference, message, help);
+                continue;
+            };
             let is_data =
                 ["dataInput", "dataOutput", "property", "dataObject", "dataObjectReference"];
             if !is_data.iter().any(|it| schema::is_a(data.name(), it)) {
                 let message = format!("{list} means {}, which is not data", data.title());
                 self.sink.error("TV0907", reference, message, "refer to data of the activity");
+            } else if !is_loop_data(several, data, &direction) {
+                let message = format!("{list} means {}, which is not for that loop", data.title());
+                let help =
+                    "refer to an input or output of the task, or a data object of the sub-process";
+                self.sink.warn("TV0918", reference, message, help);
             }
             let Some(item) = several.child(item) else { continue };
-            let is_list = self
-                .item(item, "itemSubjectRef")
-                .is_some_and(|it| crate::lower::is_true(it, "isCollection", false));
+            let is_list = is_true(item, "isCollection", false)
+                || self
+                    .item(item, "itemSubjectRef")
+                    .is_some_and(|it| is_true(it, "isCollection", false));
             let differs = match (self.structure(data), self.structure(item)) {
                 (Some(list), Some(item)) => list != item,
                 _ => false,
@@ -162,35 +275,37 @@ impl<'a> Data<'a, '_> {
         }
     }
 
-    /// What a task sends or receives has the type of the message.
-    fn message_task(&self, task: Node<'a>) {
-        let kind = if task.is("sendTask") { "dataInput" } else { "dataOutput" };
-        let message =
-            task.attr("messageRef").and_then(|it| self.files.resolve_as(task, it, "message"));
-        let structure =
-            message.and_then(|it| self.item(it, "itemRef")).and_then(|it| it.attr("structureRef"));
-        let Some(structure) = structure else { return };
-        for data in task.all("ioSpecification").flat_map(Node::children).filter(|it| it.is(kind)) {
-            if self.structure(data) != Some(structure) {
-                let message = format!("{} has not the type of the message", data.title());
-                self.sink.error("TV0909", data, message, "give it the message's item definition");
-            }
+    /// A reference to a data object is called like it, with the state that it is in.
+    fn title(&self, reference: Node<'a>) {
+        let object = reference
+            .attr("dataObjectRef")
+            .and_then(|it| self.files.resolve_as(reference, it, "dataObject"));
+        let name = |it: Node<'a>| it.attr("name").map(str::trim).filter(|it| !it.is_empty());
+        let (Some(object), Some(title)) = (object.and_then(name), name(reference)) else { return };
+        let state = reference.child("dataState").and_then(name);
+        let wanted = match state {
+            Some(state) => format!("{object} [{state}]"),
+            None => object.to_owned(),
+        };
+        let plain = |it: &str| it.split_whitespace().collect::<String>();
+        if plain(title) != plain(&wanted) {
+            let message = format!("{} is called '{title}', not '{wanted}'", reference.title());
+            let help = "call it like its data object, with the state in brackets";
+            self.sink.warn("TV0942", reference, message, help);
         }
     }
 
     /// The data of an event is that of its definitions, one by one.
     fn event(&self, event: Node<'a>) {
-        let kind =
-            if schema::is_a(event.name(), "catchEvent") { "dataOutput" } else { "dataInput" };
+        let direction = if schema::is_a(event.name(), "catchEvent") { OUTPUT } else { INPUT };
+        let kind = direction.data;
         let data: Vec<_> = event.all(kind).collect();
-        if data.is_empty() {
-            return;
+        if event.child(direction.set).is_some() {
+            self.sets(event, &direction, Severity::Warning);
         }
-        let carried: Vec<_> = event
-            .children()
-            .filter(|it| schema::is_a(it.name(), "eventDefinition"))
-            .filter_map(|it| self.carried(it))
-            .collect();
+        let definitions = super::definitions(event, self.files);
+        let carried: Vec<_> = definitions.iter().filter_map(|it| self.carried(*it)).collect();
+        let carrying = definitions.iter().filter(|it| can_carry(**it)).count();
         if carried.len() > data.len() {
             let message = format!(
                 "{} has {} {kind} for {} definitions that carry data",
@@ -198,63 +313,94 @@ impl<'a> Data<'a, '_> {
                 data.len(),
                 carried.len()
             );
-            self.sink.error("TV0910", event, message, "give each definition one");
+            // Where an event has no data at all, what it carries becomes variables.
+            let severity = if data.is_empty() { Severity::Warning } else { Severity::Error };
+            self.sink.add(
+                severity,
+                "TV0910",
+                event,
+                event.place(),
+                message,
+                "give each definition one",
+            );
             return;
         }
+        if data.len() > carrying {
+            let message = format!(
+                "{} has {} {kind}, but {carrying} definitions that can carry data",
+                event.title(),
+                data.len()
+            );
+            self.sink.warn("TV0910", event, message, "give each definition one, and no more");
+        }
         for (data, carried) in data.iter().zip(carried) {
-            if self.structure(*data).is_some_and(|it| Some(it) != carried.attr("structureRef")) {
-                let message = format!("{} has not the type of {}", data.title(), carried.title());
-                self.sink.error("TV0911", *data, message, "give both the same structure");
+            let item = self.item_of(*data);
+            if same(item, Some(carried)) {
+                continue;
             }
+            let message = format!("{} has not the type of {}", data.title(), carried.title());
+            let structure = item.and_then(|it| it.attr("structureRef"));
+            let severity = match structure {
+                Some(it) if Some(it) != carried.attr("structureRef") => Severity::Error,
+                _ => Severity::Warning,
+            };
+            self.sink.add(
+                severity,
+                "TV0911",
+                *data,
+                data.place(),
+                message,
+                "give both the same structure",
+            );
         }
     }
 
     /// The item definition of what an event definition carries.
     fn carried(&self, definition: Node<'a>) -> Option<Node<'a>> {
-        let (reference, item) = match definition.name() {
-            "messageEventDefinition" => ("messageRef", "itemRef"),
-            "signalEventDefinition" => ("signalRef", "structureRef"),
-            "errorEventDefinition" => ("errorRef", "structureRef"),
-            "escalationEventDefinition" => ("escalationRef", "structureRef"),
-            _ => return None,
-        };
+        let (reference, item) = carrier(definition)?;
         let target = self.files.resolve(definition, definition.attr(reference)?)?;
         self.item(target, item)
     }
+}
 
-    /// A task that names an operation gives it the message that the operation takes.
-    fn operation(&self, task: Node<'a>) {
-        let operation =
-            task.attr("operationRef").and_then(|it| self.files.resolve_as(task, it, "operation"));
-        let Some(operation) = operation else { return };
-        let message = operation
-            .child("inMessageRef")
-            .and_then(|it| self.files.resolve_as(it, it.text(), "message"));
-        if message.and_then(|it| self.item(it, "itemRef")).is_none() {
-            return;
-        }
-        let inputs = task.all("ioSpecification").flat_map(Node::children);
-        if inputs.filter(|it| it.is("dataInput")).count() != 1 {
-            let message = format!("{} does not say what it gives to its operation", task.title());
-            self.sink.error("TV0912", task, message, "add one dataInput, or remove operationRef");
-        }
+/// How an event definition refers to what it carries, and that to its item.
+fn carrier(definition: Node<'_>) -> Option<(&'static str, &'static str)> {
+    match definition.name() {
+        "messageEventDefinition" => Some(("messageRef", "itemRef")),
+        "signalEventDefinition" => Some(("signalRef", "structureRef")),
+        "errorEventDefinition" => Some(("errorRef", "structureRef")),
+        "escalationEventDefinition" => Some(("escalationRef", "structureRef")),
+        _ => None,
     }
+}
 
-    /// What can be called through an interface says how its data is bound to each operation.
-    fn bindings(&self, reference: Node<'a>) {
-        let Some(callable) = reference.parent() else { return };
-        let Some(interface) = self.files.resolve_as(reference, reference.text(), "interface")
-        else {
-            return;
-        };
-        for operation in interface.all("operation") {
-            let bound =
-                callable.all("ioBinding").any(|it| it.attr("operationRef") == operation.id());
-            if !bound {
-                let message =
-                    format!("{} has no ioBinding for {}", callable.title(), operation.title());
-                self.sink.error("TV0913", reference, message, "add one");
-            }
+fn can_carry(definition: Node<'_>) -> bool {
+    carrier(definition).is_some()
+}
+
+/// Whether two items are the same: one definition, or two of the same structure.
+pub(super) fn same(one: Option<Node<'_>>, other: Option<Node<'_>>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => {
+            let structure = |it: Node<'_>| it.attr("structureRef").map(str::to_owned);
+            let is_list = |it: Node<'_>| is_true(it, "isCollection", false);
+            one.key() == other.key()
+                || structure(one).is_some()
+                    && structure(one) == structure(other)
+                    && is_list(one) == is_list(other)
         }
+        _ => false,
     }
+}
+
+/// Whether data is what a loop of that activity may run over: what the task itself takes or gives, or an
+/// object that the sub-process sees.
+fn is_loop_data(several: Node<'_>, data: Node<'_>, direction: &Direction) -> bool {
+    let Some(activity) = several.parent() else { return true };
+    if schema::is_a(activity.name(), "subProcess") {
+        return data.is_any(&["dataObject", "dataObjectReference"]);
+    }
+    let owner = data.parent().filter(|it| it.is("ioSpecification")).and_then(Node::parent);
+    data.is(direction.data) && owner == Some(activity)
 }

@@ -1,11 +1,12 @@
 //! Rules about events: which definitions may stand where.
 
-use super::Rules;
+use super::{Rules, formal::Tally};
 use crate::{
     dialect::Dialect,
     lower::is_true,
+    report::Sink,
     schema::{self, Position},
-    xml::{Node, Ns, Severity},
+    xml::{Node, Severity},
 };
 
 impl<'a> Rules<'a> {
@@ -65,7 +66,7 @@ impl<'a> Rules<'a> {
             Some(Some(target)) if target.attr(code).is_none_or(str::is_empty) => match self.dialect
             {
                 Dialect::Camunda7 => Severity::Error,
-                Dialect::Native | Dialect::Camunda8 => Severity::Warning,
+                Dialect::Native | Dialect::Camunda8 | Dialect::Fleans => Severity::Warning,
             },
             // A dangling reference is reported as such, where it is not the code itself.
             Some(_) => return,
@@ -91,7 +92,10 @@ impl<'a> Rules<'a> {
             let help = "let it interrupt";
             // Camunda 7 ignores it for compensation, where nothing is left to interrupt.
             match (*name, self.dialect) {
-                ("compensate", Dialect::Camunda7) => self.strict("TV0443", event, message, help),
+                ("compensate", Dialect::Camunda7) => self.standard("TV0443", event, message, help),
+                ("compensate", Dialect::Fleans) if event.is("boundaryEvent") => {
+                    self.harmless("TV0443", event, message, help);
+                }
                 _ => self.error("TV0443", event, message, help),
             }
         }
@@ -138,8 +142,15 @@ impl<'a> Rules<'a> {
 
     /// A definition that others refer to stands outside all events.
     fn check_references(&self, event: Node<'a>) {
+        let mut named = Vec::new();
         for reference in event.all("eventDefinitionRef") {
             let target = self.files.resolve_as(reference, reference.text(), "eventDefinition");
+            if named.contains(&target) && target.is_some() {
+                let message =
+                    format!("{} refers to '{}' twice", event.title(), reference.text().trim());
+                self.harmless("TV0445", reference, message, "refer to it once");
+            }
+            named.push(target);
             if let Some(target) = target
                 && target.parent().is_some_and(|it| !it.is("definitions"))
             {
@@ -154,12 +165,28 @@ impl<'a> Rules<'a> {
     }
 
     pub(super) fn definitions(&self, event: Node<'a>) -> Vec<Node<'a>> {
-        let is_definition =
-            |it: &Node<'a>| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition");
-        let own = event.children().filter(is_definition);
-        let referred = event
-            .all("eventDefinitionRef")
-            .filter_map(|it| self.files.resolve_as(it, it.text(), "eventDefinition"));
-        own.chain(referred).collect()
+        super::definitions(event, self.files)
     }
+}
+
+/// Workers send messages and others receive them, whatever operation that is called.
+pub(super) fn check_operations(root: Node<'_>, sink: &Sink) {
+    let mut silent = Tally::default();
+    for process in root.all("process").filter(|it| !sink.is_drawing(*it)) {
+        for definition in process.descendants().filter(|it| it.is("messageEventDefinition")) {
+            if definition.child("operationRef").is_none() {
+                silent.add(definition);
+            }
+        }
+    }
+    silent.report(sink, "TV0425", |first, count| {
+        let event = first.parent().map(Node::title).unwrap_or_default();
+        match count {
+            1 => format!("the message definition of {event} names no operation"),
+            _ => format!(
+                "the message definitions of {event} and {} others name no operation",
+                count - 1
+            ),
+        }
+    });
 }

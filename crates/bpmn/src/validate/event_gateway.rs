@@ -20,7 +20,12 @@ impl<'a> Rules<'a> {
             .collect();
         if targets.len() < 2 {
             let message = format!("{} has fewer than two events to wait for", gateway.title());
-            self.strict("TV0464", gateway, message, "add another one, or use a catch event alone");
+            self.standard(
+                "TV0464",
+                gateway,
+                message,
+                "add another one, or use a catch event alone",
+            );
         }
         if gateway.attr("eventGatewayType") == Some("Parallel")
             && !is_true(gateway, "instantiate", false)
@@ -32,7 +37,8 @@ impl<'a> Rules<'a> {
             self.check_target(gateway, *target);
         }
         let receives = targets.iter().any(|it| it.is("receiveTask"));
-        let catches = targets.iter().find(|it| it.child("messageEventDefinition").is_some());
+        let is_message = |it: &Node<'a>| it.is("messageEventDefinition");
+        let catches = targets.iter().find(|it| self.definitions(**it).iter().any(is_message));
         if let (true, Some(catch)) = (receives, catches) {
             let message =
                 format!("{} has receive tasks and message events behind it", gateway.title());

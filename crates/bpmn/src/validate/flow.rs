@@ -1,11 +1,7 @@
 //! Rules about sequence flows and how nodes are connected.
 
 use super::{Rules, graph::end};
-use crate::{
-    lower::is_true,
-    schema,
-    xml::{Node, Severity},
-};
+use crate::{dialect::Dialect, lower::is_true, schema, xml::Node};
 
 const LISTS: &[&str] = &["incoming", "outgoing"];
 
@@ -25,6 +21,11 @@ impl<'a> Rules<'a> {
             self.error("TV0402", flow, message, "keep flows inside one scope; use events between");
         }
         self.check_listed(flow, source, target);
+        if self.executable && !is_true(flow, "isImmediate", true) {
+            let message = format!("{} says that it is not immediate", flow.title());
+            let help = "it is taken at once all the same; remove isImmediate";
+            self.harmless("TV0423", flow, message, help);
+        }
         let Some(source) = source.filter(|_| flow.child("conditionExpression").is_some()) else {
             return;
         };
@@ -34,7 +35,7 @@ impl<'a> Rules<'a> {
         if source.is("parallelGateway") {
             self.sink.warn("TV0403", flow, message(), help);
         } else if source.is("eventBasedGateway") || schema::is_a(source.name(), "catchEvent") {
-            self.strict("TV0403", flow, message(), help);
+            self.standard("TV0403", flow, message(), help);
         }
         if schema::is_a(source.name(), "activity") && self.graph.outgoing(source).len() < 2 {
             let message = format!(
@@ -42,7 +43,7 @@ impl<'a> Rules<'a> {
                 flow.title(),
                 source.title()
             );
-            self.strict("TV0404", flow, message, "add a default flow");
+            self.standard("TV0404", flow, message, "add a default flow");
         }
     }
 
@@ -77,6 +78,24 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// What a node lists as its flows are its flows.
+    fn check_lists(&self, node: Node<'a>) {
+        // The lists come first, so that this never walks far.
+        let lists = node.children().take_while(|it| !it.is("sequenceFlow"));
+        for listed in lists.filter(|it| it.is_any(LISTS)) {
+            let flow = self.files.resolve_as(listed, listed.text(), "sequenceFlow");
+            let name = if listed.is("incoming") { "targetRef" } else { "sourceRef" };
+            if let Some(flow) = flow
+                && end(flow, name, self.files).is_some_and(|it| it != node)
+            {
+                let message =
+                    format!("{} lists {} as {}", node.title(), flow.title(), listed.name());
+                let help = "the flow counts, which does not lead there; correct the list";
+                self.harmless("TV0405", node, message, help);
+            }
+        }
+    }
+
     /// Who must have incoming and outgoing flows, and who must not.
     pub(super) fn check_connections(&self, node: Node<'a>) {
         let incoming = self.graph.incoming(node);
@@ -89,6 +108,7 @@ impl<'a> Rules<'a> {
         };
         let event_sub_process = is_true(node, "triggeredByEvent", false);
         let compensation = is_true(node, "isForCompensation", false)
+            || self.dialect == Dialect::Fleans && self.graph.is_handler(node)
             || (node.is("boundaryEvent") && node.child("compensateEventDefinition").is_some());
         let link = node.child("linkEventDefinition").is_some();
         let never_in = node.is_any(&["startEvent", "boundaryEvent"])
@@ -106,15 +126,25 @@ impl<'a> Rules<'a> {
         if never_out {
             refuse(outgoing, "away from");
         }
+        self.check_lists(node);
         let Some(scope) = node.parent().filter(|it| !it.is("adHocSubProcess")) else { return };
-        if self.graph.has_start(scope) && !never_in && incoming.is_empty() {
+        let intermediate = node.is_any(&["intermediateCatchEvent", "intermediateThrowEvent"]);
+        let started = self.graph.has_start(scope);
+        if (started || intermediate) && !never_in && incoming.is_empty() {
             let message = format!("no sequence flow leads to {}", node.title());
-            self.strict("TV0409", node, message, "connect it, or remove it");
+            let help = "connect it, or remove it";
+            // Nothing ever comes to an end event then, which hurts nobody.
+            if node.is("endEvent") || !started {
+                self.harmless("TV0409", node, message, help);
+            } else {
+                self.standard("TV0409", node, message, help);
+            }
         }
-        if self.graph.has_end(scope) && !never_out && outgoing.is_empty() {
+        let leads_on = intermediate || node.is_any(&["startEvent", "boundaryEvent"]);
+        if (self.graph.has_end(scope) || leads_on) && !never_out && outgoing.is_empty() {
             let message = format!("no sequence flow leads away from {}", node.title());
             let help = "its path ends here; connect it, to an end event for instance";
-            self.sink.add(Severity::Warning, "TV0410", node, node.place(), message, help);
+            self.harmless("TV0410", node, message, help);
         }
     }
 }

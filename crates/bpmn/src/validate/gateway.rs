@@ -22,13 +22,23 @@ impl<'a> Rules<'a> {
                 gateway.title(),
                 gateway.attr("gatewayDirection").unwrap_or_default()
             );
-            self.strict("TV0450", gateway, message, "correct gatewayDirection, or the flows");
+            self.standard("TV0450", gateway, message, "correct gatewayDirection, or the flows");
+        }
+        if incoming <= 1 && outgoing <= 1 {
+            let message =
+                format!("{} has neither several flows in nor several out", gateway.title());
+            self.harmless(
+                "TV0455",
+                gateway,
+                message,
+                "it decides nothing; remove it, or add a flow",
+            );
         }
         if outgoing == 0 {
             let message = format!("no sequence flow leads away from {}", gateway.title());
             if gateway.is("parallelGateway") && incoming > 1 {
                 // Paths may meet where they end.
-                self.strict("TV0451", gateway, message, "add one");
+                self.standard("TV0451", gateway, message, "add one");
             } else {
                 self.error("TV0451", gateway, message, "add one");
             }
@@ -52,7 +62,7 @@ impl<'a> Rules<'a> {
         let free: Vec<_> = self.graph.outgoing(gateway).iter().filter(is_free).collect();
         let severity = match self.dialect {
             Dialect::Camunda7 if default.is_some() || free.len() > 1 => Severity::Error,
-            Dialect::Camunda7 | Dialect::Native | Dialect::Camunda8 => Severity::Warning,
+            _ => Severity::Warning,
         };
         for flow in free {
             let message =

@@ -17,6 +17,8 @@ pub(super) struct Graph<'a> {
     outgoing: HashMap<Key, Vec<Node<'a>>>,
     boundaries: HashMap<Key, Vec<Node<'a>>>,
     associated: HashMap<Key, Vec<Node<'a>>>,
+    /// What associations lead to from compensation events.
+    handlers: HashSet<Key>,
     /// Which nodes list which flows.
     listed: HashSet<(Key, &'a str)>,
     /// Containers with a start event, and with an end event.
@@ -49,8 +51,15 @@ impl<'a> Graph<'a> {
             }
             (Ns::Bpmn, "association") => {
                 let target = node.attr("targetRef").and_then(|it| files.resolve(node, it));
+                let source = node.attr("sourceRef").and_then(|it| files.resolve(node, it));
+                let undoes = source.is_some_and(|it| {
+                    it.is("boundaryEvent") && it.child("compensateEventDefinition").is_some()
+                });
                 if let Some(target) = target {
                     connect("sourceRef", |it| &mut it.associated, target);
+                    if undoes {
+                        self.handlers.insert(target.key());
+                    }
                 }
             }
             (Ns::Bpmn, "incoming" | "outgoing") => {
@@ -86,6 +95,11 @@ impl<'a> Graph<'a> {
     /// What associations lead to from a node.
     pub(super) fn associated(&self, node: Node<'_>) -> &[Node<'a>] {
         self.associated.get(&node.key()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an association leads to an activity from a compensation event.
+    pub(super) fn is_handler(&self, activity: Node<'_>) -> bool {
+        self.handlers.contains(&activity.key())
     }
 
     /// Whether a node lists a flow as incoming or outgoing.

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use super::Rules;
 use crate::{
-    dialect::Dialect,
     files::Files,
     lower::{feeds_loop, is_invented, is_true},
     report::Sink,
@@ -66,7 +65,7 @@ fn must_understand(extension: Node<'_>, sink: &Sink) {
 /// Messages of models for Camunda are not matched by keys, and a key without properties matches all.
 fn correlation(node: Node<'_>, files: &Files<'_>, sink: &Sink) {
     let parts = ["correlationPropertyRef", "correlationPropertyBinding"];
-    if files.dialect(node) != Dialect::Native {
+    if files.dialect(node).is_camunda() {
         let message = format!("{} has no effect: messages are not matched by it", node.title());
         sink.warn("TV0814", node, message, "say by tv:correlation what must match");
     } else if !node.children().any(|it| it.is_any(&parts)) {
@@ -114,7 +113,7 @@ fn message_flow<'a>(flow: Node<'a>, files: &Files<'a>, sink: &Sink) {
 /// associations copy nothing at all; that makes no difference where a name stays the same, because
 /// activities see the variables around them anyway.
 fn associations<'a>(node: Node<'a>, files: &Files<'a>, sink: &Sink) {
-    let native = files.dialect(node) == Dialect::Native;
+    let native = !files.dialect(node).is_camunda();
     let kinds = ["dataInputAssociation", "dataOutputAssociation"];
     for association in node.children().filter(|it| it.is_any(&kinds)) {
         let ends: Vec<_> = association

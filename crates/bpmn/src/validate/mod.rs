@@ -11,9 +11,13 @@ mod event;
 mod event_gateway;
 mod fan;
 mod flow;
+mod formal;
 mod gateway;
 mod graph;
 mod ignored;
+mod interface;
+mod reference;
+mod rules;
 
 use crate::{
     dialect::Dialect,
@@ -23,19 +27,25 @@ use crate::{
     xml::{Node, Ns, Severity},
 };
 use graph::Graph;
+pub(crate) use rules::is_rule;
+pub use rules::{Rule, rules};
 
 /// Checks all files.
-pub(crate) fn validate(files: &Files<'_>, strict: bool, sink: &Sink) {
+pub(crate) fn validate(files: &Files<'_>, sink: &Sink) {
     for (document, dialect) in &files.documents {
         let root = document.root();
         collaboration::check(root, files, sink);
         data::check(root, files, sink);
+        formal::check(root, files, sink);
+        reference::check(root, files, sink);
         ignored::check(root, files, sink);
         for process in root.all("process") {
             let graph = Graph::new(process, files);
-            let rules = Rules { files, sink, graph: &graph, dialect: *dialect, strict };
+            let executable = !sink.is_drawing(process);
+            let rules = Rules { files, sink, graph: &graph, dialect: *dialect, executable };
             rules.container(process);
         }
+        event::check_operations(root, sink);
     }
     if files.documents.iter().any(|(it, _)| it.root().is("definitions"))
         && files.processes().next().is_none()
@@ -53,8 +63,8 @@ struct Rules<'a> {
     sink: &'a Sink,
     graph: &'a Graph<'a>,
     dialect: Dialect,
-    /// Whether models must conform where that changes nothing.
-    strict: bool,
+    /// Whether the process is meant to be run.
+    executable: bool,
 }
 
 impl<'a> Rules<'a> {
@@ -66,6 +76,11 @@ impl<'a> Rules<'a> {
                 "sequenceFlow" => self.check_flow(node),
                 name if schema::is_a(name, "anyEvent") => self.check_event(node),
                 name if schema::is_a(name, "gateway") => self.check_gateway(node),
+                name if schema::is_a(name, "choreographyActivity") => {
+                    let message = format!("{} cannot stand in {}", node.title(), container.title());
+                    let help = "move it to a choreography, or draw what each participant does";
+                    self.error("TV0424", node, message, help);
+                }
                 _ => {}
             }
             if schema::is_a(node.name(), "flowNode") {
@@ -87,21 +102,28 @@ impl<'a> Rules<'a> {
         self.sink.error(code, at, message, help);
     }
 
-    /// A rule of the standard that Camunda 7 does not enforce, and its models do not keep.
     /// Where nothing that is executed depends on the rule.
     fn harmless(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
-        if self.strict {
-            self.strict(code, at, message, help);
-        } else {
-            self.sink.warn(code, at, message, help);
-        }
+        self.sink.warn(code, at, message, help);
     }
 
-    fn strict(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
+    /// A rule of the standard that Camunda 7 does not enforce, and its models do not keep.
+    fn standard(&self, code: &'static str, at: Node<'_>, message: String, help: &str) {
         let severity = match self.dialect {
-            Dialect::Camunda7 => Severity::Warning,
+            Dialect::Camunda7 | Dialect::Fleans => Severity::Warning,
             Dialect::Native | Dialect::Camunda8 => Severity::Error,
         };
         self.sink.add(severity, code, at, at.place(), message, help);
     }
+}
+
+/// The event definitions of an event: those drawn in it, then those it refers to.
+fn definitions<'a>(event: Node<'a>, files: &Files<'a>) -> Vec<Node<'a>> {
+    let is_definition =
+        |it: &Node<'a>| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition");
+    let own = event.children().filter(is_definition);
+    let referred = event
+        .all("eventDefinitionRef")
+        .filter_map(|it| files.resolve_as(it, it.text(), "eventDefinition"));
+    own.chain(referred).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use travertine_bpmn::Verdict;
+use travertine_bpmn::{Diagnostic, Severity, Verdict, rules};
 
 use crate::model::{file, report};
 
@@ -15,8 +15,11 @@ fn every_example_of_the_extensions_is_read() {
     assert!(examples.len() >= 10);
     for example in examples {
         let report = report(&file(example));
-        // For whom a message is lies outside of most examples.
-        let problems = report.diagnostics.iter().filter(|it| it.code != "TV0926");
+        // For whom a message is lies outside of most examples, and so does what makes a model whole.
+        let outside =
+            |code: &str| code == "TV0926" || rules().iter().any(|it| it.codes.contains(&code));
+        let is_problem = |it: &&Diagnostic| it.severity == Severity::Error || !outside(it.code);
+        let problems = report.diagnostics.iter().filter(is_problem);
         let problems: Vec<_> = problems.map(ToString::to_string).collect();
         assert!(problems.is_empty(), "{problems:#?}\nin {example}");
         let ignored = report

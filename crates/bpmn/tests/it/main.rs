@@ -5,11 +5,13 @@
 mod analysis;
 mod dialects;
 mod documentation;
+mod fleans;
 mod language;
 mod loops;
 mod model;
 mod native;
 mod report;
+mod rules;
 mod scopes;
 mod suites;
 mod support;

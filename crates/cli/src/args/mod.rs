@@ -160,6 +160,10 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// Refuse whatever breaks a rule of the BPMN standard, also where nothing depends on it
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// Give the whole report as one JSON document
     #[arg(long, conflicts_with = "all")]
     pub(crate) json: bool,

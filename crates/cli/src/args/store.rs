@@ -188,6 +188,10 @@ pub(crate) struct Deploy {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
+    /// Refuse whatever breaks a rule of the BPMN standard, also where nothing depends on it
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// How many cores may work on instances at once, for a store that is made; it keeps that number
     #[arg(long, value_name = "COUNT", default_value_t = SHARDS)]
     pub(crate) shards: u16,

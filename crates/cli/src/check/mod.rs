@@ -11,6 +11,7 @@ use crate::{args, files::Models, screen::Screen, status::Status};
 pub(crate) fn check(args: &args::Check, out: &Screen) -> Result<Status> {
     let models = Models::read(&args.files)?;
     let report = models.report();
+    let report = if args.strict { report.strictly() } else { report };
     if args.json {
         out.json(&data::report(&report, &models));
     } else {

@@ -24,7 +24,7 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use travertine_bpmn::{Report, Severity};
+use travertine_bpmn::{Diagnostic, Report, Severity};
 use travertine_kernel::Assignments;
 use travertine_runtime::{Engine, Error, InstanceId, Seen, Timestamp, Turned, engine::Observer};
 use travertine_store::view::{Filter, InstanceRow, InstanceState, Query, Row, Table};
@@ -181,6 +181,18 @@ fn asks(args: &args::Run) -> bool {
 
 /// Says why a model cannot run.
 pub(crate) fn reject(report: &Report, models: &Models, json: bool, out: &Screen, err: &Screen) {
+    reject_as("the model cannot run", report, models, json, out, err);
+}
+
+/// Says why files are refused, and what that means.
+pub(crate) fn reject_as(
+    what: &str,
+    report: &Report,
+    models: &Models,
+    json: bool,
+    out: &Screen,
+    err: &Screen,
+) {
     if json {
         out.json(&outcome::rejected(report));
         return;
@@ -189,11 +201,12 @@ pub(crate) fn reject(report: &Report, models: &Models, json: bool, out: &Screen,
         err.lines(diagnostic::text(it, models, err.paint));
         err.line("");
     }
-    err.line(format!("{} the model cannot run", err.paint.red("rejected:")));
+    err.line(format!("{} {what}", err.paint.red("rejected:")));
 }
 
 fn warn(report: &Report, json: bool, err: &Screen) {
-    let warnings = report.diagnostics.len();
+    let counts = |it: &&Diagnostic| it.severity == Severity::Warning;
+    let warnings = report.diagnostics.iter().filter(counts).count();
     if warnings == 0 || json {
         return;
     }

@@ -19,6 +19,14 @@ pub(crate) fn deploy(args: &args::Deploy, front: Front<'_>) -> Result<Status> {
     let models = Models::read(&args.files)?;
     let (place, json) = (&args.shared.place, args.shared.json);
     front.at(place, Store::New(args.shards), json, |desk| {
+        if args.strict {
+            let report = models.report().strictly();
+            if report.is_rejected() {
+                let what = "the model breaks rules of the standard; nothing was deployed";
+                run::reject_as(what, &report, &models, json, desk.out, desk.err);
+                return Ok(Status::Rejected);
+            }
+        }
         match desk.engine.deploy(&models.files()) {
             Ok(deployment) => {
                 desk.settle()?;

@@ -1,0 +1,101 @@
+//! Rules about expressions and scripts, whoever has them.
+
+use crate::{
+    dialect::Dialect,
+    files::Files,
+    report::Sink,
+    schema,
+    xml::{Node, Ns, Severity, local_part},
+};
+
+/// Expressions that the schema itself calls formal.
+const FORMAL: &[&str] = &["formalExpression", "transformation", "messagePath", "dataPath"];
+
+/// Checks everything in a file.
+pub(super) fn check(root: Node<'_>, files: &Files<'_>, sink: &Sink) {
+    let dialect = files.dialect(root);
+    let mut informal = Tally::default();
+    for node in root.descendants().filter(|it| *it.ns() == Ns::Bpmn) {
+        match node.name() {
+            "scriptTask" => format(node, "scriptFormat", sink),
+            "globalScriptTask" => format(node, "scriptLanguage", sink),
+            name if schema::is_a(name, "expression") => {
+                if is_formal(node) {
+                    body(node, dialect, sink);
+                } else if runs(node, sink) {
+                    informal.add(node);
+                }
+            }
+            _ => {}
+        }
+    }
+    informal.report(sink, "TV0520", |first, count| {
+        let what = format!("{} of {}", first.name(), owner(first));
+        match count {
+            1 => format!("{what} is not a formal expression"),
+            _ => format!("{what} and {} other expressions are not formal", count - 1),
+        }
+    });
+}
+
+/// Whether the text says, by its type, that it is more than prose.
+fn is_formal(node: Node<'_>) -> bool {
+    node.is_any(FORMAL)
+        || node.ext(&Ns::Xsi, "type").is_some_and(|it| local_part(it.trim()) == "tFormalExpression")
+}
+
+/// Whether it stands in a process that is meant to be run.
+fn runs(node: Node<'_>, sink: &Sink) -> bool {
+    let process = node.ancestors().find(|it| it.is("process"));
+    process.is_some_and(|it| !sink.is_drawing(it))
+}
+
+fn body(node: Node<'_>, dialect: Dialect, sink: &Sink) {
+    if !node.text().trim().is_empty() || node.children().next().is_some() {
+        return;
+    }
+    let message = format!("{} has no text", node.title());
+    // Models for Camunda do not mean all expressions to be evaluated.
+    let severity = if dialect == Dialect::Native { Severity::Error } else { Severity::Warning };
+    sink.add(severity, "TV0501", node, node.place(), message, "write an expression");
+}
+
+/// A script is in some language, which is JavaScript where it does not say so.
+fn format(task: Node<'_>, attribute: &str, sink: &Sink) {
+    let is_named = task.attr(attribute).is_some_and(|it| !it.trim().is_empty());
+    if task.child("script").is_some() && !is_named {
+        let message = format!("{} does not say in which format its script is", task.title());
+        let help = format!("it is read as JavaScript; add {attribute} to say so");
+        sink.warn("TV0505", task, message, &help);
+    }
+}
+
+fn owner(node: Node<'_>) -> String {
+    let owner = node.ancestors().find(|it| it.id().is_some());
+    owner.or_else(|| node.parent()).map(Node::title).unwrap_or_default()
+}
+
+/// Something that models do all over, and that is said once for a file.
+#[derive(Debug, Default)]
+pub(super) struct Tally<'a> {
+    first: Option<Node<'a>>,
+    count: usize,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn add(&mut self, node: Node<'a>) {
+        self.first.get_or_insert(node);
+        self.count += 1;
+    }
+
+    pub(super) fn report(
+        self,
+        sink: &Sink,
+        code: &'static str,
+        message: impl FnOnce(Node<'a>, usize) -> String,
+    ) {
+        let Some(first) = self.first else { return };
+        let help = "nothing depends on it here; models that must conform say it";
+        sink.add(Severity::Note, code, first, first.place(), message(first, self.count), help);
+    }
+}
