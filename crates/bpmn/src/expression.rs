@@ -21,6 +21,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) languages: &'a Languages,
     /// The language of texts in models that name none.
     pub(crate) default: Option<&'a str>,
+    /// The language that all texts are in which do not name one that is known.
+    pub(crate) only: Option<&'static str>,
     pub(crate) sink: &'a Sink,
 }
 
@@ -146,6 +148,10 @@ impl Compiler<'_> {
 
     /// The language of a text, and the text as that language wants it.
     fn language<'t>(&'t self, text: Text<'t>) -> (&'t str, &'t str) {
+        if let Some(only) = self.only {
+            let named = text.language.filter(|it| self.languages.find(it).is_some());
+            return (named.unwrap_or(only), text.source);
+        }
         if let Some(language) = text.language {
             return (language, text.source);
         }

@@ -1,6 +1,6 @@
 //! The way through: read, check, lower, answer.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use crate::{
     Options, analysis,
@@ -29,17 +29,20 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
             Err(fault) => sink.fault(name, fault),
         }
     }
-    let known = Files {
-        documents: documents
-            .iter()
-            .map(|it| (it, Dialect::of(it, options.dialect, &sink)))
-            .collect(),
-    };
+    let dialects: Vec<_> =
+        documents.iter().map(|it| Dialect::of(it, options.dialect, &sink)).collect();
+    for (document, dialect) in documents.iter_mut().zip(&dialects) {
+        if *dialect == Dialect::Fleans {
+            document.recast("cancelEndEvent", "endEvent", "cancelEventDefinition");
+        }
+    }
+    let known = Files { documents: documents.iter().zip(dialects).collect() };
+    refuse_foreign(&known, &sink);
     spare_drawings(&known, &sink);
     for document in &documents {
         schema::check(document, &known, &sink);
     }
-    validate::validate(&known, options.strict, &sink);
+    validate::validate(&known, &sink);
     let routes = lower::Routes::new(&known, &sink);
     let conversations = lower::Conversations::new(&known);
     let cx = lower::Context {
@@ -60,7 +63,37 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     let processes = fit.map(|(node, lowered)| process(node, lowered, &known)).collect();
     let drawings = drawings(&known, &sink);
     let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
-    Report { diagnostics: sink.into_diagnostics(&names), elements, processes, drawings }
+    let report =
+        Report { diagnostics: sink.into_diagnostics(&names), elements, processes, drawings };
+    if options.strict { report.strictly() } else { report }
+}
+
+/// Models for BPMNOS mean by their extensions most of what they say, and none of it is executed here: to
+/// ignore that would be to run something else.
+fn refuse_foreign(files: &Files<'_>, sink: &Sink) {
+    let is_foreign =
+        |ns: &Ns| matches!(ns, Ns::Other(uri) if uri.contains("bpmnos.telematique.eu"));
+    for (document, _) in &files.documents {
+        let mut known = HashSet::new();
+        let root = document.root();
+        let mut report = |place, what: String, owner: Node<'_>| {
+            if known.insert(what.clone()) {
+                let message = format!("{what} of {} is not executed here", owner.title());
+                let help = "models for BPMNOS cannot be run yet; say the same by extensions of ours, which \
+                            docs/extensions.md explains";
+                sink.add(Severity::Error, "TV0730", root, place, message, help);
+            }
+        };
+        for node in document.nodes() {
+            let owner = node.ancestors().find(|it| *it.ns() == Ns::Bpmn && it.id().is_some());
+            if is_foreign(node.ns()) {
+                report(node.place(), format!("bpmnos:{}", node.name()), owner.unwrap_or(root));
+            }
+            for it in node.attributes().iter().filter(|it| is_foreign(&it.ns)) {
+                report(it.place, format!("bpmnos:{}", it.name), node);
+            }
+        }
+    }
 }
 
 /// A process is meant to be run if it says so, if it is called, or if it is the only one and does

@@ -96,6 +96,33 @@ impl Document {
         Node { document: self, position: 0 }
     }
 
+    /// Takes elements of one name for elements of another that have one child more.
+    pub fn recast(&mut self, name: &str, other: &str, child: &str) {
+        for position in 0..self.elements.len() {
+            let data = &mut self.elements[position];
+            if data.ns != self.language || data.name != name {
+                continue;
+            }
+            other.clone_into(&mut data.name);
+            let (place, text_place) = (data.place, data.text_place);
+            let added = Data {
+                ns: self.language.clone(),
+                name: child.to_owned(),
+                attributes: Vec::new(),
+                declared: Vec::new(),
+                parent: Some(position),
+                children: Vec::new(),
+                text: String::new(),
+                place,
+                text_place,
+                seen: Cell::new(false),
+            };
+            self.elements.push(added);
+            let added = self.elements.len() - 1;
+            self.elements[position].children.push(added);
+        }
+    }
+
     /// Every element, in document order.
     pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
         (0..self.elements.len()).map(|position| Node { document: self, position })

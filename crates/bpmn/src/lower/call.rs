@@ -59,6 +59,7 @@ impl<'a> Lowering<'a> {
     fn all_in(&self, node: Node<'a>) -> bool {
         is_true_ext(node, &Ns::Travertine, "allIn").unwrap_or_else(|| match self.dialect {
             Dialect::Camunda7 => camunda_all(node, "in"),
+            Dialect::Fleans => super::fleans::passes(node, "propagateAllParentVariables"),
             Dialect::Native | Dialect::Camunda8 => {
                 node.extensions(&Ns::Travertine, "input").next().is_none()
                     && !self.has_data(node, "dataInput")
@@ -70,6 +71,7 @@ impl<'a> Lowering<'a> {
     fn all_out(&self, node: Node<'a>) -> bool {
         is_true_ext(node, &Ns::Travertine, "allOut").unwrap_or_else(|| match self.dialect {
             Dialect::Camunda7 => camunda_all(node, "out"),
+            Dialect::Fleans => super::fleans::passes(node, "propagateAllChildVariables"),
             Dialect::Native | Dialect::Camunda8 => {
                 node.extensions(&Ns::Travertine, "output").next().is_none()
                     && !self.has_data(node, "dataOutput")

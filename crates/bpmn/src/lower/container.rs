@@ -31,7 +31,7 @@ impl<'a> Lowering<'a> {
     /// by itself.
     fn activation(&self, node: Node<'a>) -> Activation {
         match self.dialect {
-            Dialect::Native | Dialect::Camunda7 => Activation::All,
+            Dialect::Native | Dialect::Camunda7 | Dialect::Fleans => Activation::All,
             Dialect::Camunda8 => Activation::Chosen(self.active_elements(node)),
         }
     }

@@ -7,7 +7,6 @@ use travertine_value::Name;
 
 use super::{Lowering, data::name_of_item};
 use crate::{
-    dialect::Dialect,
     expression::Text,
     files::Files,
     schema,
@@ -30,7 +29,7 @@ impl<'a> Conversations<'a> {
     pub(crate) fn new(files: &Files<'a>) -> Self {
         let mut found = Self::default();
         for (document, dialect) in &files.documents {
-            if *dialect != Dialect::Native {
+            if dialect.is_camunda() {
                 continue;
             }
             for child in document.root().children() {
@@ -98,7 +97,7 @@ impl<'a> Lowering<'a> {
 
     /// Adds to a message that is awaited what its process has subscribed to.
     pub(super) fn subscribed(&self, reference: &str, event: Node<'a>, message: &mut Message) {
-        if self.dialect != Dialect::Native {
+        if self.dialect.is_camunda() {
             return;
         }
         let awaited = self.cx.files.resolve_as(event, reference, "message");

@@ -13,7 +13,6 @@ use travertine_value::{
 
 use super::{Lowering, index};
 use crate::{
-    dialect::Dialect,
     expression::{Text, variable_named},
     schema,
     xml::{Node, Ns},
@@ -25,7 +24,7 @@ const PATH_MAX: usize = 32;
 impl<'a> Lowering<'a> {
     /// Gives a process or flow node the data that the model says it has.
     pub(super) fn data(&mut self, node: Node<'a>, place: NodeId) {
-        if self.dialect != Dialect::Native {
+        if self.dialect.is_camunda() {
             return;
         }
         let inputs = self.associated(node, "dataInputAssociation");
@@ -53,7 +52,7 @@ impl<'a> Lowering<'a> {
 
     /// Whether an activity specifies inputs, or outputs.
     pub(super) fn has_data(&self, node: Node<'a>, kind: &str) -> bool {
-        self.dialect == Dialect::Native
+        !self.dialect.is_camunda()
             && node.child("ioSpecification").is_some_and(|it| it.child(kind).is_some())
     }
 
@@ -156,7 +155,7 @@ impl<'a> Lowering<'a> {
 
     /// What a throw event or a send task sends: what our extensions name, and its data input.
     pub(super) fn payload(&self, named: Vec<(Name, Program)>, input: Option<Node<'a>>) -> Payload {
-        let native = self.dialect == Dialect::Native;
+        let native = !self.dialect.is_camunda();
         let name = input.filter(|_| native).and_then(|it| self.data_variable(it));
         let content = name.map(|it| (Name::from(it), variable_named(it)));
         Payload { named, content }

@@ -22,6 +22,9 @@ impl<'a> Lowering<'a> {
             return Element::Pass;
         }
         let (triggers, all) = self.triggers(node);
+        if self.dialect == Dialect::Fleans && super::fleans::is_host(node) {
+            return Element::Receive(Catch { triggers, all });
+        }
         Element::Catch(Catch { triggers, all })
     }
 
@@ -193,7 +196,7 @@ impl<'a> Lowering<'a> {
             let message = format!("{} does not say which message it means", event.title());
             let severity = match self.dialect {
                 Dialect::Camunda7 => Severity::Warning,
-                Dialect::Native | Dialect::Camunda8 => Severity::Error,
+                Dialect::Native | Dialect::Camunda8 | Dialect::Fleans => Severity::Error,
             };
             let help = if schema::is_a(event.name(), "throwEvent") {
                 "refer to a message of the model, or say which workers send it"
@@ -242,6 +245,9 @@ impl<'a> Lowering<'a> {
             if self.dialect == Dialect::Camunda8 {
                 correlation.extend(self.subscription(place));
             }
+        }
+        if self.dialect == Dialect::Fleans {
+            correlation.extend(self.fleans_key(target, definition, event));
         }
         Message { name, correlation }
     }

@@ -82,6 +82,7 @@ impl<'a> Lowering<'a> {
                 }
             }
             Dialect::Camunda8 => inputs.extend(self.zeebe_mapping(node, "input")),
+            Dialect::Fleans => inputs.extend(self.fleans_mapping(node, "input")),
         }
         inputs
     }
@@ -97,6 +98,7 @@ impl<'a> Lowering<'a> {
                 outputs.extend(self.parameters(node, "outputParameter"));
             }
             Dialect::Camunda8 => outputs.extend(self.zeebe_mapping(node, "output")),
+            Dialect::Fleans => outputs.extend(self.fleans_mapping(node, "output")),
         }
         outputs
     }

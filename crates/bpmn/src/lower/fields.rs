@@ -72,7 +72,7 @@ impl<'a> Lowering<'a> {
     /// How pressing a user task is: a whole number, or an expression for one.
     pub(super) fn priority(&self, node: Node<'a>, text: Text<'a>) -> Program {
         let range = match self.dialect {
-            Dialect::Native | Dialect::Camunda7 => None,
+            Dialect::Native | Dialect::Camunda7 | Dialect::Fleans => None,
             Dialect::Camunda8 => Some((0, 100)),
         };
         let program = self.compiler.text(text);

@@ -5,10 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use travertine_kernel::plan::{Element, Flow, FlowId, NodeId};
+use travertine_kernel::plan::{Element, Flow, FlowId, Merge, NodeId};
 
 use super::{Lowering, index, is_true};
 use crate::{
+    dialect::Dialect,
     expression::Text,
     xml::{Node, Ns},
 };
@@ -89,7 +90,11 @@ impl<'a> Lowering<'a> {
         if let Some(merge) = self.merge(node) {
             return Element::FanIn(merge);
         }
+        if self.joins.contains(&node.key()) {
+            return Element::FanIn(Merge::Last);
+        }
         match node.ext(&Ns::Travertine, "fork") {
+            None if self.forks.contains(&node.key()) => Element::FanOut,
             Some("isolate") => Element::FanOut,
             Some("share") | None => other,
             Some(fork) => {
@@ -101,6 +106,9 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn complex_gateway(&self, node: Node<'a>) -> Element {
+        if self.dialect == Dialect::Fleans {
+            return self.fleans_complex(node);
+        }
         match node.child("activationCondition") {
             Some(condition) => {
                 Element::Complex { activation: self.compiler.expression(Text::of(condition)) }

@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
         }
         let found = self.native_listeners(node);
         let found = match self.dialect {
-            Dialect::Native => found,
+            Dialect::Native | Dialect::Fleans => found,
             Dialect::Camunda7 => [found, self.camunda_listeners(node)].concat(),
             Dialect::Camunda8 => [found, self.zeebe_listeners(node)].concat(),
         };

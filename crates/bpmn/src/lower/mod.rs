@@ -14,7 +14,9 @@ mod data;
 mod decision;
 mod event;
 mod extras;
+mod fan;
 mod fields;
+mod fleans;
 mod flow;
 mod listener;
 mod process;
@@ -69,12 +71,14 @@ pub(crate) struct Lowered<'a> {
 
 /// Lowers a process, and the processes it calls as gosubs.
 pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Lowered<'a> {
+    let dialect = cx.files.dialect(process);
     let mut lowering = Lowering {
         cx,
-        dialect: cx.files.dialect(process),
+        dialect,
         compiler: Compiler {
             languages: &cx.options.languages,
             default: cx.options.expression_language.as_deref(),
+            only: (dialect == Dialect::Fleans).then_some("fleans"),
             sink: cx.sink,
         },
         nodes: Vec::new(),
@@ -85,6 +89,9 @@ pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Lowered<'a> {
         places: HashMap::new(),
         flow_places: HashMap::new(),
         associations: HashMap::new(),
+        handlers: HashSet::new(),
+        forks: HashSet::new(),
+        joins: HashSet::new(),
         performers: HashSet::new(),
         object_names: HashMap::new(),
         called: VecDeque::new(),
@@ -114,6 +121,11 @@ struct Lowering<'a> {
     flow_places: HashMap<(usize, usize), plan::FlowId>,
     /// What associations lead to, by the id they come from.
     associations: HashMap<&'a str, Vec<Node<'a>>>,
+    /// Activities that undo only because an association from a compensation event leads to them.
+    handlers: HashSet<(usize, usize)>,
+    /// Gateways whose branches have variables of their own, and those that bring them together.
+    forks: HashSet<(usize, usize)>,
+    joins: HashSet<(usize, usize)>,
     /// Elements that say they perform sequentially.
     performers: HashSet<(usize, usize)>,
     /// What references call data objects.
@@ -149,12 +161,19 @@ impl<'a> Lowering<'a> {
         for child in container.children() {
             if let (true, Some(source)) = (child.is("association"), child.attr("sourceRef")) {
                 self.associations.entry(source).or_default().push(child);
+                self.note_handler(child);
             }
             if child.is("dataObjectReference") {
                 self.note_data(child);
             }
             if child.is("performer") && child.attr("name") == Some("Sequential") {
                 self.performers.insert(container.key());
+            }
+        }
+        if self.dialect == Dialect::Fleans {
+            for (fork, join) in fan::pairs(container) {
+                self.forks.insert(fork);
+                self.joins.insert(join);
             }
         }
         for child in flow_nodes(container) {
@@ -194,7 +213,8 @@ impl<'a> Lowering<'a> {
             node.element = element;
             node.default = default;
             node.repeat = repeat.map(Box::new);
-            node.for_compensation = is_true(child, "isForCompensation", false);
+            node.for_compensation =
+                is_true(child, "isForCompensation", false) || self.handlers.contains(&child.key());
             self.extras(child, place);
             self.data(child, place);
             if schema::is_a(child.name(), "subProcess") {

@@ -44,6 +44,7 @@ impl<'a> Lowering<'a> {
             Dialect::Native => Policy::NATIVE,
             Dialect::Camunda7 => Policy::CAMUNDA7,
             Dialect::Camunda8 => Policy::CAMUNDA8,
+            Dialect::Fleans => super::fleans::POLICY,
         });
         let words = [("local", Write::Local), ("propagate", Write::Propagate { mapped: false })];
         self.choose(process, "write", &words, &mut policy.write);

@@ -37,11 +37,13 @@ impl<'a> Lowering<'a> {
     }
 
     fn each(&self, node: Node<'a>, several: Node<'a>, element: &Element) -> Option<Each> {
+        if self.dialect == Dialect::Fleans {
+            return self.fleans_each(node, several);
+        }
         let count = self.count(node, several, element)?;
         let on_empty = match (several.ext(&Ns::Travertine, "onEmpty"), self.dialect) {
-            (Some("complete"), _) | (None, Dialect::Camunda7 | Dialect::Camunda8) => {
-                OnEmpty::Complete
-            }
+            (Some("complete"), _)
+            | (None, Dialect::Camunda7 | Dialect::Camunda8 | Dialect::Fleans) => OnEmpty::Complete,
             (Some("error"), _) | (None, Dialect::Native) => OnEmpty::Error,
             (Some(other), _) => {
                 let message = format!("tv:onEmpty of {} is '{other}'", node.title());

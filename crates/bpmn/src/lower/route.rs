@@ -12,7 +12,6 @@ use travertine_value::{Name, Program, Value};
 
 use super::{Lowering, conversation::message_name};
 use crate::{
-    dialect::Dialect,
     files::Files,
     report::Sink,
     schema,
@@ -35,7 +34,7 @@ impl<'a> Routes<'a> {
     pub(crate) fn new(files: &Files<'a>, sink: &Sink) -> Self {
         let mut routes = Self::default();
         let mut waiting: HashMap<(usize, usize), Waiting<'a>> = HashMap::new();
-        for (document, _) in files.documents.iter().filter(|(_, it)| *it == Dialect::Native) {
+        for (document, _) in files.documents.iter().filter(|(_, it)| !it.is_camunda()) {
             let collaborations =
                 document.root().children().filter(|it| schema::is_a(it.name(), "collaboration"));
             for flow in collaborations.flat_map(|it| it.all("messageFlow").collect::<Vec<_>>()) {
@@ -147,7 +146,7 @@ fn process_of<'a>(target: Node<'a>, files: &Files<'a>) -> Option<Node<'a>> {
     } else {
         target.ancestors().find(|it| it.is("process"))
     };
-    process.filter(|it| files.dialect(*it) == Dialect::Native)
+    process.filter(|it| !files.dialect(*it).is_camunda())
 }
 
 /// The flow nodes of a process that wait for messages.

@@ -23,6 +23,9 @@ impl<'a> Lowering<'a> {
         if is_true_ext(node, &Ns::Travertine, "decision") == Some(true) {
             return Element::Decision;
         }
+        if self.dialect == Dialect::Fleans && node.is("task") {
+            return self.user_task(node);
+        }
         if self.cx.options.wait_tasks.iter().any(|it| it == node.name()) {
             return self.user_task(node);
         }
@@ -36,8 +39,7 @@ impl<'a> Lowering<'a> {
             fields.extend(super::camunda8::zeebe_headers(node));
         }
         fields.extend(self.keyed(node, "header", "key"));
-        let is_camunda = self.dialect != Dialect::Native;
-        if is_camunda && !fields.iter().any(|(name, _)| &**name == "priority") {
+        if self.dialect.is_camunda() && !fields.iter().any(|(name, _)| &**name == "priority") {
             fields.push((Name::from("priority"), Program::constant(PRIORITY.into())));
         }
         Element::Work(Work {
@@ -58,6 +60,9 @@ impl<'a> Lowering<'a> {
             .ext(&Ns::Travertine, "resultVariable")
             .or_else(|| node.ext(&Ns::Camunda, "resultVariable"))
             .map(Name::from);
+        if self.dialect == Dialect::Fleans {
+            return self.fleans_script(node, format);
+        }
         let Some(script) = node.child("script") else {
             if let Some(element) = self.job(node) {
                 return element;
@@ -139,6 +144,7 @@ impl<'a> Lowering<'a> {
             Dialect::Native => self.job(node),
             Dialect::Camunda7 => self.job(node).or_else(|| self.camunda_task(node, owner)),
             Dialect::Camunda8 => self.job(node).or_else(|| self.zeebe_task(owner)),
+            Dialect::Fleans => self.job(node).or_else(|| self.fleans_task(owner)),
         }
     }
 
@@ -189,7 +195,7 @@ impl<'a> Lowering<'a> {
 
 /// Where nothing says what a task's workers are called, they are called like its
 /// implementation, else like the task.
-fn job_type_of(node: Node<'_>) -> Program {
+pub(super) fn job_type_of(node: Node<'_>) -> Program {
     let implementation = node.attr("implementation").unwrap_or_default().trim();
     if UNSPECIFIED.contains(&implementation) {
         literal(node.id().unwrap_or_default())

@@ -15,7 +15,7 @@ impl<'a> Lowering<'a> {
         // Quartz reads them there, which counts weekdays from 1.
         let cycle = match self.dialect {
             Dialect::Camunda7 => TimerKind::QuartzCycle,
-            Dialect::Native | Dialect::Camunda8 => TimerKind::Cycle,
+            Dialect::Native | Dialect::Camunda8 | Dialect::Fleans => TimerKind::Cycle,
         };
         let kinds = [
             ("timeDate", TimerKind::Date),

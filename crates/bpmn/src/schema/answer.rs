@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{Content, find};
 use crate::{
-    dialect::Dialect,
+    dialect::{Dialect, FLEANS},
     extension,
     report::{Answer, Sink, Verdict},
     schema,
@@ -26,7 +26,7 @@ pub(crate) fn answers(document: &Document, dialect: Dialect, sink: &Sink) -> Vec
 /// What becomes of an element of BPMN, and what there is to say about that.
 fn verdict(node: Node<'_>, dialect: Dialect) -> (Verdict, &'static str) {
     let Some(kind) = find(node.name()) else { return (Verdict::Rejected, "") };
-    if dialect != Dialect::Native && super::is_native(kind.name) {
+    if dialect.is_camunda() && super::is_native(kind.name) {
         return (Verdict::NoEffect, "models made for Camunda do not mean it to do anything");
     }
     (kind.verdict, kind.note)
@@ -227,6 +227,7 @@ fn severity(ns: &Ns) -> Severity {
     match ns {
         Ns::Travertine => Severity::Error,
         Ns::Camunda | Ns::Zeebe => Severity::Warning,
+        Ns::Other(uri) if FLEANS.contains(&uri.as_str()) => Severity::Warning,
         Ns::None | Ns::Bpmn | Ns::Dmn | Ns::Modeler | Ns::Xsi | Ns::Tool | Ns::Other(_) => {
             Severity::Note
         }

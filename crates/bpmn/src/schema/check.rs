@@ -10,6 +10,19 @@ use crate::{
     xml::{Attribute, Document, Node, Ns, Severity, local_part},
 };
 
+/// What models for Fleans write without a prefix.
+const FLEANS: &[&str] = &[
+    "type",
+    "collection",
+    "elementVariable",
+    "outputCollection",
+    "outputElement",
+    "activationCondition",
+    "correlationKey",
+    "propagateAllParentVariables",
+    "propagateAllChildVariables",
+];
+
 /// Checks every BPMN element of a file.
 pub(crate) fn check(document: &Document, files: &Files<'_>, sink: &Sink) {
     let root = document.root();
@@ -64,7 +77,11 @@ fn element(node: Node<'_>, files: &Files<'_>, sink: &Sink) -> bool {
 }
 
 fn attributes(node: Node<'_>, known: &Lineage, files: &Files<'_>, sink: &Sink) {
+    let is_fleans = files.dialect(node) == Dialect::Fleans;
     for rule in known.attributes.iter().filter(|it| it.required) {
+        if is_fleans && rule.name == "targetNamespace" {
+            continue;
+        }
         if node.attr(rule.name).is_none() {
             let message = format!("{} has no {}", node.title(), rule.name);
             sink.error("TV0204", node, message, "add the attribute; the standard asks for it");
@@ -72,6 +89,9 @@ fn attributes(node: Node<'_>, known: &Lineage, files: &Files<'_>, sink: &Sink) {
     }
     for attribute in node.attributes().iter().filter(|it| it.ns == Ns::None) {
         let Some(rule) = known.attributes.iter().find(|it| it.name == attribute.name) else {
+            if is_fleans && FLEANS.contains(&attribute.name.as_str()) {
+                continue;
+            }
             let message =
                 format!("{} has the unknown attribute '{}'", node.title(), attribute.name);
             let help = "remove it, correct its name, or give it the prefix of its extension";
@@ -110,6 +130,11 @@ fn reference(
     let prefix = text.split_once(':').map(|(prefix, _)| prefix);
     match files.resolve(node, text) {
         Some(target) if targets.iter().any(|it| is_a(target.name(), it)) => {}
+        // There an event can have boundary events, like a receive task.
+        Some(target)
+            if name == "attachedToRef"
+                && target.is("intermediateCatchEvent")
+                && files.dialect(node) == Dialect::Fleans => {}
         Some(target) => {
             let wanted = targets.join(" or ");
             let message = format!("{name} of {owner} means the {}, not a {wanted}", target.title());

@@ -1,0 +1,145 @@
+//! Forks and joins that belong together, in dialects where each branch has variables of its own.
+//!
+//! Only what is closed in itself is told apart: all ways from the fork lead to one join, nothing else leads
+//! in, and nothing ends on the way. Elsewhere branches share their variables, so that none is ever lost.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::is_true;
+use crate::{
+    schema,
+    xml::{Node, Ns},
+};
+
+type Key = (usize, usize);
+
+/// Beyond so many nodes between a fork and its join nobody sees them as one; it bounds the search.
+const REGION_MAX: usize = 500;
+
+/// So many joins are tried for a fork.
+const JOINS_MAX: usize = 16;
+
+/// What is connected with what in a container.
+#[derive(Default)]
+struct Ways<'a> {
+    nodes: HashMap<Key, Node<'a>>,
+    next: HashMap<Key, Vec<Key>>,
+    before: HashMap<Key, Vec<Key>>,
+}
+
+impl<'a> Ways<'a> {
+    fn new(container: Node<'a>) -> Self {
+        let mut ways = Self::default();
+        let find = |id: Option<&str>| {
+            let found = container.document().by_id(id?.trim())?;
+            (found.parent() == Some(container)).then_some(found)
+        };
+        for node in container.children().filter(|it| *it.ns() == Ns::Bpmn) {
+            if schema::is_a(node.name(), "flowNode") {
+                ways.nodes.insert(node.key(), node);
+            }
+            let (from, to) = match node.name() {
+                "sequenceFlow" => (find(node.attr("sourceRef")), find(node.attr("targetRef"))),
+                "boundaryEvent" if node.child("compensateEventDefinition").is_none() => {
+                    (find(node.attr("attachedToRef")), Some(node))
+                }
+                _ => continue,
+            };
+            if let (Some(from), Some(to)) = (from, to) {
+                ways.next.entry(from.key()).or_default().push(to.key());
+                ways.before.entry(to.key()).or_default().push(from.key());
+            }
+        }
+        ways
+    }
+
+    fn next(&self, key: Key) -> &[Key] {
+        self.next.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    fn before(&self, key: Key) -> &[Key] {
+        self.before.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    fn is_gateway(&self, key: Key) -> bool {
+        self.nodes.get(&key).is_some_and(|it| it.is_any(&["parallelGateway", "inclusiveGateway"]))
+    }
+
+    fn is_fork(&self, key: Key) -> bool {
+        self.is_gateway(key) && self.next(key).len() > 1 && self.before(key).len() < 2
+    }
+
+    fn is_join(&self, key: Key) -> bool {
+        self.is_gateway(key) && self.before(key).len() > 1 && self.next(key).len() < 2
+    }
+
+    /// Whether several tokens may leave a node.
+    fn splits(&self, key: Key) -> bool {
+        let Some(node) = self.nodes.get(&key) else { return true };
+        let events = self.next(key).iter().filter_map(|it| self.nodes.get(it));
+        let own = events.clone().filter(|it| !it.is("boundaryEvent")).count();
+        let chooses = node.is_any(&["exclusiveGateway", "eventBasedGateway"]);
+        let beside =
+            |it: &&Node<'a>| it.is("boundaryEvent") && !is_true(**it, "cancelActivity", true);
+        own > 1 && !chooses || events.clone().any(|it| beside(&it))
+    }
+
+    /// The joins behind a fork, nearest first.
+    fn joins(&self, fork: Key) -> Vec<Key> {
+        let mut seen = HashSet::from([fork]);
+        let mut todo = VecDeque::from([fork]);
+        let mut joins = Vec::new();
+        while let Some(key) = todo.pop_front() {
+            if key != fork && self.is_join(key) {
+                joins.push(key);
+            }
+            if joins.len() == JOINS_MAX || seen.len() > REGION_MAX {
+                break;
+            }
+            todo.extend(self.next(key).iter().filter(|it| seen.insert(**it)));
+        }
+        joins
+    }
+
+    /// What lies between a fork and a join, where that is closed in itself.
+    fn region(&self, fork: Key, join: Key) -> Option<HashSet<Key>> {
+        let mut region = HashSet::new();
+        let mut todo: Vec<Key> = self.next(fork).to_vec();
+        while let Some(key) = todo.pop() {
+            if key == join || !region.insert(key) {
+                continue;
+            }
+            if key == fork || region.len() > REGION_MAX || self.next(key).is_empty() {
+                return None;
+            }
+            todo.extend(self.next(key));
+        }
+        let inside = |it: &Key| *it == fork || region.contains(it);
+        let closed = region.iter().chain([&join]).all(|it| self.before(*it).iter().all(inside));
+        closed.then_some(region)
+    }
+}
+
+/// The forks and joins of a container that belong together.
+pub(super) fn pairs(container: Node<'_>) -> Vec<(Key, Key)> {
+    let ways = Ways::new(container);
+    let mut found: Vec<(Key, Key, HashSet<Key>)> = Vec::new();
+    let mut forks: Vec<Key> = ways.nodes.keys().copied().filter(|it| ways.is_fork(*it)).collect();
+    forks.sort_unstable();
+    for fork in forks {
+        let joins = ways.joins(fork).into_iter();
+        let pair = joins.filter_map(|it| Some((fork, it, ways.region(fork, it)?))).next();
+        found.extend(pair);
+    }
+    // A branch is one token, so what splits on its way must come together on it.
+    loop {
+        let known: HashSet<Key> = found.iter().map(|(fork, _, _)| *fork).collect();
+        let before = found.len();
+        found.retain(|(_, _, region)| {
+            region.iter().all(|it| !ways.splits(*it) || known.contains(it))
+        });
+        if found.len() == before {
+            return found.into_iter().map(|(fork, join, _)| (fork, join)).collect();
+        }
+    }
+}
