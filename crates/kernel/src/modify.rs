@@ -25,6 +25,10 @@ impl Run<'_> {
                     }
                 }
                 Modification::Add { to, scope } => self.add(to, scope)?,
+                Modification::AddWithin { to, visit } => {
+                    let scope = self.on_visit(visit)?;
+                    self.add(to, Some(scope))?;
+                }
                 Modification::Move { which, to } => {
                     for token in self.chosen(which)? {
                         self.move_token(token, to.clone(), &mut touched)?;
@@ -39,6 +43,7 @@ impl Run<'_> {
     fn chosen(&self, which: Which) -> Result<Vec<TokenId>, Rejection> {
         let at = match which {
             Which::Token(token) => return Ok(vec![token]),
+            Which::Visit(visit) => return Ok(vec![self.on_visit(visit)?]),
             Which::At(at) => at,
         };
         if at.0 as usize >= self.plan.nodes.len() {
@@ -53,6 +58,10 @@ impl Run<'_> {
         let outermost = |id: &TokenId| !self.instance.hosts(*id).any(|it| tokens.contains(&it));
         let chosen: Vec<TokenId> = tokens.iter().copied().filter(outermost).collect();
         if chosen.is_empty() { Err(Rejection::NoTokenAt(self.plan.name(at))) } else { Ok(chosen) }
+    }
+
+    fn on_visit(&self, visit: u64) -> Result<TokenId, Rejection> {
+        self.instance.token_on(visit).ok_or(Rejection::NoSuchVisit(visit))
     }
 
     fn may_withdraw(&self, token: TokenId) -> Result<(), Rejection> {

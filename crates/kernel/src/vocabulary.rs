@@ -241,7 +241,9 @@ impl Command {
             | Self::RefuseUpdate { .. } => (&[], &[]),
         };
         let places = steps.iter().filter_map(|it| match it {
-            Modification::Add { to, .. } | Modification::Move { to, .. } => Some(to),
+            Modification::Add { to, .. }
+            | Modification::AddWithin { to, .. }
+            | Modification::Move { to, .. } => Some(to),
             Modification::Withdraw(_) => None,
         });
         plain.iter().chain(places.flat_map(|it| it.variables.iter().flat_map(|(_, it)| it)))

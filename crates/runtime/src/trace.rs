@@ -98,12 +98,16 @@ fn of_step(plan: &Plan, step: &Modification) -> String {
     let which = |which: &Which| match which {
         Which::Token(token) => format!("token {}", token.0),
         Which::At(at) => format!("all at {}", node(plan, *at)),
+        Which::Visit(visit) => format!("who is on visit {visit}"),
     };
     match step {
         Modification::Withdraw(it) => format!("withdraw {}", which(it)),
         Modification::Add { to, scope: None } => format!("add before {}", node(plan, to.at)),
         Modification::Add { to, scope: Some(scope) } => {
             format!("add before {} in scope {}", node(plan, to.at), scope.0)
+        }
+        Modification::AddWithin { to, visit } => {
+            format!("add before {} within visit {visit}", node(plan, to.at))
         }
         Modification::Move { which: it, to } => {
             format!("move {} before {}", which(it), node(plan, to.at))

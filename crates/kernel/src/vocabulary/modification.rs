@@ -32,6 +32,13 @@ pub enum Modification {
         /// The scope it is in or below; need not be named where only one is open.
         scope: Option<TokenId>,
     },
+    /// The same, in or below the scope whose host is on that visit still; 0 is the process itself.
+    AddWithin {
+        /// Where.
+        to: Destination,
+        /// The visit.
+        visit: u64,
+    },
     /// Takes tokens away and puts as many before an element, each in the scope it was in where the
     /// element lies there, with the variables and the status it had.
     Move {
@@ -56,6 +63,8 @@ pub enum Which {
     Token(TokenId),
     /// All at this element.
     At(NodeId),
+    /// That which is on this visit still.
+    Visit(u64),
 }
 
 /// A place for a new token.

@@ -29,8 +29,14 @@ pub enum Rejection {
     NoSuchWait(WaitId),
     /// The token is gone, or never was.
     NoSuchToken(TokenId),
+    /// The token that was on the visit has moved on or is gone, or there never was such a visit.
+    NoSuchVisit(u64),
     /// The token has no incident.
     NoIncident(TokenId),
+    /// The incident of this number is over, or never was.
+    NoSuchIncident(u64),
+    /// The work that has an incident may not be tried again: it has no retries.
+    Exhausted(WaitId),
     /// What was posted is delivered, or never was.
     NoSuchPost(PostId),
     /// This cannot happen to such a wait.
@@ -104,7 +110,16 @@ impl fmt::Display for Rejection {
             }
             Self::NoSuchWait(wait) => write!(f, "no such wait: {}", wait.0),
             Self::NoSuchToken(token) => write!(f, "no such token: {}", token.0),
+            Self::NoSuchVisit(visit) => {
+                write!(f, "no token is on visit {visit}: it has moved on, or never was")
+            }
             Self::NoIncident(token) => write!(f, "token {} has no incident", token.0),
+            Self::NoSuchIncident(number) => {
+                write!(f, "no such incident: {number} is resolved, or never was")
+            }
+            Self::Exhausted(wait) => {
+                write!(f, "wait {} has no retries left: set its retries first", wait.0)
+            }
             Self::NoSuchPost(post) => write!(f, "nothing to deliver: {}", post.0),
             Self::WrongWait { wait, asked } => write!(f, "wait {} cannot {asked}", wait.0),
             Self::PerformerBusy { wait, with } => {
@@ -170,7 +185,10 @@ codes! {
     Self::NoSuchStart => "no_such_start",
     Self::NoSuchWait(_) => "no_such_wait",
     Self::NoSuchToken(_) => "no_such_token",
+    Self::NoSuchVisit(_) => "no_such_visit",
     Self::NoIncident(_) => "no_incident",
+    Self::NoSuchIncident(_) => "no_such_incident",
+    Self::Exhausted(_) => "exhausted",
     Self::NoSuchPost(_) => "no_such_post",
     Self::WrongWait { .. } => "wrong_wait",
     Self::PerformerBusy { .. } => "performer_busy",

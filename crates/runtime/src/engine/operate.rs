@@ -9,9 +9,9 @@ use super::{Engine, Pending, Target};
 use crate::{
     Address, Ended, Error, InstanceId,
     request::{
-        AwaitRequest, CommandRequest, EvaluateConditionsRequest, FireTimerRequest, MigrateRequest,
-        MoveTimerRequest, ReleaseHaltedRequest, ResumeRequest, RetryRequest, SuspendRequest,
-        TryMigrationRequest, WhyRequest,
+        AwaitRequest, CommandRequest, EvaluateConditionsRequest, FindVisitRequest,
+        FireTimerRequest, MigrateRequest, MoveTimerRequest, ReleaseHaltedRequest, ResolveRequest,
+        ResumeRequest, RetryRequest, SuspendRequest, TryMigrationRequest, WhyRequest,
     },
 };
 
@@ -199,6 +199,36 @@ impl Engine {
     /// ```
     pub fn retry(&self, instance: InstanceId, token: Option<TokenId>) -> Pending<usize> {
         self.ask(RetryRequest { instance, token })
+    }
+
+    /// Tries again what one incident is about, by the number that its row tells. A strict caller is refused while
+    /// the work that failed has no retries, which someone must set first; any other gives it one.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, Key, Named};
+    /// # async fn example(engine: Engine, key: Key) -> Result<(), Error> {
+    /// if let Named::Incident(instance, incident) = key.named() {
+    ///     engine.resolve(instance, incident, true).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn resolve(&self, instance: InstanceId, incident: u64, strict: bool) -> Pending<()> {
+        self.ask(ResolveRequest { instance, incident, strict })
+    }
+
+    /// The visit that a job, a user task, a timer, a subscription or a call belongs to: that of its activity for
+    /// a boundary event, 0 for the process itself. `None` where it is over.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Address, Engine, Error, Key, Named};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let job: Address = "12-7".parse().expect("wait 7 of instance 12");
+    /// let visit = engine.visit_of(job).await?;
+    /// let key = visit.and_then(|it| Key::of(Named::Visit(job.instance, it)));
+    /// # Ok(()) }
+    /// ```
+    pub fn visit_of(&self, wait: Address) -> Pending<Option<u64>> {
+        self.ask(FindVisitRequest { wait })
     }
 
     /// Has a timer ring at another time, in milliseconds since 1970. Those that start instances are

@@ -128,6 +128,11 @@ requests! {
     ReleaseHalted: ReleaseHaltedRequest { instance: InstanceId } -> ();
     /// Retries what ended in an incident, at one token or everywhere. Says how many incidents there were.
     Retry: RetryRequest { instance: InstanceId, token: Option<TokenId> } -> usize;
+    /// Retries what one incident is about. A strict caller is refused while its work has no retries; any
+    /// other gives it one.
+    Resolve: ResolveRequest { instance: InstanceId, incident: u64, strict: bool } -> ();
+    /// The visit that a wait of an instance belongs to, where it is open.
+    FindVisit: FindVisitRequest { wait: Address } -> Option<u64>;
     /// Lets an instance go on by another version of its definition.
     Migrate: MigrateRequest { instance: InstanceId, to: u64, mapping: Mapping } -> ();
     /// What would happen if an instance went on by another version of its definition.

@@ -5,14 +5,14 @@ use super::{
     CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
     CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
     EvaluateConditionsRequest, ExpectRequest, ExtendRequest, FailRequest, FindRunRequest,
-    FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest, FoldRequest,
-    FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest, IsInMemoryRequest, Kind,
-    LeaseAllRequest, LeaseRequest, LookRequest, MatchVariablesRequest, MendRequest, MigrateRequest,
-    MoveTimerRequest, PublishRequest, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
-    ReplayRequest, Request, ResultRequest, ResumeRequest, RetireRequest, RetryRequest,
-    SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest,
-    TryMigrationRequest, TryPublishRequest, UnblockRequest, UpdateFunctionRequest,
-    UpdateJobRequest, VerifyRequest, WhyRequest,
+    FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest,
+    FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest,
+    IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, MatchVariablesRequest,
+    MendRequest, MigrateRequest, MoveTimerRequest, PublishRequest, PutBackRequest,
+    QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, Request, ResolveRequest,
+    ResultRequest, ResumeRequest, RetireRequest, RetryRequest, SignalRequest, StartRequest,
+    SuspendRequest, ThrowErrorRequest, TryCodeRequest, TryMigrationRequest, TryPublishRequest,
+    UnblockRequest, UpdateFunctionRequest, UpdateJobRequest, VerifyRequest, WhyRequest,
 };
 use crate::{Address, InstanceId};
 
@@ -58,6 +58,7 @@ impl Request {
             | Self::Resume(ResumeRequest { instance })
             | Self::ReleaseHalted(ReleaseHaltedRequest { instance })
             | Self::Retry(RetryRequest { instance, .. })
+            | Self::Resolve(ResolveRequest { instance, .. })
             | Self::Migrate(MigrateRequest { instance, .. })
             | Self::TryMigration(TryMigrationRequest { instance, .. })
             | Self::Await(AwaitRequest { instance, .. })
@@ -93,7 +94,8 @@ impl Request {
             }
             Self::Replay(ReplayRequest { dead_letter })
             | Self::Discard(DiscardRequest { dead_letter }) => Route::Number(*dead_letter),
-            Self::Lease(LeaseRequest { job, .. })
+            Self::FindVisit(FindVisitRequest { wait: job })
+            | Self::Lease(LeaseRequest { job, .. })
             | Self::Complete(CompleteRequest { to: job, .. })
             | Self::CompleteWork(CompleteWorkRequest { work: job, .. })
             | Self::Fail(FailRequest { job, .. })
@@ -137,6 +139,8 @@ impl Kind {
             | Self::Resume
             | Self::ReleaseHalted
             | Self::Retry
+            | Self::Resolve
+            | Self::FindVisit
             | Self::Migrate
             | Self::TryMigration
             | Self::Await

@@ -46,6 +46,10 @@ impl Shard {
                 self.release_halted(it.instance).map(Reply::ReleaseHalted)
             }
             Request::Retry(it) => self.retry(it.instance, it.token).map(Reply::Retry),
+            Request::Resolve(it) => {
+                self.resolve(it.instance, it.incident, it.strict).map(Reply::Resolve)
+            }
+            Request::FindVisit(it) => self.find_visit(it.wait).map(Reply::FindVisit),
             Request::Migrate(it) => {
                 self.migrate(it.instance, it.to, &it.mapping).map(Reply::Migrate)
             }
@@ -215,7 +219,9 @@ impl Shard {
                 let backoff = i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX);
                 self.fail(job, JobFailure { backoff, ..JobFailure::new(&message) })
             }
-            Outcome::Incident { message } => self.fail(job, Some(0), 0, message),
+            Outcome::Incident { message } => {
+                self.fail(job, JobFailure { retries: Some(0), ..JobFailure::new(&message) })
+            }
             Outcome::Error { code, message, variables } => {
                 let code = Some(code.into());
                 let raise = Command::Raise { wait: job.wait, code, message, variables };

@@ -18,6 +18,7 @@ use travertine_value::{Name, interrupt::Interrupted};
 
 use super::{
     Ended, Shard, Watcher,
+    checkpoint::failed_work,
     guard::{panic_text, step},
     live::Live,
 };
@@ -275,6 +276,32 @@ impl Shard {
             }
             Ok(retried)
         })
+    }
+
+    /// Tries again what one incident is about. A strict caller is refused while its work has no retries.
+    pub(super) fn resolve(
+        &mut self,
+        instance: InstanceId,
+        incident: u64,
+        strict: bool,
+    ) -> Result<(), Error> {
+        self.with(instance.0, |shard, live| {
+            live.ready()?;
+            let mut all = live.state.incidents.iter();
+            let found = all.find(|(_, it)| it.number == incident).map(|(token, _)| *token);
+            let token = found.ok_or(Rejection::NoSuchIncident(incident))?;
+            let exhausted = |wait: &WaitId| live.job(*wait).is_some_and(|it| it.retries == 0);
+            if let Some(wait) = failed_work(live, token).filter(|it| strict && exhausted(it)) {
+                return Err(Rejection::Exhausted(wait).into());
+            }
+            shard.turn(live, Command::Retry { token })
+        })
+    }
+
+    /// The visit that a wait belongs to, where it is open.
+    pub(super) fn find_visit(&mut self, wait: Address) -> Result<Option<u64>, Error> {
+        let state = &self.look(wait.instance)?.state;
+        Ok(state.waits.get(&wait.wait).and_then(|it| state.visit_of(it.token)))
     }
 
     /// Tells `watcher` how the instance ended, when it has; or that it stands still, where it wants to know.

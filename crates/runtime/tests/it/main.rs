@@ -17,6 +17,7 @@ mod function_review;
 mod halted;
 mod interop;
 mod journal;
+mod keys;
 mod kinds;
 mod lifecycle;
 mod limits;

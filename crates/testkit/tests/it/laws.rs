@@ -2,10 +2,12 @@
 //!
 //! `PROPTEST_CASES=20000 cargo test -p travertine-testkit --release --test it laws` looks harder.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use travertine_kernel::{
     Command, Destination, Effect, Ending, Event, Instance, Mapping, Modification, NodeId, Plan,
-    Role, TokenId, Turn, WaitId, Which, check_at_rest, effects, handle, migrate, outstanding,
+    ROOT, Role, TokenId, Turn, WaitId, Which, check_at_rest, effects, handle, migrate, outstanding,
     plan::{Container, Element},
     replay,
     time::Timestamp,
@@ -21,13 +23,43 @@ struct Lab {
     instance: Instance,
     shadow: Instance,
     log: Vec<Event>,
+    /// What has had a number so far.
+    numbered: BTreeMap<u64, String>,
 }
 
 impl Lab {
     fn new(block: &Block, turn_steps_max: u32) -> Self {
         let mut plan = block.plan();
         plan.turn_steps_max = turn_steps_max;
-        Self { plan, instance: Instance::default(), shadow: Instance::default(), log: Vec::new() }
+        Self {
+            plan,
+            instance: Instance::default(),
+            shadow: Instance::default(),
+            log: Vec::new(),
+            numbered: BTreeMap::new(),
+        }
+    }
+
+    /// No number ever stands for two things, whatever has become of them.
+    fn check_numbers(&mut self) {
+        let mut all = Vec::new();
+        for (token, it) in &self.instance.tokens {
+            if *token != ROOT {
+                let node = &self.plan.node(it.node).name;
+                all.push((it.visit, format!("token {token:?} at {node}")));
+            }
+        }
+        for (layer, it) in &self.instance.layers {
+            let number = |name| it.variables.number(name).expect("a variable has a number");
+            all.extend(it.variables.keys().map(|name| (number(name), format!("{layer:?} {name}"))));
+        }
+        for (token, it) in &self.instance.incidents {
+            all.push((it.number, format!("incident of {token:?}")));
+        }
+        for (number, what) in all {
+            let known = self.numbered.entry(number).or_insert_with(|| what.clone());
+            assert_eq!(*known, what, "{number} stands for one thing");
+        }
     }
 
     /// Asks, and goes on until nothing is left to do. The copy must be the same after each turn.
@@ -41,6 +73,7 @@ impl Lab {
             assert_eq!(self.shadow, self.instance, "events tell all that changes");
             let kept = self.instance.parts().assemble();
             assert_eq!(kept.as_ref(), Ok(&self.instance), "parts tell all there is");
+            self.check_numbers();
             self.log.extend(events);
             if !unfinished {
                 break;
@@ -72,6 +105,7 @@ impl Lab {
         assert_eq!(self.shadow, self.instance, "events tell all that changes");
         self.log.extend(events);
         self.plan = plan;
+        self.check_numbers();
         check_at_rest(&self.instance);
     }
 
@@ -97,6 +131,12 @@ impl Lab {
         match kind {
             0 => Modification::Withdraw(Which::Token(token)),
             1 => Modification::Withdraw(at),
+            5 => Modification::Withdraw(Which::Visit(self.instance.tokens[&token].visit)),
+            6 => {
+                let host = self.instance.tokens[&token].scope.unwrap_or(ROOT);
+                let visit = self.instance.tokens[&host].visit;
+                Modification::AddWithin { to, visit }
+            }
             2 => Modification::Add { to, scope: None },
             3 => Modification::Add { to, scope: self.instance.tokens[&token].scope },
             _ => Modification::Move { which: Which::Token(token), to },
@@ -341,7 +381,7 @@ fn renumber(plan: &Plan) -> Plan {
 
 /// One step of an intervention: what it does, and two numbers that choose tokens and elements.
 fn step() -> impl Strategy<Value = (u8, usize, usize)> {
-    (0..5u8, any::<usize>(), any::<usize>())
+    (0..7u8, any::<usize>(), any::<usize>())
 }
 
 /// What the effects of a whole life ask for and have not taken back.

@@ -14,14 +14,15 @@ use crate::{
         CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
         CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
         EvaluateConditionsRequest, ExpectRequest, ExtendRequest, FailRequest, FindRunRequest,
-        FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest, FoldRequest,
-        FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest, IsInMemoryRequest, Kind,
-        LeaseAllRequest, LeaseRequest, LookRequest, Looked, MatchVariablesRequest, MendRequest,
-        MigrateRequest, MoveTimerRequest, Origin, PublishRequest, Publishing, PutBackRequest,
-        QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, ResultRequest, ResumeRequest,
-        RetireRequest, RetryRequest, SignalRequest, StartRequest, SuspendRequest,
-        ThrowErrorRequest, TryCodeRequest, TryMigrationRequest, TryPublishRequest, UnblockRequest,
-        Unblocked, UpdateFunctionRequest, UpdateJobRequest, VerifyRequest, WhyRequest,
+        FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest,
+        FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest,
+        IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, Looked,
+        MatchVariablesRequest, MendRequest, MigrateRequest, MoveTimerRequest, Origin,
+        PublishRequest, Publishing, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
+        ReplayRequest, ResolveRequest, ResultRequest, ResumeRequest, RetireRequest, RetryRequest,
+        SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest,
+        TryMigrationRequest, TryPublishRequest, UnblockRequest, Unblocked, UpdateFunctionRequest,
+        UpdateJobRequest, VerifyRequest, WhyRequest,
     },
 };
 
@@ -96,7 +97,11 @@ impl World {
 
     fn ask_about_instances(&self) {
         let engine = &self.engine;
-        let Address { instance, .. } = self.start("task");
+        let task @ Address { instance, .. } = self.start("task");
+        assert!(engine.ask(FindVisitRequest { wait: task }).wait().unwrap().is_some());
+        let resolve = ResolveRequest { instance, incident: 1, strict: true };
+        let refused = engine.ask(resolve).wait();
+        assert_eq!(refused, Err(travertine_kernel::Rejection::NoSuchIncident(1).into()));
         let to = engine.definitions().find("task").unwrap().key;
         let mapping = travertine_kernel::Mapping::default();
         engine.ask(SuspendRequest { instance }).wait().unwrap();
