@@ -30,5 +30,8 @@ pub use definitions::{Definitions, Input, Invocable, InvocableKind};
 pub use outline::{Outline, OutlinedDecision, outline};
 pub use read::read;
 pub use report::Report;
-pub use result::{DecisionResult, Error, EvaluatedDecision, EvaluatedTable, MatchedRule, Problem};
+pub use result::{
+    DecisionResult, Error, EvaluatedColumn, EvaluatedDecision, EvaluatedTable, LogicKind,
+    MatchedRule, Problem,
+};
 pub use travertine_xml::{Diagnostic, Severity};

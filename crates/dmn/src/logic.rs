@@ -6,6 +6,7 @@ use travertine_value::Name;
 
 use crate::{
     model::{FunctionOf, Variable},
+    result::LogicKind,
     text::{Tests, Text},
     types::TypeId,
 };
@@ -109,6 +110,8 @@ pub(crate) enum Hit {
 
 #[derive(Debug)]
 pub(crate) struct Input {
+    /// Its id in the model.
+    pub(crate) id: Option<Name>,
     /// What people call it: its label, or its expression.
     pub(crate) label: Name,
     pub(crate) expression: Text,
@@ -119,6 +122,8 @@ pub(crate) struct Input {
 
 #[derive(Debug)]
 pub(crate) struct Output {
+    /// Its id in the model.
+    pub(crate) id: Option<Name>,
     /// Its name in the result, or what people call it where there is only one.
     pub(crate) name: Name,
     pub(crate) of: TypeId,
@@ -129,9 +134,31 @@ pub(crate) struct Output {
 
 #[derive(Debug)]
 pub(crate) struct Rule {
+    /// Its id in the model.
+    pub(crate) id: Option<Name>,
     /// Its tests; `None` where anything will do.
     pub(crate) tests: Vec<Option<Tests>>,
     pub(crate) outputs: Vec<Option<Text>>,
+}
+
+impl Logic {
+    pub(crate) fn kind(&self) -> LogicKind {
+        match self {
+            Self::Literal(_) => LogicKind::Literal,
+            Self::Table(_) => LogicKind::Table,
+            Self::Context(_) => LogicKind::Context,
+            Self::Invocation(_) => LogicKind::Invocation,
+            Self::List(_) => LogicKind::List,
+            Self::Relation { .. } => LogicKind::Relation,
+            Self::Nothing(_)
+            | Self::Function(_)
+            | Self::Conditional(_)
+            | Self::Filter(_)
+            | Self::For(_)
+            | Self::Some(_)
+            | Self::Every(_) => LogicKind::Other,
+        }
+    }
 }
 
 impl Spot {

@@ -3,9 +3,14 @@
 use std::sync::Arc;
 
 use travertine_lang::feel::Settings;
-use travertine_value::{EvalError, Evaluate, Limits, Map, Name, Outcome, Program, Variables};
+use travertine_value::{
+    EvalError, Evaluate, Limits, Map, Name, Outcome, Program, Variables, time::Timestamp,
+};
 
-use crate::{definitions::Definitions, result::Error};
+use crate::{
+    definitions::Definitions,
+    result::{DecisionResult, Error},
+};
 
 impl Definitions {
     /// A decision, a decision service or a business knowledge model as a program that reads its inputs from
@@ -14,6 +19,19 @@ impl Definitions {
         let names = self.inputs(invocable)?.into_iter().map(|it| it.name).collect();
         let call = Call { model: self.clone(), decision: invocable.into(), names };
         Some(Program::new(invocable, Arc::new(call)))
+    }
+
+    /// Evaluates something from inputs as JSON knows them: see [`Definitions::evaluate`].
+    pub fn decide(
+        &self,
+        invocable: &str,
+        given: &Map,
+        now: Option<Timestamp>,
+        limits: &Limits,
+    ) -> Result<DecisionResult, Error> {
+        let inputs = self.inputs_from_json(invocable, given);
+        let settings = Settings { now, limits: *limits, ..Settings::default() };
+        self.evaluate(invocable, &inputs, &settings)
     }
 }
 
@@ -31,9 +49,7 @@ impl Evaluate for Call {
             .iter()
             .filter_map(|name| Some((Name::clone(name), variables.get(name)?)))
             .collect();
-        let inputs = self.model.inputs_from_json(&self.decision, &given);
-        let settings = Settings { now: variables.now(), limits: *limits, ..Settings::default() };
-        let result = self.model.evaluate(&self.decision, &inputs, &settings);
+        let result = self.model.decide(&self.decision, &given, variables.now(), limits);
         let result = result.map_err(|error| match error {
             Error::Limit(limit) => EvalError::Limit(limit),
             other => EvalError::Failed(other.to_string()),

@@ -25,6 +25,8 @@ pub struct EvaluatedDecision {
     pub id: Option<String>,
     /// Its name, with those of the imports on the way to it.
     pub name: Name,
+    /// How it is made.
+    pub logic: LogicKind,
     /// What came of it.
     pub value: FeelValue,
     /// The tables that were evaluated for it, its own and those of functions it has called.
@@ -34,8 +36,8 @@ pub struct EvaluatedDecision {
 /// A decision table that was evaluated.
 #[derive(Clone, Debug)]
 pub struct EvaluatedTable {
-    /// The values of its inputs, by what people call them.
-    pub inputs: Vec<(Name, FeelValue)>,
+    /// The values of its inputs.
+    pub inputs: Vec<EvaluatedColumn>,
     /// The rules that matched and count for the result, in the order in which they count.
     pub rules: Vec<MatchedRule>,
 }
@@ -43,10 +45,42 @@ pub struct EvaluatedTable {
 /// A rule that matched.
 #[derive(Clone, Debug)]
 pub struct MatchedRule {
+    /// Its id in the model.
+    pub id: Option<Name>,
     /// Where it stands in its table, from 1.
     pub number: usize,
     /// The values of its outputs.
-    pub outputs: Vec<(Name, FeelValue)>,
+    pub outputs: Vec<EvaluatedColumn>,
+}
+
+/// The value of an input or an output of a table.
+#[derive(Clone, Debug)]
+pub struct EvaluatedColumn {
+    /// The id of the input or output in the model.
+    pub id: Option<Name>,
+    /// What people call it.
+    pub name: Name,
+    /// The value.
+    pub value: FeelValue,
+}
+
+/// How a decision is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogicKind {
+    /// By a table.
+    Table,
+    /// By an expression.
+    Literal,
+    /// By a context of entries.
+    Context,
+    /// By calling a business knowledge model or a decision service.
+    Invocation,
+    /// By a list.
+    List,
+    /// By a relation.
+    Relation,
+    /// By something else: a function, a conditional, a filter, a loop, or nothing.
+    Other,
 }
 
 /// Something that became null.

@@ -72,14 +72,23 @@ impl DecisionDefinition {
         self.model.files().iter().map(|it| (it.name.as_str(), it.body.as_slice())).collect()
     }
 
+    /// The model that it is part of, or why this version of the engine cannot read it.
+    pub(crate) fn model(&self) -> Result<Decided, String> {
+        let Self { id, version, .. } = self;
+        let read = self.model.read().clone();
+        read.map_err(|why| format!("decision '{id}', version {version}, cannot be read: {why}"))
+    }
+
     /// What is evaluated, or why this version of the engine cannot read it.
     fn program(&self) -> Result<Program, String> {
         let read = || {
             let Self { id, version, .. } = self;
-            let broken =
-                |why: &str| format!("decision '{id}', version {version}, cannot be read: {why}");
-            let decided = self.model.read().as_ref().map_err(|why| broken(why))?;
-            decided.program(id).ok_or_else(|| broken("its file does not define it"))
+            let undefined = || {
+                format!(
+                    "decision '{id}', version {version}, cannot be read: its file does not define it"
+                )
+            };
+            self.model()?.program(id).ok_or_else(undefined)
         };
         self.program.get_or_init(read).clone()
     }

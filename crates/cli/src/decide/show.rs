@@ -1,7 +1,8 @@
 //! What came of a decision, for people and as data.
 
 use travertine_dmn::{
-    DecisionResult, EvaluatedDecision, EvaluatedTable, Invocable, MatchedRule, Problem,
+    DecisionResult, EvaluatedColumn, EvaluatedDecision, EvaluatedTable, Invocable, MatchedRule,
+    Problem,
 };
 use travertine_lang::feel::FeelValue;
 use travertine_value::{Name, Value};
@@ -30,24 +31,24 @@ fn table(table: &EvaluatedTable, out: &Screen) {
     let outputs: Vec<&Name> = table
         .rules
         .first()
-        .map_or_else(Vec::new, |it| it.outputs.iter().map(|(name, _)| name).collect());
+        .map_or_else(Vec::new, |it| it.outputs.iter().map(|it| &it.name).collect());
     let mut head = vec!["rule".to_owned()];
-    head.extend(table.inputs.iter().map(|(name, _)| cut(name)));
+    head.extend(table.inputs.iter().map(|it| cut(&it.name)));
     if !outputs.is_empty() {
         head.push("→".to_owned());
     }
     head.extend(outputs.iter().map(|it| cut(it)));
     let mut rows = vec![head];
-    for MatchedRule { number, outputs } in &table.rules {
+    for MatchedRule { number, outputs, .. } in &table.rules {
         let mut row = vec![number.to_string()];
-        row.extend(table.inputs.iter().map(|(_, value)| cell(value)));
+        row.extend(table.inputs.iter().map(|it| cell(&it.value)));
         row.push("→".to_owned());
-        row.extend(outputs.iter().map(|(_, value)| cell(value)));
+        row.extend(outputs.iter().map(|it| cell(&it.value)));
         rows.push(row);
     }
     if table.rules.is_empty() {
         let mut row = vec!["none".to_owned()];
-        row.extend(table.inputs.iter().map(|(_, value)| cell(value)));
+        row.extend(table.inputs.iter().map(|it| cell(&it.value)));
         rows.push(row);
     }
     for (index, line) in aligned(&rows).into_iter().enumerate() {
@@ -118,8 +119,8 @@ fn table_data(table: &EvaluatedTable) -> Value {
     ])
 }
 
-fn named(values: &[(Name, FeelValue)]) -> Value {
-    values.iter().map(|(name, value)| (Name::clone(name), value.to_value())).collect()
+fn named(values: &[EvaluatedColumn]) -> Value {
+    values.iter().map(|it| (Name::clone(&it.name), it.value.to_value())).collect()
 }
 
 fn problem_data(problem: &Problem) -> Value {

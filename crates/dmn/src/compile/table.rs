@@ -1,6 +1,7 @@
 //! Decision tables.
 
 use travertine_lang::feel::Names;
+use travertine_value::Name;
 use travertine_xml::Node;
 
 use super::{Compiler, reads::Reads};
@@ -107,7 +108,8 @@ impl<'a> Compiler<'a> {
         let allowed = allowed.and_then(|it| self.tests(it, names, reads));
         let of = expression.map_or(TypeId::ANY, |it| self.type_ref(it));
         let label = node.attr("label").map_or_else(|| name::tidy(text.text()), name::tidy);
-        Some(Input { label: label.into(), expression: self.text(text, names, reads)?, of, allowed })
+        let expression = self.text(text, names, reads)?;
+        Some(Input { id: id_of(node), label: label.into(), expression, of, allowed })
     }
 
     fn output(
@@ -127,6 +129,7 @@ impl<'a> Compiler<'a> {
         let default = default.filter(|it| !it.text().trim().is_empty());
         let title = node.attr("name").or_else(|| node.attr("label")).unwrap_or("result");
         Output {
+            id: id_of(node),
             name: name::tidy(title).into(),
             of,
             allowed,
@@ -179,7 +182,7 @@ impl<'a> Compiler<'a> {
             self.text(text, names, reads)
         });
         let outputs: Vec<Option<Text>> = outputs.collect();
-        Rule { tests, outputs }
+        Rule { id: id_of(node), tests, outputs }
     }
 
     fn tests(&self, node: Node<'a>, names: &Names, reads: &mut Reads) -> Option<Tests> {
@@ -187,6 +190,10 @@ impl<'a> Compiler<'a> {
         reads.add(tests.compiled.reads(), tests.compiled.needs());
         Some(tests)
     }
+}
+
+fn id_of(node: Node<'_>) -> Option<Name> {
+    node.id().filter(|it| !it.is_empty()).map(Name::from)
 }
 
 /// An empty cell, or one with a dash.

@@ -8,6 +8,7 @@ use travertine_value::{Limit, Name};
 use super::{Frame, Key, Run, Valued, World};
 use crate::{
     model::{Decision, ElementId, FunctionOf, Kind, Requirement, Service, Variable},
+    result::LogicKind,
     scope::Scope,
     types::TypeId,
 };
@@ -97,7 +98,7 @@ impl Run<'_, '_> {
         let value = self.boxed(logic, &Scope::default().with(names))?;
         let what = || "the result".to_owned();
         let value = self.coerce(decision.of, value, Some(&logic.spot), what)?;
-        record.end(known.id.as_deref(), &value);
+        record.end(known.id.as_deref(), logic.logic.kind(), &value);
         Ok(value)
     }
 
@@ -236,7 +237,8 @@ impl Run<'_, '_> {
                 let record = &self.world.record;
                 record.begin(Name::clone(&model.elements[element].name));
                 let value = self.knowledge(&[], element).call(arguments, self.session)?;
-                record.end(model.elements[element].id.as_deref(), &value);
+                let id = model.elements[element].id.as_deref();
+                record.end(id, LogicKind::Invocation, &value);
                 Ok(value)
             }
         }

@@ -10,7 +10,7 @@ use travertine_value::{Limit, Name};
 
 use crate::{
     logic::Spot,
-    result::{EvaluatedDecision, EvaluatedTable, Problem},
+    result::{EvaluatedDecision, EvaluatedTable, LogicKind, Problem},
 };
 
 /// More tables than these are not kept: a function in a loop can evaluate one very often.
@@ -121,11 +121,11 @@ impl Record {
         self.notes().open.push((decision, Vec::new()));
     }
 
-    pub(crate) fn end(&self, id: Option<&str>, value: &FeelValue) {
+    pub(crate) fn end(&self, id: Option<&str>, logic: LogicKind, value: &FeelValue) {
         let notes = &mut *self.notes();
         let (name, tables) = notes.open.pop().expect("what ends has begun");
         let (id, value) = (id.map(str::to_owned), value.clone());
-        notes.decisions.push(EvaluatedDecision { id, name, value, tables });
+        notes.decisions.push(EvaluatedDecision { id, name, logic, value, tables });
     }
 
     /// Everything that was noted.

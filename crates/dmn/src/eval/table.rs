@@ -6,7 +6,7 @@ use travertine_value::{Limit, Name};
 use super::{Run, Valued};
 use crate::{
     logic::{Hit, Input, Output, Rule, Spot, Table},
-    result::{EvaluatedTable, MatchedRule},
+    result::{EvaluatedColumn, EvaluatedTable, MatchedRule},
     scope::Scope,
     show,
 };
@@ -197,14 +197,27 @@ impl Run<'_, '_> {
 
     fn note(&self, table: &Table, inputs: &[FeelValue], matches: &[Match]) {
         let rule = |it: &Match| MatchedRule {
+            id: table.rules.get(it.rule).and_then(|it| it.id.clone()),
             number: it.rule + 1,
-            outputs: named(table.outputs.iter().map(|it| &it.name), &it.outputs),
+            outputs: columns(table.outputs.iter().map(|it| (&it.id, &it.name)), &it.outputs),
         };
         self.world.record.table(EvaluatedTable {
-            inputs: named(table.inputs.iter().map(|it| &it.label), inputs),
+            inputs: columns(table.inputs.iter().map(|it| (&it.id, &it.label)), inputs),
             rules: matches.iter().map(rule).collect(),
         });
     }
+}
+
+fn columns<'n>(
+    heads: impl Iterator<Item = (&'n Option<Name>, &'n Name)>,
+    values: &[FeelValue],
+) -> Vec<EvaluatedColumn> {
+    let column = |((id, name), value): ((&Option<Name>, &Name), &FeelValue)| EvaluatedColumn {
+        id: id.clone(),
+        name: Name::clone(name),
+        value: value.clone(),
+    };
+    heads.zip(values).map(column).collect()
 }
 
 fn named<'n>(

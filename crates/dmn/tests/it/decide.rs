@@ -23,9 +23,9 @@ fn a_result_says_which_rule_matched_with_which_inputs() {
     assert_eq!(result.value, "large".into());
     assert!(result.problems.is_empty(), "{:?}", result.problems);
     let table = &result.decisions[0].tables[0];
-    assert_eq!((&*table.inputs[0].0, &table.inputs[0].1), ("how many", &50_i64.into()));
+    assert_eq!((&*table.inputs[0].name, &table.inputs[0].value), ("how many", &50_i64.into()));
     assert_eq!(table.rules.len(), 1);
-    assert_eq!((table.rules[0].number, &table.rules[0].outputs[0].1), (2, &"large".into()));
+    assert_eq!((table.rules[0].number, &table.rules[0].outputs[0].value), (2, &"large".into()));
 }
 
 #[test]

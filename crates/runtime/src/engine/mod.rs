@@ -7,6 +7,7 @@ mod activity;
 mod aside;
 mod clock;
 mod code;
+mod decide;
 mod deploy;
 #[cfg(test)]
 mod ended;
@@ -54,6 +55,9 @@ pub use crate::{
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use code::{Preflight, RecoveryReport};
+pub use decide::{
+    Decided, DecisionOf, Evaluated, EvaluatedRule, EvaluatedValue, FailedDecision, MadeBy,
+};
 pub use deploy::{Deployment, File, Retired};
 pub use event::Sending;
 pub use function::StartingFunction;
@@ -109,6 +113,8 @@ struct Inner {
     definitions: RwLock<Arc<Definitions>>,
     /// Who does what would block whoever asks for it.
     aside: Arc<aside::Aside>,
+    /// What a decision that a program asks for may cost.
+    decision_limits: travertine_value::Limits,
     /// Held while something is deployed.
     deploying: Mutex<()>,
     functions: Arc<Functions>,

@@ -143,6 +143,10 @@ impl Engine {
             common,
             definitions: RwLock::new(definitions),
             aside: Arc::default(),
+            decision_limits: travertine_value::Limits {
+                time_ms_max: u64::try_from(options.script_time_max.as_millis()).ok(),
+                ..travertine_value::Limits::default()
+            },
             deploying: Mutex::new(()),
             retention: options.retention,
             event_retention: options.event_retention,

@@ -8,6 +8,7 @@ mod child;
 mod code;
 mod copy;
 mod damage;
+mod decide;
 mod decisions;
 mod deployed;
 mod engine;
