@@ -69,6 +69,8 @@ pub struct Activated {
     pub trace: Option<Name>,
     /// The element's id in the model.
     pub element: Name,
+    /// Which visit to the element it is, as [`Named::Visit`](crate::Named::Visit) numbers them.
+    pub visit: u64,
     /// On what the listener is called whose job it is, such as `start`; nothing where it is the element's own
     /// work.
     pub listener: Option<Name>,
@@ -570,6 +572,7 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
         trace: live.labels.as_ref().and_then(|it| it.trace.clone()),
         listener: matches!(slot, Slot::Listener(..)).then(listener).flatten(),
         element: Name::clone(&plan.node(live.state.tokens[&token].node).name),
+        visit: live.state.visit_of(token).unwrap_or(0),
         retries: job.retries,
         priority: live.work[&wait].priority,
         headers: job.fields.iter().filter(|(it, _)| !is_inner(it)).cloned().collect(),

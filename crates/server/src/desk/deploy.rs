@@ -1,17 +1,83 @@
 //! What is deployed.
 
-use travertine_runtime::engine::{Deployment, File};
+use std::sync::Arc;
 
-use super::{Desk, Outcome, Refusal};
+use travertine_runtime::{
+    Definitions, Deployed, DeployedKind, Key, Named,
+    engine::{Deployment, File, Retired},
+};
+
+use super::{Desk, Outcome, Refusal, key};
 
 impl Desk {
     /// Deploys files together: all of them, or none.
     pub async fn deploy(&self, files: Vec<File>) -> Result<Deployment, Refusal> {
-        if files.is_empty() {
-            return Err(Refusal::invalid("there is nothing to deploy: send at least one file"));
-        }
         let engine = self.engine.clone();
         off_the_executor(move || Ok(engine.deploy(&files)?)).await
+    }
+
+    /// Everything that is deployed.
+    pub fn definitions(&self) -> Arc<Definitions> {
+        self.engine.definitions()
+    }
+
+    /// What is deployed under a key, where it is of this kind.
+    pub fn deployed(&self, key: i64, kind: DeployedKind) -> Result<Arc<Deployed>, Refusal> {
+        let named = Key::read(key);
+        let missing = || key::no_such(what(kind), key, named.filter(|it| !is_of(*it, kind)));
+        let number = number(named).ok_or_else(missing)?;
+        let definitions = self.engine.definitions();
+        let found = definitions.deployed_as(number).filter(|it| it.kind == kind);
+        found.cloned().ok_or_else(missing)
+    }
+
+    /// The file that something was deployed with.
+    pub async fn file(&self, deployed: &Deployed) -> Result<File, Refusal> {
+        let (engine, key) = (self.engine.clone(), deployed.key);
+        off_the_executor(move || Ok(engine.file_of(key)?)).await
+    }
+
+    /// Takes something out of use: nothing new comes to use it. What has ended with it is forgotten, where that
+    /// is asked.
+    pub async fn retire(&self, key: i64, delete_history: bool) -> Result<Retired, Refusal> {
+        let named = Key::read(key);
+        let number = number(named).ok_or_else(|| key::no_such("resource", key, named))?;
+        let engine = self.engine.clone();
+        off_the_executor(move || Ok(engine.retire(number, delete_history)?)).await
+    }
+}
+
+/// The number that what is deployed has behind its key.
+fn number(named: Option<Named>) -> Option<u64> {
+    match named? {
+        Named::Definition(number)
+        | Named::Decision(number)
+        | Named::DecisionRequirements(number)
+        | Named::Form(number)
+        | Named::Resource(number) => Some(number),
+        _ => None,
+    }
+}
+
+fn is_of(named: Named, kind: DeployedKind) -> bool {
+    match named {
+        Named::Definition(_) => matches!(kind, DeployedKind::Process | DeployedKind::Function),
+        Named::Decision(_) => kind == DeployedKind::Decision,
+        Named::DecisionRequirements(_) => kind == DeployedKind::Requirements,
+        Named::Form(_) => kind == DeployedKind::Form,
+        Named::Resource(_) => kind == DeployedKind::Resource,
+        _ => false,
+    }
+}
+
+fn what(kind: DeployedKind) -> &'static str {
+    match kind {
+        DeployedKind::Process => "process definition",
+        DeployedKind::Decision => "decision definition",
+        DeployedKind::Requirements => "decision requirements graph",
+        DeployedKind::Form => "form",
+        DeployedKind::Resource => "resource",
+        _ => "definition",
     }
 }
 
@@ -19,8 +85,6 @@ impl Desk {
 pub(super) async fn off_the_executor<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| {
-        Err(Refusal::new(Outcome::Internal, "the server failed; its log says more"))
-    })
+    let failed = |_| Err(Refusal::new(Outcome::Internal, "the server failed; its log says more"));
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }

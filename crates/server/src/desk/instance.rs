@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use travertine_kernel::{Assignments, Ending};
-use travertine_runtime::{Definition, Error, InstanceId, engine::Target};
+use travertine_runtime::{Definition, InstanceId, engine::Target};
 use travertine_value::Name;
 
 use super::{Desk, Outcome, Refusal, key};
@@ -49,41 +49,46 @@ impl Desk {
     }
 
     /// The definition that a target means.
-    pub(crate) fn target(&self, target: &Target) -> Result<Arc<Definition>, Refusal> {
+    fn target(&self, target: &Target) -> Result<Arc<Definition>, Refusal> {
         let definitions = self.engine.definitions();
-        let (id, found) = match target {
-            Target::Key(key) => (&Name::from(key.to_string()), definitions.get(*key)),
-            Target::Latest(id) => (id, definitions.find(id)),
+        let there = |id: &str| {
+            let all = definitions.versions(id).iter().rev();
+            all.filter(|it| !definitions.is_retired(it.key)).cloned().collect::<Vec<_>>()
+        };
+        let (found, what) = match target {
+            Target::Latest(id) => (definitions.find(id).cloned(), id.to_string()),
             Target::Version(id, version) => {
-                (id, definitions.versions(id).iter().find(|it| it.version == *version))
+                let found = there(id).into_iter().find(|it| it.version == *version);
+                (found, format!("{id} version {version}"))
             }
             Target::Tag(id, tag) => {
-                let mut newest = definitions.versions(id).iter().rev();
-                (id, newest.find(|it| it.tag.as_ref() == Some(tag)))
+                let found = there(id).into_iter().find(|it| it.tag.as_ref() == Some(tag));
+                (found, format!("{id} tagged {tag}"))
+            }
+            Target::Key(key) => {
+                let found = definitions.get(*key).filter(|it| !definitions.is_retired(it.key));
+                (found.cloned(), format!("with the key {key}"))
             }
         };
-        let missing = || Refusal::from(Error::NoSuchDefinition(Name::clone(id)));
-        found.filter(|it| !it.is_function()).cloned().ok_or_else(missing)
+        let missing = || Refusal::not_found(format!("no process {what} is deployed"));
+        found.filter(|it| !it.is_function()).ok_or_else(missing)
     }
 
-    /// Starts an instance.
+    /// Starts an instance. No other that runs may have its business id.
     pub async fn create(&self, create: Create) -> Result<Created, Refusal> {
         let definition = self.target(&create.target)?;
         let Create { target: _, variables, at, business_id, tags } = create;
-        let exact = Target::Version(Name::clone(&definition.id), definition.version);
-        let mut starting = self.engine.start(exact).variables(variables);
+        let mut starting = self.engine.start(Target::Key(definition.key)).variables(variables);
         for element in &at {
             starting = starting.at(element);
         }
         if let Some(id) = &business_id {
-            starting = starting.id(id);
+            starting = starting.id(id).unique();
         }
-        let (instance, was_there) = starting.begin().await?;
-        if was_there {
-            let id = business_id.as_deref().unwrap_or_default();
-            let detail = format!("instance {instance} has the business id {id} already");
-            return Err(Refusal::new(Outcome::AlreadyExists, detail));
+        for tag in &tags {
+            starting = starting.tag(tag);
         }
+        let (instance, _) = starting.begin().await?;
         Ok(Created { instance, definition, business_id, tags })
     }
 
@@ -121,6 +126,13 @@ impl Desk {
     /// Cancels an instance. One that another has called is cancelled with its caller only.
     pub async fn cancel(&self, key: i64) -> Result<(), Refusal> {
         let instance = key::instance(key)?;
+        let row = self.instance(key).await?;
+        if let Some((parent, _)) = row.parent.filter(|_| row.ended.is_none()) {
+            let detail = format!(
+                "instance {parent} has called instance {instance}: cancel the caller instead"
+            );
+            return Err(Refusal::new(Outcome::InvalidState, detail));
+        }
         Ok(self.engine.cancel(instance).await?)
     }
 }

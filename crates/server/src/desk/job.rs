@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use travertine_kernel::Assignments;
-use travertine_runtime::{Activated, Engine, JobFailure};
+use travertine_kernel::{Assignments, plan::WorkKind};
+use travertine_runtime::{Activated, Engine, JobChange, JobFailure};
 use travertine_value::Name;
 
 use super::{Desk, Refusal, key};
@@ -63,7 +63,7 @@ impl Desk {
     /// A job is done.
     pub async fn complete_job(&self, key: i64, variables: Assignments) -> Result<(), Refusal> {
         let job = key::wait(key, "job")?;
-        Ok(self.engine.complete(job, variables).await?)
+        Ok(self.engine.complete_work(job, WorkKind::Job, true, variables).await?)
     }
 
     /// A job could not be done.
@@ -71,6 +71,17 @@ impl Desk {
         let job = key::wait(key, "job")?;
         let Failure { retries, backoff_ms: backoff, message, variables } = failure;
         Ok(self.engine.fail(job, JobFailure { retries, backoff, message, variables }).await?)
+    }
+
+    /// Changes a job: all that is asked, or nothing.
+    pub async fn update_job(&self, key: i64, change: JobChange) -> Result<(), Refusal> {
+        let job = key::wait(key, "job")?;
+        let JobChange { retries, lease, priority } = &change;
+        if retries.is_none() && lease.is_none() && priority.is_none() {
+            let detail = "there is nothing to change: say retries, timeout or priority";
+            return Err(Refusal::invalid(detail));
+        }
+        Ok(self.engine.update_job(job, change).await?)
     }
 
     /// A job has raised an error for the model to catch.
@@ -82,7 +93,10 @@ impl Desk {
         variables: Assignments,
     ) -> Result<(), Refusal> {
         let job = key::wait(key, "job")?;
-        Ok(self.engine.throw_error(job, code, message, variables).await?)
+        if code.is_empty() {
+            return Err(Refusal::invalid("the code of the error is missing: name it"));
+        }
+        Ok(self.engine.throw_job_error(job, code, message, variables).await?)
     }
 }
 

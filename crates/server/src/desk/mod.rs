@@ -2,21 +2,33 @@
 //! so that a rule of the server is kept once, whatever protocol asks.
 
 mod cluster;
+mod decision;
 mod deploy;
+mod expression;
 mod instance;
 mod job;
-mod key;
+pub(crate) mod key;
 mod message;
+mod operate;
 mod outcome;
+mod search;
+mod stay;
 mod task;
+mod variable;
 
 use travertine_runtime::Engine;
 
 pub use cluster::Topology;
+pub use decision::Which;
+pub use expression::Evaluated;
 pub use instance::{Create, Created};
 pub use job::{Ask, Failure};
 pub use message::Publish;
+pub use operate::{Arrival, Spot, Step};
 pub use outcome::{Outcome, Refusal};
+pub use search::Seen;
+pub use stay::{Stay, StayState, Way};
+pub(crate) use task::form_of;
 
 /// What façades ask. Clones are the same desk.
 #[derive(Clone, Debug)]

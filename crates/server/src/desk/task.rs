@@ -1,9 +1,12 @@
 //! Work for people.
 
-use travertine_kernel::Assignments;
-use travertine_runtime::{Edit, TaskChange};
+use std::sync::Arc;
 
-use super::{Desk, Refusal, key};
+use travertine_kernel::{Assignments, plan::WorkKind};
+use travertine_runtime::{Definitions, Deployed, DeployedKind, Edit, TaskChange};
+use travertine_store::view::Row;
+
+use super::{Desk, Refusal, Seen, key};
 
 /// The least and the greatest priority of a user task.
 const PRIORITY: std::ops::RangeInclusive<i64> = 0..=100;
@@ -40,6 +43,13 @@ impl Desk {
     /// A user task is done.
     pub async fn complete_task(&self, key: i64, variables: Assignments) -> Result<(), Refusal> {
         let task = key::wait(key, "user task")?;
-        Ok(self.engine.complete(task, variables).await?)
+        Ok(self.engine.complete_work(task, WorkKind::User, true, variables).await?)
     }
+}
+
+/// The form of a user task, where it is deployed.
+pub(crate) fn form_of(task: &Seen, definitions: &Definitions) -> Option<Arc<Deployed>> {
+    let Row::Task(row) = &task.row else { return None };
+    let form = row.form.as_ref()?;
+    definitions.latest_deployed(DeployedKind::Form, form).cloned()
 }

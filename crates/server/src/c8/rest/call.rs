@@ -77,6 +77,10 @@ impl Answer {
         Self::Json(Json::object(write))
     }
 
+    pub(super) fn array<T>(all: &[T], write: impl FnMut(&mut Fields<'_>, &T)) -> Self {
+        Self::Json(Json::array(all, write))
+    }
+
     pub(super) fn into_response(self) -> Response {
         let (kind, body) = match self {
             Self::Done => {

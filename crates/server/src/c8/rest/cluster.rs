@@ -1,7 +1,9 @@
 //! What the server is.
 
+use bytes::Bytes;
+
 use super::{Answer, Call};
-use crate::desk::Refusal;
+use crate::{access::Principal, desk::Refusal};
 
 /// The level of the protocol that clients can count on.
 const LEVEL: &str = "8.8.0";
@@ -49,4 +51,31 @@ pub(super) async fn license(_call: Call) -> Result<Answer, Refusal> {
         it.flag("isCommercial", false);
         it.null("expiresAt");
     }))
+}
+
+/// Who asks. Where no login is needed, that is nobody in particular.
+pub(super) async fn me(call: Call) -> Result<Answer, Refusal> {
+    let who = call.parts.extensions.get::<Principal>().and_then(|it| it.name.as_deref());
+    Ok(Answer::object(|it| {
+        it.text("username", who.unwrap_or("anonymous"));
+        it.text_or_null("displayName", who);
+        it.null("email");
+        it.texts("authorizedComponents", ["*"]);
+        it.list("tenants", [()], |it, ()| {
+            it.tenant();
+            it.text("name", "Default");
+            it.null("description");
+        });
+        it.json("groups", "[]");
+        it.json("roles", "[]");
+        it.null("salesPlanType");
+        it.object("c8Links", |_| {});
+        it.flag("canLogout", false);
+    }))
+}
+
+/// The description of all of this.
+pub(super) async fn description(_call: Call) -> Result<Answer, Refusal> {
+    let text = include_str!("../../../openapi/c8.yaml");
+    Ok(Answer::Text("application/yaml", Bytes::from_static(text.as_bytes())))
 }

@@ -2,9 +2,9 @@
 
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, multipart::MultipartError};
 use http::StatusCode;
-use travertine_runtime::{Named, engine::File};
+use travertine_runtime::{Deployed, DeployedKind, Named, engine::File};
 
-use super::{Answer, Call, read::tenant};
+use super::{Answer, Call, read::tenant, write::Fields};
 use crate::desk::{Outcome, Refusal};
 
 /// How large all files of a deployment may be together.
@@ -45,23 +45,62 @@ pub(super) async fn create(call: Call) -> Result<Answer, Refusal> {
         }
     }
     let deployment = desk.deploy(files).await?;
+    let definitions = desk.definitions();
     Ok(Answer::object(|it| {
         it.key("deploymentKey", Named::Deployment(deployment.number));
         it.tenant();
-        it.list("deployments", &deployment.definitions, |it, one| {
-            it.object("processDefinition", |it| {
-                it.text("processDefinitionId", &one.id);
-                it.int("processDefinitionVersion", one.version);
-                it.text("resourceName", "");
-                it.tenant();
-                it.key("processDefinitionKey", Named::Definition(one.key));
-            });
-            it.null("decisionDefinition");
-            it.null("decisionRequirements");
-            it.null("form");
-            it.null("resource");
+        it.list("deployments", &deployment.deployed, |it, one| {
+            let graph = one.requirements.and_then(|key| definitions.deployed_as(key));
+            deployed(it, one, graph.map(|it| &**it));
         });
     }))
+}
+
+/// One thing that was deployed. One field says what it is, and the others are null.
+fn deployed(it: &mut Fields<'_>, one: &Deployed, graph: Option<&Deployed>) {
+    let name = one.name.as_ref().unwrap_or(&one.id);
+    let mut write = |field: &str, kind: DeployedKind, write: &dyn Fn(&mut Fields<'_>)| {
+        if one.kind == kind { it.object(field, write) } else { it.null(field) }
+    };
+    write("processDefinition", DeployedKind::Process, &|it| {
+        it.text("processDefinitionId", &one.id);
+        it.int("processDefinitionVersion", one.version);
+        it.text("resourceName", &one.file);
+        it.tenant();
+        it.key("processDefinitionKey", one.named());
+    });
+    write("decisionDefinition", DeployedKind::Decision, &|it| {
+        it.text("decisionDefinitionId", &one.id);
+        it.int("version", one.version);
+        it.text("name", name);
+        it.tenant();
+        it.text("decisionRequirementsId", graph.map_or("", |it| &it.id));
+        it.key("decisionDefinitionKey", one.named());
+        let graph = graph.map_or(Named::DecisionRequirements(0), Deployed::named);
+        it.key("decisionRequirementsKey", graph);
+    });
+    write("decisionRequirements", DeployedKind::Requirements, &|it| {
+        it.text("decisionRequirementsId", &one.id);
+        it.text("decisionRequirementsName", name);
+        it.int("version", one.version);
+        it.text("resourceName", &one.file);
+        it.tenant();
+        it.key("decisionRequirementsKey", one.named());
+    });
+    write("form", DeployedKind::Form, &|it| {
+        it.text("formId", &one.id);
+        it.int("version", one.version);
+        it.text("resourceName", &one.file);
+        it.tenant();
+        it.key("formKey", one.named());
+    });
+    write("resource", DeployedKind::Resource, &|it| {
+        it.text("resourceId", &one.id);
+        it.text("resourceName", &one.file);
+        it.int("version", one.version);
+        it.tenant();
+        it.key("resourceKey", one.named());
+    });
 }
 
 fn broken(error: &MultipartError) -> Refusal {

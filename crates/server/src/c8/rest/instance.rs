@@ -1,16 +1,24 @@
 //! Process instances.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, de};
-use serde_json::value::RawValue;
+use serde_json::{Value as Json, value::RawValue};
 use travertine_kernel::Assignments;
-use travertine_runtime::{Named, engine::Target};
+use travertine_runtime::{InstanceId, Named, engine::Target};
+use travertine_store::{
+    search::{
+        Column, Condition, ElementColumn, IncidentColumn, InstanceColumn, JobColumn, Test, Value,
+    },
+    view::{InstanceRow, InstanceState, Table},
+};
 use travertine_value::Name;
 
 use super::{
     Answer, Call,
     read::{WireKey, names, read, tenant, variables},
+    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, flag, passes, tests, text, wrong},
+    write::Fields,
 };
 use crate::desk::{Create, Created, Refusal};
 
@@ -56,10 +64,7 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Refusal> {
                 Target::Version(id, u32::try_from(version).map_err(wrong)?)
             }
         },
-        (None, Some(WireKey(key))) => {
-            let definition = call.desk.definition(key)?;
-            Target::Version(Name::clone(&definition.id), definition.version)
-        }
+        (None, Some(WireKey(key))) => Target::Key(call.desk.definition(key)?.key),
         _ => {
             return Err(Refusal::invalid(
                 "name what to start by one of processDefinitionId and processDefinitionKey",
@@ -101,6 +106,180 @@ fn created_answer(created: &Created, variables: &Assignments) -> Answer {
         it.texts("tags", tags);
         it.text_or_null("businessId", business_id.as_deref());
     })
+}
+
+const STATES: &[(&str, &[&str])] = &[
+    ("ACTIVE", &["running", "halted"]),
+    ("COMPLETED", &["completed"]),
+    ("SUSPENDED", &["suspended"]),
+    ("TERMINATED", &["failed", "cancelled"]),
+];
+
+const ID: Column = Column::Instance(InstanceColumn::Id);
+
+const INSTANCES: Resource = Resource {
+    table: Table::Instances,
+    filters: &[
+        ("processDefinitionId", Of::Text(Column::Instance(InstanceColumn::Definition))),
+        ("processDefinitionName", Of::Text(Column::Instance(InstanceColumn::DefinitionName))),
+        ("processDefinitionVersion", Of::Int(Column::Instance(InstanceColumn::Version))),
+        ("processDefinitionVersionTag", Of::Text(Column::Instance(InstanceColumn::VersionTag))),
+        (
+            "processDefinitionKey",
+            Of::Key(Column::Instance(InstanceColumn::DefinitionKey), search::definition),
+        ),
+        ("startDate", Of::Date(Column::Instance(InstanceColumn::Started))),
+        ("endDate", Of::Date(Column::Instance(InstanceColumn::Ended))),
+        ("state", Of::Word(Column::Instance(InstanceColumn::State), STATES)),
+        ("hasIncident", Of::Flag(Column::Instance(InstanceColumn::HasIncidents))),
+        ("suspendedDate", Of::Fixed(None)),
+        TENANT_FILTER,
+        ("variables", Of::Variables),
+        ("processInstanceKey", Of::Key(ID, search::instance)),
+        (
+            "parentProcessInstanceKey",
+            Of::Key(Column::Instance(InstanceColumn::Parent), search::instance),
+        ),
+        ("parentElementInstanceKey", Of::Fixed(None)),
+        ("batchOperationId", Of::Fixed(None)),
+        ("batchOperationKey", Of::Fixed(None)),
+        ("errorMessage", Of::Made(with_incident)),
+        ("hasRetriesLeft", Of::Made(with_retries)),
+        ("elementInstanceState", Of::Made(with_element_state)),
+        ("elementId", Of::Made(with_element)),
+        ("hasElementInstanceIncident", Of::Flag(Column::Instance(InstanceColumn::HasIncidents))),
+        ("incidentErrorHashCode", Of::Fixed(None)),
+        ("tags", Of::Made(with_tags)),
+        ("businessId", Of::Text(Column::Instance(InstanceColumn::BusinessId))),
+    ],
+    sorts: &[
+        ("businessId", Some(Column::Instance(InstanceColumn::BusinessId))),
+        ("endDate", Some(Column::Instance(InstanceColumn::Ended))),
+        ("hasIncident", Some(Column::Instance(InstanceColumn::HasIncidents))),
+        ("parentElementInstanceKey", Some(Column::Instance(InstanceColumn::ParentWait))),
+        ("parentProcessInstanceKey", Some(Column::Instance(InstanceColumn::Parent))),
+        ("processDefinitionId", Some(Column::Instance(InstanceColumn::Definition))),
+        ("processDefinitionKey", Some(Column::Instance(InstanceColumn::DefinitionKey))),
+        ("processDefinitionName", Some(Column::Instance(InstanceColumn::DefinitionName))),
+        ("processDefinitionVersion", Some(Column::Instance(InstanceColumn::Version))),
+        ("processDefinitionVersionTag", Some(Column::Instance(InstanceColumn::VersionTag))),
+        ("processInstanceKey", Some(ID)),
+        ("startDate", Some(Column::Instance(InstanceColumn::Started))),
+        ("state", Some(Column::Instance(InstanceColumn::State))),
+        ("suspendedDate", None),
+        ("tenantId", None),
+    ],
+};
+
+fn texts(name: &str, wanted: Json) -> Result<Vec<Test>, Refusal> {
+    tests(name, wanted, &|it| text(name, it).map(|it| vec![it.into()]))
+}
+
+/// Instances with an incident that says this.
+fn with_incident(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let tests = texts(name, wanted)?.into_iter();
+    let has = tests.map(|it| Condition::of(IncidentColumn::Message, it)).collect();
+    Ok(vec![Condition::Has(Table::Incidents, has)])
+}
+
+/// Instances that are at such an element.
+fn with_element(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let tests = texts(name, wanted)?.into_iter();
+    let has = tests.map(|it| Condition::of(ElementColumn::Element, it)).collect();
+    Ok(vec![Condition::Has(Table::Elements, has)])
+}
+
+/// Instances with all of these tags.
+pub(super) fn with_tags(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let Json::Array(tags) = wanted else { return Err(wrong(name, &wanted, "a list of texts")) };
+    let tags = tags.iter().map(|it| text(name, it));
+    tags.map(|it| Ok(Condition::of(InstanceColumn::BusinessId, Test::Eq(it?.into())))).collect()
+}
+
+/// Only what is there now is in rows, so an element that is not active is not found.
+fn with_element_state(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let upper = |it: &Json| Ok(vec![text(name, it)?.to_uppercase().as_str().into()]);
+    let holds = tests(name, wanted, &upper)?.iter().all(|it| passes(it, Some(&"ACTIVE".into())));
+    let has = Condition::Has(Table::Elements, Vec::new());
+    Ok(vec![if holds { has } else { Condition::Any(Vec::new()) }])
+}
+
+/// Instances with a job that has failed and is tried again.
+fn with_retries(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let tests = tests(name, wanted, &|it| flag(name, it))?;
+    let left = vec![
+        Condition::of(JobColumn::Retries, Test::Gt(Value::Number(0))),
+        Condition::of(JobColumn::Error, Test::Exists(true)),
+    ];
+    let holds = |it: bool| tests.iter().all(|test| passes(test, Some(&it.into())));
+    Ok(match (holds(true), holds(false)) {
+        (true, true) => Vec::new(),
+        (true, false) => vec![Condition::Has(Table::Jobs, left)],
+        // Who has none cannot be asked for.
+        (false, _) => vec![Condition::Any(Vec::new())],
+    })
+}
+
+pub(super) async fn search_instances(mut call: Call) -> Result<Answer, Refusal> {
+    let body = call.body().await?;
+    let mut search = Asked::read(&body)?.search(&INSTANCES)?;
+    // Functions are no processes.
+    search.conditions.extend(call.desk.only_processes());
+    let found = call.desk.search(search).await?;
+    let rows: Vec<&InstanceRow> = found.rows.iter().filter_map(|it| it.instance()).collect();
+    let parents = call.desk.parents(&rows).await;
+    Ok(answer(&found, |it, seen| {
+        if let Some(row) = seen.instance() {
+            instance(it, row, &parents);
+        }
+    }))
+}
+
+pub(super) async fn by_key(call: Call) -> Result<Answer, Refusal> {
+    let row = call.desk.instance(call.key()?).await?;
+    let parents = call.desk.parents(&[&row]).await;
+    Ok(Answer::object(|it| instance(it, &row, &parents)))
+}
+
+fn instance(it: &mut Fields<'_>, row: &InstanceRow, parents: &BTreeMap<(u64, u64), u64>) {
+    it.text("processDefinitionId", &row.definition);
+    it.text_or_null("processDefinitionName", row.definition_name.as_deref());
+    it.int("processDefinitionVersion", row.version);
+    it.text_or_null("processDefinitionVersionTag", row.version_tag.as_deref());
+    it.date("startDate", row.started);
+    it.date_or_null("endDate", row.ended);
+    it.text(
+        "state",
+        match row.state {
+            InstanceState::Running | InstanceState::Halted => "ACTIVE",
+            InstanceState::Suspended => "SUSPENDED",
+            InstanceState::Completed => "COMPLETED",
+            InstanceState::Failed | InstanceState::Cancelled => "TERMINATED",
+        },
+    );
+    it.null("suspendedDate");
+    it.flag("hasIncident", row.incidents > 0 || row.state == InstanceState::Halted);
+    it.tenant();
+    it.key("processInstanceKey", Named::Instance(InstanceId(row.id)));
+    it.key("processDefinitionKey", Named::Definition(row.definition_key));
+    let parent = row.parent.map(|(id, _)| InstanceId(id));
+    it.key_or_null("parentProcessInstanceKey", parent.map(Named::Instance));
+    let visit = row.parent.and_then(|it| parents.get(&it).copied());
+    let visit = parent.zip(visit).map(|(id, visit)| Named::Visit(id, visit));
+    it.key_or_null("parentElementInstanceKey", visit);
+    it.key("rootProcessInstanceKey", Named::Instance(InstanceId(row.root)));
+    it.json("tags", "[]");
+    it.text_or_null("businessId", row.business_id.as_deref());
+}
+
+/// The instances on the way from the outermost caller to this one.
+pub(super) async fn call_hierarchy(call: Call) -> Result<Answer, Refusal> {
+    let way = call.desk.callers(call.key()?).await?;
+    Ok(Answer::array(&way, |it, row| {
+        it.key("processInstanceKey", Named::Instance(InstanceId(row.id)));
+        it.key("processDefinitionKey", Named::Definition(row.definition_key));
+        it.text("processDefinitionName", row.definition_name.as_ref().unwrap_or(&row.definition));
+    }))
 }
 
 pub(super) async fn cancel(call: Call) -> Result<Answer, Refusal> {

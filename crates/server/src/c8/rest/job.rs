@@ -1,16 +1,21 @@
 //! Work for workers.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use travertine_runtime::{Activated, Named};
+use serde_json::{Value as Json, value::RawValue};
+use travertine_runtime::{Activated, InstanceId, JobChange, Named};
+use travertine_store::{
+    search::{Column, Condition, InstanceColumn, JobColumn, Test, Value},
+    view::{JobRow, JobState, Row, Table},
+};
 use travertine_value::Name;
 
 use super::{
     Answer, Call,
     read::{names, read, read_if_any, tenants, variables},
+    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, flag, one_of_words, passes, tests},
     write::{Fields, TENANT},
 };
-use crate::desk::{Ask, Failure, Refusal};
+use crate::desk::{Ask, Failure, Refusal, Seen};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -43,6 +48,7 @@ pub(super) async fn activate(mut call: Call) -> Result<Answer, Refusal> {
 }
 
 fn activated(it: &mut Fields<'_>, job: &Activated, worker: &str) {
+    let (kind, event) = kind(job.listener.as_deref());
     it.text("type", &job.job_type);
     it.text("processDefinitionId", &job.definition);
     it.int("processDefinitionVersion", job.version);
@@ -56,6 +62,13 @@ fn activated(it: &mut Fields<'_>, job: &Activated, worker: &str) {
     it.text("physicalTenantId", TENANT);
     it.key("jobKey", Named::Wait(job.job));
     it.key("processInstanceKey", Named::Instance(job.job.instance));
+    it.key("processDefinitionKey", Named::Definition(job.definition_key));
+    it.key("elementInstanceKey", search::stay(job.job.instance.0, job.visit));
+    it.text("kind", kind);
+    it.text("listenerEventType", event);
+    it.null("userTask");
+    it.texts("tags", &job.tags);
+    it.key("rootProcessInstanceKey", Named::Instance(job.root));
     it.text_or_null("businessId", job.business_id.as_deref());
     it.int("priority", job.priority);
     it.null("jobLeaseToken");
@@ -91,7 +104,7 @@ pub(super) async fn fail(mut call: Call) -> Result<Answer, Refusal> {
     let failure = Failure {
         // Fewer than none are none.
         retries: Some(u32::try_from(body.retries.unwrap_or(0).max(0)).unwrap_or(u32::MAX)),
-        backoff_ms: body.retry_back_off.unwrap_or(0),
+        backoff_ms: body.retry_back_off.unwrap_or(0).max(0),
         message: body.error_message.unwrap_or_default(),
         variables: variables(body.variables)?,
     };
@@ -114,5 +127,212 @@ pub(super) async fn throw_error(mut call: Call) -> Result<Answer, Refusal> {
     let message = body.error_message.unwrap_or_default();
     let variables = variables(body.variables)?;
     call.desk.throw_error(call.key()?, &body.error_code, &message, variables).await?;
+    Ok(Answer::Done)
+}
+
+const STATES: &[(&str, &[&str])] = &[
+    ("CANCELED", &[]),
+    ("COMPLETED", &[]),
+    ("CREATED", &["available", "leased"]),
+    ("ERROR_THROWN", &[]),
+    ("FAILED", &["failed"]),
+    ("MIGRATED", &[]),
+    ("PRIORITY_UPDATED", &[]),
+    ("RETRIES_UPDATED", &[]),
+    ("TIMED_OUT", &[]),
+    ("TIMEOUT_UPDATED", &[]),
+];
+
+const KEY: Column = Column::Job(JobColumn::Key);
+const INSTANCE: Column = Column::Job(JobColumn::Instance);
+const LISTENER: Column = Column::Job(JobColumn::Listener);
+
+/// What listeners are called on, in their words and in ours.
+const EVENTS: &[(&str, &[&str])] = &[
+    ("ASSIGNING", &["assigning"]),
+    ("BEFORE_ALL", &["before_all"]),
+    ("CANCEL", &["cancel"]),
+    ("CANCELING", &["canceling"]),
+    ("COMPLETING", &["completing"]),
+    ("CREATING", &["creating"]),
+    ("END", &["end"]),
+    ("START", &["start"]),
+    ("UNSPECIFIED", &[]),
+    ("UPDATING", &["updating"]),
+];
+
+/// Those of any element; the others are of user tasks.
+const EXECUTION: &[&str] = &["before_all", "cancel", "end", "start"];
+
+/// What a job is for, and on what it is called where it is a listener's.
+pub(super) fn kind(listener: Option<&str>) -> (&'static str, &'static str) {
+    let Some(listener) = listener else { return ("BPMN_ELEMENT", "UNSPECIFIED") };
+    let event = EVENTS.iter().find(|(_, ours)| ours.contains(&listener));
+    let kind = if EXECUTION.contains(&listener) { "EXECUTION_LISTENER" } else { "TASK_LISTENER" };
+    (kind, event.map_or("UNSPECIFIED", |(theirs, _)| theirs))
+}
+
+/// Jobs of such kinds.
+fn of_kind(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let is = |test: Test| Condition::Is(LISTENER, test);
+    let ours = || Test::any_of(EXECUTION.iter().copied());
+    let others = || Test::NotIn(EXECUTION.iter().map(|it| (*it).into()).collect());
+    let kinds: [(&str, Condition); 4] = [
+        ("AD_HOC_SUB_PROCESS", Condition::Any(Vec::new())),
+        ("BPMN_ELEMENT", is(Test::Exists(false))),
+        ("EXECUTION_LISTENER", is(ours())),
+        ("TASK_LISTENER", Condition::All(vec![is(Test::Exists(true)), is(others())])),
+    ];
+    one_of_words(name, wanted, kinds)
+}
+
+/// Jobs that are called on such events.
+fn of_event(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let events = EVENTS.iter().map(|(theirs, ours)| {
+        let test =
+            if ours.is_empty() { Test::Exists(false) } else { Test::any_of(ours.iter().copied()) };
+        (*theirs, Condition::Is(LISTENER, test))
+    });
+    one_of_words(name, wanted, events)
+}
+
+/// Jobs that have failed and are tried again.
+fn has_failed(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let tests = tests(name, wanted, &|it| flag(name, it))?;
+    let left = || Condition::of(JobColumn::Retries, Test::Gt(Value::Number(0)));
+    let failed = |it: bool| Condition::of(JobColumn::Error, Test::Exists(it));
+    let none = Condition::of(JobColumn::Retries, Test::eq(0_u64));
+    let holds = |it: bool| tests.iter().all(|test| passes(test, Some(&it.into())));
+    Ok(match (holds(true), holds(false)) {
+        (true, true) => Vec::new(),
+        (true, false) => vec![left(), failed(true)],
+        (false, true) => vec![Condition::Any(vec![none, failed(false)])],
+        (false, false) => vec![Condition::Any(Vec::new())],
+    })
+}
+
+const JOBS: Resource = Resource {
+    table: Table::Jobs,
+    filters: &[
+        ("deadline", Of::Date(Column::Job(JobColumn::Until))),
+        ("deniedReason", Of::Fixed(None)),
+        ("elementId", Of::Text(Column::Job(JobColumn::Element))),
+        ("elementInstanceKey", Of::Key(Column::Job(JobColumn::Visit), search::visit)),
+        ("endTime", Of::Fixed(None)),
+        ("errorCode", Of::Text(Column::Job(JobColumn::ErrorCode))),
+        ("errorMessage", Of::Text(Column::Job(JobColumn::Error))),
+        ("hasFailedWithRetriesLeft", Of::Made(has_failed)),
+        ("isDenied", Of::Never),
+        ("jobKey", Of::Key(KEY, search::wait)),
+        ("kind", Of::Made(of_kind)),
+        ("listenerEventType", Of::Made(of_event)),
+        ("priority", Of::Int(Column::Job(JobColumn::Priority))),
+        ("processDefinitionId", Of::Text(Column::Instance(InstanceColumn::Definition))),
+        (
+            "processDefinitionKey",
+            Of::Key(Column::Instance(InstanceColumn::DefinitionKey), search::definition),
+        ),
+        ("processInstanceKey", Of::Key(INSTANCE, search::instance)),
+        ("retries", Of::Int(Column::Job(JobColumn::Retries))),
+        ("state", Of::Word(Column::Job(JobColumn::State), STATES)),
+        TENANT_FILTER,
+        ("type", Of::Text(Column::Job(JobColumn::JobType))),
+        ("worker", Of::Text(Column::Job(JobColumn::Worker))),
+        ("creationTime", Of::Date(Column::Job(JobColumn::Created))),
+        ("lastUpdateTime", Of::Fixed(None)),
+    ],
+    sorts: &[
+        ("creationTime", Some(Column::Job(JobColumn::Created))),
+        ("deadline", Some(Column::Job(JobColumn::Until))),
+        ("deniedReason", None),
+        ("elementId", Some(Column::Job(JobColumn::Element))),
+        ("elementInstanceKey", Some(Column::Job(JobColumn::Visit))),
+        ("endTime", None),
+        ("errorCode", Some(Column::Job(JobColumn::ErrorCode))),
+        ("errorMessage", Some(Column::Job(JobColumn::Error))),
+        ("hasFailedWithRetriesLeft", Some(Column::Job(JobColumn::Error))),
+        ("isDenied", None),
+        ("jobKey", Some(KEY)),
+        ("kind", Some(LISTENER)),
+        ("listenerEventType", Some(LISTENER)),
+        ("priority", Some(Column::Job(JobColumn::Priority))),
+        ("processDefinitionId", Some(Column::Instance(InstanceColumn::Definition))),
+        ("processDefinitionKey", Some(Column::Instance(InstanceColumn::DefinitionKey))),
+        ("processInstanceKey", Some(INSTANCE)),
+        ("retries", Some(Column::Job(JobColumn::Retries))),
+        ("state", Some(Column::Job(JobColumn::State))),
+        ("tenantId", None),
+        ("type", Some(Column::Job(JobColumn::JobType))),
+        ("worker", Some(Column::Job(JobColumn::Worker))),
+    ],
+};
+
+pub(super) async fn search_jobs(mut call: Call) -> Result<Answer, Refusal> {
+    let body = call.body().await?;
+    let search = Asked::read(&body)?.search(&JOBS)?;
+    let found = call.desk.search(search).await?;
+    Ok(answer(&found, |it, seen| {
+        if let Row::Job(row) = &seen.row {
+            job(it, row, seen);
+        }
+    }))
+}
+
+fn job(it: &mut Fields<'_>, row: &JobRow, seen: &Seen) {
+    let (about, instance) = (seen.about.as_deref(), InstanceId(row.instance));
+    let (kind, event) = kind(row.listener.as_deref());
+    it.json("customHeaders", &row.headers);
+    it.date_or_null("deadline", row.until.filter(|_| row.state == JobState::Leased));
+    it.null("deniedReason");
+    it.text("elementId", &row.element);
+    it.key("elementInstanceKey", search::stay(row.instance, row.visit));
+    it.null("endTime");
+    it.text_or_null("errorCode", row.error_code.as_deref());
+    it.text_or_null("errorMessage", row.error.as_deref());
+    it.flag("hasFailedWithRetriesLeft", row.error.is_some() && row.retries > 0);
+    it.flag("isDenied", false);
+    it.key("jobKey", search::waiting(row.instance, row.wait));
+    it.text("kind", kind);
+    it.text("listenerEventType", event);
+    it.text_or_null("processDefinitionId", about.map(|it| &*it.definition));
+    it.key_or_null("processDefinitionKey", about.map(|it| Named::Definition(it.definition_key)));
+    it.key("processInstanceKey", Named::Instance(instance));
+    it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
+    it.text_or_null("businessId", about.and_then(|it| it.business_id.as_deref()));
+    it.int("retries", row.retries);
+    it.text("state", if row.state == JobState::Failed { "FAILED" } else { "CREATED" });
+    it.tenant();
+    it.text("type", &row.job_type);
+    it.text("worker", row.worker.as_deref().unwrap_or_default());
+    it.date("creationTime", row.created);
+    it.date("lastUpdateTime", row.created);
+    it.int("priority", row.priority);
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UpdateBody {
+    changeset: Changeset,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Changeset {
+    retries: Option<i64>,
+    timeout: Option<i64>,
+    priority: Option<i64>,
+}
+
+pub(super) async fn update(mut call: Call) -> Result<Answer, Refusal> {
+    let body = call.body().await?;
+    let UpdateBody { changeset: Changeset { retries, timeout, priority } } = read(&body)?;
+    let retries = match retries {
+        None => None,
+        Some(it) => {
+            let wrong = || Refusal::invalid(format!("{it} tries are none: say 1 or more"));
+            Some(u32::try_from(it).ok().filter(|it| *it > 0).ok_or_else(wrong)?)
+        }
+    };
+    call.desk.update_job(call.key()?, JobChange { retries, lease: timeout, priority }).await?;
     Ok(Answer::Done)
 }

@@ -5,10 +5,11 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
-use travertine_runtime::{Definition, Definitions, Key, Named};
+use travertine_kernel::WaitId;
+use travertine_runtime::{Address, InstanceId, Key, Named};
 use travertine_store::{
-    search::{COUNT_MAX, Column, Condition, Found, InstanceColumn, Place, Search, Sort, Test, Value},
-    view::{Row, Table},
+    search::{Column, Condition, Found, Place, Search, Sort, Test, Value},
+    view::Table,
 };
 use travertine_value::Name;
 
@@ -43,16 +44,20 @@ pub(super) enum Of {
     Key(Column, fn(Named) -> Option<Value>),
     /// Words of theirs, and what ours of the same meaning are.
     Word(Column, &'static [(&'static str, &'static [&'static str])]),
+    /// Whether there is something in the column.
+    Some(Column),
     /// The same in all rows; nothing, where it is `None`.
     Fixed(Option<&'static str>),
+    /// The same of these words in all rows.
+    FixedWord(&'static str, &'static [(&'static str, &'static [&'static str])]),
     /// False in all rows.
     Never,
-    /// Something about the definition of the instance.
-    Definition(fn(&Definition) -> Option<Name>),
+    /// Says nothing about rows.
+    Ignored,
+    /// What must hold is worked out.
+    Made(fn(&str, Json) -> Result<Vec<Condition>, Refusal>),
     /// Variables of the instance.
     Variables,
-    /// Texts, all of which must be in the list.
-    Tags(Column),
 }
 
 /// The key of an instance.
@@ -79,6 +84,17 @@ pub(super) fn wait(named: Named) -> Option<Value> {
     if let Named::Wait(it) = named { Some((it.instance.0, it.wait.0).into()) } else { None }
 }
 
+/// A stay at an element; the process instance itself, where it is at none.
+pub(super) fn stay(instance: u64, visit: u64) -> Named {
+    let instance = InstanceId(instance);
+    if visit == 0 { Named::Instance(instance) } else { Named::Visit(instance, visit) }
+}
+
+/// What a wait is called.
+pub(super) fn waiting(instance: u64, wait: u64) -> Named {
+    Named::Wait(Address { instance: InstanceId(instance), wait: WaitId(wait) })
+}
+
 pub(super) fn variable(named: Named) -> Option<Value> {
     if let Named::Variable(id, number) = named { Some((id.0, number).into()) } else { None }
 }
@@ -95,17 +111,17 @@ struct Body {
 }
 
 #[derive(Deserialize)]
-struct SortBody {
-    field: String,
-    order: Option<String>,
+pub(super) struct SortBody {
+    pub(super) field: String,
+    pub(super) order: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
-struct PageBody {
-    limit: Option<i64>,
-    from: Option<i64>,
-    after: Option<String>,
-    before: Option<String>,
+pub(super) struct PageBody {
+    pub(super) limit: Option<i64>,
+    pub(super) from: Option<i64>,
+    pub(super) after: Option<String>,
+    pub(super) before: Option<String>,
 }
 
 /// What a body asks for, before it is known which rows are meant.
@@ -116,17 +132,18 @@ impl Asked {
         read_if_any(body).map(Self)
     }
 
-    /// The search for rows of a resource.
-    pub(super) fn search(
-        self,
-        resource: &Resource,
-        definitions: &Definitions,
-    ) -> Result<Search, Refusal> {
+    pub(super) fn parts(self) -> (Map<String, Json>, Vec<SortBody>, PageBody) {
         let Self(Body { filter, sort, page }) = self;
-        let mut reader = Reader { resource, definitions, clauses: 0 };
+        (filter.unwrap_or_default(), sort.unwrap_or_default(), page.unwrap_or_default())
+    }
+
+    /// The search for rows of a resource.
+    pub(super) fn search(self, resource: &Resource) -> Result<Search, Refusal> {
+        let (filter, sort, page) = self.parts();
+        let mut reader = Reader { resource, clauses: 0 };
         let mut search = Search::of(resource.table).counted();
-        search.conditions = reader.filter(filter.unwrap_or_default())?;
-        for SortBody { field, order } in sort.unwrap_or_default() {
+        search.conditions = reader.filter(filter)?;
+        for SortBody { field, order } in sort {
             let found = resource.sorts.iter().find(|(name, _)| *name == field);
             let Some((_, column)) = found else {
                 let known: Vec<&str> = resource.sorts.iter().map(|(name, _)| *name).collect();
@@ -135,7 +152,6 @@ impl Asked {
             let descending = descending(order.as_deref())?;
             search.sort.extend(column.map(|column| Sort { column, descending }));
         }
-        let page = page.unwrap_or_default();
         if let Some(limit) = page.limit {
             search.limit = number("limit", limit)?;
         }
@@ -151,15 +167,17 @@ impl Asked {
     }
 }
 
-fn refused(error: travertine_store::Error) -> Refusal {
+pub(super) fn refused(error: travertine_store::Error) -> Refusal {
     Refusal::from(travertine_runtime::Error::from(error))
 }
 
-fn number(name: &str, it: i64) -> Result<u32, Refusal> {
-    u32::try_from(it).map_err(|_| Refusal::invalid(format!("the page's {name} is {it}, which is no number of rows")))
+pub(super) fn number(name: &str, it: i64) -> Result<u32, Refusal> {
+    u32::try_from(it).map_err(|_| {
+        Refusal::invalid(format!("the page's {name} is {it}, which is no number of rows"))
+    })
 }
 
-fn descending(order: Option<&str>) -> Result<bool, Refusal> {
+pub(super) fn descending(order: Option<&str>) -> Result<bool, Refusal> {
     match order {
         None => Ok(false),
         Some(it) if it.eq_ignore_ascii_case("ASC") => Ok(false),
@@ -168,13 +186,12 @@ fn descending(order: Option<&str>) -> Result<bool, Refusal> {
     }
 }
 
-fn cannot(what: &str, field: &str, known: &[&str]) -> Refusal {
+pub(super) fn cannot(what: &str, field: &str, known: &[&str]) -> Refusal {
     Refusal::invalid(format!("these cannot be {what} by {field:?}, only by {}", known.join(", ")))
 }
 
 struct Reader<'a> {
     resource: &'a Resource,
-    definitions: &'a Definitions,
     clauses: usize,
 }
 
@@ -203,7 +220,9 @@ impl Reader<'_> {
             }
             self.clauses += 1;
             if self.clauses > CLAUSES_MAX {
-                return Err(Refusal::invalid(format!("a filter has at most {CLAUSES_MAX} clauses")));
+                return Err(Refusal::invalid(format!(
+                    "a filter has at most {CLAUSES_MAX} clauses"
+                )));
             }
             let found = self.resource.filters.iter().find(|(it, _)| *it == name);
             let Some((name, of)) = found else {
@@ -263,18 +282,24 @@ impl Reader<'_> {
                 let value = value.map(Value::from);
                 all.extend(fixed(&tests(name, wanted, &text)?, value.as_ref()));
             }
+            Of::Some(column) => {
+                let tests = tests(name, wanted, &|it| flag(name, it))?;
+                let holds = |there: bool| tests.iter().all(|it| passes(it, Some(&there.into())));
+                all.extend(match (holds(true), holds(false)) {
+                    (true, true) => None,
+                    (false, false) => Some(Condition::Any(Vec::new())),
+                    (there, _) => Some(Condition::Is(column, Test::Exists(there))),
+                });
+            }
+            Of::FixedWord(value, words) => {
+                let tests = words_of(name, words, wanted)?;
+                all.extend(fixed(&tests, Some(&value.into())));
+            }
+            Of::Ignored => {}
+            Of::Made(make) => all.extend(make(name, wanted)?),
             Of::Never => {
                 let tests = tests(name, wanted, &|it| flag(name, it))?;
                 all.extend(fixed(&tests, Some(&Value::Bool(false))));
-            }
-            Of::Definition(part) => {
-                let tests = tests(name, wanted, &text)?;
-                let passes = |it: &Definition| {
-                    let value = part(it).map(Value::Text);
-                    tests.iter().all(|test| passes(test, value.as_ref()))
-                };
-                let keys = self.definitions.all().filter(|it| passes(it)).map(|it| it.key);
-                all.push(Condition::of(InstanceColumn::DefinitionKey, Test::any_of(keys)));
             }
             Of::Variables => {
                 let Json::Array(variables) = wanted else {
@@ -289,15 +314,6 @@ impl Reader<'_> {
                     for test in tests(name, value, &text)? {
                         all.push(Condition::variable(Name::clone(&variable), test));
                     }
-                }
-            }
-            Of::Tags(column) => {
-                let Json::Array(tags) = wanted else {
-                    return Err(wrong(name, &wanted, "a list of texts"));
-                };
-                for it in tags {
-                    let tag = self::text(name, &it)?;
-                    all.push(Condition::Is(column, Test::Eq(Value::Text(tag))));
                 }
             }
         }
@@ -427,21 +443,46 @@ fn words_of(
     Ok(all)
 }
 
-fn text(name: &str, it: &Json) -> Result<Name, Refusal> {
+/// What holds for one of the words that pass. The words are told in any case.
+pub(super) fn one_of_words(
+    name: &str,
+    wanted: Json,
+    words: impl IntoIterator<Item = (&'static str, Condition)>,
+) -> Result<Vec<Condition>, Refusal> {
+    let words: Vec<(&str, Condition)> = words.into_iter().collect();
+    let convert = |it: &Json| {
+        let said = text(name, it)?;
+        let Some((word, _)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&said))
+        else {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            return Err(Refusal::invalid(format!(
+                "{name} is one of {}, not {said:?}",
+                known.join(", ")
+            )));
+        };
+        Ok(vec![Value::from(*word)])
+    };
+    let tests = tests(name, wanted, &convert)?;
+    let passes = |word: &str| tests.iter().all(|test| passes(test, Some(&word.into())));
+    let held = words.into_iter().filter(|(word, _)| passes(word)).map(|(_, it)| it);
+    Ok(vec![Condition::Any(held.collect())])
+}
+
+pub(super) fn text(name: &str, it: &Json) -> Result<Name, Refusal> {
     match it {
         Json::String(text) => Ok(text.as_str().into()),
         other => Err(wrong(name, other, "a text")),
     }
 }
 
-fn flag(name: &str, it: &Json) -> Result<Vec<Value>, Refusal> {
+pub(super) fn flag(name: &str, it: &Json) -> Result<Vec<Value>, Refusal> {
     match it {
         Json::Bool(it) => Ok(vec![Value::Bool(*it)]),
         other => Err(wrong(name, other, "true or false")),
     }
 }
 
-fn key(name: &str, it: &Json) -> Result<i64, Refusal> {
+pub(super) fn key(name: &str, it: &Json) -> Result<i64, Refusal> {
     let number = match it {
         Json::String(text) => text.parse().ok(),
         Json::Number(number) => number.as_i64(),
@@ -450,7 +491,7 @@ fn key(name: &str, it: &Json) -> Result<i64, Refusal> {
     number.ok_or_else(|| wrong(name, it, "a key, which is a whole number as text"))
 }
 
-fn wrong(name: &str, it: &Json, wanted: &str) -> Refusal {
+pub(super) fn wrong(name: &str, it: &Json, wanted: &str) -> Refusal {
     let mut shown = it.to_string();
     if shown.len() > 100 {
         shown = shown.chars().take(100).chain(['…']).collect();
@@ -459,14 +500,17 @@ fn wrong(name: &str, it: &Json, wanted: &str) -> Refusal {
 }
 
 /// The answer to a search.
-pub(super) fn answer(found: &Found, mut write: impl FnMut(&mut Fields<'_>, &Row)) -> Answer {
+pub(super) fn answer<R>(found: &Found<R>, mut write: impl FnMut(&mut Fields<'_>, &R)) -> Answer {
     Answer::object(|it| {
         it.list("items", &found.rows, |it, row| write(it, row));
         it.object("page", |it| {
             let total = found.total;
             it.int("totalItems", total.map_or(0, |it| it.count));
             it.flag("hasMoreTotalItems", total.is_some_and(|it| it.has_more));
-            it.text_or_null("startCursor", found.start.as_ref().map(ToString::to_string).as_deref());
+            it.text_or_null(
+                "startCursor",
+                found.start.as_ref().map(ToString::to_string).as_deref(),
+            );
             it.text_or_null("endCursor", found.end.as_ref().map(ToString::to_string).as_deref());
         });
     })

@@ -2,14 +2,21 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use travertine_runtime::{Edit, TaskChange};
+use travertine_runtime::{Definitions, Edit, InstanceId, Named, TaskChange};
+use travertine_store::{
+    search::{Column, InstanceColumn, TaskColumn},
+    view::{Row, Table},
+};
 use travertine_value::Name;
 
 use super::{
-    Answer, Call,
+    Answer, Call, definition,
+    instance::with_tags,
     read::{date, read, read_if_any, variables},
+    search::{self, Asked, Of, Resource, TENANT_FILTER, answer},
+    write::Fields,
 };
-use crate::desk::Refusal;
+use crate::desk::{Refusal, Seen, form_of};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,4 +90,108 @@ pub(super) async fn complete(mut call: Call) -> Result<Answer, Refusal> {
     let body: CompleteBody<'_> = read_if_any(&body)?;
     call.desk.complete_task(call.key()?, variables(body.variables)?).await?;
     Ok(Answer::Done)
+}
+
+const STATES: &[(&str, &[&str])] = &[
+    ("ASSIGNING", &[]),
+    ("CANCELED", &[]),
+    ("CANCELING", &[]),
+    ("COMPLETED", &[]),
+    ("COMPLETING", &[]),
+    ("CREATED", &["CREATED"]),
+    ("CREATING", &[]),
+    ("FAILED", &[]),
+    ("UPDATING", &[]),
+];
+
+const TASKS: Resource = Resource {
+    table: Table::Tasks,
+    filters: &[
+        ("state", Of::FixedWord("CREATED", STATES)),
+        ("assignee", Of::Text(Column::Task(TaskColumn::Assignee))),
+        ("businessId", Of::Text(Column::Instance(InstanceColumn::BusinessId))),
+        ("priority", Of::Int(Column::Task(TaskColumn::Priority))),
+        ("elementId", Of::Text(Column::Task(TaskColumn::Element))),
+        ("name", Of::Text(Column::Task(TaskColumn::Label))),
+        ("candidateGroup", Of::Text(Column::Task(TaskColumn::CandidateGroups))),
+        ("candidateUser", Of::Text(Column::Task(TaskColumn::CandidateUsers))),
+        TENANT_FILTER,
+        ("processDefinitionId", Of::Text(Column::Instance(InstanceColumn::Definition))),
+        ("creationDate", Of::Date(Column::Task(TaskColumn::Created))),
+        ("completionDate", Of::Fixed(None)),
+        ("followUpDate", Of::Date(Column::Task(TaskColumn::FollowUp))),
+        ("dueDate", Of::Date(Column::Task(TaskColumn::Due))),
+        ("processInstanceVariables", Of::Variables),
+        ("localVariables", Of::Variables),
+        ("userTaskKey", Of::Key(Column::Task(TaskColumn::Key), search::wait)),
+        (
+            "processDefinitionKey",
+            Of::Key(Column::Instance(InstanceColumn::DefinitionKey), search::definition),
+        ),
+        ("processInstanceKey", Of::Key(Column::Task(TaskColumn::Instance), search::instance)),
+        ("elementInstanceKey", Of::Key(Column::Task(TaskColumn::Visit), search::visit)),
+        ("tags", Of::Made(with_tags)),
+    ],
+    sorts: &[
+        ("businessId", Some(Column::Instance(InstanceColumn::BusinessId))),
+        ("completionDate", None),
+        ("creationDate", Some(Column::Task(TaskColumn::Created))),
+        ("dueDate", Some(Column::Task(TaskColumn::Due))),
+        ("followUpDate", Some(Column::Task(TaskColumn::FollowUp))),
+        ("name", Some(Column::Task(TaskColumn::Label))),
+        ("priority", Some(Column::Task(TaskColumn::Priority))),
+    ],
+};
+
+pub(super) async fn search_tasks(mut call: Call) -> Result<Answer, Refusal> {
+    let body = call.body().await?;
+    let definitions = call.desk.definitions();
+    let search = Asked::read(&body)?.search(&TASKS)?;
+    let found = call.desk.search(search).await?;
+    Ok(answer(&found, |it, seen| task(it, seen, &definitions)))
+}
+
+pub(super) async fn by_key(call: Call) -> Result<Answer, Refusal> {
+    let seen = call.desk.task(call.key()?).await?;
+    Ok(Answer::object(|it| task(it, &seen, &call.desk.definitions())))
+}
+
+pub(super) async fn form(call: Call) -> Result<Answer, Refusal> {
+    let seen = call.desk.task(call.key()?).await?;
+    match form_of(&seen, &call.desk.definitions()) {
+        Some(form) => definition::form(&call.desk, &form).await,
+        None => Ok(Answer::Done),
+    }
+}
+
+fn task(it: &mut Fields<'_>, seen: &Seen, definitions: &Definitions) {
+    let Row::Task(row) = &seen.row else { return };
+    let (about, instance) = (seen.about.as_deref(), InstanceId(row.instance));
+    let form = form_of(seen, definitions);
+    it.text_or_null("name", row.label.as_deref());
+    it.text("state", "CREATED");
+    it.text_or_null("assignee", row.assignee.as_deref());
+    it.text("elementId", &row.element);
+    it.json("candidateGroups", &row.candidate_groups);
+    it.json("candidateUsers", &row.candidate_users);
+    it.text("processDefinitionId", about.map_or("", |it| &it.definition));
+    it.date("creationDate", row.created);
+    it.null("completionDate");
+    it.date_or_null("followUpDate", row.follow_up);
+    it.date_or_null("dueDate", row.due);
+    it.tenant();
+    // What is no form of ours is somebody else's.
+    it.text_or_null("externalFormReference", row.form.as_deref().filter(|_| form.is_none()));
+    it.int("processDefinitionVersion", about.map_or(0, |it| it.version));
+    it.json("customHeaders", &row.fields);
+    it.key("userTaskKey", search::waiting(row.instance, row.wait));
+    it.key("elementInstanceKey", search::stay(row.instance, row.visit));
+    it.text_or_null("processName", about.and_then(|it| it.definition_name.as_deref()));
+    it.key("processDefinitionKey", Named::Definition(about.map_or(0, |it| it.definition_key)));
+    it.key("processInstanceKey", Named::Instance(instance));
+    it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
+    it.text_or_null("businessId", about.and_then(|it| it.business_id.as_deref()));
+    it.key_or_null("formKey", form.map(|it| it.named()));
+    it.json("tags", "[]");
+    it.int("priority", row.priority);
 }

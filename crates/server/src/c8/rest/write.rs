@@ -7,11 +7,13 @@ use travertine_value::Value;
 /// The one tenant there is.
 pub(super) const TENANT: &str = "<default>";
 
-/// A JSON text that is being written.
-#[derive(Debug, Default)]
-pub(super) struct Json {
-    text: String,
-}
+/// The first millisecond of the year 0, and the last of the year 9999.
+const FIRST: i64 = -62_167_219_200_000;
+const LAST: i64 = 253_402_207_200_000;
+
+/// JSON texts.
+#[derive(Debug)]
+pub(super) struct Json;
 
 /// The fields of an object that is being written.
 #[derive(Debug)]
@@ -23,10 +25,32 @@ pub(super) struct Fields<'a> {
 impl Json {
     /// An object.
     pub(super) fn object(write: impl FnOnce(&mut Fields<'_>)) -> String {
-        let mut json = Self::default();
-        object(&mut json.text, write);
-        json.text
+        let mut text = String::new();
+        object(&mut text, write);
+        text
     }
+
+    /// A list of objects.
+    pub(super) fn array<T>(all: &[T], write: impl FnMut(&mut Fields<'_>, &T)) -> String {
+        let mut text = String::new();
+        objects(&mut text, all, write);
+        text
+    }
+}
+
+fn objects<T>(
+    text: &mut String,
+    all: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(&mut Fields<'_>, T),
+) {
+    text.push('[');
+    for (position, it) in all.into_iter().enumerate() {
+        if position > 0 {
+            text.push(',');
+        }
+        object(text, |fields| write(fields, it));
+    }
+    text.push(']');
 }
 
 fn object(text: &mut String, write: impl FnOnce(&mut Fields<'_>)) {
@@ -105,7 +129,8 @@ impl Fields<'_> {
 
     /// A point in time, in milliseconds since 1970.
     pub(super) fn date(&mut self, name: &str, millis: i64) {
-        let at = Timestamp::from_millis(millis);
+        // What lies beyond has no text that everybody reads.
+        let at = Timestamp::from_millis(millis.clamp(FIRST, LAST));
         quoted(self.name(name), &at.to_string());
     }
 
@@ -159,17 +184,9 @@ impl Fields<'_> {
         &mut self,
         name: &str,
         all: impl IntoIterator<Item = T>,
-        mut write: impl FnMut(&mut Fields<'_>, T),
+        write: impl FnMut(&mut Fields<'_>, T),
     ) {
-        let text = self.name(name);
-        text.push('[');
-        for (position, it) in all.into_iter().enumerate() {
-            if position > 0 {
-                text.push(',');
-            }
-            object(text, |fields| write(fields, it));
-        }
-        text.push(']');
+        objects(self.name(name), all, write);
     }
 
     pub(super) fn tenant(&mut self) {

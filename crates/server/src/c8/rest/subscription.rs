@@ -1,0 +1,146 @@
+//! Who waits for messages.
+
+use serde_json::Value as Json;
+use travertine_bpmn::CORRELATION_KEY;
+use travertine_runtime::{InstanceId, Named};
+use travertine_store::{
+    search::{Column, Condition, InstanceColumn, SubscriptionColumn, Test},
+    view::{Row, SubscriptionKind, Table},
+};
+use travertine_value::{Map, Name, Value};
+
+use super::{
+    Answer, Call,
+    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, refused, tests, text},
+    write::Fields,
+};
+use crate::desk::{Refusal, Seen};
+
+const STATES: &[(&str, &[&str])] =
+    &[("CORRELATED", &[]), ("CREATED", &["CREATED"]), ("DELETED", &[]), ("MIGRATED", &[])];
+const TYPES: &[(&str, &[&str])] = &[("PROCESS_EVENT", &["PROCESS_EVENT"]), ("START_EVENT", &[])];
+
+const KEY: Column = Column::Subscription(SubscriptionColumn::Key);
+const INSTANCE: Column = Column::Subscription(SubscriptionColumn::Instance);
+const NAME: Column = Column::Subscription(SubscriptionColumn::Name);
+const ELEMENT: Column = Column::Subscription(SubscriptionColumn::Element);
+const CREATED: Column = Column::Subscription(SubscriptionColumn::Created);
+const CORRELATION: Column = Column::Subscription(SubscriptionColumn::Correlation);
+const DEFINITION: Column = Column::Instance(InstanceColumn::Definition);
+
+const SUBSCRIPTIONS: Resource = Resource {
+    table: Table::Subscriptions,
+    filters: &[
+        ("businessId", Of::Text(Column::Instance(InstanceColumn::BusinessId))),
+        ("messageSubscriptionKey", Of::Key(KEY, search::wait)),
+        (
+            "processDefinitionKey",
+            Of::Key(Column::Instance(InstanceColumn::DefinitionKey), search::definition),
+        ),
+        ("processDefinitionId", Of::Text(DEFINITION)),
+        ("processInstanceKey", Of::Key(INSTANCE, search::instance)),
+        ("elementId", Of::Text(ELEMENT)),
+        ("elementInstanceKey", Of::Fixed(None)),
+        ("messageSubscriptionState", Of::FixedWord("CREATED", STATES)),
+        ("lastUpdatedDate", Of::Date(CREATED)),
+        ("messageName", Of::Text(NAME)),
+        ("correlationKey", Of::Made(with_key)),
+        TENANT_FILTER,
+        ("messageSubscriptionType", Of::FixedWord("PROCESS_EVENT", TYPES)),
+        ("processDefinitionName", Of::Text(Column::Instance(InstanceColumn::DefinitionName))),
+        ("processDefinitionVersion", Of::Int(Column::Instance(InstanceColumn::Version))),
+        ("toolName", Of::Fixed(None)),
+        ("inboundConnectorType", Of::Fixed(None)),
+    ],
+    sorts: &[
+        ("businessId", Some(Column::Instance(InstanceColumn::BusinessId))),
+        ("correlationKey", Some(CORRELATION)),
+        ("elementId", Some(ELEMENT)),
+        ("elementInstanceKey", Some(KEY)),
+        ("inboundConnectorType", None),
+        ("lastUpdatedDate", Some(CREATED)),
+        ("messageName", Some(NAME)),
+        ("messageSubscriptionKey", Some(KEY)),
+        ("messageSubscriptionState", None),
+        ("messageSubscriptionType", None),
+        ("processDefinitionId", Some(DEFINITION)),
+        ("processDefinitionName", Some(Column::Instance(InstanceColumn::DefinitionName))),
+        ("processDefinitionVersion", Some(Column::Instance(InstanceColumn::Version))),
+        ("processInstanceKey", Some(INSTANCE)),
+        ("tenantId", None),
+        ("toolName", None),
+    ],
+};
+
+/// Who waits with such a key. It is kept as JSON, a number as a number.
+fn with_key(name: &str, mut wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let kept = |it: &Json| {
+        let said = text(name, it)?;
+        let object = |value: Value| {
+            let map: Map = [(Name::from(CORRELATION_KEY), value)].into_iter().collect();
+            Value::from(map).to_json().as_str().into()
+        };
+        let number = Value::parse_json(&said).ok().filter(|it| it.as_number().is_some());
+        let as_text = object(Value::from(Name::clone(&said)));
+        Ok(std::iter::once(as_text).chain(number.map(object)).collect())
+    };
+    let like = wanted.as_object_mut().and_then(|it| it.remove("$like"));
+    let mut tests = tests(name, wanted, &kept)?;
+    for test in &mut tests {
+        // Who waits without a key agrees on nothing.
+        if let Test::Exists(wanted) = test {
+            *test = if *wanted { Test::neq("{}") } else { Test::eq("{}") };
+        }
+    }
+    if let Some(like) = like {
+        let like = format!("{{\"{CORRELATION_KEY}\":\"{}\"}}", text(name, &like)?);
+        tests.push(Test::like(like).map_err(refused)?);
+    }
+    Ok(tests.into_iter().map(|it| Condition::Is(CORRELATION, it)).collect())
+}
+
+pub(super) async fn search(mut call: Call) -> Result<Answer, Refusal> {
+    let body = call.body().await?;
+    let mut search = Asked::read(&body)?.search(&SUBSCRIPTIONS)?;
+    let messages = Test::eq(SubscriptionKind::Message);
+    search.conditions.push(Condition::of(SubscriptionColumn::Kind, messages));
+    let found = call.desk.search(search).await?;
+    Ok(answer(&found, write))
+}
+
+fn write(it: &mut Fields<'_>, seen: &Seen) {
+    let Row::Subscription(row) = &seen.row else { return };
+    let (about, instance) = (seen.about.as_deref(), InstanceId(row.instance));
+    it.text_or_null("businessId", about.and_then(|it| it.business_id.as_deref()));
+    it.key("messageSubscriptionKey", search::waiting(row.instance, row.wait));
+    it.text("processDefinitionId", about.map_or("", |it| &it.definition));
+    it.key_or_null("processDefinitionKey", about.map(|it| Named::Definition(it.definition_key)));
+    it.key("processInstanceKey", Named::Instance(instance));
+    it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
+    it.text("elementId", &row.element);
+    it.null("elementInstanceKey");
+    it.text("messageSubscriptionState", "CREATED");
+    it.date("lastUpdatedDate", row.created);
+    it.text("messageName", &row.name);
+    it.text_or_null("correlationKey", correlation_key(&row.correlation).as_deref());
+    it.text("messageSubscriptionType", "PROCESS_EVENT");
+    it.object("toolProperties", |_| {});
+    it.text_or_null("processDefinitionName", about.and_then(|it| it.definition_name.as_deref()));
+    match about {
+        Some(about) => it.int("processDefinitionVersion", about.version),
+        None => it.null("processDefinitionVersion"),
+    }
+    it.null("toolName");
+    it.null("inboundConnectorType");
+    it.tenant();
+}
+
+/// The key among what must match, as text.
+fn correlation_key(json: &str) -> Option<String> {
+    let value = Value::parse_json(json).ok()?;
+    match value.field(CORRELATION_KEY)? {
+        Value::Null => None,
+        Value::String(text) => Some(text.to_string()),
+        other => Some(other.to_json()),
+    }
+}

@@ -1,0 +1,174 @@
+//! Questions about what there is.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use travertine_kernel::WaitId;
+use travertine_runtime::{InstanceId, Named};
+use travertine_store::{
+    search::{
+        Column, Condition, ElementColumn, Found, IncidentColumn, InstanceColumn, LIMIT_MAX, Search,
+        TaskColumn, Test, VariableColumn,
+    },
+    view::{InstanceRow, Row, Table},
+};
+
+use super::{Desk, Refusal, key};
+
+/// A row, and the instance that it is about.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The row.
+    pub row: Row,
+    /// The instance; `None` where there is none, or none any more.
+    pub about: Option<Arc<InstanceRow>>,
+}
+
+impl Seen {
+    /// The row, where it is that of an instance.
+    pub fn instance(&self) -> Option<&InstanceRow> {
+        if let Row::Instance(row) = &self.row { Some(row) } else { None }
+    }
+}
+
+impl Desk {
+    /// The rows that match, with the instances that they are about.
+    pub async fn search(&self, search: Search) -> Result<Found<Seen>, Refusal> {
+        let Found { rows, start, end, has_more, total } = self.engine.search(search).await?;
+        let rows = self.seen(rows).await?;
+        Ok(Found { rows, start, end, has_more, total })
+    }
+
+    /// The rows that match, alone.
+    pub async fn rows(&self, search: Search) -> Result<Found, Refusal> {
+        Ok(self.engine.search(search).await?)
+    }
+
+    /// Finds the instances that rows are about, all at once.
+    async fn seen(&self, rows: Vec<Row>) -> Result<Vec<Seen>, Refusal> {
+        let of = |row: &Row| match row {
+            Row::Instance(_) | Row::Message(_) => None,
+            other => Some(other.key().instance).filter(|it| *it > 0),
+        };
+        let ids: BTreeSet<u64> = rows.iter().filter_map(of).collect();
+        let mut about: BTreeMap<u64, Arc<InstanceRow>> = BTreeMap::new();
+        let ids: Vec<u64> = ids.into_iter().collect();
+        // As many as one search may name.
+        for ids in ids.chunks(1_000) {
+            let test = match ids {
+                [one] => Test::eq(*one),
+                several => Test::any_of(several.iter().copied()),
+            };
+            let mut search = Search::of(Table::Instances)
+                .with(Condition::of(InstanceColumn::Id, test))
+                .limit(LIMIT_MAX);
+            // What the rows follow from is stored by now.
+            search.relaxed = ids.len() > 1;
+            for row in self.engine.search(search).await?.rows {
+                if let Row::Instance(row) = row {
+                    about.insert(row.id, Arc::new(row));
+                }
+            }
+        }
+        let seen = |row: Row| {
+            let about = of(&row).and_then(|id| about.get(&id)).cloned();
+            Seen { row, about }
+        };
+        Ok(rows.into_iter().map(seen).collect())
+    }
+
+    /// The one row that has this in a column that tells rows apart.
+    pub(crate) async fn only(
+        &self,
+        table: Table,
+        column: Column,
+        value: travertine_store::search::Value,
+    ) -> Result<Option<Seen>, Refusal> {
+        let search = Search::of(table).with(Condition::Is(column, Test::Eq(value))).limit(1);
+        Ok(self.search(search).await?.rows.pop())
+    }
+
+    /// An instance.
+    pub async fn instance(&self, key: i64) -> Result<InstanceRow, Refusal> {
+        let InstanceId(id) = key::instance(key)?;
+        let found = self.only(Table::Instances, InstanceColumn::Id.into(), id.into()).await?;
+        match found.map(|it| it.row) {
+            Some(Row::Instance(row)) => Ok(row),
+            _ => Err(key::no_such("process instance", key, None)),
+        }
+    }
+
+    /// What must hold for instances that are of processes, where there are others.
+    pub(crate) fn only_processes(&self) -> Option<Condition> {
+        let definitions = self.engine.definitions();
+        let functions: Vec<u64> =
+            definitions.all().filter(|it| it.is_function()).map(|it| it.key).collect();
+        let test = || Test::NotIn(functions.iter().map(|it| (*it).into()).collect());
+        (!functions.is_empty()).then(|| Condition::of(InstanceColumn::DefinitionKey, test()))
+    }
+
+    /// The stay at an element that called each instance, by the calling instance and its wait. One that is over is
+    /// not known any more.
+    pub(crate) async fn parents(&self, rows: &[&InstanceRow]) -> BTreeMap<(u64, u64), u64> {
+        let callers: BTreeSet<(u64, u64)> = rows.iter().filter_map(|it| it.parent).collect();
+        let ids: BTreeSet<u64> = callers.iter().map(|(id, _)| *id).collect();
+        let mut found = BTreeMap::new();
+        for id in ids {
+            let Ok(look) = self.engine.look(InstanceId(id)).await else { continue };
+            for (_, wait) in callers.range((id, 0)..=(id, u64::MAX)) {
+                let token = look.state.waits.get(&WaitId(*wait)).map(|it| it.token);
+                let visit = token.and_then(|it| look.state.visit_of(it));
+                found.extend(visit.map(|visit| ((id, *wait), visit)));
+            }
+        }
+        found
+    }
+
+    /// The callers of an instance, the outermost first; itself at the end.
+    pub(crate) async fn callers(&self, key: i64) -> Result<Vec<InstanceRow>, Refusal> {
+        let mut way = vec![self.instance(key).await?];
+        while let Some((parent, _)) = way.last().and_then(|it| it.parent) {
+            let found =
+                self.only(Table::Instances, InstanceColumn::Id.into(), parent.into()).await?;
+            let Some(Row::Instance(row)) = found.map(|it| it.row) else { break };
+            way.push(row);
+        }
+        way.reverse();
+        Ok(way)
+    }
+
+    /// A stay at an element.
+    pub async fn element(&self, key: i64) -> Result<Seen, Refusal> {
+        let missing = || key::no_such("element instance", key, None);
+        let Named::Visit(InstanceId(id), visit) = key::element(key)? else { return Err(missing()) };
+        let found =
+            self.only(Table::Elements, ElementColumn::Visit.into(), (id, visit).into()).await?;
+        found.ok_or_else(missing)
+    }
+
+    /// A variable.
+    pub async fn variable(&self, key: i64) -> Result<Seen, Refusal> {
+        let (InstanceId(id), number) = key::variable(key)?;
+        let found =
+            self.only(Table::Variables, VariableColumn::Number.into(), (id, number).into()).await?;
+        found.ok_or_else(|| key::no_such("variable", key, None))
+    }
+
+    /// An incident.
+    pub async fn incident(&self, key: i64) -> Result<Seen, Refusal> {
+        let (InstanceId(id), number) = key::incident(key)?;
+        let found =
+            self.only(Table::Incidents, IncidentColumn::Number.into(), (id, number).into()).await?;
+        found.ok_or_else(|| key::no_such("incident", key, None))
+    }
+
+    /// A user task.
+    pub async fn task(&self, key: i64) -> Result<Seen, Refusal> {
+        let at = key::wait(key, "user task")?;
+        let place = (at.instance.0, at.wait.0);
+        let found = self.only(Table::Tasks, TaskColumn::Key.into(), place.into()).await?;
+        found.ok_or_else(|| key::no_such("user task", key, None))
+    }
+}

@@ -1,0 +1,5 @@
+//! The server over real sockets.
+
+mod rest;
+mod schema;
+mod stage;

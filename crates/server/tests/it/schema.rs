@@ -1,0 +1,83 @@
+//! The description of the API: everything that is said in tests is held against it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+use serde_json::{Value as Json, json};
+
+const TEXT: &str = include_str!("../../openapi/c8.yaml");
+
+/// The description, as JSON.
+pub(crate) fn description() -> &'static Json {
+    static READ: OnceLock<Json> = OnceLock::new();
+    READ.get_or_init(|| serde_yaml_ng::from_str(TEXT).expect("the description is YAML"))
+}
+
+/// The operation that answers a method at a path below `/v2`.
+pub(crate) fn operation(method: &str, path: &str) -> Option<&'static Json> {
+    let said: Vec<&str> = path.split('/').collect();
+    let fits = |template: &str| {
+        let template: Vec<&str> = template.split('/').collect();
+        template.len() == said.len()
+            && template.iter().zip(&said).all(|(one, other)| one.starts_with('{') || one == other)
+    };
+    let exact = |template: &&String| template.matches('{').count();
+    let paths = description()["paths"].as_object().expect("paths are an object");
+    let path = paths.keys().filter(|it| fits(it)).min_by_key(exact)?;
+    paths[path].get(method.to_lowercase())
+}
+
+/// Everything that is wrong with a value by a schema of the description.
+pub(crate) fn faults(schema: &Json, value: &Json, is_answer: bool) -> Vec<String> {
+    type Kept = Mutex<BTreeMap<String, std::sync::Arc<jsonschema::Validator>>>;
+    static KEPT: OnceLock<Kept> = OnceLock::new();
+    let name = format!("{is_answer} {schema}");
+    let mut kept = KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let validator = kept.entry(name).or_insert_with(|| {
+        let mut whole = schema.clone();
+        let mut components = description()["components"].clone();
+        if is_answer {
+            close(&mut components);
+        }
+        whole["components"] = components;
+        std::sync::Arc::new(jsonschema::validator_for(&whole).expect("it is a schema"))
+    });
+    let validator = std::sync::Arc::clone(validator);
+    drop(kept);
+    validator.iter_errors(value).map(|it| format!("{}: {it}", it.instance_path)).collect()
+}
+
+/// An answer says nothing that is not described.
+fn close(schema: &mut Json) {
+    match schema {
+        Json::Object(fields) => {
+            if fields.get("type") == Some(&json!("object")) && fields.contains_key("properties") {
+                fields.entry("additionalProperties").or_insert(json!(false));
+            }
+            fields.values_mut().for_each(close);
+        }
+        Json::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}
+
+/// What must be said with a request, and what is answered with a status.
+pub(crate) fn request_schema(operation: &Json) -> Option<&Json> {
+    Some(&operation.get("requestBody")?["content"].get("application/json")?["schema"])
+}
+
+/// The schema of an answer; `Err` where the operation never answers so.
+pub(crate) fn answer_schema(operation: &Json, status: u16) -> Result<Option<&Json>, String> {
+    let responses = &operation["responses"];
+    if let Some(response) = responses.get(status.to_string()) {
+        let content = response.get("content").and_then(|it| it.get("application/json"));
+        return Ok(content.map(|it| &it["schema"]));
+    }
+    if status < 400 {
+        return Err(format!("{} never answers with {status}", operation["operationId"]));
+    }
+    let problem = &description()["components"]["responses"]["Problem"]["content"];
+    Ok(Some(&problem["application/problem+json"]["schema"]))
+}
