@@ -26,6 +26,7 @@ mod pending;
 mod poll;
 mod query;
 mod queue;
+mod readers;
 mod recovery;
 mod retention;
 mod router;
@@ -84,6 +85,7 @@ use crate::{
 use activity::Performers;
 use open::Threads;
 use pending::block_on;
+use readers::Readers;
 use router::Router;
 use threads::{Common, Input};
 
@@ -119,6 +121,7 @@ struct Inner {
     deploying: Mutex<()>,
     functions: Arc<Functions>,
     performers: Mutex<Performers>,
+    readers: Arc<Readers>,
     retention: Retention,
     event_retention: Duration,
     /// Whether nothing goes on by itself.

@@ -140,6 +140,7 @@ impl Engine {
         let inner = Arc::new(Inner {
             functions,
             performers: Mutex::new(performers),
+            readers: Arc::default(),
             common,
             definitions: RwLock::new(definitions),
             aside: Arc::default(),
@@ -236,6 +237,7 @@ impl Threads {
         for queue in &common.queues {
             queue.close("it is shut down", None);
         }
+        self.inner.readers.close();
         // Whatever it waits for is answered now.
         let sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = sweeper {

@@ -4,14 +4,18 @@ use std::{collections::BTreeSet, future::Future, pin::pin, sync::Arc};
 
 use travertine_store::{
     Error as StoreError, Store,
-    search::{Found, Search},
-    view::{Page, Query, Row, Table},
+    search::{
+        Column, Condition, ElementColumn, Found, IncidentColumn, InstanceColumn, JobColumn,
+        LIMIT_MAX, MessageColumn, Search, Source, SubscriptionColumn, TaskColumn, Test,
+        TimerColumn, Value, VariableColumn, evaluate,
+    },
+    view::{ElementRow, InstanceRow, Page, Query, Row, Table},
 };
 
-use super::{Engine, Pending, block_on, router::Router, threads::Common};
+use super::{Engine, Inner, Pending, block_on, readers::Readers, router::Router, threads::Common};
 use crate::{
-    Error, InstanceId,
-    request::{Ask, FlushRequest, Look, LookRequest, MendRequest},
+    Error, InstanceId, Named,
+    request::{Ask, FlushRequest, Look, LookRequest, MendRequest, Rows, RowsRequest},
 };
 
 impl Engine {
@@ -30,10 +34,10 @@ impl Engine {
     /// ```
     pub fn query(&self, query: Query) -> impl Future<Output = Result<Page, Error>> + Send + use<> {
         let flushed = self.flush();
-        let common = Arc::clone(&self.inner.common);
+        let reading = self.reading();
         async move {
             flushed.await?;
-            mended(&common, |store| page(store, query.clone())).await
+            reading.read(move |store| page(store, &query)).await
         }
     }
 
@@ -60,15 +64,38 @@ impl Engine {
         &self,
         search: Search,
     ) -> impl Future<Output = Result<Found, Error>> + Send + use<> {
-        let flushed = (!search.relaxed).then(|| self.flush());
-        let common = Arc::clone(&self.inner.common);
+        let reading = self.reading();
+        async move { reading.search(search).await }
+    }
+
+    /// The row of something that has a key, as it is now; `None` where there is none any more. What is deployed
+    /// has no row, nor has what was evaluated.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, InstanceId, Key, Named};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let key: Key = "12".parse().map_err(|reason| Error::Failed { reason })?;
+    /// println!("{:?}", engine.row(key.named()).await?);
+    /// # Ok(()) }
+    /// ```
+    pub fn row(
+        &self,
+        of: Named,
+    ) -> impl Future<Output = Result<Option<Row>, Error>> + Send + use<> {
+        let reading = self.reading();
         async move {
-            search.check()?;
-            if let Some(flushed) = flushed {
-                flushed.await?;
+            for search in searches_for(of) {
+                if let Some(row) = reading.search(search).await?.rows.pop() {
+                    return Ok(Some(row));
+                }
             }
-            mended(&common, |store| Ok(store.search(&search)?)).await
+            Ok(None)
         }
+    }
+
+    fn reading(&self) -> Reading {
+        let Inner { common, readers, .. } = &*self.inner;
+        Reading { common: Arc::clone(common), readers: Arc::clone(readers) }
     }
 
     /// The same, on a thread that may be blocked.
@@ -86,7 +113,7 @@ impl Engine {
     /// ```
     pub fn query_now(&self, query: &Query) -> Result<Page, Error> {
         self.flush_now()?;
-        self.read_views(|store| page(store, query.clone()))
+        self.read_views(|store| page(store, query))
     }
 
     /// Reads views, on a thread that may be blocked. A row of an instance that cannot be read is made again
@@ -114,28 +141,215 @@ impl Engine {
     }
 }
 
-/// Reads views. A row of an instance that cannot be read is made again from the log by its shard first.
+/// What is searched to find something by its name: where it may be, and nothing else.
+fn searches_for(of: Named) -> Vec<Search> {
+    let one = |table, column: Column, value: Value| {
+        Search::of(table).with(Condition::of(column, Test::Eq(value))).limit(1)
+    };
+    let inside = |table, column: Column, instance: InstanceId, number: u64| {
+        vec![one(table, column, Value::from((instance.0, number)))]
+    };
+    match of {
+        Named::Instance(id) => vec![one(Table::Instances, InstanceColumn::Id.into(), id.0.into())],
+        Named::Visit(id, number) => {
+            inside(Table::Elements, ElementColumn::Visit.into(), id, number)
+        }
+        Named::Variable(id, number) => {
+            inside(Table::Variables, VariableColumn::Number.into(), id, number)
+        }
+        Named::Incident(id, number) => {
+            inside(Table::Incidents, IncidentColumn::Number.into(), id, number)
+        }
+        Named::Wait(at) => {
+            let tables: [(Table, Column); 4] = [
+                (Table::Jobs, JobColumn::Key.into()),
+                (Table::Tasks, TaskColumn::Key.into()),
+                (Table::Timers, TimerColumn::Key.into()),
+                (Table::Subscriptions, SubscriptionColumn::Key.into()),
+            ];
+            let at = Value::from((at.instance.0, at.wait.0));
+            tables.into_iter().map(|(table, column)| one(table, column, at.clone())).collect()
+        }
+        Named::Message(number) => {
+            vec![one(Table::Messages, MessageColumn::Id.into(), number.into())]
+        }
+        Named::Evaluation(..)
+        | Named::Deployment(_)
+        | Named::Definition(_)
+        | Named::Decision(_)
+        | Named::DecisionRequirements(_)
+        | Named::Form(_)
+        | Named::Resource(_) => Vec::new(),
+    }
+}
+
+/// What reads rows.
+struct Reading {
+    common: Arc<Common>,
+    readers: Arc<Readers>,
+}
+
+impl Reading {
+    async fn search(&self, mut search: Search) -> Result<Found, Error> {
+        search.check()?;
+        if search.table == Table::Messages {
+            search.conditions.push(Condition::of(MessageColumn::IsHeld, Test::eq(true)));
+        }
+        if !search.relaxed {
+            match search.instance().filter(|it| *it > 0 && is_of_one(&search)) {
+                Some(instance) => {
+                    if let Some(found) = self.search_one(InstanceId(instance), &search).await? {
+                        return Ok(found);
+                    }
+                }
+                None => self.readers.fresh(&self.common).await?,
+            }
+        }
+        self.read(move |store| Ok(store.search(&search)?)).await
+    }
+
+    /// Searches among the rows of one instance, as its shard has them. `None` where those that are stored are
+    /// right.
+    async fn search_one(
+        &self,
+        instance: InstanceId,
+        search: &Search,
+    ) -> Result<Option<Found>, Error> {
+        let router = Router::new(&self.common);
+        let tables = search.tables().into_iter().collect();
+        let asked = router.ask(RowsRequest { instance, tables });
+        match asked.await? {
+            Rows::Here { mut rows, undated } => {
+                if undated.is_empty() || self.date(instance, &mut rows, &undated).await? {
+                    let of = rows.iter().filter(|it| it.table() == search.table);
+                    return Ok(Some(evaluate(search, of, &Beside(&rows))));
+                }
+            }
+            Rows::Stored => return Ok(None),
+            Rows::Gone => return Ok(Some(evaluate(search, [], &Beside(&[])))),
+            Rows::Behind => {}
+        }
+        let flushed = Router::new(&self.common);
+        let shard = flushed.shard_of(instance);
+        flushed.ask_at(shard, FlushRequest {}).await?;
+        Ok(None)
+    }
+
+    /// Finds out since when tokens are where they are, from stored rows. Says whether these tell.
+    async fn date(
+        &self,
+        instance: InstanceId,
+        rows: &mut [Row],
+        undated: &[u64],
+    ) -> Result<bool, Error> {
+        let all = Search::of(Table::Elements)
+            .with(Condition::of(ElementColumn::Instance, Test::eq(instance.0)))
+            .limit(LIMIT_MAX);
+        let stored = self.read(move |store| Ok(store.search(&all)?)).await?;
+        let mut left = undated.len();
+        for row in rows {
+            let Row::Element(row) = row else { continue };
+            if !undated.contains(&row.token) {
+                continue;
+            }
+            let known = stored.rows.iter().find_map(|it| match it {
+                // As it stands there now, not as it was before rows that are being stored.
+                Row::Element(it) if it.token == row.token => {
+                    let same = ElementRow { since: row.since, ..it.clone() } == *row;
+                    same.then_some(it.since)
+                }
+                _ => None,
+            });
+            let Some(since) = known else { return Ok(false) };
+            row.since = since;
+            left -= 1;
+        }
+        Ok(left == 0)
+    }
+
+    /// Reads stored rows. A row of an instance that cannot be read is made again from the log by its shard first.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl Fn(&dyn Store) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        let read = Arc::new(read);
+        let mut done = BTreeSet::new();
+        loop {
+            let once = Arc::clone(&read);
+            let found = self.readers.read(&self.common, move |store| once(store)).await;
+            match to_mend(found, &mut done) {
+                Ok(answer) => return answer,
+                Err(instance) => mend(&self.common, instance).await?,
+            }
+        }
+    }
+}
+
+/// Whether all rows that a search needs are about one instance, and its shard has them.
+fn is_of_one(search: &Search) -> bool {
+    let tables = search.tables();
+    !tables.contains(&Table::Messages) && !tables.contains(&Table::Subscriptions)
+}
+
+/// The rows of one instance.
+struct Beside<'a>(&'a [Row]);
+
+impl Source for Beside<'_> {
+    fn instance(&self, id: u64) -> Option<&InstanceRow> {
+        self.0.iter().find_map(|it| match it {
+            Row::Instance(it) if it.id == id => Some(it),
+            _ => None,
+        })
+    }
+
+    fn any(&self, table: Table, instance: u64, passes: &dyn Fn(&Row) -> bool) -> bool {
+        let of = self.0.iter().filter(|it| it.table() == table);
+        of.into_iter().any(|it| it.key().instance == instance && passes(it))
+    }
+}
+
+/// What was read, or the instance whose row must be made again first.
+fn to_mend<T>(
+    found: Result<T, Error>,
+    done: &mut BTreeSet<u64>,
+) -> Result<Result<T, Error>, InstanceId> {
+    match found {
+        Err(Error::Store(StoreError::DamagedRow { table: Table::Instances, key, .. }))
+            if done.insert(key.instance) =>
+        {
+            Err(InstanceId(key.instance))
+        }
+        other => Ok(other),
+    }
+}
+
+/// Makes the row of an instance again from the log.
+async fn mend(common: &Arc<Common>, instance: InstanceId) -> Result<(), Error> {
+    let asked = Router::new(common).ask(MendRequest { instance });
+    asked.await?;
+    let router = Router::new(common);
+    let flushed = router.ask_at(router.shard_of(instance), FlushRequest {});
+    flushed.await
+}
+
+/// Reads views on this thread. A row of an instance that cannot be read is made again from the log by its shard
+/// first.
 async fn mended<T>(
     common: &Arc<Common>,
     read: impl Fn(&dyn Store) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let mut done = BTreeSet::new();
     loop {
-        let instance =
-            match read(&*common.store) {
-                Err(Error::Store(StoreError::DamagedRow {
-                    table: Table::Instances, key, ..
-                })) if done.insert(key.instance) => InstanceId(key.instance),
-                other => return other,
-            };
-        let router = Router::new(common);
-        router.ask(MendRequest { instance }).await?;
-        router.ask_at(router.shard_of(instance), FlushRequest {}).await?;
+        match to_mend(read(&*common.store), &mut done) {
+            Ok(answer) => return answer,
+            Err(instance) => mend(common, instance).await?,
+        }
     }
 }
 
 /// A whole page, without the rows of messages that are only recognised, which nobody asks for.
-fn page(store: &dyn Store, mut query: Query) -> Result<Page, Error> {
+fn page(store: &dyn Store, query: &Query) -> Result<Page, Error> {
+    let mut query = query.clone();
     let mut rows = Vec::new();
     loop {
         let mut page = store.query(&query)?;

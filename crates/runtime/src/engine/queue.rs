@@ -161,6 +161,12 @@ impl<T, S> Queue<T, S> {
         self.state().items.len()
     }
 
+    /// Whether the reader sleeps because there is nothing for it.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.asleep && state.has_nothing()
+    }
+
     #[cfg(test)]
     pub(super) fn has_signals(&self) -> bool {
         !self.state().signals.is_empty()

@@ -128,7 +128,7 @@ impl Engine {
     /// ```
     pub fn delete(&self, instance: InstanceId) -> Result<(), Error> {
         self.flush_now()?;
-        let row = self.row(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
+        let row = self.stored_row(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
         if row.ended.is_none() && !self.is_damaged(instance)? {
             return Err(Error::InUse { reason: format!("instance {instance} has not ended") });
         }
@@ -201,12 +201,12 @@ impl Engine {
         Ok(removed)
     }
 
-    fn row(&self, instance: u64) -> Result<Option<InstanceRow>, Error> {
+    fn stored_row(&self, instance: u64) -> Result<Option<InstanceRow>, Error> {
         self.read_views(|store| Ok(store.instance(instance)?))
     }
 
     fn runs(&self, instance: u64) -> Result<bool, Error> {
-        Ok(self.row(instance)?.is_some_and(|it| it.ended.is_none()))
+        Ok(self.stored_row(instance)?.is_some_and(|it| it.ended.is_none()))
     }
 
     fn each_ended(&self, before: Option<i64>, keep: u64, count: bool) -> Result<u64, Error> {

@@ -174,12 +174,17 @@ struct Tenure {
     epoch: AtomicU64,
     /// Why the shard takes no more, although the engine does.
     lost: OnceLock<Error>,
+    /// Whether stored rows did not show all there was when its thread last went to sleep.
+    behind: AtomicBool,
 }
 
 impl Claims {
     pub(super) fn of(shards: &[Shard]) -> Self {
-        let tenure =
-            |it: &Shard| Tenure { epoch: AtomicU64::new(it.claim().epoch), lost: OnceLock::new() };
+        let tenure = |it: &Shard| Tenure {
+            epoch: AtomicU64::new(it.claim().epoch),
+            lost: OnceLock::new(),
+            behind: AtomicBool::new(true),
+        };
         Self(shards.iter().map(tenure).collect())
     }
 
@@ -189,6 +194,15 @@ impl Claims {
 
     fn set(&self, claim: Claim) {
         self.0[usize::from(claim.shard.0)].epoch.store(claim.epoch, Ordering::Release);
+    }
+
+    /// Whether stored rows of a shard did not show all there was when its thread last went to sleep.
+    fn is_behind(&self, shard: ShardId) -> bool {
+        self.0[usize::from(shard.0)].behind.load(Ordering::Acquire)
+    }
+
+    fn set_behind(&self, shard: ShardId, behind: bool) {
+        self.0[usize::from(shard.0)].behind.store(behind, Ordering::Release);
     }
 
     pub(super) fn is_lost(&self, shard: ShardId) -> bool {
@@ -300,6 +314,12 @@ impl Common {
         thread::sleep(self.storage_retry.delay(failed));
     }
 
+    /// Whether stored rows of a shard show everything that was acknowledged before.
+    pub(super) fn is_fresh(&self, shard: ShardId) -> bool {
+        // In this order: while it sleeps, nothing changes.
+        self.queue(shard).is_idle() && !self.claims.is_behind(shard)
+    }
+
     pub(super) fn queue(&self, shard: ShardId) -> &Queue<Input, Signal> {
         &self.queues[usize::from(shard.0)]
     }
@@ -387,6 +407,8 @@ impl Decider {
     fn hear(&mut self, common: &Common) -> bool {
         let queue = common.queue(self.shard.id());
         let wait = self.wait(common);
+        // Whoever finds it asleep knows how it stands.
+        common.claims.set_behind(self.shard.id(), self.storing || self.shard.is_behind());
         match wait {
             Wait::News(most) => queue.take(&mut self.inputs, &mut self.signals, most),
             Wait::Signals => queue.take_signals(&mut self.signals),

@@ -21,13 +21,13 @@ use tokio::sync::oneshot;
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Reason, TokenId, plan::WorkKind,
 };
-use travertine_store::Seq;
+use travertine_store::{Seq, view::Table};
 use travertine_value::{Name, Value};
 
 pub use answer::{Description, Glance, Look, Outcome};
 pub use route::{Origin, Route};
 
-pub use crate::shard::{AttemptOutcome, Candidate, Looked, Publishing, Unblocked};
+pub use crate::shard::{AttemptOutcome, Candidate, Looked, Publishing, Rows, Unblocked};
 use crate::{
     Activated, Address, Begin, Definitions, Ended, Error, Given, InstanceId, JobChange, JobFailure,
     Lease, Message, Receipt, SignalReceipt, TaskChange, Verified,
@@ -144,6 +144,8 @@ requests! {
     Describe: DescribeRequest { instance: InstanceId } -> Description;
     /// An instance in full.
     Look: LookRequest { instance: InstanceId } -> Box<Look>;
+    /// The rows of an instance in some tables, as they are now.
+    Rows: RowsRequest { instance: InstanceId, tables: Vec<Table> } -> Rows;
     /// Why the tokens of an instance rest.
     Why: WhyRequest { instance: InstanceId } -> Vec<Reason>;
     /// The variables of a function at its end, where it has succeeded.

@@ -10,9 +10,10 @@ use super::{
     IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, MatchVariablesRequest,
     MendRequest, MigrateRequest, MoveTimerRequest, PublishRequest, PutBackRequest,
     QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, Request, ResolveRequest,
-    ResultRequest, ResumeRequest, RetireRequest, RetryRequest, SignalRequest, StartRequest,
-    SuspendRequest, ThrowErrorRequest, TryCodeRequest, TryMigrationRequest, TryPublishRequest,
-    UnblockRequest, UpdateFunctionRequest, UpdateJobRequest, VerifyRequest, WhyRequest,
+    ResultRequest, ResumeRequest, RetireRequest, RetryRequest, RowsRequest, SignalRequest,
+    StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest, TryMigrationRequest,
+    TryPublishRequest, UnblockRequest, UpdateFunctionRequest, UpdateJobRequest, VerifyRequest,
+    WhyRequest,
 };
 use crate::{Address, InstanceId};
 
@@ -64,6 +65,7 @@ impl Request {
             | Self::Await(AwaitRequest { instance, .. })
             | Self::Describe(DescribeRequest { instance })
             | Self::Look(LookRequest { instance })
+            | Self::Rows(RowsRequest { instance, .. })
             | Self::Why(WhyRequest { instance })
             | Self::Result(ResultRequest { instance })
             | Self::QueryFunction(QueryFunctionRequest { instance, .. })
@@ -146,6 +148,7 @@ impl Kind {
             | Self::Await
             | Self::Describe
             | Self::Look
+            | Self::Rows
             | Self::Why
             | Self::Result
             | Self::FindRun

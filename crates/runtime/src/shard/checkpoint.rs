@@ -77,7 +77,7 @@ impl Shard {
             return None;
         }
         self.views.checkpointed = self.outbox.seq;
-        let mut changes = std::mem::take(&mut self.views.rows);
+        let mut changes = self.views.hand_over();
         // Most have one.
         changes.reserve(self.views.dirty.len() * 3 / 2);
         self.instances.closing.hand_over(&mut changes);
@@ -140,7 +140,7 @@ impl Shard {
 
     /// A checkpoint is stored.
     pub fn stored(&mut self, upto: Seq) {
-        self.views.stored = self.views.stored.max(upto);
+        self.views.are_stored(upto);
         self.instances.stored(upto);
         self.evict();
     }
@@ -299,7 +299,7 @@ pub(super) fn instance_row(live: &Live) -> InstanceRow {
     }
 }
 
-fn element_row(live: &Live, token: TokenId, since: i64) -> Option<ElementRow> {
+pub(super) fn element_row(live: &Live, token: TokenId, since: i64) -> Option<ElementRow> {
     let it = live.state.tokens.get(&token)?;
     let flows = matches!(it.role, Role::Flow | Role::Run(_) | Role::Branch(_));
     if token == ROOT || !flows {
@@ -351,7 +351,7 @@ pub(crate) fn state_name(state: State) -> &'static str {
     }
 }
 
-fn variable_row(live: &Live, id: LayerId, layer: &Layer, name: &Name) -> Option<Row> {
+pub(super) fn variable_row(live: &Live, id: LayerId, layer: &Layer, name: &Name) -> Option<Row> {
     Some(Row::Variable(VariableRow {
         instance: live.id.0,
         layer: id.0,
@@ -362,7 +362,7 @@ fn variable_row(live: &Live, id: LayerId, layer: &Layer, name: &Name) -> Option<
     }))
 }
 
-fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
+pub(super) fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
     let incident = live.state.incidents.get(&token)?;
     let it = live.state.tokens.get(&token)?;
     let failed = failed_work(live, token);
@@ -409,7 +409,7 @@ fn moment_name(moment: Moment) -> &'static str {
 
 /// The row of a wait. Those of a function are at what its code calls them, by the numbers of its
 /// operations.
-fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
+pub(super) fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
     let it = live.state.waits.get(&wait)?;
     let node = live.definition.plan.node(live.state.tokens.get(&it.token)?.node);
     let element = match it.slot {

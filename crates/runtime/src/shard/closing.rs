@@ -46,6 +46,13 @@ pub(super) struct Closed {
     row: Option<InstanceRow>,
 }
 
+impl Closed {
+    /// Its own row, until that is handed over.
+    pub(super) fn row(&self) -> Option<&InstanceRow> {
+        self.row.as_ref()
+    }
+}
+
 impl Closing {
     fn push(&mut self, closed: Box<Closed>) {
         self.places.insert(closed.id, self.gone + self.all.len());

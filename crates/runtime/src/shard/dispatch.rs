@@ -142,6 +142,7 @@ impl Shard {
             Request::EndAttempt(it) => {
                 self.end_attempt(it.given, it.outcome).map(Reply::EndAttempt)
             }
+            Request::Rows(it) => Ok(Reply::Rows(self.rows_of(it.instance, &it.tables))),
             Request::Mend(it) => self.mend(it.instance).map(Reply::Mend),
             Request::Retire(it) => Ok(Reply::Retire(self.retire(it.instance, it.last))),
             Request::Fold(it) => self.fold(it.instance, it.last).map(Reply::Fold),

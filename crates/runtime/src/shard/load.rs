@@ -7,7 +7,7 @@ use travertine_kernel::Event;
 use travertine_store::{
     Entry, Error as StoreError, Seq,
     codec::record::{Created, Record, decode_records, decode_snapshot},
-    view::{Change, InstanceRow},
+    view::InstanceRow,
 };
 use travertine_value::Name;
 
@@ -75,7 +75,7 @@ impl Shard {
     fn forget_rows(&mut self, id: u64) {
         if let Ok(Some(_)) | Err(StoreError::DamagedRow { .. }) = self.env.store.instance(id) {
             self.forget_indexed(id);
-            self.views.rows.push(Change::Remove(id));
+            self.views.remove(id);
             self.views.want();
         }
     }

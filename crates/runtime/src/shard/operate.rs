@@ -430,7 +430,7 @@ impl Shard {
             },
         };
         self.instances.closing.forget(instance.0);
-        self.views.rows.push(Change::Remove(instance.0));
+        self.views.remove(instance.0);
         self.views.folds.push(Fold { last, entry: None });
         self.views.want();
         true

@@ -1,5 +1,7 @@
 //! Which rows are behind the log.
 
+use std::collections::{BTreeSet, VecDeque};
+
 use travertine_store::{
     Fold, Seq,
     view::{Change, Key, Table},
@@ -20,12 +22,38 @@ pub(super) struct Views {
     pub(super) stored: Seq,
     /// The entry up to which rows were handed over.
     pub(super) checkpointed: Seq,
+    /// Instances whose rows go: with the next checkpoint, and with those that are being stored.
+    going: BTreeSet<u64>,
+    handed_over: VecDeque<BTreeSet<u64>>,
 }
 
 impl Views {
     /// Rows that are up to date with that entry.
     pub(super) fn at(upto: Seq) -> Self {
         Self { stored: upto, checkpointed: upto, ..Self::default() }
+    }
+
+    /// All rows of an instance go.
+    pub(super) fn remove(&mut self, instance: u64) {
+        self.rows.push(Change::Remove(instance));
+        self.going.insert(instance);
+    }
+
+    /// Whether rows of an instance that are stored are about to go.
+    pub(super) fn is_going(&self, instance: u64) -> bool {
+        self.going.contains(&instance) || self.handed_over.iter().any(|it| it.contains(&instance))
+    }
+
+    /// The changes of rows that belong to no instance in memory, for a checkpoint.
+    pub(super) fn hand_over(&mut self) -> Vec<Change> {
+        self.handed_over.push_back(std::mem::take(&mut self.going));
+        std::mem::take(&mut self.rows)
+    }
+
+    /// A checkpoint is stored.
+    pub(super) fn are_stored(&mut self, upto: Seq) {
+        self.stored = self.stored.max(upto);
+        self.handed_over.pop_front();
     }
 
     /// The rows of an instance must be written.

@@ -30,6 +30,7 @@ mod rest;
 mod row;
 mod schedule;
 mod scripts;
+mod search;
 mod throttle;
 mod update;
 mod views;

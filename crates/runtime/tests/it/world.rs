@@ -166,3 +166,9 @@ pub(crate) fn file(name: &str, process: &str) -> File {
 pub(crate) fn vars(all: &[(&str, Value)]) -> Assignments {
     all.iter().map(|(name, value)| (Name::from(*name), value.clone())).collect()
 }
+
+/// The outcome of a future, on a thread that may be blocked.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.expect("there is a runtime").block_on(future)
+}

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
 use travertine_kernel::{Command, WaitId, plan::WorkKind};
+use travertine_store::view::Table;
 
 use crate::{
     Address, Begin, Edit, Engine, Error, InstanceId, JobChange, JobFailure, Lease, Message,
@@ -20,9 +21,9 @@ use crate::{
         MatchVariablesRequest, MendRequest, MigrateRequest, MoveTimerRequest, Origin,
         PublishRequest, Publishing, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
         ReplayRequest, ResolveRequest, ResultRequest, ResumeRequest, RetireRequest, RetryRequest,
-        SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest,
-        TryMigrationRequest, TryPublishRequest, UnblockRequest, Unblocked, UpdateFunctionRequest,
-        UpdateJobRequest, VerifyRequest, WhyRequest,
+        Rows, RowsRequest, SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest,
+        TryCodeRequest, TryMigrationRequest, TryPublishRequest, UnblockRequest, Unblocked,
+        UpdateFunctionRequest, UpdateJobRequest, VerifyRequest, WhyRequest,
     },
 };
 
@@ -117,6 +118,8 @@ impl World {
         assert!(!description.has_ended && !description.is_function);
         assert_eq!(engine.ask(ResultRequest { instance }).wait(), Ok(None));
         assert_eq!(engine.ask(IsInMemoryRequest { instance }).wait(), Ok(true));
+        let rows = RowsRequest { instance, tables: vec![Table::Tasks] };
+        assert!(matches!(engine.ask(rows).wait(), Ok(Rows::Here { rows, .. }) if rows.len() == 2));
         engine.ask(MendRequest { instance }).wait().unwrap();
         let ended = engine.ask(AwaitRequest { instance, through_incidents: true });
         engine.ask(CommandRequest { instance, command: Command::Cancel }).wait().unwrap();
