@@ -32,13 +32,20 @@ pub(super) struct Attempts {
     all: HashMap<(u64, u64), Attempt, Hashed>,
     /// What such attempts have told of themselves last.
     details: HashMap<(u64, u64), Value, Hashed>,
+    /// Jobs that are not begun before something under suspicion has come to its end.
+    waiting: Vec<Address>,
     /// What a function calls the result of an activity.
     result: Name,
 }
 
 impl Default for Attempts {
     fn default() -> Self {
-        Self { all: HashMap::default(), details: HashMap::default(), result: "result".into() }
+        Self {
+            all: HashMap::default(),
+            details: HashMap::default(),
+            waiting: Vec::new(),
+            result: "result".into(),
+        }
     }
 }
 
@@ -145,6 +152,11 @@ impl Given {
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
     pub(super) fn begin_attempt(&mut self, job: Address) -> Option<Arc<Given>> {
+        if !self.agenda.quarantine.admits_activity(job) {
+            self.attempts.waiting.push(job);
+            self.leave_if_free(job);
+            return None;
+        }
         let begun = self.with(job.instance.0, |shard, live| {
             if !shard.may_begin(live, job.wait) {
                 return Ok(None);
@@ -212,6 +224,7 @@ impl Shard {
             given: Arc::clone(&given),
             outcome: None,
         };
+        self.agenda.quarantine.activity_begins(job);
         let replaced = self.attempts.all.insert(key, attempt);
         debug_assert!(replaced.is_none(), "a job that someone is at is not up");
         given
@@ -409,6 +422,11 @@ impl Shard {
         }
         attempt.given.call_off();
         self.alarms.unset(Alarm::Attempt(key.0, key.1));
+        if self.agenda.quarantine.activity_ends(key) {
+            for job in std::mem::take(&mut self.attempts.waiting) {
+                self.alarms.set(self.now, Alarm::Job(job.instance.0, job.wait.0));
+            }
+        }
     }
 
     /// Nobody hears of the attempts for an instance any more.

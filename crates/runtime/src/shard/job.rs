@@ -472,6 +472,7 @@ impl Shard {
         let is_free = live.is_free(wait, work);
         if is_free
             && work.limit.is_none()
+            && !self.agenda.quarantine.suspects_activities()
             && let Some(hand) = self.env.board.hand(&work.job_type)
         {
             self.alarms.unset(Alarm::Job(live.id.0, wait.0));

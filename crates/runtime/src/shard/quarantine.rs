@@ -6,11 +6,15 @@
 //! next opening counts it, and what the process has died of twice is not done again by itself: the instance is
 //! halted, or the start is refused and kept as a dead letter or an incident.
 //!
-//! Notes must cost nothing, so one tells of many cases at first. The death of a process makes the next one
-//! *careful*: it notes one case at a time, with the instance whose turn it is, and cases under suspicion are
-//! done while no other shard does anything. A case that passes is under suspicion no more. So nobody is set
-//! apart who was not in a turn twice, the second time alone. A process is careful for some thousand turns: what
+//! Notes must cost nothing, so one tells of many cases at first. That is suspicion and no proof: a death counts
+//! only where the note told of one case. The death of a process makes the next one *careful*: it notes one case
+//! at a time, with the instance whose turn it is, and cases under suspicion are done while no other shard does
+//! anything. A case that passes is under suspicion no more. So nobody is set apart who was not in the same turn,
+//! alone, at two deaths. A process is careful for some thousand turns: what
 //! was left to do has long passed then, and requests that someone repeats have had time to come again.
+//!
+//! Activities of this program run beside the shard, many at a time. A careful process notes which of them are under
+//! way, and begins those under suspicion one at a time; one that the process has died of is an incident of its job.
 //!
 //! What someone asks for from outside is not repeated by itself, so it is noted only by a careful process.
 
@@ -19,8 +23,9 @@ use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
 };
 
-use travertine_kernel::Command;
+use travertine_kernel::{Command, Failure, FailureKind, WaitId};
 use travertine_store::{Mail, MailId, ShardId, Store, codec::record::StartKey};
+use travertine_value::Name;
 
 use super::{Live, Shard, alarm::Alarm};
 use crate::{Address, Error, Timestamp};
@@ -37,7 +42,7 @@ const CAREFUL_TURNS: u32 = 10_000;
 /// How many bytes of what was asked a note has.
 const ASKED_MAX: usize = 80;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Something that a shard does by itself, and again after a crash. What happens twice has two names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,8 @@ pub(crate) enum Case {
     Held(u64),
     /// A start that was refused before is tried again: the number of the dead letter.
     Refused(u64),
+    /// A worker of this process is at an activity: instance and wait.
+    Activity(u64, u64),
 }
 
 impl Case {
@@ -75,9 +82,10 @@ impl Case {
     /// The instance that it is about, where that is known beforehand.
     fn instance(self) -> Option<u64> {
         match self {
-            Self::Timer(instance, _) | Self::Attempt(instance, _) | Self::Turn(instance, _) => {
-                Some(instance)
-            }
+            Self::Timer(instance, _)
+            | Self::Attempt(instance, _)
+            | Self::Turn(instance, _)
+            | Self::Activity(instance, _) => Some(instance),
             Self::Start(..) | Self::Mail(_) | Self::Held(_) | Self::Refused(_) => None,
         }
     }
@@ -94,6 +102,7 @@ impl Case {
             Self::Turn(instance, position) => (4, [instance, position, 0]),
             Self::Held(number) => (5, [number, 0, 0]),
             Self::Refused(number) => (6, [number, 0, 0]),
+            Self::Activity(instance, wait) => (7, [instance, wait, 0]),
         }
     }
 
@@ -110,6 +119,7 @@ impl Case {
             4 => Self::Turn(one, two),
             5 => Self::Held(one),
             6 => Self::Refused(one),
+            7 => Self::Activity(one, two),
             _ => return None,
         })
     }
@@ -119,6 +129,7 @@ impl Case {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Suspect {
     case: Case,
+    /// How often it died while this was all that was noted.
     deaths: u8,
     /// What is not to be started for it, since the process has died of that.
     barred: Vec<u64>,
@@ -140,6 +151,8 @@ struct Note {
     suspects: Vec<Suspect>,
     /// What is being done, or one of these.
     cases: Vec<Case>,
+    /// What workers of this process are at.
+    activities: Vec<Case>,
     turning: Option<Turning>,
 }
 
@@ -232,25 +245,32 @@ impl Quarantine {
             note: Note { suspects: found.suspects, ..Note::default() },
             ..Self::default()
         };
+        // Of several cases nobody knows which it was: they are under suspicion, and none of them is to blame yet.
+        let deaths = u8::from(found.cases.len() == 1);
+        let has_cases = !found.cases.is_empty();
         for case in found.cases {
-            it.count(case, found.turning.clone());
+            it.count(case, deaths, found.turning.clone());
+        }
+        let deaths = u8::from(!has_cases && found.activities.len() == 1);
+        for case in found.activities {
+            it.count(case, deaths, None);
         }
         it
     }
 
     /// The process has died while it did this, or something that was noted with it.
-    fn count(&mut self, case: Case, turning: Option<Turning>) {
+    fn count(&mut self, case: Case, more: u8, turning: Option<Turning>) {
         let suspects = &mut self.note.suspects;
         let known = suspects.iter_mut().find(|it| it.case == case);
         let deaths = if let Some(known) = known {
-            known.deaths = known.deaths.saturating_add(1);
+            known.deaths = known.deaths.saturating_add(more);
             known.deaths
         } else {
             if suspects.len() == GROUP {
                 suspects.remove(0);
             }
-            suspects.push(Suspect { case, deaths: 1, barred: Vec::new() });
-            1
+            suspects.push(Suspect { case, deaths: more, barred: Vec::new() });
+            more
         };
         if deaths >= DEATHS {
             self.verdicts.push(Verdict { case, deaths, turning });
@@ -353,6 +373,42 @@ impl Quarantine {
         self.turnstile.leave();
     }
 
+    /// A worker of this process begins an activity. In a usual process nobody notes that: there are many.
+    pub(super) fn activity_begins(&mut self, job: Address) {
+        if self.is_careful() {
+            self.note.activities.push(Case::Activity(job.instance.0, job.wait.0));
+            self.write();
+        }
+    }
+
+    /// It has come to its end, and the process is alive. Says whether those may begin that wait for that.
+    pub(super) fn activity_ends(&mut self, (instance, wait): (u64, u64)) -> bool {
+        let case = Case::Activity(instance, wait);
+        let Some(place) = self.note.activities.iter().position(|it| *it == case) else {
+            return false;
+        };
+        self.note.activities.swap_remove(place);
+        self.acquit(case);
+        self.write();
+        true
+    }
+
+    /// Whether an activity may begin now. One under suspicion is alone.
+    pub(super) fn admits_activity(&self, job: Address) -> bool {
+        let is_suspect = |case: Case| self.suspect(case).is_some();
+        let under_way = &self.note.activities;
+        if is_suspect(Case::Activity(job.instance.0, job.wait.0)) {
+            under_way.is_empty()
+        } else {
+            !under_way.iter().any(|it| is_suspect(*it))
+        }
+    }
+
+    /// Whether any activity is under suspicion.
+    pub(super) fn suspects_activities(&self) -> bool {
+        self.note.suspects.iter().any(|it| matches!(it.case, Case::Activity(..)))
+    }
+
     /// An instance takes a turn.
     fn turns(&mut self, position: u64, turning: Turning) {
         if self.current.is_none() {
@@ -442,6 +498,10 @@ impl Note {
         for case in &self.cases {
             encode_case(*case, to);
         }
+        to.extend(count(self.activities.len()));
+        for case in &self.activities {
+            encode_case(*case, to);
+        }
         if let Some(it) = &self.turning {
             to.extend(it.instance.to_le_bytes());
             to.extend(it.definition.to_le_bytes());
@@ -465,6 +525,9 @@ impl Note {
         }
         for _ in 0..u16::from_le_bytes(bytes.take()?) {
             note.cases.push(bytes.case()?);
+        }
+        for _ in 0..u16::from_le_bytes(bytes.take()?) {
+            note.activities.push(bytes.case()?);
         }
         if !bytes.0.is_empty() {
             let (instance, definition) = (bytes.number()?, bytes.number()?);
@@ -540,6 +603,11 @@ impl Shard {
         for Verdict { case, deaths, turning } in
             std::mem::take(&mut self.agenda.quarantine.verdicts)
         {
+            if let Case::Activity(instance, wait) = case {
+                self.activity_died((instance, wait), deaths);
+                self.agenda.quarantine.acquit(case);
+                continue;
+            }
             let instance = match &turning {
                 Some(it) => Some(it.instance).filter(|it| *it != 0),
                 None => case.instance(),
@@ -575,6 +643,31 @@ impl Shard {
                 }
             }
         }
+    }
+
+    /// The process has died of an activity often enough: that waits for a person.
+    fn activity_died(&mut self, (instance, wait): (u64, u64), deaths: u8) {
+        let wait = WaitId(wait);
+        self.with_any(instance, |shard, live| {
+            let Some(activity) = live.job(wait).map(|it| Name::clone(&it.job_type)) else { return };
+            let died = format!(
+                "the process died {deaths} times while the activity {activity} was at work: find out what became of \
+                 memory, stack or native code"
+            );
+            // The code of a function would take a failure for an answer.
+            if live.definition.is_function() {
+                if !live.has_ended() && live.halted.is_none() {
+                    let ways = "then resolve it, and it is tried again; or cancel it";
+                    shard.halt(live, format!("{died}; {ways}"));
+                }
+                return;
+            }
+            let failure = Failure::new(FailureKind::Work, format!("{died}; then retry it"));
+            let command = Command::NotGiven { wait, failure: Box::new(failure) };
+            if let Err(error) = shard.turn(live, command) {
+                tracing::debug!(instance, %error, "an activity has gone since");
+            }
+        });
     }
 
     /// Something will be done after what is done now, as soon as it comes to it.
@@ -628,7 +721,9 @@ fn asked(command: &Command) -> String {
         Command::Raise { wait, .. } => format!("wait {} ended in an error", wait.0),
         Command::Escalate { wait, .. } => format!("wait {} heard of an escalation", wait.0),
         Command::Fail { wait, .. } => format!("the work of wait {} failed", wait.0),
-        Command::NotGiven { wait, .. } => format!("nobody could have the work of wait {}", wait.0),
+        Command::NotGiven { wait, .. } => {
+            format!("the work of wait {} could be given to nobody", wait.0)
+        }
         Command::NotCalled { wait, .. } => format!("what wait {} called could not begin", wait.0),
         Command::SetRetries { wait, .. } => format!("wait {} got more retries", wait.0),
         Command::Retry { token } => format!("token {} was retried", token.0),

@@ -77,6 +77,33 @@ const ANSWER: ActivityDefinition = ActivityDefinition {
     run: |_, _| Box::pin(async { encode("answer", &42_u64) }),
 };
 
+/// Calls activities, one of which is bad.
+const EMPLOYER: WorkflowDefinition = WorkflowDefinition {
+    name: "employer",
+    version: 1,
+    parameters: &["bad"],
+    run: |cx, mut arguments| {
+        Box::pin(async move {
+            let bad: bool = arguments.take("bad")?;
+            cx.sleep(Duration::from_mins(1)).await?;
+            let name = if bad { "deadly" } else { "answer" };
+            cx.call(Activity::<u64>::new(name, ActivityOptions::DEFAULT)).await?;
+            Ok(Value::Null)
+        })
+    },
+};
+
+const DEADLY: ActivityDefinition = ActivityDefinition {
+    name: "deadly",
+    run: |_, _| {
+        Box::pin(async {
+            die();
+            encode("deadly", &42_u64)
+        })
+    },
+    ..ANSWER
+};
+
 /// A process with these elements before its user task `done`.
 fn process(id: &str, elements: &str, last: &str) -> String {
     format!(
@@ -134,6 +161,11 @@ fn models(kind: &str) -> String {
             <conditionExpression>enough</conditionExpression></sequenceFlow><task id="o"/>"#,
             "o",
         ),
+        "worker" => {
+            let then = r#"<sequenceFlow id="x" sourceRef="client_t" targetRef="work"/>
+                <serviceTask id="work" tv:jobType="deadly"/>"#;
+            waits("client", then, "work")
+        }
         "asked" => process(
             "bad",
             r#"<startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="ask"/>
@@ -143,7 +175,8 @@ fn models(kind: &str) -> String {
         _ => String::new(),
     };
     format!(
-        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" targetNamespace="t">
+        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+        xmlns:tv="urn:travertine:bpmn:1" targetNamespace="t">
         <message id="m" name="m"/><signal id="sig" name="g"/>{good}{bad}</definitions>"#
     )
 }
@@ -167,7 +200,12 @@ fn open(dir: &Path, shards: u16, at: i64, at_rest: bool) -> Result<Engine, Error
         settings,
         observer: Some(observer),
         clock: Arc::new(ManualClock::new(Timestamp::from_millis(at))),
-        functions: Functions::new().workflow(SLEEPER).workflow(CALLER).activity(ANSWER),
+        functions: Functions::new()
+            .workflow(SLEEPER)
+            .workflow(CALLER)
+            .workflow(EMPLOYER)
+            .activity(ANSWER)
+            .activity(DEADLY),
         ..Options::default()
     };
     Engine::open_with(dir, options)
@@ -189,7 +227,7 @@ fn step(dir: &Path, shards: u16, kind: &str, step: &str) -> Result<(), Error> {
         "prepare" => {
             let engine = open(dir, shards, 0, false)?;
             engine.deploy(&[File { name: "m.bpmn".into(), body: models(kind).into_bytes() }])?;
-            for id in ["sender", "caller", "bad", "good", "good", "good"] {
+            for id in ["sender", "caller", "client", "bad", "good", "good", "good"] {
                 match engine.definitions().find(id).cloned() {
                     Some(it) if it.starts.is_empty() && (id != "bad" || kind != "call") => {
                         engine.start(id).variable("enough", false).wait()?;
@@ -200,6 +238,12 @@ fn step(dir: &Path, shards: u16, kind: &str, step: &str) -> Result<(), Error> {
             match kind {
                 "function" => drop(engine.start(Workflow::<Value>::new("sleeper", 1)).wait()?),
                 "outcome" => drop(engine.start(Workflow::<Value>::new("asker", 1)).wait()?),
+                "activity" => {
+                    for bad in [false, true, false] {
+                        let call = Workflow::<Value>::new("employer", 1).argument("bad", &bad);
+                        drop(engine.start(call).wait()?);
+                    }
+                }
                 _ => {}
             }
             engine

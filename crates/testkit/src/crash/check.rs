@@ -118,19 +118,6 @@ fn help(engine: &Engine, left: &[InstanceRow]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Kills at random may hit one instance twice in the same turn, which is then set apart. It has done nothing, so it
-/// goes on, as it does when an operator has looked.
-pub(super) fn release_set_apart(engine: &Engine) -> Result<(), Error> {
-    for row in rows(engine, Table::Instances, &[Filter::State(vec![InstanceState::Halted])])? {
-        if let Row::Instance(InstanceRow { id, reason: Some(reason), .. }) = row
-            && reason.starts_with("the process died ")
-        {
-            engine.release(InstanceId(id))?;
-        }
-    }
-    Ok(())
-}
-
 fn rows(engine: &Engine, table: Table, filters: &[Filter]) -> Result<Vec<Row>, Error> {
     let mut all = Vec::new();
     let mut after = None;

@@ -49,14 +49,17 @@ fn story(shards: u16, kind: &str) -> String {
     let act = |name: &str| step(&dir, shards, kind, name);
     act("prepare").expect("it is prepared");
     let mut told = String::new();
+    let mut deaths = 0;
     for death in 1.. {
         if let Some(said) = act("go") {
             writeln!(told, "{said}").expect("it is a text");
             break;
         }
         assert!(death < 10, "it dies again and again");
-        writeln!(told, "death {death}").expect("it is a text");
+        deaths = death;
     }
+    // Of many things that were noted together nobody knows which it was, so that death does not count.
+    assert!((2..=6).contains(&deaths), "it died {deaths} times");
     // Whoever opens it next goes on as well.
     let again = act("go").expect("it does not die of it any more");
     assert!(told.contains(&again), "{again}");
@@ -76,8 +79,6 @@ fn an_instance_whose_timer_takes_the_process_with_it_is_halted() {
     stories(
         "timer",
         &expect![[r"
-        death 1
-        death 2
         bad Halted: the process died 2 times during the same turn of this instance, while what wait 3 waited for happened: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
         good Running at good_done
         good Running at good_done
@@ -95,8 +96,6 @@ fn a_start_timer_that_takes_the_process_with_it_is_a_dead_letter() {
     stories(
         "start-timer",
         &expect![[r"
-        death 1
-        death 2
         dead letter: bad cannot be started at bad_s: the process died 2 times while bad was started for this, which is not done again by itself: find out what became of memory, stack or native code, then have it tried again
         good Running at good_done
         good Running at good_done
@@ -114,8 +113,6 @@ fn a_message_whose_start_takes_the_process_with_it_is_a_dead_letter() {
     stories(
         "message",
         &expect![[r"
-        death 1
-        death 2
         dead letter: the process died 2 times while bad was started for this, which is not done again by itself: find out what became of memory, stack or native code, then have it tried again
         good Running at good_done
         good Running at good_done
@@ -135,8 +132,6 @@ fn a_signal_whose_start_takes_the_process_with_it_is_a_dead_letter() {
     stories(
         "signal",
         &expect![[r"
-        death 1
-        death 2
         dead letter: bad cannot be started at bad_s: the process died 2 times while bad was started for this, which is not done again by itself: find out what became of memory, stack or native code, then have it tried again
         good Running at good_done
         good Running at good_done
@@ -156,8 +151,6 @@ fn a_call_that_takes_the_process_with_it_is_an_incident_of_its_caller() {
     stories(
         "call",
         &expect![[r"
-        death 1
-        death 2
         caller Running: the process died 2 times while bad was started for this, which is not done again by itself: find out what became of memory, stack or native code, then have it tried again
         good Running at good_done
         good Running at good_done
@@ -176,8 +169,6 @@ fn an_instance_that_goes_on_and_takes_the_process_with_it_is_halted() {
     stories(
         "loop",
         &expect![[r"
-        death 1
-        death 2
         bad Halted: the process died 2 times during the same turn of this instance, while it went on: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
         good Running at good_done
         good Running at good_done
@@ -195,8 +186,6 @@ fn a_function_whose_code_takes_the_process_with_it_is_halted() {
     stories(
         "function",
         &expect![[r"
-        death 1
-        death 2
         good Running at good_done
         good Running at good_done
         good Running at good_done
@@ -214,8 +203,6 @@ fn a_function_that_dies_of_what_an_activity_brings_is_halted() {
     stories(
         "outcome",
         &expect![[r"
-        death 1
-        death 2
         asker Halted: the process died 2 times during the same turn of this instance, while what wait 4 waited for happened: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
         good Running at good_done
         good Running at good_done
@@ -229,13 +216,48 @@ fn a_function_that_dies_of_what_an_activity_brings_is_halted() {
 }
 
 #[test]
+fn a_function_whose_activity_takes_the_process_with_it_is_halted() {
+    stories(
+        "activity",
+        &expect![[r"
+        employer Completed
+        employer Completed
+        employer Halted: the process died 2 times while the activity deadly was at work: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it
+        good Running at good_done
+        good Running at good_done
+        good Running at good_done
+
+        employer Completed
+        employer Completed
+        employer Completed
+        good Running at good_done
+        good Running at good_done
+        good Running at good_done"]],
+    );
+}
+
+#[test]
+fn an_activity_of_a_process_that_takes_the_program_with_it_is_an_incident() {
+    stories(
+        "worker",
+        &expect![[r"
+        client Running: the process died 2 times while the activity deadly was at work: find out what became of memory, stack or native code; then retry it
+        good Running at good_done
+        good Running at good_done
+        good Running at good_done
+
+        client Running at client_done
+        good Running at good_done
+        good Running at good_done
+        good Running at good_done"]],
+    );
+}
+
+#[test]
 fn an_instance_that_dies_of_what_someone_asks_is_halted_once_that_is_asked_again_and_again() {
     stories(
         "asked",
         &expect![[r"
-        death 1
-        death 2
-        death 3
         bad Halted at ask: the process died 2 times during the same turn of this instance, while what wait 3 waited for happened: find out what became of memory, stack or native code; then resolve it, and it is tried again; or cancel it, or change its variables or where its tokens are
         good Running at good_done
         good Running at good_done
@@ -254,10 +276,15 @@ fn whoever_looks_between_two_deaths_does_not_make_them_forgotten() {
     let dir = dir.path().join("store");
     let act = |name: &str| step(&dir, 2, "timer", name);
     act("prepare").expect("it is prepared");
-    assert_eq!(act("go"), None);
-    let looked = act("look").expect("nothing goes on");
-    assert!(looked.contains("bad Running"), "{looked}");
-    assert_eq!(act("go"), None);
+    // The first note may tell of several timers, which proves nothing.
+    for _ in 0..4 {
+        let looked = act("look").expect("nothing goes on");
+        assert!(looked.contains("bad Running"), "{looked}");
+        assert_eq!(act("go"), None);
+        if act("look").expect("nothing goes on").contains("bad Halted") {
+            break;
+        }
+    }
     let looked = act("look").expect("nothing goes on");
     assert!(looked.contains("bad Halted: the process died 2 times"), "{looked}");
     act("go").expect("it is halted already");
