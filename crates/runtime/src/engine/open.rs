@@ -277,7 +277,7 @@ fn start_threads(common: &Arc<Common>, shards: Vec<Shard>) -> Result<Vec<JoinHan
         let (one, other, views) = (Arc::clone(common), Arc::clone(common), views.clone());
         threads.push(spawn(
             format!("shard {id}"),
-            guarded(common, move || threads::decide(&one, shard, &writer)),
+            Box::new(move || threads::or_lost(&one, id, || threads::decide(&one, shard, &writer))),
         )?);
         threads.push(spawn(
             format!("writer {id}"),

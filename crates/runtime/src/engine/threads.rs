@@ -33,7 +33,7 @@ use super::{
 use crate::{
     Board, Checkpoint, Error, Sealed, Shard,
     request::{Reply, ReplyTo, Request},
-    shard::Case,
+    shard::{Case, panic_text},
 };
 
 /// How much of what waits is looked at beforehand: about as much as a batch takes.
@@ -322,6 +322,15 @@ impl Common {
 
     pub(super) fn queue(&self, shard: ShardId) -> &Queue<Input, Signal> {
         &self.queues[usize::from(shard.0)]
+    }
+}
+
+/// Has a shard act. Where it panics outside of any instance, what it has in memory is not to be trusted: the shard is
+/// lost, and the others go on.
+pub(super) fn or_lost(common: &Common, shard: ShardId, act: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(act)) {
+        let reason = format!("the engine failed: {}", panic_text(&*panic));
+        common.give_up(shard, &Error::Failed { reason });
     }
 }
 

@@ -123,11 +123,20 @@ impl Shard {
     /// Keeps a letter for an instance that cannot hear it now.
     pub(super) fn defer(&mut self, live: &mut Live, letter: Letter) {
         let kept = self.guarded(live, |shard, live| {
-            shard.learn(live, &[Record::Deferred(letter)]);
+            shard.learn(live, &[Record::Deferred(letter.clone())]);
+            Ok(())
+        });
+        if kept.is_ok() {
+            return;
+        }
+        // What is in memory is torn, and read again when someone resolves it. What the log says counts then.
+        let kept = self.guarded(live, |shard, live| {
+            shard.append(live, &[Record::Deferred(letter.clone())]);
             Ok(())
         });
         if let Err(error) = kept {
-            tracing::error!(instance = live.id.0, %error, "what an instance could not hear is lost");
+            tracing::error!(instance = live.id.0, %error, "what an instance could not hear stays in the inbox");
+            self.outbox.leave(&letter);
         }
     }
 
@@ -183,7 +192,6 @@ impl Shard {
         live.tail = mark.tail;
         live.at = mark.at;
         live.definition = mark.definition;
-        live.forget_session();
     }
 
     /// The instance of that number, which is nowhere else until it is put back.

@@ -62,7 +62,6 @@ pub(super) struct Mark {
     entries: usize,
     bytes: usize,
     sent: usize,
-    taken: usize,
     releases: usize,
     letters: usize,
     mails: u64,
@@ -153,6 +152,11 @@ impl Outbox {
         } else {
             self.mail(self.shard, letter)
         });
+    }
+
+    /// Leaves a letter in the inbox for whoever opens the store next.
+    pub(super) fn leave(&mut self, letter: &Letter) {
+        self.mail(self.shard, letter);
     }
 
     fn mail(&mut self, to: ShardId, letter: &Letter) -> MailId {
@@ -267,7 +271,6 @@ impl Outbox {
             entries: self.entries.len(),
             bytes: self.bytes,
             sent: self.sent.len(),
-            taken: self.taken.len(),
             releases: self.releases.all.len(),
             letters: self.letters.len(),
             mails: self.mails,
@@ -282,7 +285,6 @@ impl Outbox {
         self.entries.truncate(mark.entries);
         self.bytes = mark.bytes;
         self.sent.truncate(mark.sent);
-        self.taken.truncate(mark.taken);
         self.releases.handing.forget(instance);
         self.letters.truncate(mark.letters);
         self.mails = mark.mails;

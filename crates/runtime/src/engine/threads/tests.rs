@@ -508,3 +508,18 @@ fn a_shard_that_is_lost_holds_up_no_other_one() {
         try_some(|| World::new(&definitions, shape, &[one, other]), 300);
     }
 }
+
+#[test]
+fn a_shard_that_fails_outside_of_any_instance_is_lost_and_the_others_go_on() {
+    let shape = Shape { shards: 2, batch_entries: 4, changed_max: 100, stolen: None };
+    let world = World::new(&Arc::new(Definitions::default()), shape, &[]);
+    let common = &world.common;
+    let quiet = std::panic::resume_unwind;
+    super::or_lost(common, ShardId(1), || quiet(Box::new("no way out")));
+    assert!(common.claims.is_lost(ShardId(1)) && !common.claims.is_lost(ShardId(0)));
+    assert!(common.goes_on());
+    let why = common.why_silent().map(|it| it.to_string());
+    assert!(why.as_deref().is_some_and(|it| it.contains("no way out")), "{why:?}");
+    super::or_lost(common, ShardId(0), || quiet(Box::new("none is left")));
+    assert!(!common.goes_on());
+}

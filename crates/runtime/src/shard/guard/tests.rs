@@ -6,14 +6,17 @@ use serde::{Deserialize, Serialize};
 use travertine_func::{
     Consume, Delivery, Event, EventConfig, Functions, Workflow, WorkflowDefinition, encode,
 };
-use travertine_kernel::{Phase, Plan};
-use travertine_store::{MemoryStore, ShardId, Store as _};
+use travertine_kernel::{Ending, Phase, Plan};
+use travertine_store::{MemoryStore, ShardId, Store as _, record::Letter};
 use travertine_value::{Name, Value};
 
-use super::steps;
+use super::{
+    super::{Ended, Watcher, alarm::Alarm},
+    steps,
+};
 use crate::{
     Begin, Board, Definitions, Error, InstanceId, Lease, Message, Opening, Settings, Shard,
-    Timestamp,
+    Timestamp, request::ReplyTo,
 };
 
 /// An order is paid for, packed by another process, told to a third, and ended by a timer.
@@ -369,4 +372,108 @@ fn a_panic_at_any_step_halts_one_instance_and_nobody_else_notices() {
         assert_eq!(world.known(), expected, "{case}: another end");
         world.check();
     }
+}
+
+/// An order that waits to be paid, on the shard that finds who is paid.
+fn waits_to_be_paid(world: &mut World) -> (usize, InstanceId) {
+    let keeper = usize::from(super::super::keeper("paid", SHARDS).0);
+    world.start(keeper, "order", "one");
+    world.go_on();
+    let id = InstanceId(ShardId(u16::try_from(keeper).unwrap()).instance(1, SHARDS));
+    (keeper, id)
+}
+
+#[test]
+fn what_a_failed_turn_has_changed_around_its_instance_is_taken_back() {
+    steps::be_quiet();
+    let mut world = World::new();
+    let (keeper, id) = waits_to_be_paid(&mut world);
+    world.publish("paid", "nobody");
+    let expires = Message { ttl: Some(60_000), ..Message::new("paid") };
+    let to = vec![("$to".into(), "somebody".into())];
+    hear(&mut world.shards[keeper], |it| {
+        it.publish(Message { correlation: to, ..expires }).unwrap();
+    });
+    world.pump();
+    world.check();
+    let now = world.now;
+    let shard = &mut world.shards[keeper];
+    let (to, mut receiver) = ReplyTo::caller();
+    shard.watchers.add(id.0, Watcher { to, waits_through: true });
+    let held: Vec<u64> = shard.held().map(|it| it.number).collect();
+    let subscribed: Vec<(u64, u64)> = shard.waiting().map(|it| (it.instance, it.wait)).collect();
+    assert_eq!((held.len(), subscribed.len()), (2, 1));
+    let around = |shard: &Shard| {
+        let alarms: Vec<String> = shard.alarms.iter().map(|it| format!("{it:?}")).collect();
+        let (held, waiting) = (shard.held().count(), shard.waiting().count());
+        (alarms, held, waiting, shard.views.rows.clone(), shard.watchers.len())
+    };
+    let before = around(shard);
+    let failed = shard.with(id.0, |shard, live| -> Result<(), Error> {
+        shard.messages.unsubscribe(subscribed[0], &mut shard.views);
+        for number in held {
+            shard.messages.let_go(number, &mut shard.alarms, &mut shard.views);
+        }
+        shard.alarms.set(now.after_millis(5), Alarm::Wait(live.id.0, 99));
+        shard.alarms.forget(live.id.0);
+        for watcher in shard.watchers.take(live.id.0) {
+            let ended = Ended { ending: Ending::Completed, variables: Vec::new() };
+            shard.reply_to_watcher(watcher, Ok(ended));
+        }
+        panic!("a test has this fail")
+    });
+    assert!(matches!(failed, Err(Error::Halted { .. })), "{failed:?}");
+    assert_eq!(around(&world.shards[keeper]), before);
+    world.pump();
+    assert!(receiver.try_recv().is_err(), "nobody is told of an end that was not");
+    world.check();
+}
+
+#[test]
+fn an_attempt_that_a_failed_turn_has_prepared_is_made_by_nobody() {
+    steps::be_quiet();
+    let mut world = World::new();
+    world.start(0, "packing", "one");
+    let id = InstanceId(ShardId(0).instance(1, SHARDS));
+    let shard = &mut world.shards[0];
+    let failed = shard.with(id.0, |shard, live| -> Result<(), Error> {
+        let wait = *live.work.keys().next().expect("it waits for a worker");
+        shard.prepare_attempt(live, wait);
+        assert!(shard.attempts.has(live.address(wait)));
+        panic!("a test has this fail")
+    });
+    assert!(matches!(failed, Err(Error::Halted { .. })), "{failed:?}");
+    world.pump();
+    world.check();
+    world.repair();
+    world.go_on();
+    let known = world.known();
+    assert!(known.iter().all(has_ended), "a worker has it: {known:?}");
+}
+
+#[test]
+fn a_letter_that_cannot_be_kept_in_memory_is_kept_in_the_log() {
+    steps::be_quiet();
+    let mut world = World::new();
+    let (keeper, id) = waits_to_be_paid(&mut world);
+    let shard = &mut world.shards[keeper];
+    let failed = shard.with(id.0, |_, _| -> Result<(), Error> { panic!("a test has this fail") });
+    assert!(matches!(failed, Err(Error::Halted { .. })), "{failed:?}");
+    steps::panic_after(0);
+    shard.rung((id.0, 99));
+    assert_eq!(steps::reached(), (true, vec!["learn"]));
+    world.pump();
+    world.open();
+    world.pump();
+    let deferred = &world.shard(id).look(id).unwrap().deferred;
+    assert!(matches!(deferred[..], [Letter::Ring { .. }]), "{deferred:?}");
+    world.check();
+    world.repair();
+    world.publish("paid", "one");
+    for _ in 0..6 {
+        world.go_on();
+    }
+    let known = world.known();
+    assert!(known.iter().all(has_ended), "{known:?}");
+    world.check();
 }
