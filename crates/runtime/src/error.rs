@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use travertine_kernel::{FailureKind, Rejection, plan::WorkKind};
 use travertine_value::Name;
 
-use crate::{Address, InstanceId, RequestOutcome, Timestamp};
+use crate::{Address, InstanceId, Named, RequestOutcome, Timestamp};
 
 /// Why something asked of the runtime was not done.
 ///
@@ -33,6 +33,15 @@ pub enum Error {
     },
     /// No instance has that id.
     NoSuchInstance(InstanceId),
+    /// No token is on that visit of the instance: it has left the element, or never was there.
+    NoSuchVisit {
+        /// The instance.
+        instance: InstanceId,
+        /// The number of the visit.
+        visit: u64,
+    },
+    /// It has no variables of its own that could be set.
+    NoVariables(Named),
     /// No dead letter has that number.
     NoSuchDeadLetter(u64),
     /// No schedule has that name.
@@ -287,6 +296,13 @@ impl fmt::Display for Error {
                 write!(f, "no such element in {definition}: {element}")
             }
             Self::NoSuchInstance(id) => write!(f, "no such instance: {id}"),
+            Self::NoSuchVisit { instance, visit } => write!(
+                f,
+                "no element instance {visit} is open in instance {instance}: it has ended, or never was"
+            ),
+            Self::NoVariables(it) => {
+                write!(f, "{it} has no variables: name an instance or an element instance")
+            }
             Self::NoSuchDeadLetter(number) => write!(f, "no such dead letter: {number}"),
             Self::NoSuchSchedule(name) => write!(f, "no such schedule: {name}"),
             Self::BadSchedule { schedule, reason } => write!(f, "schedule {schedule}: {reason}"),

@@ -67,6 +67,8 @@ codes! {
     Self::NoSuchDefinition(_) => "no_such_definition",
     Self::NoSuchElement { .. } => "no_such_element",
     Self::NoSuchInstance(_) => "no_such_instance",
+    Self::NoSuchVisit { .. } => "no_such_visit",
+    Self::NoVariables(_) => "no_variables",
     Self::NoSuchDeadLetter(_) => "no_such_dead_letter",
     Self::NoSuchSchedule(_) => "no_such_schedule",
     Self::BadSchedule { .. } => "bad_schedule",

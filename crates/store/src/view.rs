@@ -221,6 +221,8 @@ pub struct InstanceRow {
     pub reason: Option<Name>,
     /// Its variables at the end, as a JSON object; the variables of one that runs are rows of their own.
     pub result: Option<Name>,
+    /// Its tags, as a JSON list of texts, where it has any.
+    pub tags: Option<Name>,
     /// The last entry about it.
     pub last: Seq,
 }

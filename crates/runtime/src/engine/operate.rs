@@ -1,5 +1,7 @@
 //! What can be asked of instances and timers.
 
+use std::time::Duration;
+
 use travertine_kernel::{
     Assignments, Command, Mapping, Migration, Modification, Reach, Reason, TokenId, check_variables,
 };
@@ -7,11 +9,11 @@ use travertine_value::Limits;
 
 use super::{Engine, Pending, Target};
 use crate::{
-    Address, Ended, Error, InstanceId,
+    Address, Ended, Error, InstanceId, Named,
     request::{
         AwaitRequest, CommandRequest, EvaluateConditionsRequest, FindVisitRequest,
         FireTimerRequest, MigrateRequest, MoveTimerRequest, ReleaseHaltedRequest, ResolveRequest,
-        ResumeRequest, RetryRequest, SuspendRequest, TryMigrationRequest, WhyRequest,
+        ResumeRequest, RetryRequest, SetRequest, SuspendRequest, TryMigrationRequest, WhyRequest,
     },
 };
 
@@ -114,6 +116,54 @@ impl Engine {
         variables: Assignments,
     ) -> Pending<()> {
         self.command(instance, Command::Set { token, variables, reach: Reach::Layer })
+    }
+
+    /// Sets variables of an instance, or of an element instance: each in the nearest scope around it that has the
+    /// name, or in a scope of the element's own, which goes with it.
+    ///
+    /// ```no_run
+    /// # use travertine_kernel as travertine;
+    /// # use travertine_runtime::{Engine, Error, InstanceId, Named};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// use travertine::Reach;
+    ///
+    /// let element = Named::Visit(InstanceId(12), 3);
+    /// engine.set(element, vec![("town".into(), "Oslo".into())], Reach::Propagate).await?;
+    /// engine.set(element, vec![("try".into(), 2.into())], Reach::Local).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn set(&self, of: Named, variables: Assignments, reach: Reach) -> Pending<()> {
+        let (instance, visit) = match of {
+            Named::Instance(instance) => (instance, 0),
+            Named::Visit(instance, visit) => (instance, visit),
+            other => return Pending::refused(Error::NoVariables(other)),
+        };
+        self.ask(SetRequest { instance, visit, variables, reach })
+    }
+
+    /// How an instance ended, if it does within that time; it goes on in any case. `None` where it has not. To wait
+    /// needs an executor with a clock.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use std::time::Duration;
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let delivery = engine.start("delivery").await?;
+    /// match engine.result_within(delivery, Duration::from_secs(10)).await? {
+    ///     Some(ended) => println!("{:?}", ended.ending),
+    ///     None => println!("it takes longer"),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn result_within(
+        &self,
+        instance: InstanceId,
+        within: Duration,
+    ) -> Result<Option<Ended>, Error> {
+        match tokio::time::timeout(within, self.result(instance)).await {
+            Ok(ended) => ended.map(Some),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Takes tokens away and puts tokens elsewhere: all of it, or nothing.

@@ -19,7 +19,7 @@ use std::{fmt, sync::Arc};
 
 use tokio::sync::oneshot;
 use travertine_kernel::{
-    Assignments, Command, Mapping, Migration, Reason, TokenId, plan::WorkKind,
+    Assignments, Command, Mapping, Migration, Reach, Reason, TokenId, plan::WorkKind,
 };
 use travertine_store::{Seq, view::Table};
 use travertine_value::{Name, Value};
@@ -133,6 +133,8 @@ requests! {
     Resolve: ResolveRequest { instance: InstanceId, incident: u64, strict: bool } -> ();
     /// The visit that a wait of an instance belongs to, where it is open.
     FindVisit: FindVisitRequest { wait: Address } -> Option<u64>;
+    /// Sets variables of an instance, or from one of its element instances on.
+    Set: SetRequest { instance: InstanceId, visit: u64, variables: Assignments, reach: Reach } -> ();
     /// Lets an instance go on by another version of its definition.
     Migrate: MigrateRequest { instance: InstanceId, to: u64, mapping: Mapping } -> ();
     /// What would happen if an instance went on by another version of its definition.

@@ -10,10 +10,10 @@ use super::{
     IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, MatchVariablesRequest,
     MendRequest, MigrateRequest, MoveTimerRequest, PublishRequest, PutBackRequest,
     QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, Request, ResolveRequest,
-    ResultRequest, ResumeRequest, RetireRequest, RetryRequest, RowsRequest, SignalRequest,
-    StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest, TryMigrationRequest,
-    TryPublishRequest, UnblockRequest, UpdateFunctionRequest, UpdateJobRequest, VerifyRequest,
-    WhyRequest,
+    ResultRequest, ResumeRequest, RetireRequest, RetryRequest, RowsRequest, SetRequest,
+    SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest, TryCodeRequest,
+    TryMigrationRequest, TryPublishRequest, UnblockRequest, UpdateFunctionRequest,
+    UpdateJobRequest, VerifyRequest, WhyRequest,
 };
 use crate::{Address, InstanceId};
 
@@ -60,6 +60,7 @@ impl Request {
             | Self::ReleaseHalted(ReleaseHaltedRequest { instance })
             | Self::Retry(RetryRequest { instance, .. })
             | Self::Resolve(ResolveRequest { instance, .. })
+            | Self::Set(SetRequest { instance, .. })
             | Self::Migrate(MigrateRequest { instance, .. })
             | Self::TryMigration(TryMigrationRequest { instance, .. })
             | Self::Await(AwaitRequest { instance, .. })
@@ -143,6 +144,7 @@ impl Kind {
             | Self::Retry
             | Self::Resolve
             | Self::FindVisit
+            | Self::Set
             | Self::Migrate
             | Self::TryMigration
             | Self::Await

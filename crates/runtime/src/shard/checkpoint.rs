@@ -295,8 +295,15 @@ pub(super) fn instance_row(live: &Live) -> InstanceRow {
         incidents: u32::try_from(live.state.incidents.len()).unwrap_or(u32::MAX),
         reason,
         result: ended.then(|| json(&live.result())),
+        tags: (!live.tags().is_empty()).then(|| list(live.tags())),
         last: live.last,
     }
+}
+
+/// Names as a list in JSON.
+fn list(names: &[Name]) -> Name {
+    let items: Vec<Value> = names.iter().map(|it| Value::String(Name::clone(it))).collect();
+    Value::from(items).to_json().into()
 }
 
 pub(super) fn element_row(live: &Live, token: TokenId, since: i64) -> Option<ElementRow> {
@@ -452,11 +459,6 @@ pub(super) fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
         }
         WaitFor::Work(job) => {
             let fields = TaskFields::of(live, wait);
-            let list = |names: &[Name]| {
-                let items: Vec<Value> =
-                    names.iter().map(|it| Value::String(Name::clone(it))).collect();
-                Name::from(Value::from(items).to_json())
-            };
             Some(Row::Task(TaskRow {
                 instance: live.id.0,
                 wait: wait.0,

@@ -50,6 +50,9 @@ impl Shard {
                 self.resolve(it.instance, it.incident, it.strict).map(Reply::Resolve)
             }
             Request::FindVisit(it) => self.find_visit(it.wait).map(Reply::FindVisit),
+            Request::Set(it) => {
+                self.set(it.instance, it.visit, it.variables, it.reach).map(Reply::Set)
+            }
             Request::Migrate(it) => {
                 self.migrate(it.instance, it.to, &it.mapping).map(Reply::Migrate)
             }

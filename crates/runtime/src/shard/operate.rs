@@ -6,8 +6,8 @@ use std::{
 };
 
 use travertine_kernel::{
-    Answer, Assignments, Command, Ending, Event, Mapping, Migration, Phase, Rejection, TokenId,
-    WaitFor, WaitId, dry_run_with, migrate_with,
+    Answer, Assignments, Command, Ending, Event, Mapping, Migration, Phase, Reach, Rejection,
+    TokenId, WaitFor, WaitId, dry_run_with, migrate_with,
 };
 use travertine_store::{
     Entry, Error as StoreError, Fold, Seq,
@@ -28,6 +28,26 @@ impl Shard {
     /// Has an instance handle a command, unless it is suspended.
     pub(super) fn command(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
         self.with(instance.0, |shard, live| shard.command_live(live, command))
+    }
+
+    /// Sets variables of an instance, or from one of its element instances on; 0 is the process.
+    pub(super) fn set(
+        &mut self,
+        instance: InstanceId,
+        visit: u64,
+        variables: Assignments,
+        reach: Reach,
+    ) -> Result<(), Error> {
+        self.with(instance.0, |shard, live| {
+            if live.has_ended() {
+                return Err(Rejection::Ended.into());
+            }
+            let token = live.state.token_on(visit);
+            if token.is_none() && live.damage.is_none() && !live.torn {
+                return Err(Error::NoSuchVisit { instance, visit });
+            }
+            shard.command_live(live, Command::Set { token, variables, reach })
+        })
     }
 
     fn command_live(&mut self, live: &mut Live, command: Command) -> Result<(), Error> {

@@ -34,4 +34,6 @@ mod search;
 mod throttle;
 mod update;
 mod views;
+mod waiting;
 mod world;
+mod writes;

@@ -90,6 +90,8 @@ fn outcome(error: &Error) -> Outcome {
         | Error::NoSuchDeadLetter(_)
         | Error::NoSuchSchedule(_)
         | Error::NoReceiver { .. }
+        | Error::NoSuchVisit { .. }
+        | Error::NoVariables(_)
         // A key of another kind: a job's where a user task's was asked for.
         | Error::WrongKind { .. } => Outcome::NotFound,
         Error::NoSuchElement { .. }

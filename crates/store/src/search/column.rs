@@ -166,6 +166,8 @@ columns! {
         HasIncidents: Bool always "incidents" ["{t}.incidents > 0"] => |it| it.incidents > 0;
         /// Why it failed or is halted.
         Reason: LongText maybe "reason" ["{t}.reason"] => |it| it.reason.clone();
+        /// Its tags.
+        Tag: List always "tag" ["coalesce({t}.tags, '[]')"] => |it| Value::list(it.tags.as_deref().unwrap_or("[]"));
     }
 
     /// Columns of [`Table::Elements`].

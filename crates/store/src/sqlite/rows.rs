@@ -31,7 +31,7 @@ pub(super) fn schema() -> String {
              definition_key INTEGER NOT NULL, definition TEXT NOT NULL, definition_name TEXT,
              version INTEGER NOT NULL, version_tag TEXT, state TEXT NOT NULL, started INTEGER NOT NULL, ended INTEGER, parent INTEGER,
              parent_wait INTEGER, root INTEGER NOT NULL, incidents INTEGER NOT NULL,
-             last INTEGER NOT NULL, reason TEXT, result TEXT);
+             last INTEGER NOT NULL, reason TEXT, result TEXT, tags TEXT);
          CREATE INDEX instances_open ON instances(id) WHERE {OPEN};
          CREATE INDEX instances_open_by_definition ON instances(definition, id) WHERE {OPEN};
          CREATE INDEX instances_open_by_definition_and_start ON instances(definition, started)
@@ -108,6 +108,7 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "result",
             "definition_name",
             "version_tag",
+            "tags",
         ],
         Table::Elements => &[
             "instance",
@@ -265,6 +266,7 @@ pub(super) fn bind(
                 it.result,
                 it.definition_name,
                 it.version_tag,
+                it.tags,
             ]
         ),
         Row::Element(it) => bind!(
@@ -526,6 +528,7 @@ fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
         result: row.get(14)?,
         definition_name: row.get(15)?,
         version_tag: row.get(16)?,
+        tags: row.get(17)?,
     })
 }
 

@@ -6,14 +6,17 @@ use travertine_kernel::{Catches, Ending, Failure, FailureKind};
 use travertine_store::codec::{
     DecodeError, EncodeError, Flaw,
     record::{
-        Call, Created, Edit, Folded, Held, Letter, Noted, Record, ShardState, Shared, Snapshot,
-        StartKey, StartTimer, Subscription, SubscriptionKind, TaskChange, decode_held,
+        Call, Created, Edit, Folded, Held, Labels, Letter, Noted, Record, ShardState, Shared,
+        Snapshot, StartKey, StartTimer, Subscription, SubscriptionKind, TaskChange, decode_held,
         decode_letter, decode_records, decode_shard, decode_snapshot, decode_subscription,
         encode_held, encode_letter, encode_records, encode_shard, encode_snapshot,
         encode_subscription,
     },
 };
-use travertine_value::time::{Period, Repeat, Rhythm, Timestamp};
+use travertine_value::{
+    Name,
+    time::{Period, Repeat, Rhythm, Timestamp},
+};
 
 use crate::{golden::golden, sample};
 
@@ -181,6 +184,16 @@ fn addressed_letters() -> Vec<Letter> {
     ]
 }
 
+/// What starters say of instances.
+fn labelled() -> Vec<Record> {
+    let labels = |tags: &[&str], trace: Option<&str>| {
+        let tags = tags.iter().map(|it| Name::from(*it)).collect();
+        Record::Labelled(Box::new(Labels { tags, trace: trace.map(Name::from) }))
+    };
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    vec![labels(&["urgent", "team:north"], Some(trace)), labels(&[], None)]
+}
+
 fn snapshot() -> Snapshot {
     Snapshot {
         created: created(),
@@ -220,6 +233,7 @@ fn whatever_is_stored_is_what_it_was() {
     check("records", records(), |it, bytes| encode_records(it, bytes), decode_records);
     check("addressed", addressed(), |it, bytes| encode_records(it, bytes), decode_records);
     check("call-failed", call_failed(), |it, bytes| encode_records(it, bytes), decode_records);
+    check("labelled", labelled(), |it, bytes| encode_records(it, bytes), decode_records);
     check("held", held(), encode_held, decode_held);
     check("shard", shard(), encode_shard, decode_shard);
     check("snapshot", snapshot(), encode_snapshot, decode_snapshot);
@@ -246,7 +260,7 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
         ending: Ending::Cancelled,
         variables: Vec::new(),
     }));
-    let some = records().into_iter().chain(addressed()).chain([ended]);
+    let some = records().into_iter().chain(addressed()).chain(labelled()).chain([ended]);
     assert_eq!(some.map(|it| kind_of(&it)).collect::<BTreeSet<_>>(), all);
     let all: BTreeSet<u8> =
         kinds(&|kind| decode_letter(&[VERSION, kind, 0x80]).err().map(|it| it.flaw));

@@ -68,6 +68,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Event>)> {
         ("decision", vec![made]),
         ("kinds", kinds()),
         ("options", options()),
+        ("oversized", oversized()),
     ];
     [first(), later].concat()
 }
@@ -714,6 +715,12 @@ fn kinds() -> Vec<Event> {
         .map(|it| Event::IncidentRaised { token: TokenId(3), incident: Box::new(incident(it)) });
     let ended = specific().into_iter().map(|it| Event::Finished { ending: Ending::Failed(it) });
     raised.chain(ended).collect()
+}
+
+fn oversized() -> Vec<Event> {
+    let failure = Failure::of(FailureKind::Oversized { bytes: 5_000_000, max: 300 });
+    let incident = Incident { failure, redo: Cue::Offer, since: Timestamp::from_millis(1) };
+    vec![Event::IncidentRaised { token: TokenId(3), incident: Box::new(incident) }]
 }
 
 /// Messages of every kind.

@@ -28,6 +28,7 @@ pub fn instance(id: u64) -> InstanceRow {
         incidents: 0,
         reason: None,
         result: None,
+        tags: None,
         last: 1,
     }
 }

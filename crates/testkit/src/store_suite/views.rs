@@ -105,6 +105,7 @@ fn reads_back(store: &dyn Store) {
             last: 77,
             definition_name: None,
             version_tag: Some(name("2026-11")),
+            tags: Some(name(r#"["urgent","team:north"]"#)),
             ..rows::instance(8)
         }),
         Row::Element(ElementRow {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use travertine_func::{Functions, Workflow, WorkflowDefinition};
-use travertine_kernel::{Command, WaitId, plan::WorkKind};
+use travertine_kernel::{Command, Reach, WaitId, plan::WorkKind};
 use travertine_store::view::Table;
 
 use crate::{
@@ -21,9 +21,9 @@ use crate::{
         MatchVariablesRequest, MendRequest, MigrateRequest, MoveTimerRequest, Origin,
         PublishRequest, Publishing, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
         ReplayRequest, ResolveRequest, ResultRequest, ResumeRequest, RetireRequest, RetryRequest,
-        Rows, RowsRequest, SignalRequest, StartRequest, SuspendRequest, ThrowErrorRequest,
-        TryCodeRequest, TryMigrationRequest, TryPublishRequest, UnblockRequest, Unblocked,
-        UpdateFunctionRequest, UpdateJobRequest, VerifyRequest, WhyRequest,
+        Rows, RowsRequest, SetRequest, SignalRequest, StartRequest, SuspendRequest,
+        ThrowErrorRequest, TryCodeRequest, TryMigrationRequest, TryPublishRequest, UnblockRequest,
+        Unblocked, UpdateFunctionRequest, UpdateJobRequest, VerifyRequest, WhyRequest,
     },
 };
 
@@ -110,6 +110,8 @@ impl World {
         let released = engine.ask(ReleaseHaltedRequest { instance }).wait();
         assert_eq!(released, Err(Error::NotHalted(instance)));
         assert_eq!(engine.ask(RetryRequest { instance, token: None }).wait(), Ok(0));
+        let (visit, variables, reach) = (0, Vec::new(), Reach::Propagate);
+        engine.ask(SetRequest { instance, visit, variables, reach }).wait().unwrap();
         let migrate = TryMigrationRequest { instance, to, mapping: mapping.clone() };
         engine.ask(migrate).wait().unwrap();
         engine.ask(MigrateRequest { instance, to, mapping }).wait().unwrap();
