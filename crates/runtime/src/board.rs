@@ -16,6 +16,7 @@ use travertine_value::Name;
 
 use crate::{
     Address, InstanceId, Limit, Timestamp,
+    awaited::Awaited,
     limit::{Key, Line},
     shard::{Alone, Given},
     wakes,
@@ -57,6 +58,8 @@ pub struct Board {
     /// Whether anyone has ever held out a hand.
     has_hands: AtomicBool,
     alone: Arc<Alone>,
+    /// Messages whose senders wait for what their receivers decide.
+    pub(crate) awaited: Awaited,
 }
 
 /// Workers of this process who do jobs of a type, so many at once.
@@ -320,6 +323,7 @@ impl Board {
             worked: Arc::default(),
             has_hands: AtomicBool::new(false),
             alone: Arc::default(),
+            awaited: Awaited::default(),
         }
     }
 

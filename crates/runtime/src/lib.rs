@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod awaited;
 mod board;
 mod decision;
 mod definition;
@@ -40,8 +41,8 @@ pub use id::{Address, InstanceId};
 pub use key::{Key, Named};
 pub use limit::Limit;
 pub use message::{
-    Consume, DeadLetter, Delivery, INSTANCE, Message, Receipt, SignalReceipt, WHERE, correlates,
-    is_for,
+    Consume, Correlated, DeadLetter, Delivery, INSTANCE, Message, Published, Receipt,
+    SignalReceipt, WHERE, correlates, is_for,
 };
 pub use model::{Models, OtherFile, is_decision, read_models};
 pub use outcome::RequestOutcome;

@@ -59,17 +59,74 @@ pub enum Receipt {
     Known,
 }
 
+/// A message that was published.
+///
+/// ```no_run
+/// # use travertine_runtime::{Engine, Error, Message, Published};
+/// # use travertine_runtime::engine::PublishOptions;
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// let how = PublishOptions::default();
+/// let Published { number, receipt } = engine.publish_with(Message::new("paid"), how).await?;
+/// println!("message {number:?}: {receipt:?}");
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Its number, which no other message and no signal has; `None` where it was known.
+    pub number: Option<u64>,
+    /// What became of it.
+    pub receipt: Receipt,
+}
+
+/// Who has taken a message.
+///
+/// ```no_run
+/// # use travertine_runtime::{Correlated, Engine, Error, Message};
+/// # async fn example(engine: Engine) -> Result<(), Error> {
+/// match engine.correlate(Message::new("paid")).await? {
+///     Some(Correlated { message, instance }) => println!("instance {instance} has {message}"),
+///     None => println!("nobody waits for it"),
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Correlated {
+    /// The number of the message.
+    pub message: u64,
+    /// The instance that has it, or was started by it.
+    pub instance: InstanceId,
+}
+
+/// The property of a message whose sender waits for what its receiver decides: its number.
+const AWAITED: &str = "$awaited";
+
+/// Notes that the sender of a message waits.
+pub(crate) fn note_awaited(message: &mut Message, number: Option<u64>) {
+    let number = number.and_then(|it| i64::try_from(it).ok());
+    message.correlation.extend(number.map(|it| (AWAITED.into(), it.into())));
+}
+
+/// The number of a message whose sender waits. It is not among its properties any more.
+pub(crate) fn take_awaited(message: &mut Message) -> Option<u64> {
+    let at = message.correlation.iter().position(|(name, _)| &**name == AWAITED)?;
+    let (_, number) = message.correlation.remove(at);
+    number.as_i64().and_then(|it| u64::try_from(it).ok())
+}
+
 /// Who has heard a signal.
 ///
 /// ```no_run
 /// # use travertine_runtime::{Engine, Error, SignalReceipt};
 /// # async fn example(engine: Engine) -> Result<(), Error> {
-/// let SignalReceipt { received, started } = engine.signal("shop closes", vec![]).await?;
+/// let SignalReceipt { received, started, .. } = engine.signal("shop closes", vec![]).await?;
 /// println!("{received} had waited for it, and it has started {started}");
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SignalReceipt {
+    /// The number of the signal, which no other signal and no message has.
+    pub number: u64,
     /// How many waits for it there were.
     pub received: u64,
     /// How many instances it has started.
@@ -164,7 +221,7 @@ fn agrees(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
 
 /// Whether a property is one that both sides must agree on, and not one that says who is meant.
 fn is_plain(name: &str) -> bool {
-    ![TO, INSTANCE, WHERE, BY_VARIABLES].contains(&name)
+    ![TO, INSTANCE, WHERE, BY_VARIABLES, AWAITED].contains(&name)
 }
 
 /// Whether a message to one instance is to this receiver.

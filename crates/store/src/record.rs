@@ -137,6 +137,11 @@ pub enum Record {
     },
     /// What the starter of the instance says of it.
     Labelled(Box<Labels>),
+    /// Numbers of messages and signals up to this one may have been given, counted by this shard alone.
+    Numbered {
+        /// How many.
+        messages: u64,
+    },
 }
 
 /// What the starter of an instance says of it, besides its business id.

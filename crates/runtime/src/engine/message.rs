@@ -20,10 +20,12 @@ use travertine_value::{Limits, Map, Name, Value};
 
 use super::{Common, Engine, Pending, block_on, router::Router};
 use crate::{
-    Consume, DeadLetter, Delivery, Error, INSTANCE, InstanceId, Message, Receipt, SignalReceipt,
-    WHERE, id,
+    Consume, Correlated, DeadLetter, Delivery, Error, INSTANCE, InstanceId, Message, Published,
+    Receipt, SignalReceipt, WHERE,
+    awaited::Teller,
+    id,
     request::{
-        Ask, Candidate, DescribeRequest, DiscardRequest, FinishPublishRequest, Looked,
+        Ask, Candidate, DescribeRequest, DiscardRequest, FinishPublishRequest, How, Looked,
         MatchVariablesRequest, Publishing, Relay, ReplayRequest, Reply, SignalRequest,
         TryPublishRequest,
     },
@@ -57,6 +59,29 @@ pub struct MessageRequest<'a> {
     instance: Option<InstanceId>,
     business_key: Option<Name>,
     variables: Map,
+    options: PublishOptions,
+}
+
+/// How a message is published.
+///
+/// ```
+/// # use travertine_runtime::engine::PublishOptions;
+/// # use std::time::Duration;
+/// // Its id is recognised as long as it is held, and no longer.
+/// let how = PublishOptions { known_for: Some(Duration::ZERO) };
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PublishOptions {
+    /// How long the same message is recognised by its id when it comes again, and at least as long as its time
+    /// to live; as long as the engine was told when it was opened where nothing is said.
+    pub known_for: Option<Duration>,
+}
+
+impl PublishOptions {
+    fn how(self, awaited: bool) -> How {
+        let known_for = self.known_for.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX));
+        How { known_for, awaited }
+    }
 }
 
 impl MessageRequest<'_> {
@@ -185,6 +210,21 @@ impl MessageRequest<'_> {
         self
     }
 
+    /// How long the same message is recognised by its [`id`](Self::id) when it comes again, and at least as long
+    /// as its [`ttl`](Self::ttl); an hour where nothing is said here nor when the engine was opened.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # use std::time::Duration;
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// engine.message("paid").id("payment-99").known_for(Duration::from_hours(24)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn known_for(mut self, known_for: Duration) -> Self {
+        self.options.known_for = Some(known_for);
+        self
+    }
+
     /// To all who wait for it, and to those who come to wait for it before it expires; to one alone where it
     /// says to which.
     ///
@@ -225,7 +265,9 @@ impl MessageRequest<'_> {
     }
 
     async fn send(self) -> Result<Receipt, Error> {
-        let Self { engine, mut message, instance, business_key, variables } = self;
+        let Self { engine, mut message, instance, business_key, variables, options } = self;
+        let publish =
+            async |message| engine.publish_with(message, options).await.map(|it| it.receipt);
         let whom = whom(instance, business_key.as_deref(), &variables);
         // One that has a number is looked for by it, and its key is looked at.
         let to = instance.map(InstanceId::unnamed).or_else(|| business_key.clone());
@@ -233,7 +275,7 @@ impl MessageRequest<'_> {
         if !variables.is_empty() {
             message.correlation.push((WHERE.into(), variables.into()));
         }
-        let Some(whom) = whom else { return engine.publish(message).await };
+        let Some(whom) = whom else { return publish(message).await };
         if let (Some(instance), Some(key)) = (instance, &business_key)
             && engine.called(instance).await?.as_ref() != Some(key)
         {
@@ -245,13 +287,13 @@ impl MessageRequest<'_> {
         if let (Some(instance), true) = (instance, ttl > 0) {
             // Nobody else will ever have that number, so it must be there to be waited for.
             let now = Message { ttl: Some(0), ..message.clone() };
-            match engine.publish(now).await? {
+            match publish(now).await? {
                 Receipt::Dropped => engine.check_open(instance, &message.name).await?,
                 receipt => return Ok(receipt),
             }
         }
         let name = Name::clone(&message.name);
-        match engine.publish(message).await? {
+        match publish(message).await? {
             Receipt::Dropped => {
                 if let Some(instance) = instance {
                     engine.check_open(instance, &name).await?;
@@ -293,41 +335,94 @@ impl<'a> IntoFuture for MessageRequest<'a> {
 #[derive(Debug)]
 struct Publisher {
     common: Weak<Common>,
-    sender: oneshot::Sender<Result<Reply, Error>>,
+    how: How,
+    end: End,
 }
 
-impl Relay for Publisher {
-    fn relay(self: Box<Self>, reply: Result<Reply, Error>) {
-        let Self { common, sender } = *self;
-        match reply {
-            Ok(Reply::TryPublish(Publishing::Look(message, candidates))) => {
-                // Where the engine has ended, whoever waits for the answer is told that.
-                if let Some(common) = common.upgrade() {
-                    let lookup = Lookup { message: *message, sender, looked: Looked::default() };
-                    lookup.begin(&common, candidates);
-                }
-            }
-            reply => {
+/// Who is told what has become of a message.
+#[derive(Debug)]
+enum End {
+    /// Whoever has published it.
+    Caller(oneshot::Sender<Result<Reply, Error>>),
+    /// Whoever waits for what its receiver decides.
+    Awaits(Teller),
+}
+
+impl End {
+    /// The message is published, or refused.
+    fn published(self, common: Option<&Arc<Common>>, reply: Result<Reply, Error>) {
+        match self {
+            Self::Caller(sender) => {
                 // Whoever asked may not wait any more.
                 let _: Result<(), Result<Reply, Error>> = sender.send(reply);
             }
+            Self::Awaits(teller) => match reply.map(published) {
+                Err(error) => {
+                    let _: Result<(), Result<Option<Correlated>, Error>> = teller.send(Err(error));
+                }
+                Ok(Published { number: Some(number), .. }) => {
+                    // Where the engine has ended, whoever waits for the answer is told that.
+                    if let Some(common) = common {
+                        common.board.awaited.wait(number, teller);
+                    }
+                }
+                Ok(Published { number: None, .. }) => {
+                    let _: Result<(), Result<Option<Correlated>, Error>> = teller.send(Ok(None));
+                }
+            },
         }
     }
 }
 
+impl Relay for Publisher {
+    fn relay(self: Box<Self>, reply: Result<Reply, Error>) {
+        let Self { common, how, end } = *self;
+        let common = common.upgrade();
+        match reply {
+            Ok(Reply::TryPublish(Publishing::Look(message, candidates))) => {
+                // Where the engine has ended, whoever waits for the answer is told that.
+                if let Some(common) = common {
+                    let looked = Looked::default();
+                    let lookup = Lookup { message: *message, how, end, looked };
+                    lookup.begin(&common, candidates);
+                }
+            }
+            reply => end.published(common.as_ref(), reply),
+        }
+    }
+}
+
+/// Someone who waits for what the receiver of a message decides, whose message is published now.
+#[derive(Debug)]
+struct Finisher {
+    common: Weak<Common>,
+    end: End,
+}
+
+impl Relay for Finisher {
+    fn relay(self: Box<Self>, reply: Result<Reply, Error>) {
+        self.end.published(self.common.upgrade().as_ref(), reply);
+    }
+}
+
 /// What has become of a message in the end.
-fn receipt(reply: Reply) -> Receipt {
+fn published(reply: Reply) -> Published {
     match reply {
-        Reply::TryPublish(Publishing::Done(receipt)) => receipt,
+        Reply::TryPublish(Publishing::Done(published)) => published,
         reply => FinishPublishRequest::reply(reply),
     }
+}
+
+fn receipt(reply: Reply) -> Receipt {
+    published(reply).receipt
 }
 
 /// A message that depends on variables which other shards have.
 #[derive(Debug)]
 struct Lookup {
     message: Message,
-    sender: oneshot::Sender<Result<Reply, Error>>,
+    how: How,
+    end: End,
     looked: Looked,
 }
 
@@ -353,8 +448,16 @@ impl Lookup {
 
     /// Has the message published, now that it is known who agrees.
     fn finish(self, common: &Arc<Common>) {
-        let Self { message, sender, looked } = self;
-        Router::new(common).answer(FinishPublishRequest { message, looked }, sender);
+        let Self { message, how, end, looked } = self;
+        let (router, finish) = (Router::new(common), FinishPublishRequest { message, looked, how });
+        match end {
+            End::Caller(sender) => router.answer(finish, sender),
+            end @ End::Awaits(_) => {
+                let finisher = Finisher { common: Arc::downgrade(common), end };
+                // Where the engine has failed, whoever waits for the answer is told that.
+                let _: Result<(), Error> = router.relay(finish, Box::new(finisher));
+            }
+        }
     }
 }
 
@@ -393,7 +496,9 @@ impl Engine {
     /// ```
     pub fn message(&self, name: &str) -> MessageRequest<'_> {
         let (message, variables) = (Message::new(name), Map::new());
-        MessageRequest { engine: self, message, instance: None, business_key: None, variables }
+        let options = PublishOptions::default();
+        let (instance, business_key) = (None, None);
+        MessageRequest { engine: self, message, instance, business_key, variables, options }
     }
 
     /// What people call an instance.
@@ -424,20 +529,61 @@ impl Engine {
     /// # Ok(()) }
     /// ```
     pub fn publish(&self, message: Message) -> Pending<Receipt> {
-        let all = message.variables.iter().chain(&message.correlation);
-        if let Err(error) = check_variables(all, &Limits::default()) {
-            return Pending::refused(error);
-        }
-        if let Some(Err(error)) = message.id.as_ref().map(id::check) {
-            return Pending::refused(error);
-        }
-        let common = &self.inner.common;
         let (sender, receiver) = oneshot::channel();
-        let publisher = Publisher { common: Arc::downgrade(common), sender };
-        match self.router().relay(TryPublishRequest { message }, Box::new(publisher)) {
-            Ok(()) => Pending::new(receiver, common, receipt),
+        match self.publish_to(message, PublishOptions::default().how(false), End::Caller(sender)) {
+            Ok(()) => Pending::new(receiver, &self.inner.common, receipt),
             Err(error) => Pending::refused(error),
         }
+    }
+
+    /// The same, as it is told, and answers the number of the message, too.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, Message};
+    /// # use travertine_runtime::engine::PublishOptions;
+    /// # use std::time::Duration;
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// let message = Message { id: Some("payment-99".into()), ..Message::new("order.paid") };
+    /// let how = PublishOptions { known_for: Some(Duration::from_hours(24)) };
+    /// let published = engine.publish_with(message, how).await?;
+    /// println!("message {:?}: {:?}", published.number, published.receipt);
+    /// # Ok(()) }
+    /// ```
+    pub fn publish_with(&self, message: Message, options: PublishOptions) -> Pending<Published> {
+        let (sender, receiver) = oneshot::channel();
+        match self.publish_to(message, options.how(false), End::Caller(sender)) {
+            Ok(()) => Pending::new(receiver, &self.inner.common, published),
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    /// Sends a message to one receiver who waits for it now, or has it start something, and answers once the
+    /// receiver has taken it: `None` where nobody has. It is not held. A receiver that is suspended has it, and
+    /// goes on with it when it is resumed.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error, Message};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// if let Some(taken) = engine.correlate(Message::new("order.paid")).await? {
+    ///     println!("instance {} has it", taken.instance);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn correlate(&self, message: Message) -> Pending<Option<Correlated>> {
+        let message = Message { ttl: Some(0), consume: Consume::One, ..message };
+        let (teller, receiver) = oneshot::channel();
+        match self.publish_to(message, PublishOptions::default().how(true), End::Awaits(teller)) {
+            Ok(()) => Pending::aside(receiver, &self.inner.common),
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    fn publish_to(&self, message: Message, how: How, end: End) -> Result<(), Error> {
+        let all = message.variables.iter().chain(&message.correlation);
+        check_variables(all, &Limits::default())?;
+        message.id.as_ref().map_or(Ok(()), id::check)?;
+        let publisher = Publisher { common: Arc::downgrade(&self.inner.common), how, end };
+        self.router().relay(TryPublishRequest { message, how }, Box::new(publisher))
     }
 
     /// Dead letters, the oldest first: messages for one receiver that nobody has taken before they expired.

@@ -63,7 +63,7 @@ pub use deploy::{Deployment, File, Retired};
 pub use event::Sending;
 pub use function::StartingFunction;
 pub use history::{History, Step};
-pub use message::MessageRequest;
+pub use message::{MessageRequest, PublishOptions};
 pub use metrics::Metrics;
 pub use open::Opened;
 pub use options::{Observer, Options, Progress};

@@ -238,6 +238,7 @@ impl Threads {
             queue.close("it is shut down", None);
         }
         self.inner.readers.close();
+        common.board.awaited.close();
         // Whatever it waits for is answered now.
         let sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = sweeper {

@@ -27,10 +27,10 @@ use travertine_value::{Name, Value};
 pub use answer::{Description, Glance, Look, Outcome};
 pub use route::{Origin, Route};
 
-pub use crate::shard::{AttemptOutcome, Candidate, Looked, Publishing, Rows, Unblocked};
+pub use crate::shard::{AttemptOutcome, Candidate, How, Looked, Publishing, Rows, Unblocked};
 use crate::{
     Activated, Address, Begin, Definitions, Ended, Error, Given, InstanceId, JobChange, JobFailure,
-    Lease, Message, Receipt, SignalReceipt, TaskChange, Verified,
+    Lease, Message, Published, Receipt, SignalReceipt, TaskChange, Verified,
 };
 
 /// Something that may be asked of a shard, and the type of what is answered to it.
@@ -177,11 +177,11 @@ requests! {
     /// answered.
     Publish: PublishRequest { message: Message } -> Receipt;
     /// Publishes a message, unless variables of other shards decide who has it.
-    TryPublish: TryPublishRequest { message: Message } -> Publishing;
+    TryPublish: TryPublishRequest { message: Message, how: How } -> Publishing;
     /// Those of a shard's waits that see the variables a message wants.
     MatchVariables: MatchVariablesRequest { candidates: Vec<Candidate> } -> Vec<(u64, u64)>;
     /// Publishes a message once the variables that decide who has it were looked at.
-    FinishPublish: FinishPublishRequest { message: Message, looked: Looked } -> Receipt;
+    FinishPublish: FinishPublishRequest { message: Message, looked: Looked, how: How } -> Published;
     /// Publishes a dead letter again.
     Replay: ReplayRequest { dead_letter: u64 } -> Receipt;
     /// Drops a dead letter.

@@ -81,7 +81,7 @@ impl Request {
                 Route::Keeper(name)
             }
             Self::Publish(PublishRequest { message })
-            | Self::TryPublish(TryPublishRequest { message })
+            | Self::TryPublish(TryPublishRequest { message, .. })
             | Self::FinishPublish(FinishPublishRequest { message, .. }) => {
                 Route::Keeper(&message.name)
             }

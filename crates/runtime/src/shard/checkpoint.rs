@@ -148,7 +148,7 @@ impl Shard {
     fn shard_state(&self) -> ShardState {
         ShardState {
             instances: self.instances.count,
-            messages: self.messages.count,
+            messages: self.messages.count.max(self.messages.recorded),
             noted: self
                 .starts
                 .noted

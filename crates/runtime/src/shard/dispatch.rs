@@ -76,10 +76,13 @@ impl Shard {
             Request::TryCode(it) => self.try_code(it.instance).map(Reply::TryCode),
             Request::Unblock(it) => self.unblock(it.instance).map(Reply::Unblock),
             Request::Publish(it) => self.publish(it.message).map(Reply::Publish),
-            Request::TryPublish(it) => self.begin_publishing(it.message).map(Reply::TryPublish),
+            Request::TryPublish(it) => {
+                self.begin_publishing(it.message, it.how).map(Reply::TryPublish)
+            }
             Request::MatchVariables(it) => Ok(Reply::MatchVariables(self.agreeing(&it.candidates))),
             Request::FinishPublish(it) => {
-                self.finish_publishing(it.message, &it.looked).map(Reply::FinishPublish)
+                let published = self.finish_publishing(it.message, &it.looked, it.how);
+                published.map(Reply::FinishPublish)
             }
             Request::Replay(it) => self.replay_message(it.dead_letter).map(Reply::Replay),
             Request::Discard(it) => self.discard(it.dead_letter).map(Reply::Discard),

@@ -19,6 +19,9 @@ use crate::{
     message::{Held, MessageKey, Waiting},
 };
 
+/// So many numbers are recorded ahead at most. After a restart they are passed over.
+const AHEAD_MAX: u64 = 1_023;
+
 /// Messages, and those who wait for them.
 #[derive(Default)]
 pub(super) struct Messages {
@@ -33,8 +36,12 @@ pub(super) struct Messages {
     /// Held messages and subscriptions that have no row yet.
     pub(super) fresh_held: BTreeSet<u64>,
     pub(super) fresh_waiting: BTreeSet<(u64, u64)>,
-    /// How many messages there have been.
+    /// How many messages and signals have a number.
     pub(super) count: u64,
+    /// How many the log tells of: so many are not given again, whatever happens.
+    pub(super) recorded: u64,
+    /// How many there were when the shard was opened.
+    begun: u64,
     /// What one turn has changed.
     pub(super) undo: Undo<Changed>,
 }
@@ -53,7 +60,25 @@ pub(super) enum Changed {
 impl Messages {
     /// None yet, after so many that there have been.
     pub(super) fn after(count: u64) -> Self {
-        Self { count, ..Self::default() }
+        Self { count, recorded: count, begun: count, ..Self::default() }
+    }
+
+    /// The log tells of so many numbers.
+    pub(super) fn numbered(&mut self, count: u64) {
+        self.count = self.count.max(count);
+        (self.recorded, self.begun) = (self.count, self.count);
+    }
+
+    /// The log tells of the number of this message.
+    pub(super) fn record(&mut self, nth: u64) {
+        self.recorded = self.recorded.max(nth);
+    }
+
+    /// Up to where numbers are to be recorded, where some were given that the log does not tell of: the more
+    /// often that happens, the more of them at once.
+    pub(super) fn unrecorded(&self) -> Option<u64> {
+        let ahead = || (self.count - self.begun).saturating_sub(1).min(AHEAD_MAX);
+        (self.count > self.recorded).then(|| self.count + ahead())
     }
 
     /// Keeps a message that nobody waits for, or nobody will. A dead letter is kept for that long.

@@ -64,7 +64,7 @@ pub(crate) use guard::panic_text;
 pub use job::{Activated, JobChange, JobFailure, Lease};
 pub use live::{Live, Trouble};
 pub use outbox::Sealed;
-pub use publish::{Candidate, Looked, Publishing};
+pub use publish::{Candidate, How, Looked, Publishing};
 pub(crate) use quarantine::{Alone, Case};
 pub use recover::{Opening, Recovered};
 pub use rows::Rows;
@@ -346,10 +346,11 @@ impl Shard {
             Letter::Subscribe(subscription) => self.subscribe_remote(subscription),
             Letter::Unsubscribe { instance, wait } => self.unsubscribe_remote((instance, wait)),
             Letter::Publish { message, again: true, published, expires } => {
-                self.give(message, published, expires, true, &Looked::default());
+                let given = publish::Given { published, expires, number: None, again: true };
+                self.give(message, given, &Looked::default());
             }
             Letter::Publish { message, again: false, .. } => {
-                self.route(message, &Looked::default());
+                self.route(message, &Looked::default(), None);
             }
             letter @ Letter::Deliver { .. } => self.deliver(letter),
             Letter::Broadcast { name, variables, from } => {

@@ -232,6 +232,7 @@ impl Live {
             | Record::Gone { .. }
             | Record::Known { .. }
             | Record::Recognised { .. }
+            | Record::Numbered { .. }
             | Record::Subscribed(_)
             | Record::Unsubscribed { .. }
             | Record::Noted { .. }

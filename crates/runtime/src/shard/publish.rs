@@ -1,6 +1,6 @@
 //! Messages find those who wait for them, are held, or become dead letters.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use travertine_kernel::{Assignments, View, WaitFor, WaitId};
 use travertine_store::codec::record::{
@@ -10,8 +10,10 @@ use travertine_value::{Name, Variables as _};
 
 use super::{Shard, apart::Apart, settings::millis};
 use crate::{
-    Address, Error, InstanceId, Receipt, SignalReceipt,
-    message::{MessageKey, address, has_all, is_addressed, variables_wanted},
+    Address, Error, InstanceId, Published, Receipt, SignalReceipt,
+    message::{
+        MessageKey, address, has_all, is_addressed, note_awaited, take_awaited, variables_wanted,
+    },
 };
 
 /// How long a message for those who wait already is held, in milliseconds: as long as another shard may
@@ -32,9 +34,19 @@ pub struct Looked {
 #[derive(Debug)]
 pub enum Publishing {
     /// This has become of it.
-    Done(Receipt),
+    Done(Published),
     /// Whether it is for them depends on variables that other shards have.
     Look(Box<Message>, Vec<Candidate>),
+}
+
+/// How a message is published.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// How long its id is recognised, in milliseconds, and at least as long as it is held; as long as the engine
+    /// says where nothing is said.
+    pub known_for: Option<i64>,
+    /// Whether its sender waits for what the receiver decides.
+    pub awaited: bool,
 }
 
 /// Who may receive a message: a wait, and the variables that it must see for that.
@@ -46,23 +58,29 @@ impl Shard {
     /// and is kept for others until it expires. Only the shard that keeps its name may be asked. Where it
     /// depends on variables of other shards, it is held until they have answered.
     pub(super) fn publish(&mut self, message: Message) -> Result<Receipt, Error> {
-        match self.begin_publishing(message)? {
-            Publishing::Done(receipt) => Ok(receipt),
-            Publishing::Look(message, _) => self.publish_new(*message, &Looked::default()),
-        }
+        let how = How::default();
+        let published = match self.begin_publishing(message, how)? {
+            Publishing::Done(published) => published,
+            Publishing::Look(message, _) => self.publish_new(*message, &Looked::default(), how)?,
+        };
+        Ok(published.receipt)
     }
 
     /// The same, unless variables of other shards must be looked at first.
-    pub(crate) fn begin_publishing(&mut self, mut message: Message) -> Result<Publishing, Error> {
+    pub(crate) fn begin_publishing(
+        &mut self,
+        mut message: Message,
+        how: How,
+    ) -> Result<Publishing, Error> {
         // Who waits may have said so in what is left to do.
         self.handle_letters();
         self.env.definitions.correlate(&mut message);
         if self.is_known(&message) {
-            return Ok(Publishing::Done(Receipt::Known));
+            return Ok(Publishing::Done(KNOWN));
         }
         let candidates = self.candidates(&message);
         match self.look_here(&candidates) {
-            Some(looked) => self.publish_new(message, &looked).map(Publishing::Done),
+            Some(looked) => self.publish_new(message, &looked, how).map(Publishing::Done),
             None => Ok(Publishing::Look(Box::new(message), candidates)),
         }
     }
@@ -72,11 +90,12 @@ impl Shard {
         &mut self,
         message: Message,
         looked: &Looked,
-    ) -> Result<Receipt, Error> {
+        how: How,
+    ) -> Result<Published, Error> {
         if self.is_known(&message) {
-            return Ok(Receipt::Known);
+            return Ok(KNOWN);
         }
-        self.publish_new(message, looked)
+        self.publish_new(message, looked, how)
     }
 
     /// Those who have a message if they have the right variables.
@@ -136,30 +155,67 @@ impl Shard {
     }
 
     /// Publishes a message that has not come before.
-    fn publish_new(&mut self, message: Message, looked: &Looked) -> Result<Receipt, Error> {
+    fn publish_new(
+        &mut self,
+        mut message: Message,
+        looked: &Looked,
+        how: How,
+    ) -> Result<Published, Error> {
         self.check_one(&message, looked)?;
         self.check_room(&message, looked)?;
         let key = MessageKey::of(&message);
         let dead = key.as_ref().map_or_else(Vec::new, |it| self.messages.held.dead_with(it));
-        let until = millis(self.env.settings.known_for).max(message.ttl.unwrap_or(0));
-        let numbered = self.messages.count;
-        let receipt = self.route(message, looked);
-        let Some(key) = key else { return Ok(receipt) };
-        if receipt != Receipt::Dropped {
+        let known_for = how.known_for.unwrap_or(millis(self.env.settings.known_for));
+        let until = known_for.max(message.ttl.unwrap_or(0));
+        let number = self.next_message();
+        if how.awaited {
+            self.env.board.awaited.expect(number);
+            note_awaited(&mut message, Some(number));
+        }
+        let receipt = self.route(message, looked, Some(number));
+        let is_left = receipt != Receipt::Dropped || self.messages.held.get(number).is_some();
+        if let Some(key) = key.filter(|_| is_left) {
+            self.remember(key, receipt, until, dead)?;
+        }
+        self.record_numbers();
+        Ok(Published { number: Some(number), receipt })
+    }
+
+    /// Recognises a message by its id when it comes again. It stands for those that nobody has received.
+    fn remember(
+        &mut self,
+        key: MessageKey,
+        receipt: Receipt,
+        known_for: i64,
+        dead: Vec<u64>,
+    ) -> Result<(), Error> {
+        if receipt != Receipt::Dropped && known_for > 0 {
             let number = self.next_message();
-            let until = self.now.as_millis().saturating_add(until);
+            let until = self.now.as_millis().saturating_add(known_for);
             let MessageKey { name, receiver, id } = key.clone();
             self.write(&[Record::Recognised { number, name, receiver, id, until }]);
             self.recognise(number, key, until);
-        } else if self.messages.count == numbered {
-            // Nothing is left of it, so whoever sends it again sends it for the first time.
-            return Ok(receipt);
         }
-        // This one stands for those that nobody has received.
         for number in dead {
             self.discard(number)?;
         }
-        Ok(receipt)
+        Ok(())
+    }
+
+    /// Has the log tell of the numbers that were given.
+    fn record_numbers(&mut self) {
+        if let Some(messages) = self.messages.unrecorded() {
+            self.write(&[Record::Numbered { messages }]);
+            self.messages.record(messages);
+        }
+    }
+
+    /// It is decided who has a message whose sender waits for that.
+    pub(super) fn decided(&mut self, awaited: Option<u64>, by: Option<u64>) {
+        if let Some(number) = awaited {
+            let board = Arc::clone(&self.env.board);
+            self.outbox.notice(move || board.awaited.decide(number, by.map(InstanceId)));
+        }
     }
 
     /// Refuses a message to one instance that several could receive.
@@ -210,7 +266,10 @@ impl Shard {
     /// Sends a signal to all that wait for it now, and to the start events it triggers. Only the
     /// shard that keeps its name may be asked.
     pub(super) fn signal(&mut self, name: &Name, variables: &Assignments) -> SignalReceipt {
-        self.broadcast(name, variables, None)
+        let number = self.next_message();
+        let heard = self.broadcast(name, variables, None);
+        self.record_numbers();
+        SignalReceipt { number, ..heard }
     }
 
     /// Those who wait for messages and signals whose names it keeps.
@@ -238,30 +297,52 @@ impl Shard {
     }
 
     /// Finds those who receive a new message.
-    pub(super) fn route(&mut self, mut message: Message, looked: &Looked) -> Receipt {
+    pub(super) fn route(
+        &mut self,
+        mut message: Message,
+        looked: &Looked,
+        number: Option<u64>,
+    ) -> Receipt {
         message.consume = consume(&message);
         let expires = self.expiry(&message);
         match message.consume {
-            Consume::All => self.share(message, expires, looked),
-            Consume::One => self.give(message, self.now.as_millis(), expires, false, looked),
+            Consume::All => self.share(message, expires, looked, number),
+            Consume::One => {
+                let given =
+                    Given { published: self.now.as_millis(), expires, number, again: false };
+                self.give(message, given, looked)
+            }
         }
     }
 
     /// Finds the one receiver of a message, perhaps `again`, if whoever had it did not want it.
-    pub(super) fn give(
+    pub(super) fn give(&mut self, mut message: Message, given: Given, looked: &Looked) -> Receipt {
+        let awaited = take_awaited(&mut message);
+        let receipt = self.give_awaited(message, given, looked, awaited);
+        match receipt {
+            // The receiver decides.
+            Receipt::Received(_) => {}
+            Receipt::Started(id) => self.decided(awaited, Some(id.0)),
+            _ => self.decided(awaited, None),
+        }
+        receipt
+    }
+
+    fn give_awaited(
         &mut self,
         message: Message,
-        published: i64,
-        expires: Option<i64>,
-        again: bool,
+        given: Given,
         looked: &Looked,
+        awaited: Option<u64>,
     ) -> Receipt {
+        let Given { published, expires, number, again } = given;
         let found = {
             let mut all = self.messages.waiting.hear(&message, again.then_some(published));
             all.find(|it| has_variables(it, &message, looked)).map(|it| (it.instance, it.wait))
         };
         if let Some(to) = found {
-            let message = address(message, to.0);
+            let mut message = address(message, to.0);
+            note_awaited(&mut message, awaited);
             self.forget(to);
             let letter = Letter::Deliver { to, message, published, expires, shared: None };
             self.send(self.shard_of(to.0), letter);
@@ -270,7 +351,9 @@ impl Shard {
         if let Some(start) = self.start_for(&message) {
             let variables = message.variables.clone();
             return self.trigger_start(start, variables).unwrap_or_else(|error| {
-                self.bury_new(message, published, expires, &error.to_string());
+                let number = number.unwrap_or_else(|| self.next_message());
+                let held = Held { number, message, published, expires, dead: None };
+                self.bury(held, &error.to_string());
                 Receipt::Dropped
             });
         }
@@ -286,7 +369,7 @@ impl Shard {
         }
         let mut asked = self.candidates(&message);
         asked.retain(|(of, _)| !looked.at.contains(of));
-        let number = self.next_message();
+        let number = number.unwrap_or_else(|| self.next_message());
         let held = Held { number, message, published, expires, dead: None };
         self.write(&[Record::Held(held.clone())]);
         self.hold(held);
@@ -299,10 +382,16 @@ impl Shard {
 
     /// Gives a new message to all who wait for it and to the start events that hear it, and keeps it for
     /// others.
-    fn share(&mut self, message: Message, expires: Option<i64>, looked: &Looked) -> Receipt {
+    fn share(
+        &mut self,
+        message: Message,
+        expires: Option<i64>,
+        looked: &Looked,
+        number: Option<u64>,
+    ) -> Receipt {
         let published = self.now.as_millis();
         let kept = expires.is_none_or(|it| published < it);
-        let number = self.next_message();
+        let number = number.unwrap_or_else(|| self.next_message());
         let all = self.messages.waiting.hear(&message, None);
         let receivers: Vec<Subscription> =
             all.filter(|it| has_variables(it, &message, looked)).cloned().collect();
@@ -340,11 +429,13 @@ impl Shard {
 
     /// Keeps a message that nobody waits for, or nobody will.
     pub(super) fn hold(&mut self, held: Held) {
+        self.messages.record(held.number / u64::from(self.env.shards));
         self.messages.hold(held, self.env.settings.dead_for, &mut self.alarms);
     }
 
     /// A message will be recognised until then.
     pub(super) fn recognise(&mut self, number: u64, key: MessageKey, until: i64) {
+        self.messages.record(number / u64::from(self.env.shards));
         self.messages.recognise(number, key, until, &mut self.alarms);
     }
 
@@ -411,9 +502,10 @@ impl Shard {
         }
         let candidates = self.candidates(&message);
         let looked = self.look_here(&candidates).unwrap_or_default();
-        let numbered = self.messages.count;
-        let receipt = self.publish_new(message, &looked)?;
-        let is_kept = receipt != Receipt::Dropped || self.messages.count > numbered;
+        let Published { number: new, receipt } =
+            self.publish_new(message, &looked, How::default())?;
+        let is_buried = new.is_some_and(|it| self.messages.held.get(it).is_some());
+        let is_kept = receipt != Receipt::Dropped || is_buried;
         if is_kept && self.messages.held.dead(number).is_some() {
             self.discard(number)?;
         }
@@ -429,6 +521,22 @@ impl Shard {
         self.write(&[Record::Gone { message: number }]);
         Ok(())
     }
+}
+
+/// A message that came before.
+const KNOWN: Published = Published { number: None, receipt: Receipt::Known };
+
+/// A message that is to have a receiver.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    /// When it was published.
+    pub(super) published: i64,
+    /// When it is dropped.
+    pub(super) expires: Option<i64>,
+    /// Its number, where it has one.
+    pub(super) number: Option<u64>,
+    /// Whether someone has had it who did not want it.
+    pub(super) again: bool,
 }
 
 /// Who receives a message. One to an instance has one receiver.

@@ -507,7 +507,7 @@ impl Shard {
 
     fn message_numbered(&mut self, number: u64) {
         let nth = number / u64::from(self.env.shards);
-        self.messages.count = self.messages.count.max(nth);
+        self.messages.numbered(nth);
     }
 
     fn read_own(&mut self, record: Record) {
@@ -531,6 +531,7 @@ impl Shard {
                 self.message_numbered(number);
                 self.recognise(number, MessageKey { name, receiver, id }, until);
             }
+            Record::Numbered { messages } => self.messages.numbered(messages),
             Record::Subscribed(subscription) => self.messages.subscribe(subscription),
             Record::Unsubscribed { instance, wait } => {
                 self.unsubscribe_logged((instance, wait));

@@ -11,7 +11,7 @@ use travertine_value::Name;
 use super::{Live, Shard, guard::Heard};
 use crate::{
     SignalReceipt, StartOn, Timestamp,
-    message::{BY_VARIABLES, INSTANCE, address},
+    message::{BY_VARIABLES, INSTANCE, address, take_awaited},
 };
 
 impl Shard {
@@ -28,7 +28,11 @@ impl Shard {
             shard.turn_with(live, Command::Complete { wait, variables }, records)
         });
         match told {
-            Heard::Yes => {}
+            Heard::Yes => {
+                let Letter::Deliver { mut message, .. } = letter else { return };
+                let awaited = take_awaited(&mut message);
+                self.decided(awaited, Some(to.0));
+            }
             Heard::No => self.give_back(letter),
             Heard::TooMuch(why) => {
                 self.with_any(to.0, |shard, live| {
@@ -45,9 +49,11 @@ impl Shard {
 
     /// A message cannot be taken by its receiver, and by no other.
     fn return_to_keeper(&mut self, letter: Letter, why: &str) {
-        let Letter::Deliver { to, message, published, expires, shared, .. } = letter else {
+        let Letter::Deliver { to, mut message, published, expires, shared, .. } = letter else {
             return;
         };
+        let awaited = take_awaited(&mut message);
+        self.decided(awaited, None);
         let name = &message.name;
         tracing::error!(instance = to.0, %name, why, "a message is too much for its receiver");
         // One for all is among the messages still.
@@ -101,7 +107,7 @@ impl Shard {
         }
         let wanted = |on: &StartOn| matches!(on, StartOn::Signal(it) if it == name);
         let started = self.trigger_starts(|_, on| wanted(on), variables).len() as u64;
-        SignalReceipt { received, started }
+        SignalReceipt { number: 0, received, started }
     }
 
     /// A wait for messages or signals begins.

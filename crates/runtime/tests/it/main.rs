@@ -23,6 +23,7 @@ mod kinds;
 mod lifecycle;
 mod limits;
 mod measure;
+mod messages;
 mod paging;
 mod recovery;
 mod refused;

@@ -176,6 +176,11 @@ fn addressed() -> Vec<Record> {
     [recognised].into_iter().chain(mails).collect()
 }
 
+/// What numbers for all messages and signals have added.
+fn numbered() -> Vec<Record> {
+    vec![Record::Numbered { messages: 1 << 40 }]
+}
+
 fn addressed_letters() -> Vec<Letter> {
     let of = (4, 9);
     vec![
@@ -232,6 +237,7 @@ fn check<T: PartialEq + std::fmt::Debug>(
 fn whatever_is_stored_is_what_it_was() {
     check("records", records(), |it, bytes| encode_records(it, bytes), decode_records);
     check("addressed", addressed(), |it, bytes| encode_records(it, bytes), decode_records);
+    check("numbered", numbered(), |it, bytes| encode_records(it, bytes), decode_records);
     check("call-failed", call_failed(), |it, bytes| encode_records(it, bytes), decode_records);
     check("labelled", labelled(), |it, bytes| encode_records(it, bytes), decode_records);
     check("held", held(), encode_held, decode_held);
@@ -260,7 +266,8 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
         ending: Ending::Cancelled,
         variables: Vec::new(),
     }));
-    let some = records().into_iter().chain(addressed()).chain(labelled()).chain([ended]);
+    let added = addressed().into_iter().chain(labelled()).chain(numbered());
+    let some = records().into_iter().chain(added).chain([ended]);
     assert_eq!(some.map(|it| kind_of(&it)).collect::<BTreeSet<_>>(), all);
     let all: BTreeSet<u8> =
         kinds(&|kind| decode_letter(&[VERSION, kind, 0x80]).err().map(|it| it.flaw));

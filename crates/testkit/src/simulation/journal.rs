@@ -73,6 +73,7 @@ impl Journal {
                 | Record::Gone { .. }
                 | Record::Known { .. }
                 | Record::Recognised { .. }
+                | Record::Numbered { .. }
                 | Record::Subscribed(_)
                 | Record::Unsubscribed { .. }
                 | Record::Noted { .. }

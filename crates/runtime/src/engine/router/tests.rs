@@ -16,7 +16,7 @@ use crate::{
         CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
         EvaluateConditionsRequest, ExpectRequest, ExtendRequest, FailRequest, FindRunRequest,
         FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest,
-        FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest,
+        FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest, How,
         IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, Looked,
         MatchVariablesRequest, MendRequest, MigrateRequest, MoveTimerRequest, Origin,
         PublishRequest, Publishing, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
@@ -159,13 +159,17 @@ impl World {
         let message = |ttl: i64| Message { ttl: Some(ttl), ..Message::new("news") };
         let publish = |message| engine.ask(PublishRequest { message }).wait();
         assert_eq!(publish(message(0)), Ok(Receipt::Dropped));
-        let tried = engine.ask(TryPublishRequest { message: message(0) }).wait();
-        assert!(matches!(tried, Ok(Publishing::Done(Receipt::Dropped))), "{tried:?}");
+        let how = How::default();
+        let tried = engine.ask(TryPublishRequest { message: message(0), how }).wait();
+        let Ok(Publishing::Done(tried)) = tried else { panic!("{tried:?}") };
+        assert_eq!(tried.receipt, Receipt::Dropped);
         let matching = engine.ask(MatchVariablesRequest { candidates: Vec::new() }).wait();
         assert_eq!(matching, Ok(Vec::new()));
         let looked = Looked::default();
-        let finish = FinishPublishRequest { message: message(0), looked };
-        assert_eq!(engine.ask(finish).wait(), Ok(Receipt::Dropped));
+        let finish = FinishPublishRequest { message: message(0), looked, how };
+        let finished = engine.ask(finish).wait().unwrap();
+        assert_eq!(finished.receipt, Receipt::Dropped);
+        assert!(finished.number > tried.number);
         let dead_letter = 12;
         assert!(engine.ask(ReplayRequest { dead_letter }).wait().is_err());
         assert!(engine.ask(DiscardRequest { dead_letter }).wait().is_err());

@@ -91,6 +91,7 @@ mirror!(enum Record {
     Ended(it: Box<Folded>),
     Recognised { number: u64, name: Name, receiver: Name, id: Name, until: i64 },
     Labelled(it: Box<Labels>),
+    Numbered { messages: u64 },
 });
 
 mirror!(
