@@ -177,7 +177,8 @@ impl Engine {
         match find(&definitions, &decision.into()) {
             Ok(found) => {
                 let now = self.now();
-                self.spawn_blocking(move |_| decide(&definitions, &found, variables, &limits, now))
+                let decide = move || decide(&definitions, &found, variables, &limits, now);
+                self.spawn_blocking(move |_| Ok(decide()))
             }
             Err(error) => Pending::refused(error),
         }
@@ -211,7 +212,7 @@ fn decide(
     variables: Assignments,
     limits: &Limits,
     now: Timestamp,
-) -> Result<Decided, Error> {
+) -> Decided {
     let own = decision_of(decision);
     let row = definitions.deployed_as(decision.key);
     let graph = row.and_then(|it| it.requirements).and_then(|it| definitions.deployed_as(it));
@@ -229,7 +230,7 @@ fn decide(
         Ok(model) => model,
         Err(why) => {
             decided.failed = failed(&own.id, why);
-            return Ok(decided);
+            return decided;
         }
     };
     let given: Map = variables.into_iter().collect();
@@ -237,7 +238,7 @@ fn decide(
         Ok(result) => result,
         Err(error) => {
             decided.failed = failed(&own.id, error.to_string());
-            return Ok(decided);
+            return decided;
         }
     };
     let known = |it: &EvaluatedDecision| {
@@ -263,10 +264,10 @@ fn decide(
         let at = result.decisions.iter().find(is_it).and_then(|it| it.id.as_deref());
         let at = at.map_or_else(|| Name::clone(&own.id), Name::from);
         decided.failed = failed(&at, problem.to_string());
-        return Ok(decided);
+        return decided;
     }
     decided.output = result.value.to_value();
-    Ok(decided)
+    decided
 }
 
 fn decision_of(it: &DecisionDefinition) -> DecisionOf {

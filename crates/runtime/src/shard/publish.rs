@@ -165,7 +165,7 @@ impl Shard {
         self.check_room(&message, looked)?;
         let key = MessageKey::of(&message);
         let dead = key.as_ref().map_or_else(Vec::new, |it| self.messages.held.dead_with(it));
-        let known_for = how.known_for.unwrap_or(millis(self.env.settings.known_for));
+        let known_for = how.known_for.unwrap_or_else(|| millis(self.env.settings.known_for));
         let until = known_for.max(message.ttl.unwrap_or(0));
         let number = self.next_message();
         if how.awaited {
