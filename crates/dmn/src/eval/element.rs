@@ -164,7 +164,9 @@ impl Run<'_, '_> {
             let name = &model.elements[requirement.element].name;
             let of = model.type_of(requirement.element);
             let value =
-                self.coerce(of, value.clone(), None, || format!("the argument '{name}'"))?;
+                self.fitting(of, value.clone(), None, || format!("the argument '{name}'"))?;
+            // A service that is called with what it does not take is not called.
+            let Some(value) = value else { return Ok(FeelValue::Null) };
             known.insert(requirement.key(path), value);
         }
         let mut frame = Frame { known, is_outermost: false };
@@ -203,12 +205,15 @@ impl Run<'_, '_> {
         )
     }
 
-    /// The value of a function's body. An argument of a wrong type is null.
+    /// The value of a function's body. With an argument of a wrong type it is null.
     fn call(&mut self, function: &FunctionOf, scope: &Scope, arguments: &[FeelValue]) -> Valued {
         let mut names = Vec::with_capacity(arguments.len());
         for (Variable { name, of }, value) in function.parameters.iter().zip(arguments) {
             let what = || format!("the argument '{name}' of '{}'", function.name);
-            names.push((Name::clone(name), self.coerce(*of, value.clone(), None, what)?));
+            let Some(value) = self.fitting(*of, value.clone(), None, what)? else {
+                return Ok(FeelValue::Null);
+            };
+            names.push((Name::clone(name), value));
         }
         let value = self.boxed(&function.body, &scope.with(names))?;
         let what = || format!("the result of '{}'", function.name);

@@ -67,15 +67,26 @@ impl Run<'_, '_> {
         spot: Option<&Spot>,
         what: impl FnOnce() -> String,
     ) -> Valued {
+        Ok(self.fitting(of, value, spot, what)?.unwrap_or(FeelValue::Null))
+    }
+
+    /// The value as one of a type; none where it is not, which is noted.
+    fn fitting(
+        &mut self,
+        of: TypeId,
+        value: FeelValue,
+        spot: Option<&Spot>,
+        what: impl FnOnce() -> String,
+    ) -> Result<Option<FeelValue>, Limit> {
         let World { model, record, .. } = &**self.world;
         let mut conform = Conform { types: &model.types, session: self.session, record };
         Ok(match conform.coerce(of, value)? {
-            Ok(value) => value,
+            Ok(value) => Some(value),
             Err(mismatch) => {
                 let name = &model.types.get(of).name;
                 let message = format!("{} is not of type {name}: {mismatch}", what());
                 record.problem(spot, message, self.session);
-                FeelValue::Null
+                None
             }
         })
     }

@@ -145,3 +145,23 @@ fn many_threads_can_ask_at_once() {
         }
     });
 }
+
+#[test]
+fn what_is_called_with_an_argument_of_a_wrong_type_is_not_called() {
+    let inside = r##"<businessKnowledgeModel id="f" name="f"><variable name="f"/><encapsulatedLogic>
+<formalParameter name="n" typeRef="number"/><literalExpression><text>n = null</text></literalExpression>
+</encapsulatedLogic></businessKnowledgeModel>
+<decision id="n" name="n"><variable name="n" typeRef="number"/><literalExpression><text>1</text>
+</literalExpression></decision>
+<decision id="asked" name="asked"><variable name="asked"/><informationRequirement>
+<requiredDecision href="#n"/></informationRequirement><literalExpression><text>n = null</text>
+</literalExpression></decision>
+<decisionService id="s" name="s"><variable name="s"/><outputDecision href="#asked"/>
+<inputDecision href="#n"/></decisionService>
+<decision id="d" name="d"><variable name="d"/><knowledgeRequirement><requiredKnowledge href="#f"/>
+</knowledgeRequirement><knowledgeRequirement><requiredKnowledge href="#s"/></knowledgeRequirement>
+<literalExpression><text>[f("x"), f(null), f(2), s("x"), s(null)]</text></literalExpression></decision>"##;
+    let result = decide(&definitions(inside), "d", "{}");
+    assert_eq!(result.value.to_string(), "[null, true, false, null, true]");
+    assert_eq!(result.problems.len(), 2, "{:?}", result.problems);
+}

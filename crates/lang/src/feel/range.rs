@@ -11,6 +11,8 @@ pub struct Range {
     pub start: End,
     /// Where it ends.
     pub end: End,
+    /// Whether it is written as a test for one value, `(= 10)`, and not by two ends.
+    pub is_test: bool,
 }
 
 /// An end of a range.
@@ -55,19 +57,21 @@ impl Range {
         Some(after_start && before_end)
     }
 
-    /// Whether both have the same ends, included alike.
+    /// Whether both have the same ends, included alike, and are written in the same way.
     pub fn equals(&self, other: &Self) -> bool {
         let same = |one: &End, other: &End| match (one, other) {
             (End::Open, End::Open) => true,
             (End::Excluded(a), End::Excluded(b)) | (End::Included(a), End::Included(b)) => a == b,
             (End::Open | End::Excluded(_) | End::Included(_), _) => false,
         };
-        same(&self.start, &other.start) && same(&self.end, &other.end)
+        same(&self.start, &other.start)
+            && same(&self.end, &other.end)
+            && self.is_test == other.is_test
     }
 
     /// A range that holds one value.
     pub fn of_point(value: FeelValue) -> Self {
-        Self { start: End::Included(value.clone()), end: End::Included(value) }
+        Self { start: End::Included(value.clone()), end: End::Included(value), is_test: false }
     }
 
     /// Compares where two ranges begin; one that begins nowhere begins first.

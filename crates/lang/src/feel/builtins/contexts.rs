@@ -20,8 +20,8 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     ("get entries(m)", get_entries),
     ("get entries(context)", get_entries),
     ("context(entries)", context),
-    ("context put(context, key, value)", context_put),
     ("context put(context, keys, value)", context_put),
+    ("context put(context, key, value)", context_put_one),
     ("put(context, key, value)", context_put),
     ("context merge(contexts...)", context_merge),
     ("put all(contexts...)", context_merge),
@@ -76,6 +76,14 @@ fn context(args: &mut Args<'_, '_, '_>) -> Answer {
         }
     }
     Ok(Context::from(made).into())
+}
+
+/// Who names the parameter `key` has one, and `keys` is for a list.
+fn context_put_one(args: &mut Args<'_, '_, '_>) -> Answer {
+    match args.value(1) {
+        FeelValue::String(_) => context_put(args),
+        other => Err(wrong(&other, "a string")),
+    }
 }
 
 /// A list of keys leads to an entry of an entry.

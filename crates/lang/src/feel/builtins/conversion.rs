@@ -222,7 +222,7 @@ fn range(args: &mut Args<'_, '_, '_>) -> Answer {
     if !is_upward || low.is_null() && high.is_null() {
         return Err(malformed("a range", &text));
     }
-    Ok(Range { start, end }.into())
+    Ok(Range { start, end, is_test: false }.into())
 }
 
 fn range_end(end: &EndOf) -> Option<End> {

@@ -189,7 +189,8 @@ impl<'r, 's> Run<'r, 's> {
                 "a range does not go down from its start to its end".to_owned()
             }));
         }
-        Ok(Range { start, end }.into())
+        let is_test = matches!(range.end, EndOf::Same);
+        Ok(Range { start, end, is_test }.into())
     }
 
     fn end(&mut self, end: &EndOf) -> Result<End, Limit> {
@@ -262,7 +263,8 @@ impl<'r, 's> Run<'r, 's> {
         let value = self.value(&parts[0])?;
         let low = self.value(&parts[1])?;
         let high = self.value(&parts[2])?;
-        let range = Range { start: End::Included(low), end: End::Included(high) };
+        let (start, end) = (End::Included(low), End::Included(high));
+        let range = Range { start, end, is_test: false };
         Ok(match range.contains(&value) {
             Some(it) => it.into(),
             None => self.null(Reason::WrongType, at, || {
