@@ -45,12 +45,19 @@ impl<'a> Run<'a> {
             return Ok(Cow::Borrowed(&node.outgoing));
         }
         let mut chosen = Vec::new();
+        let mut by_condition = false;
         for flow in &node.outgoing {
             if Some(*flow) != node.default && self.may_take(token, *flow)? {
+                by_condition |= self.plan.flow(*flow).condition.is_some();
                 chosen.push(*flow);
             }
         }
-        if chosen.is_empty() {
+        // BPMN 2.0, 13.2.1: what leaves an activity by no condition says nothing about the default.
+        let is_gateway = matches!(
+            node.element,
+            Element::Inclusive | Element::FanOut | Element::FanIn(_) | Element::Complex { .. }
+        );
+        if chosen.is_empty() || !by_condition && !is_gateway {
             chosen.extend(node.default);
         }
         if chosen.is_empty() { Err(no_flow()) } else { Ok(Cow::Owned(chosen)) }

@@ -7,10 +7,13 @@ use std::{
 
 use travertine_kernel::plan::{Element, Flow, FlowId, Merge, NodeId};
 
+use travertine_value::{Program, Value};
+
 use super::{Lowering, index, is_true};
 use crate::{
     dialect::Dialect,
     expression::Text,
+    schema,
     xml::{Node, Ns},
 };
 
@@ -44,14 +47,27 @@ impl<'a> Lowering<'a> {
     fn add_flow(&mut self, flow: Flow, source: Node<'a>) -> FlowId {
         let place = FlowId(u32::try_from(self.flows.len()).expect("files are limited in size"));
         *self.arriving.entry(flow.to).or_default() += 1;
+        if flow.condition.is_none() {
+            *self.free.entry(flow.from).or_default() += 1;
+        }
         self.flows.push(flow);
         self.flow_sources.push(source);
         place
     }
 
-    pub(super) fn default_flow(&self, node: Node<'a>) -> Option<FlowId> {
+    /// The flow that a node leaves by where no condition holds. The standard does not count flows without
+    /// a condition there; Camunda does, so that beside one of those the default of an activity is never taken.
+    pub(super) fn default_flow(&mut self, node: Node<'a>, place: NodeId) -> Option<FlowId> {
         let flow = self.cx.files.resolve(node, node.attr("default")?)?;
-        self.flow_places.get(&flow.key()).copied()
+        let default = self.flow_places.get(&flow.key()).copied()?;
+        let others = self.free.get(&place).copied().unwrap_or_default() > 1;
+        let is_gateway = schema::is_a(node.name(), "gateway");
+        if self.dialect.is_camunda() && others && !is_gateway {
+            let never = Program::constant(Value::Bool(false));
+            self.flows[default.0 as usize].condition = Some(never);
+            return None;
+        }
+        Some(default)
     }
 
     /// A link is a flow that nobody wanted to draw.

@@ -86,6 +86,7 @@ pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Lowered<'a> {
         flows: Vec::new(),
         flow_sources: Vec::new(),
         arriving: HashMap::new(),
+        free: HashMap::new(),
         places: HashMap::new(),
         flow_places: HashMap::new(),
         associations: HashMap::new(),
@@ -117,6 +118,8 @@ struct Lowering<'a> {
     flow_sources: Vec<Node<'a>>,
     /// How many flows lead to a node.
     arriving: HashMap<NodeId, usize>,
+    /// How many flows leave a node without a condition.
+    free: HashMap<NodeId, usize>,
     places: HashMap<(usize, usize), NodeId>,
     flow_places: HashMap<(usize, usize), plan::FlowId>,
     /// What associations lead to, by the id they come from.
@@ -202,7 +205,7 @@ impl<'a> Lowering<'a> {
         for child in flow_nodes(container) {
             let place = self.places[&child.key()];
             let element = self.element(child, place);
-            let default = self.default_flow(child);
+            let default = self.default_flow(child, place);
             let repeat = if schema::is_a(child.name(), "activity") {
                 self.repeat(child, &element)
             } else {
