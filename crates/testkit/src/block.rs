@@ -265,7 +265,8 @@ impl Layout {
             Block::Pass => self.then(after, "pass", Element::Task),
             Block::Call => {
                 let definition = Program::constant("other".into());
-                let call = Call { definition, binding: None, all_in: true, all_out: true };
+                let call =
+                    Call { definition, binding: None, computed: None, all_in: true, all_out: true };
                 self.then(after, "call", Element::Call(call))
             }
             Block::Holds => {

@@ -1,7 +1,9 @@
 //! Call activities.
 
+use std::sync::Arc;
+
 use travertine_kernel::plan::{Call, Element};
-use travertine_value::Name;
+use travertine_value::{EvalError, Evaluate, Limits, Name, Outcome, Program, Value, Variables};
 
 use super::{Lowering, camunda7::camunda_all, is_true_ext};
 use crate::{
@@ -36,9 +38,11 @@ impl<'a> Lowering<'a> {
         } else {
             literal(local_part(text.source))
         };
+        let computed = self.computed_binding(node);
         Element::Call(Call {
             definition,
-            binding: self.binding(node, "calledElement"),
+            binding: if computed.is_some() { None } else { self.binding(node, "calledElement") },
+            computed,
             all_in: self.all_in(node),
             all_out: self.all_out(node),
         })
@@ -77,6 +81,23 @@ impl<'a> Lowering<'a> {
                     && !self.has_data(node, "dataOutput")
             }
         })
+    }
+
+    /// Which version is called, where an expression says the number or the tag, as in Camunda 7.
+    fn computed_binding(&self, node: Node<'a>) -> Option<Program> {
+        let parts = [
+            ("version", "calledElementVersion", "version:"),
+            ("versionTag", "calledElementVersionTag", "versionTag:"),
+        ];
+        if node.ext(&Ns::Travertine, "binding").is_some() {
+            return None;
+        }
+        let said = node.ext(&Ns::Camunda, "calledElementBinding")?;
+        let (_, attribute, prefix) = parts.into_iter().find(|(it, _, _)| *it == said)?;
+        let text = Text::ext(node, &Ns::Camunda, attribute).filter(Text::is_marked)?;
+        let program = self.compiler.expression(text);
+        let source = program.source().to_owned();
+        Some(Program::new(&source, Arc::new(Bound { prefix, program })))
     }
 
     /// Which version of a definition or a decision is meant: what `tv:binding` says, or what Camunda 7 says by
@@ -125,4 +146,26 @@ pub(super) fn tagged(tag: &str) -> Name {
         && !tag.starts_with("version:")
         && !tag.starts_with("versionTag:");
     if is_plain { Name::from(tag) } else { format!("versionTag:{tag}").into() }
+}
+
+/// A binding that is worked out when the call is made.
+#[derive(Debug)]
+struct Bound {
+    prefix: &'static str,
+    program: Program,
+}
+
+impl Evaluate for Bound {
+    fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError> {
+        let value = match self.program.value(variables, limits)? {
+            Value::String(text) => text.to_string(),
+            other => other.to_string(),
+        };
+        let value = format!("{}{value}", self.prefix).into();
+        Ok(Outcome { value, writes: Vec::new() })
+    }
+
+    fn reads(&self) -> Option<&[Name]> {
+        self.program.reads()
+    }
 }

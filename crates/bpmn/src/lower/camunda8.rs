@@ -148,6 +148,7 @@ impl<'a> Lowering<'a> {
         Some(Call {
             definition,
             binding: self.zeebe_binding(node, called),
+            computed: None,
             all_in: is_true(called, "propagateAllParentVariables", true),
             all_out: is_true(called, "propagateAllChildVariables", true),
         })

@@ -179,6 +179,13 @@ fn a_call_bound_to_a_tag_names_it() {
     };
     let Element::Call(bound) = element(&call("versionTag='v1'")) else { panic!() };
     assert_eq!(bound.binding.as_deref(), Some("v1"));
+    let computed = camunda7(&around(
+        "<callActivity id='n' calledElement='q' camunda:calledElementBinding='versionTag' \
+         camunda:calledElementVersionTag='${tag}'/>",
+    ));
+    let Element::Call(bound) = element(&computed) else { panic!() };
+    assert_eq!(bound.binding, None);
+    assert_eq!(bound.computed.unwrap().source(), "${tag}");
     assert_eq!(errors(&call("")), ["TV0719"]);
 }
 

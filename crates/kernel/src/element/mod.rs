@@ -309,7 +309,10 @@ impl<'a> Run<'a> {
                 .collect()
         };
         let catches = self.catches(token);
-        let binding = call.binding.clone();
+        let binding = match &call.computed {
+            Some(it) => Some(self.eval_name(token, it).map_err(self.at(token, Part::Call))?),
+            None => call.binding.clone(),
+        };
         self.open(token, Slot::Own(0), WaitFor::Child { definition, binding, variables, catches });
         Ok(Step::Wait)
     }

@@ -78,7 +78,16 @@ fn on_timer(kind: TimerKind, when: &str) -> Trigger {
 
 fn call(definition: &str) -> (&'static str, Element) {
     let definition = text(definition);
-    ("call", Element::Call(Call { definition, binding: None, all_in: true, all_out: true }))
+    (
+        "call",
+        Element::Call(Call {
+            definition,
+            binding: None,
+            computed: None,
+            all_in: true,
+            all_out: true,
+        }),
+    )
 }
 
 fn vars(all: &[(&str, Value)]) -> Assignments {
@@ -360,6 +369,7 @@ fn a_call_bound_to_a_tag_calls_that_version() {
     let bound = Element::Call(Call {
         definition: text("child"),
         binding: Some("v1".into()),
+        computed: None,
         all_in: true,
         all_out: true,
     });
