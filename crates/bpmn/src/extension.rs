@@ -206,6 +206,46 @@ pub(crate) const CAMUNDA8: &[Executed] = &[
     ),
 ];
 
+/// Those of Fleans: in its namespaces, the prefix of Camunda 8, or none. They are answered for by their own
+/// prefixes.
+pub(crate) const FLEANS: &[Executed] = &[
+    (
+        "subscription/@correlationKey",
+        "messages",
+        "the name of a variable, whose value as text is the key of the message",
+    ),
+    ("@correlationKey", "events that catch messages", "the same, where the message has none"),
+    ("@type", "service tasks", "a job of that type; one without type waits to be completed"),
+    ("taskDefinition/@type", "service tasks", "the same"),
+    (
+        "ioMapping/input, ioMapping/output",
+        "service tasks",
+        "`=` and a text, a number, `true`, `false`, `null` or a path; anything else is the text itself. \
+         `__response` is what the worker answered",
+    ),
+    ("inputMapping, outputMapping", "call activities", "copies of variables"),
+    (
+        "@propagateAllParentVariables, @propagateAllChildVariables",
+        "call activities",
+        "whether all variables go in, or come back; both do where nothing is said",
+    ),
+    (
+        "@collection, @elementVariable, @outputCollection, @outputElement",
+        "multi-instance",
+        "names of variables; a `loopCardinality` counts before a collection",
+    ),
+    (
+        "@activationCondition",
+        "complex gateways",
+        "asked at each arrival; `_nroftoken` is how many have come",
+    ),
+    (
+        "@camunda:assignee, @camunda:candidateUsers, @camunda:candidateGroups",
+        "user tasks",
+        "who does it, and who may",
+    ),
+];
+
 /// Of both: known to say nothing about what happens, with the reason.
 pub(crate) const NO_EFFECT: &[(&str, &str)] = &[
     ("asyncBefore", "every step is durable, so there is nothing to ask for"),

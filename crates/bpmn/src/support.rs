@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::{
-    extension::{CAMUNDA7, CAMUNDA8, Executed, IGNORED, NATIVE, NO_EFFECT},
+    extension::{CAMUNDA7, CAMUNDA8, Executed, FLEANS, IGNORED, NATIVE, NO_EFFECT},
     report::Verdict,
     schema::{self, INTERRUPTING, Kind, Position},
     validate::rules,
@@ -43,6 +43,14 @@ pub fn support_page() -> String {
     executed(&mut page, "Travertine", NATIVE);
     executed(&mut page, "Camunda 7", CAMUNDA7);
     executed(&mut page, "Camunda 8", CAMUNDA8);
+    executed(&mut page, "Fleans", FLEANS);
+    page += "\nA file is taken for one of Fleans by its namespaces, by C# in scripts, `_context.` in expressions, \
+             `type` on\na service task, a `cancelEndEvent`, or these attributes of multi-instance activities. \
+             Scripts assign\nvariables and throw; a failure is a BPMN error with the code `500`. Plain tasks \
+             wait to be completed,\na sub-process hands over all its variables, and branches between a fork and \
+             its join have variables\nof their own. `expectedOutputs` is not enforced, with a warning.\n";
+    page += "\n### BPMNOS: rejected\n\nWhatever is in its namespace is rejected by name (TV0730): it means most of \
+             what such a model says,\nand none of it is executed yet.\n";
     without_effect(&mut page);
     page
 }
