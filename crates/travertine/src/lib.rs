@@ -89,8 +89,8 @@ pub use travertine_value::{Excess, JsonError, Map, Name, Number, NumberError, Ro
 /// ```
 pub mod instance {
     pub use travertine_kernel::{
-        Branch, Budgets, Change, Failure, FailureKind, Fate, Gate, Over, Part, Place, PostId,
-        Problem, Rejection, Role, State, Why, plan::WorkKind,
+        Branch, Budgets, Change, ElementKind, Failure, FailureKind, Fate, Gate, Over, Part, Place,
+        PostId, Problem, Rejection, Role, State, Why, plan::WorkKind,
     };
 }
 

@@ -6,6 +6,7 @@ mod analysis;
 mod dialects;
 mod documentation;
 mod fleans;
+mod kinds;
 mod language;
 mod loops;
 mod model;

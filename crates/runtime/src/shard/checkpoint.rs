@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use travertine_kernel::{
-    Assignments, ElementKind, Ending, FailureKind, Layer, LayerId, NodeId, Phase, ROOT, Role, Slot,
-    State, Token, TokenId, WaitFor, WaitId,
+    Assignments, Cue, ElementKind, Ending, Layer, LayerId, NodeId, Phase, ROOT, Role, Slot, State,
+    Token, TokenId, WaitFor, WaitId,
     plan::{Moment, Node},
 };
 use travertine_store::{
@@ -308,8 +308,16 @@ fn list(names: &[Name]) -> Name {
 
 pub(super) fn element_row(live: &Live, token: TokenId, since: i64) -> Option<ElementRow> {
     let it = live.state.tokens.get(&token)?;
-    let flows = matches!(it.role, Role::Flow | Role::Run(_) | Role::Branch(_));
-    if token == ROOT || !flows {
+    let is_there = match it.role {
+        Role::Flow | Role::Run(_) | Role::Branch(_) => token != ROOT,
+        // What stays to undo is nowhere, until it does.
+        Role::Compensation => {
+            let scope = it.scope.and_then(|it| live.state.scopes.get(&it));
+            scope.is_some_and(|it| it.live.contains(&token))
+        }
+        Role::Guard(_) | Role::Start => false,
+    };
+    if !is_there {
         return None;
     }
     let node = live.definition.plan.node(it.node);
@@ -389,12 +397,11 @@ pub(super) fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
     }))
 }
 
-/// The work that a token's incident is about.
+/// The work that a token's incident is about: that which is offered again when it is resolved.
 pub(super) fn failed_work(live: &Live, token: TokenId) -> Option<WaitId> {
     let incident = live.state.incidents.get(&token)?;
-    let waits = || live.state.tokens.get(&token).into_iter().flat_map(|it| it.waits.keys());
-    let is_work = |it: &&WaitId| live.job(**it).is_some();
-    waits().find(is_work).copied().filter(|_| incident.failure.kind == FailureKind::Work)
+    let mut waits = live.state.tokens.get(&token)?.waits.keys();
+    waits.find(|it| incident.redo == Cue::Offer && live.job(**it).is_some()).copied()
 }
 
 /// What a job is called on, where it is that of a listener.

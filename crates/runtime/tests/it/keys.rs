@@ -27,7 +27,7 @@ fn world() -> (World, InstanceId) {
     let settings = Settings { snapshot_bytes: 1, ..Settings::default() };
     let world = World::with(Options { shards: 1, settings, ..Options::default() });
     world.deploy(PROCESS);
-    let start = world.engine().start("p").variable("a", 1).variable("b", 2);
+    let start = world.engine().start("p").variable("a", 1).variable("b", 2).tag("urgent");
     let id = start.wait().expect("it starts");
     (world, id)
 }
@@ -132,6 +132,7 @@ fn rows_tell_which_stay_at_which_kind_of_element_they_belong_to() {
     assert_eq!(world.engine().visit_of(address).wait(), Ok(Some(inside.visit)));
     let Some(Row::Instance(row)) = world.rows(Table::Instances, Vec::new()).pop() else { panic!() };
     assert_eq!(row.definition_name.as_deref(), Some("A process"));
+    assert_eq!(row.tags.as_deref(), Some(r#"["urgent"]"#));
 }
 
 #[test]
@@ -209,4 +210,62 @@ fn a_variable_keeps_its_number_until_it_is_gone() {
     assert_eq!(number(&world, "a"), before);
     set("c", 7.into());
     assert!(number(&world, "c") > before);
+}
+
+#[test]
+fn what_undoes_is_an_element_that_the_instance_is_at() {
+    let world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="book"/><task id="book"/>
+        <boundaryEvent id="undo" attachedToRef="book"><compensateEventDefinition/></boundaryEvent>
+        <association sourceRef="undo" targetRef="unbook" associationDirection="One"/>
+        <serviceTask id="unbook" tv:jobType="unbook" isForCompensation="true"/>
+        <sequenceFlow id="f2" sourceRef="book" targetRef="e"/>
+        <endEvent id="e"><compensateEventDefinition/></endEvent></process>"#,
+    );
+    let id = world.engine().start("p").wait().expect("it starts");
+    let job = world.jobs()[0].clone();
+    let at = element(&world, "unbook");
+    assert_eq!((at.visit, at.kind), (job.visit, ElementKind::ServiceTask));
+    world.check();
+    let job = Address { instance: id, wait: WaitId(job.wait) };
+    world.engine().complete(job, Vec::new()).wait().expect("it is undone");
+    assert_eq!(elements(&world), []);
+}
+
+#[test]
+fn a_job_tells_what_went_wrong_when_it_was_last_tried() {
+    let (world, id) = world();
+    let job = world.jobs()[0].clone();
+    assert_eq!((&job.error, &job.error_code, &job.listener), (&None, &None, &None));
+    for retries in [2, 0] {
+        fail(&world, &job, retries);
+        assert_eq!(world.jobs()[0].error.as_deref(), Some("no lamps"), "{retries} retries");
+    }
+    let at = Address { instance: id, wait: WaitId(world.jobs()[1].wait) };
+    let thrown = world.engine().throw_error(at, "no-stock", "none left", Vec::new());
+    thrown.wait().expect("nobody catches it");
+    let row = world.jobs()[1].clone();
+    assert_eq!(row.error_code.as_deref(), Some("no-stock"));
+    let wait = Some(row.wait);
+    assert!(incidents(&world).iter().any(|it| it.wait == wait && &*it.kind == "error"));
+    world.check();
+}
+
+#[test]
+fn the_job_of_a_listener_says_what_it_is_called_on() {
+    let world = World::new(1);
+    world.deploy(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
+        <userTask id="t"><extensionElements><tv:listener on="start" jobType="audit"/></extensionElements></userTask>
+        </process>"#,
+    );
+    world.engine().start("p").wait().expect("it starts");
+    let job = world.jobs()[0].clone();
+    assert_eq!(job.listener.as_deref(), Some("start"));
+    fail(&world, &job, 0);
+    let incident = incidents(&world)[0].clone();
+    assert_eq!((incident.wait, incident.listener.as_deref()), (Some(job.wait), Some("start")));
 }
