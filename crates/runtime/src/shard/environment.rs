@@ -50,7 +50,7 @@ impl Environment {
     pub(super) fn starts_per_second(&self, definition: u64) -> u64 {
         let of = self.definitions.get(definition).and_then(|it| it.plan.starts_max);
         let all = u64::from(self.settings.starts_per_second);
-        of.or((all > 0).then_some(all)).unwrap_or(u64::MAX)
+        of.unwrap_or(if all > 0 { all } else { u64::MAX })
     }
 
     /// All that is deployed, also what will be taken over in a moment: an instance may be of that.

@@ -101,7 +101,7 @@ impl Shard {
                 Err(_) => return Heard::No,
             }
         }
-        self.defer(live, letter.clone());
+        self.defer(live, letter);
         Heard::Yes
     }
 
@@ -115,13 +115,13 @@ impl Shard {
     ) {
         let Ok(mut live) = self.take_out(id) else { return };
         if let Err(Error::Halted { .. }) = self.guarded(&mut live, act) {
-            self.defer(&mut live, letter.clone());
+            self.defer(&mut live, letter);
         }
         self.instances.put(live);
     }
 
     /// Keeps a letter for an instance that cannot hear it now.
-    pub(super) fn defer(&mut self, live: &mut Live, letter: Letter) {
+    pub(super) fn defer(&mut self, live: &mut Live, letter: &Letter) {
         let kept = self.guarded(live, |shard, live| {
             shard.learn(live, &[Record::Deferred(letter.clone())]);
             Ok(())
@@ -136,7 +136,7 @@ impl Shard {
         });
         if let Err(error) = kept {
             tracing::error!(instance = live.id.0, %error, "what an instance could not hear stays in the inbox");
-            self.outbox.leave(&letter);
+            self.outbox.leave(letter);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use travertine_kernel::{Catches, Ending, Failure, FailureKind};
+use travertine_kernel::{Catches, Ending, Failure, FailureKind, Over};
 use travertine_store::codec::{
     DecodeError, EncodeError, Flaw,
     record::{
@@ -282,4 +282,15 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
     let some =
         [letters(), addressed_letters(), call_failed_letters(), chained].concat().into_iter();
     assert_eq!(some.map(|it| kind_of(&it)).collect::<BTreeSet<_>>(), all);
+}
+
+#[test]
+fn what_a_journal_has_too_much_of_is_read_back() {
+    for over in [Over::JournalEntries(7), Over::JournalBytes(300)] {
+        let failure = Failure::new(FailureKind::Budget(Some(over)), "too much");
+        let letter = Letter::CallFailed { to: (4, 9), failure };
+        let mut bytes = Vec::new();
+        encode_letter(&letter, &mut bytes).unwrap();
+        assert_eq!(decode_letter(&bytes), Ok(letter));
+    }
 }

@@ -20,8 +20,10 @@ use travertine_func::{Functions, Retry};
 use travertine_store::{Append, Error as StoreError, Layer, MemoryStore, ShardId, Store};
 
 use super::{
-    Claims, Committer, Common, Decider, Input, Pace, RowKeeper, Rows, Signal, WRITES_MAX, Wait,
-    Write, Writer, Writes, commit, writer,
+    Claims, Common, Decider, Input, Pace, Rows, Signal, WRITES_MAX, Wait, Write, Writer, Writes,
+    commit,
+    write::{Committer, RowKeeper},
+    writer,
 };
 use crate::{
     Begin, Definitions, Engine, Error, Settings,
