@@ -5,7 +5,7 @@ use std::{fmt, path::Path};
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
     Resource, Seq, ShardId, Store,
-    search::{Found, Search},
+    search::{Column, Found, Search, Tally},
     view::{InstanceRow, Row, Table},
 };
 
@@ -78,6 +78,7 @@ layers! {
         each: &mut dyn FnMut(Row) -> Result<(), Error>,
     ) -> Result<(), Error>;
     fn search(&self, search: &Search) -> Result<Found, Error>;
+    fn tally(&self, search: &Search, by: &[Column]) -> Result<Vec<Tally>, Error>;
     fn size(&self) -> Result<(u64, u64), Error>;
     fn compact(&self) -> Result<(), Error>;
     fn backup(&self, to: &Path) -> Result<(), Error>;

@@ -15,7 +15,7 @@ use travertine_value::Name;
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
     Resource, Seq, ShardId, Store,
-    search::{Found, Place, Search, Source, evaluate},
+    search::{Column, Found, Place, Search, Source, Tally, evaluate, tally},
     store::is_after,
     view::{Change, InstanceRow, Key, Row, Table},
 };
@@ -532,6 +532,13 @@ impl Store for MemoryStore {
     fn search(&self, search: &Search) -> Result<Found, Error> {
         search.check()?;
         Ok(self.lock().views.search(search))
+    }
+
+    fn tally(&self, search: &Search, by: &[Column]) -> Result<Vec<Tally>, Error> {
+        search.check_tally(by)?;
+        let views = &self.lock().views;
+        let rows = views.rows.get(&search.table).into_iter().flat_map(BTreeMap::values);
+        search.tallied(tally(search, by, rows, views))
     }
 
     fn size(&self) -> Result<(u64, u64), Error> {

@@ -6,7 +6,7 @@ use travertine_value::Name;
 
 use crate::{
     Error,
-    search::{Found, Place, Search},
+    search::{Column, Found, Place, Search, Tally},
     view::{Change, Cursor, InstanceRow, Page, Query, Row, Table},
 };
 
@@ -422,6 +422,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Rows that someone searches for. [`Error::DamagedRow`] where one of them cannot be read, and
     /// [`Error::TooBroad`] where too many rows would have to be looked at.
     fn search(&self, search: &Search) -> Result<Found, Error>;
+
+    /// How many rows a search finds, by what they have in these columns, in the order of that. Its order, place and
+    /// limit do not matter.
+    fn tally(&self, search: &Search, by: &[Column]) -> Result<Vec<Tally>, Error>;
 
     /// Rows that someone asks for, in the order of their keys.
     fn query(&self, query: &Query) -> Result<Page, Error> {

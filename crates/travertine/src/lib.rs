@@ -167,7 +167,7 @@ pub mod view {
 pub mod search {
     pub use travertine_store::search::{
         Column, Condition, Cursor, ElementColumn, Found, IncidentColumn, InstanceColumn, JobColumn,
-        MessageColumn, Pattern, Place, Search, Sort, SubscriptionColumn, TaskColumn, Test,
+        MessageColumn, Pattern, Place, Search, Sort, SubscriptionColumn, Tally, TaskColumn, Test,
         TimerColumn, Total, Value, VariableColumn,
     };
 }

@@ -12,7 +12,7 @@ use std::{
 use travertine_func::Functions;
 use travertine_store::{
     Advance, Claim, Claimed, Claiming, Error as StoreError, Layer, Seq, ShardId, Store,
-    search::{Found, Search},
+    search::{Column, Found, Search, Tally},
     view::{InstanceRow, Table},
 };
 
@@ -265,6 +265,10 @@ impl Layer for Healing {
 
     fn search(&self, search: &Search) -> Result<Found> {
         self.of_views(|it| it.search(search))
+    }
+
+    fn tally(&self, search: &Search, by: &[Column]) -> Result<Vec<Tally>> {
+        self.of_views(|it| it.tally(search, by))
     }
 
     fn size(&self) -> Result<(u64, u64)> {

@@ -6,7 +6,7 @@ use travertine_store::{
     Error as StoreError, Store,
     search::{
         Column, Condition, ElementColumn, Found, IncidentColumn, InstanceColumn, JobColumn,
-        LIMIT_MAX, MessageColumn, Search, Source, SubscriptionColumn, TaskColumn, Test,
+        LIMIT_MAX, MessageColumn, Search, Source, SubscriptionColumn, Tally, TaskColumn, Test,
         TimerColumn, Value, VariableColumn, evaluate,
     },
     view::{ElementRow, InstanceRow, Page, Query, Row, Table},
@@ -90,6 +90,36 @@ impl Engine {
                 }
             }
             Ok(None)
+        }
+    }
+
+    /// How many rows a search finds, by what they have in these columns. Its order, place and limit do not matter.
+    ///
+    /// ```no_run
+    /// # use travertine_store as travertine;
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// use travertine::search::{Condition, ElementColumn, InstanceColumn, Search, Test};
+    /// use travertine::view::Table;
+    ///
+    /// let order = Condition::of(InstanceColumn::Definition, Test::eq("order"));
+    /// let search = Search::of(Table::Elements).with(order);
+    /// for it in engine.tally(search, vec![ElementColumn::Element.into()]).await? {
+    ///     println!("{} tokens are at {:?}", it.count, it.of);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn tally(
+        &self,
+        search: Search,
+        by: Vec<Column>,
+    ) -> impl Future<Output = Result<Vec<Tally>, Error>> + Send + use<> {
+        let reading = self.reading();
+        async move {
+            if !search.relaxed {
+                reading.readers.fresh(&reading.common).await?;
+            }
+            reading.read(move |store| Ok(store.tally(&search, &by)?)).await
         }
     }
 

@@ -220,3 +220,54 @@ fn searches_are_refused_by_what_is_wrong_with_them() {
     let wrong = Search::of(Table::Variables).with(Condition::of(late, Test::Gt(Value::Key(1, 1))));
     assert!(refused(wrong).contains("cannot be compared"));
 }
+
+#[test]
+fn searches_that_come_together_have_rows_stored_together() {
+    let world = world();
+    start(&world);
+    let flushes = || {
+        let kinds = world.engine().requests_by_kind();
+        kinds.into_iter().find(|(kind, _)| *kind == "Flush").map_or(0, |(_, count)| count)
+    };
+    let before = flushes();
+    let found = block_on(async {
+        let mut all = tokio::task::JoinSet::new();
+        // Local tasks begin one after the other, and wait together.
+        let local = tokio::task::LocalSet::new();
+        for _ in 0..100 {
+            all.spawn_local_on(world.engine().search(Search::of(Table::Instances)), &local);
+        }
+        local.await;
+        all.join_all().await
+    });
+    assert_eq!(found.len(), 100);
+    for it in found {
+        assert_eq!(it.expect("it is answered").rows.len(), 1);
+    }
+    // Each alone would ask both shards.
+    assert!(flushes() - before < 100, "{} flushes", flushes() - before);
+}
+
+#[test]
+fn rows_are_counted_by_what_they_have_in_columns() {
+    let world = world();
+    let ids = [start(&world), start(&world), start(&world)];
+    world.engine().cancel(ids[0]).wait().expect("it is cancelled");
+    let count = |search: Search, by: Vec<Column>| {
+        let found = block_on(world.engine().tally(search, by)).expect("it is answered");
+        found.into_iter().map(|it| (it.of, it.count)).collect::<Vec<_>>()
+    };
+    let text = |it: &str| Some(Value::from(it));
+    let by_state = count(Search::of(Table::Instances), vec![InstanceColumn::State.into()]);
+    assert_eq!(by_state, [(vec![text("cancelled")], 1), (vec![text("running")], 2)]);
+    let here = Condition::of(InstanceColumn::Definition, Test::eq("p"));
+    let at = vec![ElementColumn::Element.into(), ElementColumn::HasIncident.into()];
+    let counted = count(Search::of(Table::Elements).with(here), at);
+    let row = |element, incident| (vec![text(element), Some(Value::Bool(incident))], 2);
+    let expected =
+        [row("b", true), row("j", false), row("r", false), row("t", false), row("u", false)];
+    assert_eq!(counted, expected);
+    let wrong = world.engine().tally(Search::of(Table::Tasks), vec![JobColumn::Worker.into()]);
+    let error = block_on(wrong).unwrap_err().to_string();
+    assert_eq!(error, "tasks cannot be counted by worker");
+}

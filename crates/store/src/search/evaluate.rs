@@ -1,9 +1,9 @@
 //! What a search means: the answer from rows in memory.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use super::{
-    COUNT_MAX, Column, Condition, Cursor, Found, Place, Search, Sort, Test, Total, Value,
+    COUNT_MAX, Column, Condition, Cursor, Found, Place, Search, Sort, Tally, Test, Total, Value,
     column::Kind,
 };
 use crate::view::{InstanceRow, Key, Row, Table};
@@ -39,6 +39,21 @@ pub fn evaluate<'a>(
         .collect();
     all.sort_by(|one, other| search.order(one.place(), other.place()));
     pick(search, all).map(Row::clone)
+}
+
+/// How many rows there are for which a search holds, by what they have in these columns.
+pub(crate) fn tally<'a>(
+    search: &Search,
+    by: &[Column],
+    rows: impl IntoIterator<Item = &'a Row>,
+    source: &dyn Source,
+) -> Vec<Tally> {
+    let mut counts: BTreeMap<Vec<Option<Value>>, u64> = BTreeMap::new();
+    for row in rows.into_iter().filter(|row| search.holds(row, source)) {
+        let about = about(row, source);
+        *counts.entry(by.iter().map(|it| it.rank(row, about)).collect()).or_default() += 1;
+    }
+    counts.into_iter().map(|(of, count)| Tally { of, count }).collect()
 }
 
 /// A row and its place.
@@ -150,7 +165,14 @@ impl Condition {
 }
 
 impl Test {
-    pub(crate) fn passes(&self, cell: Option<&Value>) -> bool {
+    /// Whether what is in a column passes; `None` where there is nothing.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Test, Value};
+    /// assert!(Test::eq("ann").passes(Some(&Value::from("ann"))));
+    /// assert!(Test::neq("ann").passes(None), "nothing is something else");
+    /// ```
+    pub fn passes(&self, cell: Option<&Value>) -> bool {
         match cell {
             Some(Value::List(items)) => self.passes_list(items),
             Some(value) => self.passes_value(value),

@@ -21,6 +21,7 @@ pub use cursor::Cursor;
 pub use pattern::Pattern;
 
 pub(crate) use evaluate::SORTED_CHARS;
+pub(crate) use evaluate::tally;
 pub use evaluate::{Source, evaluate};
 
 use crate::{
@@ -36,6 +37,8 @@ pub const SKIP_MAX: u32 = 10_000;
 pub const COUNT_MAX: u32 = 10_000;
 /// The most columns to sort by.
 pub const SORT_MAX: usize = 5;
+/// The most groups that rows are counted by.
+pub const GROUPS_MAX: u32 = 10_000;
 /// The most conditions of a search.
 pub const CONDITIONS_MAX: usize = 200;
 /// The most values that the conditions of a search have, together.
@@ -234,6 +237,21 @@ pub struct Total {
     pub has_more: bool,
 }
 
+/// How many of the rows that a search finds have the same in some columns.
+///
+/// ```
+/// # use travertine_store::search::{Tally, Value};
+/// let at_pack = Tally { of: vec![Some(Value::from("pack"))], count: 3 };
+/// assert_eq!(at_pack.of[0], Some("pack".into()));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// What they have in these columns.
+    pub of: Vec<Option<Value>>,
+    /// How many they are.
+    pub count: u64,
+}
+
 impl Search {
     /// All rows of a table, in the order of their keys.
     ///
@@ -382,6 +400,32 @@ impl Search {
         }
         let mut size = Size::default();
         self.conditions.iter().try_for_each(|it| it.check(self.table, false, 0, &mut size))
+    }
+
+    /// Refuses columns by which its rows cannot be counted.
+    pub(crate) fn check_tally(&self, by: &[Column]) -> Result<(), Error> {
+        self.check()?;
+        if by.is_empty() || by.len() > SORT_MAX {
+            return Err(bad(format!("rows are counted by 1 to {SORT_MAX} columns")));
+        }
+        let wrong =
+            |it: &&Column| !self.has(**it) || matches!(it.kind(), Kind::List | Kind::LongText);
+        match by.iter().find(wrong) {
+            Some(column) => Err(bad(format!("{} cannot be counted by {column}", self.table))),
+            None => Ok(()),
+        }
+    }
+
+    /// The groups, unless there are too many.
+    pub(crate) fn tallied(&self, groups: Vec<Tally>) -> Result<Vec<Tally>, Error> {
+        if groups.len() > GROUPS_MAX as usize {
+            let reason = format!(
+                "the {} are of more than {GROUPS_MAX} groups; narrow the search, or count by less",
+                self.table
+            );
+            return Err(Error::TooBroad { reason });
+        }
+        Ok(groups)
     }
 
     /// Too many rows would have to be looked at.

@@ -38,7 +38,7 @@ use self::{lock::Lock, log::Log, notes::Notes, open::Database, views::Views, wri
 use crate::{
     Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
     Resource, Seq, ShardId, Store,
-    search::{Found, Search},
+    search::{Column, Found, Search, Tally},
     view::{InstanceRow, Row, Table},
 };
 
@@ -319,6 +319,12 @@ impl Store for SqliteStore {
     fn search(&self, search: &Search) -> Result<Found, Error> {
         search.check()?;
         self.views.search(search, (!search.unbounded).then_some(search::STEPS_MAX))
+    }
+
+    fn tally(&self, search: &Search, by: &[Column]) -> Result<Vec<Tally>, Error> {
+        search.check_tally(by)?;
+        let steps = (!search.unbounded).then_some(search::STEPS_MAX);
+        search.tallied(self.views.tally(search, by, steps)?)
     }
 
     fn size(&self) -> Result<(u64, u64), Error> {

@@ -6,8 +6,9 @@ use travertine_value::Name;
 use super::rows::{OPEN, SHORT_MAX, columns, key_columns, key_values};
 use crate::{
     search::{
-        COUNT_MAX, Column, Condition, Cursor, ElementColumn, InstanceColumn, JobColumn, Kind,
-        Place, SORTED_CHARS, Search, SubscriptionColumn, TaskColumn, Test, Value, VariableColumn,
+        COUNT_MAX, Column, Condition, Cursor, ElementColumn, GROUPS_MAX, InstanceColumn, JobColumn,
+        Kind, Place, SORTED_CHARS, Search, Sort, SubscriptionColumn, TaskColumn, Test, Value,
+        VariableColumn,
     },
     view::{InstanceState, Table},
 };
@@ -62,18 +63,35 @@ pub(super) fn count(search: &Search) -> Sql {
     Sql { text: format!("SELECT count(*) FROM ({inner} LIMIT {limit})"), values: it.values }
 }
 
-/// Reads what a row is sorted by, from behind its columns.
+/// The statement that counts rows by what they have in these columns, which come after the count. It gives one
+/// group more than there may be.
+pub(super) fn tally(search: &Search, by: &[Column]) -> Sql {
+    let mut it = Writer::new(search.table);
+    let by_rank = by.iter().map(|it| Sort { column: *it, descending: false }).collect();
+    let joined = it.joined(&Search { sort: by_rank, ..search.clone() });
+    let all = it.all(&search.conditions);
+    let ranks: Vec<String> = by.iter().flat_map(|it| ranks(*it, search.table)).collect();
+    let (ranks, table) = (ranks.join(", "), search.table);
+    let limit = it.place(Cell::Integer(i64::from(GROUPS_MAX) + 1));
+    let found = where_all(&all);
+    let text = format!(
+        "SELECT count(*), {ranks} FROM {table} t{joined}{found} GROUP BY {ranks} ORDER BY {ranks} LIMIT {limit}"
+    );
+    Sql { text, values: it.values }
+}
+
+/// Reads what a row has in these columns, from the place `at` on.
 pub(super) fn ranked(
-    search: &Search,
+    columns: impl Iterator<Item = Column>,
+    mut at: usize,
     row: &rusqlite::Row<'_>,
 ) -> rusqlite::Result<Vec<Option<Value>>> {
-    let mut at = columns(search.table).len();
     let mut next = || {
         at += 1;
         at - 1
     };
-    let one = |it: &crate::search::Sort| {
-        Ok(match it.column.kind() {
+    let one = |it: Column| {
+        Ok(match it.kind() {
             Kind::Number => row.get::<_, Option<i64>>(next())?.map(Value::Number),
             Kind::Time => row.get::<_, Option<i64>>(next())?.map(Value::Time),
             Kind::Bool => row.get::<_, Option<bool>>(next())?.map(Value::Bool),
@@ -86,7 +104,7 @@ pub(super) fn ranked(
             Kind::List => None,
         })
     };
-    search.sort.iter().map(one).collect()
+    columns.map(one).collect()
 }
 
 /// One expression of the order.
@@ -515,9 +533,10 @@ mod tests {
 
     use super::*;
     use crate::{
+        Error, ShardId, SqliteStore, Store as _,
         search::{IncidentColumn, MessageColumn, TimerColumn},
-        sqlite::rows,
-        view::{Filter, Query},
+        sqlite::{Options, rows},
+        view::{Change, Filter, Query, Row, VariableRow},
     };
 
     fn explain(sql: Sql) -> String {
@@ -702,6 +721,34 @@ mod tests {
                 assert!(!counted.contains("TEMP B-TREE"), "{search:?}: {counted}");
             }
         }
+    }
+
+    #[test]
+    fn a_search_that_looks_at_too_much_is_refused_with_a_way_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path(), &Options::default()).unwrap();
+        let claim = store.take(ShardId(0), "test").unwrap();
+        let row = |instance: u64| {
+            let (name, value) = (Name::from("total"), Name::from("1"));
+            let it = VariableRow { instance, layer: 1, name, value, number: 1, visit: 0 };
+            Change::Put(Row::Variable(it))
+        };
+        store.checkpoint(&claim, 0, b"", &(1..3_000).map(row).collect::<Vec<_>>()).unwrap();
+        let broad = Search::of(Table::Variables)
+            .with(Condition::of(VariableColumn::Value, Test::like("*2").unwrap()))
+            .descending(VariableColumn::Name);
+        assert_eq!(store.search(&broad).unwrap().rows, []);
+        let refused = store.views.search(&broad, Some(5_000));
+        assert!(
+            matches!(&refused, Err(Error::TooBroad { reason }) if reason.contains("variables"))
+        );
+        let refused = store.views.tally(&broad, &[VariableColumn::Name.into()], Some(5_000));
+        assert!(matches!(refused, Err(Error::TooBroad { .. })));
+        // What an index finds is not much, and whoever reads next has all the time again.
+        let narrow = broad.with(Condition::of(VariableColumn::Instance, Test::eq(7_u64)));
+        assert_eq!(store.views.search(&narrow, Some(5_000)).unwrap().rows, []);
+        let all = Search::of(Table::Variables).limit(10_000);
+        assert_eq!(store.search(&all).unwrap().rows.len(), 2_999);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error, Seq, ShardId,
-    search::{Found, Place, Search, Total, Value},
+    search::{Column, Found, Place, Search, Tally, Total, Value},
     view::{Change, InstanceRow, Key, Row, Table},
 };
 
@@ -318,7 +318,9 @@ impl Views {
             let mut found = Vec::new();
             while let Some(row) = rows.next().map_err(failed)? {
                 let damaged = |error| self.damaged(search.table, row, &error);
-                let ranks = search::ranked(search, row).map_err(damaged)?;
+                let columns = search.sort.iter().map(|it| it.column);
+                let ranks = search::ranked(columns, rows::columns(search.table).len(), row)
+                    .map_err(damaged)?;
                 found.push((rows::read(search.table, row).map_err(damaged)?, ranks));
             }
             let total =
@@ -338,6 +340,29 @@ impl Views {
         let (start, end) = (cursor(found.first()), cursor(found.last()));
         let rows = found.into_iter().map(|(row, _)| row).collect();
         Ok(Found { rows, start, end, has_more, total })
+    }
+
+    /// How many rows a search finds, by what they have in these columns.
+    pub(super) fn tally(
+        &self,
+        search: &Search,
+        by: &[Column],
+        steps: Option<u32>,
+    ) -> Result<Vec<Tally>, Error> {
+        let _files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        let sql = search::tally(search, by);
+        self.db.read_within(steps, |it| {
+            let failed = |error: rusqlite::Error| self.searching(search, &error);
+            let mut statement = it.prepare_cached(&sql.text).map_err(failed)?;
+            let mut rows = statement.query(params_from_iter(sql.values)).map_err(failed)?;
+            let mut groups = Vec::new();
+            while let Some(row) = rows.next().map_err(failed)? {
+                let count = row.get(0).map_err(failed)?;
+                let of = search::ranked(by.iter().copied(), 1, row).map_err(failed)?;
+                groups.push(Tally { of, count });
+            }
+            Ok(groups)
+        })
     }
 
     /// How many rows there are, where so many were read for a page.

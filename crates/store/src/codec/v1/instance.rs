@@ -217,7 +217,7 @@ fn number(parts: &mut Parts, mut numbers: impl Iterator<Item = u64>) {
 /// has 0.
 fn number_anew(parts: &mut Parts) -> u64 {
     let all = parts.tokens.len() + variables(parts) + parts.incidents.len();
-    let first = if parts.tokens.is_empty() { 1 } else { 0 };
+    let first = u64::from(parts.tokens.is_empty());
     number(parts, first..);
     let given = u64::try_from(all).expect("a length has at most 64 bits");
     (first + given).saturating_sub(1)

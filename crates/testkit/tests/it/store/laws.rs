@@ -355,6 +355,12 @@ fn compare_pages(found: &dyn Store, expected: &dyn Store, search: &Search) {
                 _ => 0,
             }
     );
+    let by: Vec<Column> = search.sort.iter().map(|it| it.column).collect();
+    assert_eq!(found.tally(search, &by), expected.tally(search, &by), "{search:?}");
+    if let Ok(tallies) = found.tally(search, &by) {
+        let counted: u64 = tallies.iter().map(|it| it.count).sum();
+        assert_eq!(counted, whole.rows.len() as u64, "{search:?}");
+    }
     if let Some(total) = forth[0].total {
         assert_eq!((total.count as usize, total.has_more), (whole.rows.len(), false));
     }
