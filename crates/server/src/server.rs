@@ -141,8 +141,10 @@ impl Listening {
         let doors = Doors::new();
         let seats = Arc::new(Seats::new(&options.limits));
         let observed = Arc::new(Observed::new(&engine, &seats, doors.draining.clone()));
-        let desk = Desk::new(engine);
-        let (calls, health) = grpc::routes(desk.clone(), &options).await;
+        let desk = Desk::new(engine).until(doors.draining.clone());
+        let port = grpc.first().or(rest.first()).and_then(|it| it.local_addr().ok());
+        let port = port.map_or(0, |it| it.port());
+        let (calls, health) = grpc::routes(desk.clone(), &options, port).await;
         let gate = Arc::new(Gate::new(&options.access));
         let front = |listeners: &[TcpListener], routes, calls: Option<Router>| {
             let gate = calls.is_some().then_some(&gate);
@@ -164,3 +166,6 @@ impl Listening {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

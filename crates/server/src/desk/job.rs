@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use travertine_kernel::{Assignments, plan::WorkKind};
-use travertine_runtime::{Activated, Engine, JobChange, JobFailure};
+use travertine_runtime::{Activated, JobChange, JobFailure, engine::JobAsk};
 use travertine_value::Name;
 
 use super::{Desk, Refusal, key};
 
 /// How long a poll waits where nobody says.
 const POLL: Duration = Duration::from_secs(10);
+
+/// How many bytes jobs have that are given out together: what clients take in, less what the wire adds.
+const BYTES_MAX: usize = (4 << 20) - (64 << 10);
 
 /// A worker asks for jobs.
 #[derive(Clone, Debug)]
@@ -50,13 +53,9 @@ impl Desk {
             0 => POLL,
             ms => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
         };
-        let until = tokio::time::Instant::now() + wait;
-        loop {
-            let jobs = take(&self.engine, &ask).await?;
-            if !jobs.is_empty() || tokio::time::Instant::now() >= until {
-                return Ok(jobs);
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::select! {
+            jobs = self.engine.jobs(ask.of(wait)) => Ok(jobs?),
+            () = self.ends.cancelled() => Ok(Vec::new()),
         }
     }
 
@@ -101,7 +100,14 @@ impl Desk {
 }
 
 impl Ask {
-    fn check(&self) -> Result<(), Refusal> {
+    /// The same in words of the engine.
+    pub(super) fn of(self, wait: Duration) -> JobAsk {
+        let Self { job_type, worker, lease_ms: lease, most, names: variables, wait_ms: _ } = self;
+        let bytes_max = Some(BYTES_MAX);
+        JobAsk { job_type, worker, most, lease, variables, bytes_max, wait }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         if self.job_type.trim().is_empty() {
             return Err(Refusal::invalid("the type of the jobs is missing: name it"));
         }
@@ -113,9 +119,4 @@ impl Ask {
         }
         Ok(())
     }
-}
-
-async fn take(engine: &Engine, ask: &Ask) -> Result<Vec<Activated>, Refusal> {
-    let Ask { job_type, worker, lease_ms, most, names, wait_ms: _ } = ask;
-    Ok(engine.activate(job_type, worker, *most, *lease_ms, names).await?)
 }

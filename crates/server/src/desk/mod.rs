@@ -7,15 +7,17 @@ mod deploy;
 mod expression;
 mod instance;
 mod job;
-pub(crate) mod key;
+mod key;
 mod message;
 mod operate;
 mod outcome;
 mod search;
 mod stay;
+mod stream;
 mod task;
 mod variable;
 
+use tokio_util::sync::CancellationToken;
 use travertine_runtime::Engine;
 
 pub use cluster::Topology;
@@ -28,18 +30,27 @@ pub use operate::{Arrival, Spot, Step};
 pub use outcome::{Outcome, Refusal};
 pub use search::Seen;
 pub use stay::{Stay, StayState, Way};
+pub use stream::Jobs;
 pub(crate) use task::form_of;
 
 /// What façades ask. Clones are the same desk.
 #[derive(Clone, Debug)]
 pub struct Desk {
     engine: Engine,
+    /// Says to those who wait for jobs that it is time to go.
+    ends: CancellationToken,
 }
 
 impl Desk {
     /// A desk in front of an engine.
     pub fn new(engine: Engine) -> Self {
-        Self { engine }
+        Self { engine, ends: CancellationToken::new() }
+    }
+
+    /// The same, where those who wait for jobs get none any more once `ends` says so.
+    #[must_use]
+    pub(crate) fn until(self, ends: CancellationToken) -> Self {
+        Self { ends, ..self }
     }
 
     /// The engine behind it.

@@ -1,13 +1,36 @@
-//! The gRPC protocol.
+//! gRPC, for clients that speak it already.
+//!
+//! `gateway` is generated from `proto/gateway.proto`; `service` has all calls, `convert` goes between their
+//! messages and words of the desk.
+
+mod convert;
+mod decide;
+#[rustfmt::skip]
+#[expect(
+    unused_qualifications,
+    unreachable_pub,
+    clippy::allow_attributes,
+    clippy::pedantic,
+    reason = "it is generated"
+)]
+mod gateway;
+mod service;
+mod stream;
+#[cfg(test)]
+mod tests;
 
 use axum::Router;
 use tonic::service::Routes;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
+use self::{gateway::gateway_server::GatewayServer, service::Service};
 use crate::{Options, desk::Desk};
 
 /// What clients ask for the health of.
 const SERVICES: [&str; 2] = ["", "gateway_protocol.Gateway"];
+
+/// How much of a message is kept for what is around jobs in it.
+const MARGIN: usize = 4 << 10;
 
 /// What says whether calls are answered.
 #[derive(Clone, Debug)]
@@ -23,10 +46,16 @@ impl Health {
 }
 
 /// All calls.
-pub(crate) async fn routes(_desk: Desk, _options: &Options) -> (Router, Health) {
+pub(crate) async fn routes(desk: Desk, options: &Options, port: u16) -> (Router, Health) {
     let (reporter, health) = tonic_health::server::health_reporter();
     for service in SERVICES {
         reporter.set_service_status(service, ServingStatus::Serving).await;
     }
-    (Routes::new(health).prepare().into_axum_router(), Health(reporter))
+    let max = options.limits.message;
+    let service = Service { desk, message_max: max.saturating_sub(MARGIN), port };
+    // Who answers knows what clients can take in; what they send is limited before it is here.
+    let gateway = GatewayServer::new(service)
+        .max_decoding_message_size(max)
+        .max_encoding_message_size(usize::MAX);
+    (Routes::new(gateway).add_service(health).prepare().into_axum_router(), Health(reporter))
 }

@@ -1,0 +1,4 @@
+//! Calls over real connections.
+
+mod calls;
+mod generated;

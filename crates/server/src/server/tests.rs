@@ -1,0 +1,487 @@
+//! Connections over real sockets: what is served, and what is refused.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rustls::pki_types::ServerName;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    net::TcpStream,
+    sync::oneshot,
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_rustls::TlsConnector;
+use tonic::transport::{Channel, Endpoint};
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+use travertine_runtime::{Engine, Timestamp, engine};
+
+use crate::{Access, Addresses, ApiKey, Error, Limits, Options, Password, Server, Tls};
+
+/// How long anything may take before a test gives up.
+const BOUND: Duration = Duration::from_mins(1);
+
+/// What is short enough to be waited for.
+const SHORT: Duration = Duration::from_millis(40);
+
+struct Running {
+    at: Addresses,
+    stop: oneshot::Sender<()>,
+    done: JoinHandle<Result<(), Error>>,
+}
+
+fn options() -> Options {
+    let any = || "127.0.0.1:0".to_owned();
+    Options { listen: any(), grpc_listen: Some(any()), manage: Some(any()), ..Options::default() }
+}
+
+fn limited(limits: Limits) -> Options {
+    Options { limits, ..options() }
+}
+
+async fn serve(options: Options) -> Running {
+    let engine = Engine::in_memory(engine::Options::default()).expect("an engine opens");
+    let listening = Server::new(engine, options).bind().await.expect("addresses are free");
+    let at = listening.addresses();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let done = tokio::spawn(listening.serve(async {
+        let _ = stopped.await;
+    }));
+    Running { at, stop, done }
+}
+
+impl Running {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.at.rest[0]).await.expect("it listens")
+    }
+
+    /// Sends something, and answers with all that comes until the connection ends.
+    async fn send(&self, text: &str) -> String {
+        talk(self.connect().await, text).await
+    }
+
+    /// A request of one's own, with further lines of headers.
+    async fn ask(&self, first: &str, headers: &str, body: &str) -> String {
+        let length = body.len();
+        self.send(&format!(
+            "{first} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+        ))
+        .await
+    }
+
+    async fn metrics(&self) -> String {
+        let stream = TcpStream::connect(self.at.manage[0]).await.expect("it listens");
+        let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        talk(stream, request).await
+    }
+
+    /// Answers when metrics say so.
+    async fn until(&self, line: &str) {
+        timeout(BOUND, async { while !self.metrics().await.contains(line) {} })
+            .await
+            .unwrap_or_else(|_| panic!("metrics never said {line}"));
+    }
+
+    async fn end(self) {
+        self.stop.send(()).expect("it runs");
+        timeout(BOUND, self.done)
+            .await
+            .expect("it ends")
+            .expect("nothing panics")
+            .expect("in order");
+    }
+}
+
+/// Sends something, and answers with all that comes until the connection ends, which it must.
+async fn talk(mut stream: impl AsyncRead + AsyncWrite + Unpin, text: &str) -> String {
+    // A server that has seen enough may close before all is sent.
+    let _ = stream.write_all(text.as_bytes()).await;
+    read_all(stream).await
+}
+
+async fn read_all(mut stream: impl AsyncRead + Unpin) -> String {
+    let mut answer = Vec::new();
+    let read = timeout(BOUND, stream.read_to_end(&mut answer)).await;
+    let _ = read.expect("the server ends the connection");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+async fn health(at: SocketAddr) -> HealthClient<Channel> {
+    let at = format!("http://localhost:{}", at.port());
+    let endpoint = Endpoint::from_shared(at).expect("it is an address");
+    HealthClient::new(endpoint.connect().await.expect("it speaks HTTP/2"))
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or("none")
+}
+
+const POLL: &str = r#"{"type": "nothing", "worker": "w", "timeout": 1000, "maxJobsToActivate": 1, "requestTimeout": 600000}"#;
+
+#[tokio::test]
+async fn each_port_serves_rest_and_grpc() {
+    let server = serve(options()).await;
+    for at in [server.at.rest[0], server.at.grpc[0]] {
+        let stream = TcpStream::connect(at).await.expect("it listens");
+        let request = "GET /v2/topology HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        assert_eq!(status(&talk(stream, request).await), "200");
+        let mut client = health(at).await;
+        for service in ["", "gateway_protocol.Gateway"] {
+            let request = HealthCheckRequest { service: service.to_owned() };
+            let answer = client.check(request).await.expect("it is healthy").into_inner();
+            assert_eq!(answer.status, 1, "{service}");
+        }
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn health_and_metrics_have_a_port_of_their_own() {
+    let server = serve(options()).await;
+    for path in ["/health/live", "/health/ready", "/health/started"] {
+        let stream = TcpStream::connect(server.at.manage[0]).await.expect("it listens");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        assert_eq!(status(&talk(stream, &request).await), "200", "{path}");
+        assert_eq!(status(&server.ask(&format!("GET {path}"), "", "").await), "404", "{path}");
+    }
+    server.ask("GET /v2/topology", "", "").await;
+    server.ask("GET /some/path/of/a/stranger", "", "").await;
+    let metrics = server.metrics().await;
+    assert!(metrics.contains(r#"route="/v2/topology",code="200"} 1"#), "{metrics}");
+    assert!(!metrics.contains("stranger"), "{metrics}");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_request_keeps_its_id_where_it_is_plain() {
+    let server = serve(options()).await;
+    let answer = server.ask("GET /v2/topology", "x-request-id: order-7\r\n", "").await;
+    assert!(answer.contains("x-request-id: order-7\r\n"), "{answer}");
+    let answer = server.ask("GET /v2/topology", "x-request-id: a b\u{7f}\r\n", "").await;
+    assert!(!answer.contains("a b"), "{answer}");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_reach_nothing() {
+    let server = serve(options()).await;
+    for headers in [
+        "origin: http://evil.com\r\ncontent-type: multipart/form-data; boundary=x\r\n",
+        "origin: http://evil.com\r\ncontent-type: text/plain\r\n",
+        "origin: null\r\n",
+        "sec-fetch-site: cross-site\r\n",
+    ] {
+        let answer = server.ask("POST /v2/deployments", headers, "").await;
+        assert_eq!(status(&answer), "403", "{headers}: {answer}");
+        assert!(answer.contains("application/problem+json"), "{answer}");
+    }
+    for host in ["evil.com", "127.0.0.1.evil.com", "localhost.evil.com:8080", "localhost@evil.com"]
+    {
+        let request =
+            format!("GET /v2/topology HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        assert_eq!(status(&server.send(&request).await), "403", "{host}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_configured_is_answered() {
+    let server = serve(Options { hosts: vec!["flow.example".to_owned()], ..options() }).await;
+    let request =
+        "GET /v2/topology HTTP/1.1\r\nhost: flow.example:443\r\nconnection: close\r\n\r\n";
+    assert_eq!(status(&server.send(request).await), "200");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn other_machines_are_not_served_without_login() {
+    let everywhere = || Options { listen: "0.0.0.0:0".to_owned(), ..options() };
+    let bind = async |options| {
+        let engine = Engine::in_memory(engine::Options::default()).expect("an engine opens");
+        Server::new(engine, options).bind().await.map(|_| ())
+    };
+    assert!(matches!(bind(everywhere()).await, Err(Error::Open { .. })));
+    let grpc = Options { grpc_listen: Some("0.0.0.0:0".to_owned()), ..options() };
+    assert!(matches!(bind(grpc).await, Err(Error::Open { .. })));
+    bind(Options { insecure: true, ..everywhere() }).await.expect("it was said aloud");
+    let (key, _) = ApiKey::draw("worker");
+    let access = Access::default().key("worker", key, None);
+    bind(Options { access, ..everywhere() }).await.expect("there is a login");
+}
+
+#[tokio::test]
+async fn who_cannot_say_who_they_are_is_refused() {
+    let (key, text) = ApiKey::draw("a_worker");
+    let (old, expired) = ApiKey::draw("old");
+    let access = Access::default()
+        .user("ann", Password::hash("correct horse"))
+        .key("a_worker", key, None)
+        .key("old", old, Some(Timestamp::from_millis(1)));
+    let server = serve(Options { access, ..options() }).await;
+    let basic = |text: &str| format!("authorization: Basic {}\r\n", STANDARD.encode(text));
+    let ask = async |headers: &str| {
+        let answer = server.ask("GET /v2/topology", headers, "").await;
+        status(&answer).to_owned()
+    };
+    assert_eq!(ask(&basic("ann:correct horse")).await, "200");
+    assert_eq!(ask(&basic("ann:correct horse")).await, "200");
+    assert_eq!(ask(&format!("authorization: Bearer {text}\r\n")).await, "200");
+    let wrong = [
+        String::new(),
+        basic("ann:wrong horse"),
+        basic("bob:correct horse"),
+        basic("ann"),
+        "authorization: Basic !\r\n".to_owned(),
+        format!("authorization: Bearer {expired}\r\n"),
+        format!("authorization: Bearer {}x\r\n", text),
+        "authorization: Bearer tvk_a_worker_\r\n".to_owned(),
+        format!("authorization: Bearer {text}\r\nauthorization: Bearer {text}\r\n"),
+    ];
+    for headers in wrong {
+        let answer = server.ask("GET /v2/topology", &headers, "").await;
+        assert_eq!(status(&answer), "401", "{headers}");
+        assert!(answer.contains("www-authenticate: Basic"), "{answer}");
+    }
+    let mut client = health(server.at.grpc[0]).await;
+    let refused = client.check(HealthCheckRequest::default()).await.expect_err("nobody asks");
+    assert_eq!(refused.code(), tonic::Code::Unauthenticated);
+    let mut request = tonic::Request::new(HealthCheckRequest::default());
+    let bearer = format!("Bearer {text}").parse().expect("it is plain");
+    request.metadata_mut().insert("authorization", bearer);
+    client.check(request).await.expect("the key is right");
+    // Metrics are for whoever reaches their port.
+    assert!(server.metrics().await.contains("travertine_requests"));
+    server.end().await;
+}
+
+#[tokio::test]
+async fn clients_that_send_nothing_or_too_slowly_are_let_go() {
+    let limits =
+        Limits { header_time: SHORT, body_time: SHORT, idle_time: SHORT * 10, ..Limits::default() };
+    let server = serve(limited(limits)).await;
+    for start in [
+        "",
+        "P",
+        "PRI * HTTP/2.0\r\n",
+        "GET /v2/topology HT",
+        "GET /v2/topology HTTP/1.1\r\nhost: localhost\r\nx: ",
+    ] {
+        let answer = server.send(start).await;
+        assert!(!answer.contains("200 OK"), "{start:?}: {answer}");
+    }
+    // Also on a connection that has been used.
+    let two = "GET /v2/topology HTTP/1.1\r\nhost: localhost\r\n\r\nGET /v2/top";
+    let answer = server.send(two).await;
+    assert_eq!(answer.matches("200 OK").count(), 1, "{answer}");
+    let slow = "POST /v2/signals/broadcast HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    assert_eq!(status(&server.send(slow).await), "408");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_rests_is_not_taken_for_a_slow_one() {
+    let limits = Limits { header_time: SHORT, ..Limits::default() };
+    let server = serve(limited(limits)).await;
+    let mut stream = server.connect().await;
+    let request = "GET /v2/topology HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.expect("it is open");
+    let mut some = [0; 512];
+    let count = stream.read(&mut some).await.expect("it answers");
+    assert!(count > 0);
+    // Others that are slow are let go while this one rests.
+    for _ in 0..3 {
+        assert_eq!(server.send("GET").await, "");
+    }
+    let last = "GET /v2/topology HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    assert!(talk(stream, last).await.contains("200 OK"));
+    server.end().await;
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused() {
+    let limits = Limits { body: 1_000, multipart: 2_000, headers: 2_000, ..Limits::default() };
+    let server = serve(limited(limits)).await;
+    let json = "content-type: application/json\r\n";
+    // Announced: nothing is read.
+    let announced = format!(
+        "POST /v2/signals/broadcast HTTP/1.1\r\nhost: localhost\r\n{json}content-length: 99999999999\r\n\r\n"
+    );
+    assert_eq!(status(&server.send(&announced).await), "413");
+    // Not announced: only as much as may be is read.
+    let chunk = format!("400\r\n{}\r\n", " ".repeat(0x400));
+    let chunked = format!(
+        "POST /v2/signals/broadcast HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{json}transfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n"
+    );
+    assert_eq!(status(&server.send(&chunked).await), "413");
+    let multipart = "content-type: multipart/form-data; boundary=x\r\n";
+    let answer = server.ask("POST /v2/deployments", multipart, &"x".repeat(2_001)).await;
+    assert_eq!(status(&answer), "413", "{answer}");
+    let answer = server.ask("GET /v2/topology", &format!("x: {}\r\n", "y".repeat(2_001)), "").await;
+    assert_eq!(status(&answer), "431", "{answer}");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_closed_and_the_others_served() {
+    let server = serve(limited(Limits { connections: 2, ..Limits::default() })).await;
+    let mut first = server.connect().await;
+    let request = "GET /v2/topology HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    first.write_all(request.as_bytes()).await.expect("it is open");
+    first.read_u8().await.expect("it answers");
+    let mut second = server.connect().await;
+    second.write_all(request.as_bytes()).await.expect("it is open");
+    second.read_u8().await.expect("it answers");
+    assert_eq!(server.send(request).await, "");
+    drop(second);
+    let last = "GET /v2/topology HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let again = async { while server.send(last).await.is_empty() {} };
+    timeout(BOUND, again).await.expect("there is room again");
+    drop(first);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn waiting_requests_beyond_the_limit_are_told_so_at_once() {
+    let server = serve(limited(Limits { polls: 1, ..Limits::default() })).await;
+    let json = "content-type: application/json\r\n";
+    let first = server.ask("POST /v2/jobs/activation", json, POLL);
+    let rest = async {
+        server.until("travertine_polls_now 1").await;
+        let second = server.ask("POST /v2/jobs/activation", json, POLL).await;
+        assert_eq!(status(&second), "503", "{second}");
+        assert!(second.contains("retry-after: 1\r\n"), "{second}");
+        assert!(second.contains("RESOURCE_EXHAUSTED"), "{second}");
+        // Who does not wait is not affected.
+        assert_eq!(status(&server.ask("GET /v2/topology", "", "").await), "200");
+    };
+    tokio::select! {
+        answer = first => panic!("nothing was there to be found: {answer}"),
+        () = rest => {}
+    }
+    // The first client has gone, and its place is free.
+    server.until("travertine_polls_now 0").await;
+    server.end().await;
+}
+
+#[tokio::test]
+async fn shutting_down_answers_those_who_wait_with_nothing() {
+    let server = serve(options()).await;
+    let stream = server.connect().await;
+    let length = POLL.len();
+    let request = format!(
+        "POST /v2/jobs/activation HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{POLL}"
+    );
+    let poll = tokio::spawn(async move { talk(stream, &request).await });
+    server.until("travertine_polls_now 1").await;
+    server.end().await;
+    let answer = timeout(BOUND, poll).await.expect("it is answered").expect("nothing panics");
+    assert_eq!(status(&answer), "200", "{answer}");
+    assert!(answer.contains(r#"{"jobs":[]}"#), "{answer}");
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("it is small").to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+#[tokio::test]
+async fn a_client_that_begins_and_resets_without_end_is_let_go() {
+    const HEADERS: u8 = 1;
+    const RST_STREAM: u8 = 3;
+    const SETTINGS: u8 = 4;
+    let server = serve(options()).await;
+    let mut stream = server.connect().await;
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    bytes.extend(frame(SETTINGS, 0, 0, &[]));
+    // GET http://localhost/, in the words that every table of headers begins with.
+    let mut get = vec![0x82, 0x86, 0x84, 0x41, 9];
+    get.extend(b"localhost");
+    for nth in 0..20_000_u32 {
+        let id = 2 * nth + 1;
+        bytes.extend(frame(HEADERS, 0x5, id, &get));
+        bytes.extend(frame(RST_STREAM, 0, id, &8_u32.to_be_bytes()));
+    }
+    let (reader, mut writer) = stream.split();
+    let sent = async {
+        // It need not take all of that.
+        let _ = writer.write_all(&bytes).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        _ = read_all(reader) => {}
+        () = sent => {}
+    }
+    assert_eq!(status(&server.ask("GET /v2/topology", "", "").await), "200");
+    server.end().await;
+}
+
+struct Certified {
+    options: Options,
+    roots: rustls::RootCertStore,
+    _dir: tempfile::TempDir,
+}
+
+fn certified() -> Certified {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
+        .expect("a certificate can be made");
+    let dir = tempfile::tempdir().expect("there is room for a directory");
+    let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    std::fs::write(&cert, made.cert.pem()).expect("there is room for a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("there is room for a file");
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).expect("it is a certificate");
+    let limits = Limits { handshake_time: SHORT * 50, ..Limits::default() };
+    let tls = Some(Tls { cert, key });
+    Certified { options: Options { tls, limits, ..options() }, roots, _dir: dir }
+}
+
+#[tokio::test]
+async fn with_a_certificate_connections_are_encrypted() {
+    let Certified { options, roots, _dir } = certified();
+    let server = serve(options).await;
+    for alpn in [&b"h2"[..], b"http/1.1"] {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("there are protocols")
+            .with_root_certificates(roots.clone())
+            .with_no_client_auth();
+        config.alpn_protocols = vec![alpn.to_vec()];
+        let name = ServerName::try_from("localhost").expect("it is a name");
+        let connector = TlsConnector::from(Arc::new(config));
+        let stream = connector.connect(name, server.connect().await).await.expect("it is trusted");
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(alpn));
+        if alpn == b"http/1.1" {
+            let request =
+                "GET /v2/topology HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+            assert_eq!(status(&talk(stream, request).await), "200");
+        }
+    }
+    // Whoever does not begin with a handshake, or does not go on with it, is let go.
+    assert!(
+        !server.send("GET /v2/topology HTTP/1.1\r\nhost: localhost\r\n\r\n").await.contains("200")
+    );
+    assert_eq!(server.send("").await, "");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_be_used_is_named() {
+    let dir = tempfile::tempdir().expect("there is room for a directory");
+    let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    let bind = async |cert: &std::path::Path, key: &std::path::Path| {
+        let engine = Engine::in_memory(engine::Options::default()).expect("an engine opens");
+        let tls = Some(Tls { cert: cert.to_owned(), key: key.to_owned() });
+        let refused = Server::new(engine, Options { tls, ..options() }).bind().await;
+        refused.expect_err("it cannot be used").to_string()
+    };
+    assert!(bind(&cert, &key).await.contains("cert.pem"));
+    std::fs::write(&cert, "nothing").expect("there is room for a file");
+    assert!(bind(&cert, &key).await.contains("no certificate"));
+}
