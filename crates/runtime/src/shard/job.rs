@@ -53,8 +53,6 @@ pub struct Activated {
     pub job_type: Name,
     /// The token that waits for it.
     pub token: TokenId,
-    /// The number of the element instance: of this stay at the element.
-    pub visit: u64,
     /// The id of what the instance runs.
     pub definition: Name,
     /// The version of that.
@@ -566,7 +564,6 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
         job: live.address(wait),
         job_type: Name::clone(&job.job_type),
         token,
-        visit: live.state.visit_of(token).unwrap_or(0),
         definition: Name::clone(&live.definition.id),
         version: live.definition.version,
         definition_key: live.definition.key,
