@@ -8,9 +8,6 @@ use travertine_value::Name;
 
 use super::{Desk, Outcome, Refusal, key};
 
-/// How long the result of an instance is waited for where nobody says.
-const RESULT_WITHIN: Duration = Duration::from_secs(10);
-
 /// An instance to start.
 #[derive(Clone, Debug)]
 pub struct Create {
@@ -101,7 +98,7 @@ impl Desk {
         names: &[Name],
     ) -> Result<(Created, Assignments), Refusal> {
         let created = self.create(create).await?;
-        let within = within.filter(|it| !it.is_zero()).unwrap_or(RESULT_WITHIN);
+        let within = within.filter(|it| !it.is_zero()).unwrap_or(self.result);
         let instance = created.instance;
         let ended = tokio::time::timeout(within, self.engine.result(instance)).await;
         let Ok(ended) = ended else {

@@ -8,9 +8,6 @@ use travertine_value::Name;
 
 use super::{Desk, Refusal, key};
 
-/// How long a poll waits where nobody says.
-const POLL: Duration = Duration::from_secs(10);
-
 /// How many bytes jobs have that are given out together: what clients take in, less what the wire adds.
 const BYTES_MAX: usize = (4 << 20) - (64 << 10);
 
@@ -50,7 +47,7 @@ impl Desk {
     pub async fn activate(&self, ask: Ask) -> Result<Vec<Activated>, Refusal> {
         ask.check()?;
         let wait = match ask.wait_ms {
-            0 => POLL,
+            0 => self.poll,
             ms => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
         };
         tokio::select! {

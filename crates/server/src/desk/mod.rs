@@ -17,8 +17,12 @@ mod stream;
 mod task;
 mod variable;
 
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 use travertine_runtime::Engine;
+
+use crate::Options;
 
 pub use cluster::Topology;
 pub use decision::Which;
@@ -39,18 +43,24 @@ pub struct Desk {
     engine: Engine,
     /// Says to those who wait for jobs that it is time to go.
     ends: CancellationToken,
+    /// How long a poll for jobs waits where nobody says.
+    poll: Duration,
+    /// How long the result of an instance is waited for where nobody says.
+    result: Duration,
 }
 
 impl Desk {
     /// A desk in front of an engine.
     pub fn new(engine: Engine) -> Self {
-        Self { engine, ends: CancellationToken::new() }
+        let Options { poll_default: poll, result_default: result, .. } = Options::default();
+        Self { engine, ends: CancellationToken::new(), poll, result }
     }
 
-    /// The same, where those who wait for jobs get none any more once `ends` says so.
+    /// The same, with the times that a server has for those who wait. They get nothing any more once `ends` says so.
     #[must_use]
-    pub(crate) fn until(self, ends: CancellationToken) -> Self {
-        Self { ends, ..self }
+    pub(crate) fn waiting(self, options: &Options, ends: CancellationToken) -> Self {
+        let (poll, result) = (options.poll_default, options.result_default);
+        Self { ends, poll, result, ..self }
     }
 
     /// The engine behind it.

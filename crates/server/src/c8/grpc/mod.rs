@@ -20,7 +20,7 @@ mod stream;
 mod tests;
 
 use axum::Router;
-use tonic::service::Routes;
+use tonic::{codec::CompressionEncoding, service::Routes};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use self::{gateway::gateway_server::GatewayServer, service::Service};
@@ -55,6 +55,7 @@ pub(crate) async fn routes(desk: Desk, options: &Options, port: u16) -> (Router,
     let service = Service { desk, message_max: max.saturating_sub(MARGIN), port };
     // Who answers knows what clients can take in; what they send is limited before it is here.
     let gateway = GatewayServer::new(service)
+        .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(max)
         .max_encoding_message_size(usize::MAX);
     (Routes::new(gateway).add_service(health).prepare().into_axum_router(), Health(reporter))

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::{sync::oneshot, task::JoinHandle, time::timeout};
 use tonic::{
     Code, Status,
+    codec::CompressionEncoding,
     transport::{Channel, Endpoint},
 };
 use travertine_runtime::{Engine, engine};
@@ -166,6 +167,24 @@ async fn a_job_is_given_out_and_completed() {
     let again = it.client.complete_job(request).await.expect_err("it is done already");
     assert_eq!(again.code(), Code::NotFound);
     it.assert_ended(created.process_instance_key).await;
+    it.end().await;
+}
+
+#[tokio::test]
+async fn compressed_calls_are_read_within_the_same_limit() {
+    let mut it = deployed().await;
+    it.client = it.client.clone().send_compressed(CompressionEncoding::Gzip);
+    let created = it.create("work", r#"{"a": 1}"#).await;
+    assert_eq!(it.job().await.process_instance_key, created.process_instance_key);
+    // A few bytes that would become many.
+    let request = CreateProcessInstanceRequest {
+        bpmn_process_id: "work".to_owned(),
+        variables: format!("{{\"a\": \"{}\"}}", "x".repeat(64 << 20)),
+        ..Default::default()
+    };
+    let refused = it.client.create_process_instance(request).await.expect_err("it is too large");
+    assert_ne!(refused.code(), Code::Ok);
+    it.create("work", "").await;
     it.end().await;
 }
 
