@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_kernel::Assignments;
-use travertine_runtime::{InstanceId, Message, Receipt};
+use travertine_runtime::{InstanceId, Message, engine::PublishOptions};
 use travertine_value::Name;
 
 use super::{Desk, Outcome, Refusal};
@@ -31,11 +31,9 @@ impl Publish {
             return Err(Refusal::invalid("the name of the message is missing: name it"));
         }
         let ttl = i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX);
-        let mut message = Message { variables, id, ttl: Some(ttl), ..Message::new(&name) };
-        if !correlation_key.is_empty() {
-            message.correlation.push((CORRELATION_KEY.into(), correlation_key.into()));
-        }
-        Ok(message)
+        // Whoever waits has a key, which is none that is empty; what is started has none.
+        let correlation = vec![(CORRELATION_KEY.into(), correlation_key.into())];
+        Ok(Message { correlation, variables, id, ttl: Some(ttl), ..Message::new(&name) })
     }
 }
 
@@ -43,29 +41,26 @@ impl Desk {
     /// Publishes a message. Answers with its number.
     pub async fn publish(&self, publish: Publish) -> Result<u64, Refusal> {
         let id = publish.id.clone();
-        match self.engine.publish(publish.message()?).await? {
-            Receipt::Known => {
-                let id = id.as_deref().unwrap_or_default();
-                let detail =
-                    format!("a message with the id {id} was published before, and is still known");
-                Err(Refusal::new(Outcome::AlreadyExists, detail))
-            }
-            _ => Ok(0),
-        }
+        // Its id counts as long as it is kept, and no longer.
+        let options = PublishOptions { known_for: Some(Duration::ZERO) };
+        let published = self.engine.publish_with(publish.message()?, options).await?;
+        published.number.ok_or_else(|| {
+            let id = id.as_deref().unwrap_or_default();
+            let detail =
+                format!("a message with the id {id} was published before, and is still known");
+            Refusal::new(Outcome::AlreadyExists, detail)
+        })
     }
 
     /// Hands a message to someone who waits for it now. Answers with its number, and who took it.
     pub async fn correlate(&self, publish: Publish) -> Result<(u64, InstanceId), Refusal> {
         let (name, key) = (Name::clone(&publish.name), Name::clone(&publish.correlation_key));
-        match self.engine.publish(publish.message()?).await? {
-            Receipt::Received(at) => Ok((0, at.instance)),
-            Receipt::Started(instance) => Ok((0, instance)),
-            _ => {
-                let detail =
-                    format!("nobody waits for message {name} with the correlation key {key:?}");
-                Err(Refusal::not_found(detail))
-            }
-        }
+        let taken = self.engine.correlate(publish.message()?).await?;
+        taken.map(|it| (it.message, it.instance)).ok_or_else(|| {
+            let detail =
+                format!("nobody waits for message {name} with the correlation key {key:?}");
+            Refusal::not_found(detail)
+        })
     }
 
     /// Broadcasts a signal. Answers with its number.
@@ -73,7 +68,6 @@ impl Desk {
         if name.trim().is_empty() {
             return Err(Refusal::invalid("the name of the signal is missing: name it"));
         }
-        self.engine.signal(name, variables).await?;
-        Ok(0)
+        Ok(self.engine.signal(name, variables).await?.number)
     }
 }
