@@ -247,7 +247,7 @@ impl<'a> Lowering<'a> {
             }
         }
         if self.dialect == Dialect::Fleans {
-            correlation.extend(self.fleans_key(target, definition, event));
+            correlation.extend(super::fleans::key(target, definition, event));
         }
         Message { name, correlation }
     }

@@ -127,8 +127,8 @@ pub(super) fn pairs(container: Node<'_>) -> Vec<(Key, Key)> {
     let mut forks: Vec<Key> = ways.nodes.keys().copied().filter(|it| ways.is_fork(*it)).collect();
     forks.sort_unstable();
     for fork in forks {
-        let joins = ways.joins(fork).into_iter();
-        let pair = joins.filter_map(|it| Some((fork, it, ways.region(fork, it)?))).next();
+        let mut joins = ways.joins(fork).into_iter();
+        let pair = joins.find_map(|it| Some((fork, it, ways.region(fork, it)?)));
         found.extend(pair);
     }
     // A branch is one token, so what splits on its way must come together on it.

@@ -85,6 +85,27 @@ fn variable(text: &str) -> &str {
     text.strip_prefix("_context.").unwrap_or(text)
 }
 
+/// The key that a message is awaited or sent with: the value of a variable, as text. Instances that a
+/// message starts have no variables yet.
+pub(super) fn key<'a>(
+    message: Option<Node<'a>>,
+    definition: Node<'a>,
+    event: Node<'a>,
+) -> Option<(Name, Program)> {
+    if event.is("startEvent") && event.parent().is_some_and(|it| it.is("process")) {
+        return None;
+    }
+    let own = message.and_then(|it| {
+        attribute(extensions(it, "subscription").into_iter().next()?, "correlationKey")
+    });
+    let prefixed = own
+        .or_else(|| attribute(event, "correlationKey"))
+        .or_else(|| attribute(definition, "correlationKey"));
+    let name = variable(prefixed?);
+    let program = Program::new(name, Arc::new(Key([Name::from(name)])));
+    Some((Name::from(CORRELATION_KEY), program))
+}
+
 impl<'a> Lowering<'a> {
     /// Remembers who undoes only because an association says so.
     pub(super) fn note_handler(&mut self, association: Node<'a>) {
@@ -130,28 +151,6 @@ impl<'a> Lowering<'a> {
             return None;
         }
         Some(Element::Work(self.work_for(node, job_type)))
-    }
-
-    /// The key that a message is awaited or sent with: the value of a variable, as text. Instances that a
-    /// message starts have no variables yet.
-    pub(super) fn fleans_key(
-        &self,
-        message: Option<Node<'a>>,
-        definition: Node<'a>,
-        event: Node<'a>,
-    ) -> Option<(Name, Program)> {
-        if event.is("startEvent") && event.parent().is_some_and(|it| it.is("process")) {
-            return None;
-        }
-        let own = message.and_then(|it| {
-            attribute(extensions(it, "subscription").into_iter().next()?, "correlationKey")
-        });
-        let prefixed = own
-            .or_else(|| attribute(event, "correlationKey"))
-            .or_else(|| attribute(definition, "correlationKey"));
-        let name = variable(prefixed?);
-        let program = Program::new(name, Arc::new(Key([Name::from(name)])));
-        Some((Name::from(CORRELATION_KEY), program))
     }
 
     /// What goes into a service task or a call, or comes out of it.
@@ -203,7 +202,7 @@ impl<'a> Lowering<'a> {
         let completion = several
             .child("completionCondition")
             .map(|it| self.compiler.expression(Text::of(it)))
-            .map(|it| Program::new(&it.source().to_owned(), Arc::new(Counters(it))));
+            .map(|it| Program::new(it.source(), Arc::new(Counters(it.clone()))));
         Some(Each {
             sequential: is_true(several, "isSequential", false),
             count,

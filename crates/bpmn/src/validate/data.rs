@@ -227,7 +227,7 @@ impl<'a> Data<'a, '_> {
             self.sink.error("TV0905", association, message, "give both the same structure");
             return;
         }
-        let called = |it: Option<Node<'a>>| it.map_or("no type".to_owned(), Node::title);
+        let called = |it: Option<Node<'a>>| it.map_or_else(|| "no type".to_owned(), Node::title);
         let message =
             format!("{} leads from {} to {}", association.title(), called(from), called(to));
         self.sink.warn("TV0905", association, message, "give both the same item definition");

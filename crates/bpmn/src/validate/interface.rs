@@ -59,24 +59,21 @@ impl<'a> Data<'a, '_> {
             self.item_of_message(self.message(reference, Some(reference.text())))
         };
         if let Some(item) = item("inMessageRef") {
-            match all("dataInput")[..] {
-                [input] => self.typed(input, item, "TV0916", "the message of its operation"),
-                _ => {
-                    let message =
-                        format!("{} does not say what it gives to its operation", task.title());
-                    let help = "add one dataInput, or remove operationRef";
-                    self.sink.error("TV0912", task, message, help);
-                }
+            if let [input] = all("dataInput")[..] {
+                self.typed(input, item, "TV0916", "the message of its operation");
+            } else {
+                let message =
+                    format!("{} does not say what it gives to its operation", task.title());
+                let help = "add one dataInput, or remove operationRef";
+                self.sink.error("TV0912", task, message, help);
             }
         }
         if let Some(item) = item("outMessageRef") {
-            match all("dataOutput")[..] {
-                [output] => self.typed(output, item, "TV0916", "what its operation answers"),
-                _ => {
-                    let message =
-                        format!("{} does not say where its operation answers", task.title());
-                    self.sink.warn("TV0916", task, message, "add one dataOutput");
-                }
+            if let [output] = all("dataOutput")[..] {
+                self.typed(output, item, "TV0916", "what its operation answers");
+            } else {
+                let message = format!("{} does not say where its operation answers", task.title());
+                self.sink.warn("TV0916", task, message, "add one dataOutput");
             }
         } else if operation.child("outMessageRef").is_none() && !all("dataOutput").is_empty() {
             let message = format!("{} has an output, but its operation has none", task.title());

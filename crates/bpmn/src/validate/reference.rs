@@ -110,17 +110,13 @@ fn prefixed(node: Node<'_>, attribute: &str, sink: &Sink) -> bool {
     if is_address(text) || rest.contains(['/', ':', '#']) {
         return true;
     }
-    match node.namespace(prefix) {
-        Some(namespace) => node.document().root().attr("targetNamespace") != Some(namespace),
-        None => {
-            let message = format!(
-                "{attribute} of {} is '{text}', but nothing declares the prefix",
-                node.title()
-            );
-            sink.warn("TV0305", node, message, "declare the prefix as a namespace");
-            true
-        }
+    if let Some(namespace) = node.namespace(prefix) {
+        return node.document().root().attr("targetNamespace") != Some(namespace);
     }
+    let message =
+        format!("{attribute} of {} is '{text}', but nothing declares the prefix", node.title());
+    sink.warn("TV0305", node, message, "declare the prefix as a namespace");
+    true
 }
 
 /// Whether it is the address of something rather than a name with a prefix.

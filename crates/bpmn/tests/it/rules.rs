@@ -97,20 +97,20 @@ fn task(kind: &str, inner: &str) -> String {
     around(&format!("<{} id='n'>{inner}</{}>", kind, kind.split(' ').next().unwrap_or(kind)))
 }
 
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().concat()
+}
+
 /// An ioSpecification with these inputs, `id item` each, in one set.
 fn inputs(all: &[(&str, &str)]) -> String {
-    let data: String =
-        all.iter().map(|(id, item)| format!("<dataInput id='{id}' {item}/>")).collect();
-    let refs: String =
-        all.iter().map(|(id, _)| format!("<dataInputRefs>{id}</dataInputRefs>")).collect();
+    let data = joined(all.iter().map(|(id, item)| format!("<dataInput id='{id}' {item}/>")));
+    let refs = joined(all.iter().map(|(id, _)| format!("<dataInputRefs>{id}</dataInputRefs>")));
     format!("<ioSpecification>{data}<inputSet>{refs}</inputSet><outputSet/></ioSpecification>")
 }
 
 fn outputs(all: &[(&str, &str)]) -> String {
-    let data: String =
-        all.iter().map(|(id, item)| format!("<dataOutput id='{id}' {item}/>")).collect();
-    let refs: String =
-        all.iter().map(|(id, _)| format!("<dataOutputRefs>{id}</dataOutputRefs>")).collect();
+    let data = joined(all.iter().map(|(id, item)| format!("<dataOutput id='{id}' {item}/>")));
+    let refs = joined(all.iter().map(|(id, _)| format!("<dataOutputRefs>{id}</dataOutputRefs>")));
     format!("<ioSpecification>{data}<inputSet/><outputSet>{refs}</outputSet></ioSpecification>")
 }
 
@@ -498,7 +498,7 @@ fn containers() -> Vec<Pair> {
         ));
     }
     all.push(pair(59, event(&start("i", "<linkEventDefinition name='k'/>", "")), one.clone()));
-    all.push(pair(59, event(&start("i", "", "")), one.clone()));
+    all.push(pair(59, event(&start("i", "", "")), one));
     for definition in ["<errorEventDefinition errorRef='r'/>", "<compensateEventDefinition/>"] {
         let text = event(&start("i", definition, "isInterrupting='@'"));
         all.push(swap(59, &text, "false", "true"));
@@ -644,9 +644,7 @@ fn events() -> Vec<Pair> {
     let twice = "<startEvent id='a'/><sequenceFlow id='y' sourceRef='a' targetRef='e'/>\
                  <endEvent id='e'><eventDefinitionRef>shared</eventDefinitionRef>@</endEvent>";
     all.push(swap(95, &eventful(twice), "<eventDefinitionRef>shared</eventDefinitionRef>", ""));
-    for base in
-        [node("intermediateCatchEvent"), node("intermediateThrowEvent"), start.clone(), end.clone()]
-    {
+    for base in [node("intermediateCatchEvent"), node("intermediateThrowEvent"), start, end] {
         all.push(swap(127, &base, "<messageEventDefinition/>", definition("message")));
         all.push(swap(128, &base, definition("message"), definition("signal")));
     }
@@ -848,10 +846,10 @@ fn messages() -> Vec<Pair> {
     let service = "<serviceTask id='n' operationRef='op'>@</serviceTask>";
     let io = |ins: &str, outs: &str| {
         let refs = |text: &str, kind: &str| -> String {
-            text.split_whitespace()
-                .filter_map(|it| it.strip_prefix("id='")?.strip_suffix('\''))
-                .map(|it| format!("<{kind}>{it}</{kind}>"))
-                .collect()
+            let ids = text
+                .split_whitespace()
+                .filter_map(|it| it.strip_prefix("id='")?.strip_suffix('\''));
+            joined(ids.map(|it| format!("<{kind}>{it}</{kind}>")))
         };
         format!(
             "<ioSpecification>{ins}{outs}<inputSet>{}</inputSet><outputSet>{}</outputSet></ioSpecification>",
@@ -1059,10 +1057,8 @@ fn data() -> Vec<Pair> {
          </multiInstanceLoopCharacteristics></task>";
     all.push(swap(72, &around(complex), "One", "Complex"));
     // Types.
-    for kind in ["dataObject id='d'"] {
-        let text = typed_around(&format!("<task id='n'/><{kind} itemSubjectRef='@'/>"));
-        all.push(swap(20, &text, "list", "ia"));
-    }
+    let text = typed_around("<task id='n'/><dataObject id='d' itemSubjectRef='@'/>");
+    all.push(swap(20, &text, "list", "ia"));
     all.push(pair(
         20,
         looped("i", A).replace(

@@ -19,12 +19,12 @@ pub(super) enum Expr {
     Number(Number, bool),
     /// A variable, and the fields on the way into it.
     Path(Vec<Name>),
-    Not(Box<Expr>),
-    Negate(Box<Expr>),
-    Binary(Operator, Box<Expr>, Box<Expr>),
-    Choice(Box<[Expr; 3]>),
-    List(Vec<Expr>),
-    Math(Function, Vec<Expr>),
+    Not(Box<Self>),
+    Negate(Box<Self>),
+    Binary(Operator, Box<Self>, Box<Self>),
+    Choice(Box<[Self; 3]>),
+    List(Vec<Self>),
+    Math(Function, Vec<Self>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

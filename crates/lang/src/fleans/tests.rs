@@ -130,6 +130,6 @@ fn everything_else_is_rejected_with_its_place() {
 #[test]
 fn a_program_knows_what_it_reads() {
     let program = Fleans.compile(Kind::Expression, "_context.a.b > c && ${a}").unwrap();
-    let names: Vec<_> = program.reads().unwrap().iter().map(|it| it.to_string()).collect();
+    let names: Vec<_> = program.reads().unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(names, ["a", "c"]);
 }
