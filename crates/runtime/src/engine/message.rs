@@ -449,7 +449,8 @@ impl Lookup {
     /// Has the message published, now that it is known who agrees.
     fn finish(self, common: &Arc<Common>) {
         let Self { message, how, end, looked } = self;
-        let (router, finish) = (Router::new(common), FinishPublishRequest { message, looked, how });
+        let (router, finish) =
+            (Router::new(common), FinishPublishRequest { message, looked: Box::new(looked), how });
         match end {
             End::Caller(sender) => router.answer(finish, sender),
             end @ End::Awaits(_) => {

@@ -181,7 +181,7 @@ requests! {
     /// Those of a shard's waits that see the variables a message wants.
     MatchVariables: MatchVariablesRequest { candidates: Vec<Candidate> } -> Vec<(u64, u64)>;
     /// Publishes a message once the variables that decide who has it were looked at.
-    FinishPublish: FinishPublishRequest { message: Message, looked: Looked, how: How } -> Published;
+    FinishPublish: FinishPublishRequest { message: Message, looked: Box<Looked>, how: How } -> Published;
     /// Publishes a dead letter again.
     Replay: ReplayRequest { dead_letter: u64 } -> Receipt;
     /// Drops a dead letter.

@@ -165,7 +165,7 @@ impl World {
         assert_eq!(tried.receipt, Receipt::Dropped);
         let matching = engine.ask(MatchVariablesRequest { candidates: Vec::new() }).wait();
         assert_eq!(matching, Ok(Vec::new()));
-        let looked = Looked::default();
+        let looked = Box::<Looked>::default();
         let finish = FinishPublishRequest { message: message(0), looked, how };
         let finished = engine.ask(finish).wait().unwrap();
         assert_eq!(finished.receipt, Receipt::Dropped);
