@@ -131,7 +131,9 @@ fn rejected(rejection: &Rejection) -> Outcome {
         Rejection::Ended
         | Rejection::NoSuchWait(_)
         | Rejection::NoSuchToken(_)
+        | Rejection::NoSuchVisit(_)
         | Rejection::NoIncident(_)
+        | Rejection::NoSuchIncident(_)
         | Rejection::NoSuchPost(_)
         // A key of another kind: a job's where a user task's was asked for.
         | Rejection::WrongWait { .. } => Outcome::NotFound,
@@ -140,6 +142,7 @@ fn rejected(rejection: &Rejection) -> Outcome {
         | Rejection::NoTokenAt(_)
         | Rejection::TooMuch { .. }
         | Rejection::OverBudget(_) => Outcome::Invalid,
+        // Also what is added to these: it cannot be done as things stand.
         _ => Outcome::InvalidState,
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use travertine_kernel::WaitId;
-use travertine_runtime::{InstanceId, Named};
+use travertine_runtime::{Address, InstanceId, Named};
 use travertine_store::{
     search::{
         Column, Condition, ElementColumn, Found, IncidentColumn, InstanceColumn, LIMIT_MAX, Search,
@@ -15,7 +15,7 @@ use travertine_store::{
     view::{InstanceRow, Row, Table},
 };
 
-use super::{Desk, Refusal, key};
+use super::{Desk, Refusal, Stay, key};
 
 /// A row, and the instance that it is about.
 #[derive(Clone, Debug)]
@@ -109,18 +109,20 @@ impl Desk {
         (!functions.is_empty()).then(|| Condition::of(InstanceColumn::DefinitionKey, test()))
     }
 
-    /// The stay at an element that called each instance, by the calling instance and its wait. One that is over is
-    /// not known any more.
-    pub(crate) async fn parents(&self, rows: &[&InstanceRow]) -> BTreeMap<(u64, u64), u64> {
-        let callers: BTreeSet<(u64, u64)> = rows.iter().filter_map(|it| it.parent).collect();
-        let ids: BTreeSet<u64> = callers.iter().map(|(id, _)| *id).collect();
+    /// The stay at an element that each wait belongs to. One that is over is not known any more.
+    pub(crate) async fn visits(
+        &self,
+        waits: impl IntoIterator<Item = (u64, u64)>,
+    ) -> BTreeMap<(u64, u64), u64> {
+        let waits: BTreeSet<(u64, u64)> = waits.into_iter().collect();
+        let at = |(id, wait)| Address { instance: InstanceId(id), wait: WaitId(wait) };
+        // All are asked before the first is waited for.
+        let asked: Vec<_> =
+            waits.into_iter().map(|it| (it, self.engine.visit_of(at(it)))).collect();
         let mut found = BTreeMap::new();
-        for id in ids {
-            let Ok(look) = self.engine.look(InstanceId(id)).await else { continue };
-            for (_, wait) in callers.range((id, 0)..=(id, u64::MAX)) {
-                let token = look.state.waits.get(&WaitId(*wait)).map(|it| it.token);
-                let visit = token.and_then(|it| look.state.visit_of(it));
-                found.extend(visit.map(|visit| ((id, *wait), visit)));
+        for (wait, visit) in asked {
+            if let Ok(Some(visit)) = visit.await {
+                found.insert(wait, visit);
             }
         }
         found
@@ -139,13 +141,21 @@ impl Desk {
         Ok(way)
     }
 
-    /// A stay at an element.
-    pub async fn element(&self, key: i64) -> Result<Seen, Refusal> {
+    /// A stay at an element that goes on; `None` where it does not.
+    pub(crate) async fn element(&self, key: i64) -> Result<Option<Seen>, Refusal> {
+        let Named::Visit(InstanceId(id), visit) = key::element(key)? else { return Ok(None) };
+        self.only(Table::Elements, ElementColumn::Visit.into(), (id, visit).into()).await
+    }
+
+    /// A stay at an element, as the log of its instance tells it, and the instance.
+    pub(crate) async fn stay(&self, key: i64) -> Result<(InstanceRow, Stay), Refusal> {
         let missing = || key::no_such("element instance", key, None);
         let Named::Visit(InstanceId(id), visit) = key::element(key)? else { return Err(missing()) };
-        let found =
-            self.only(Table::Elements, ElementColumn::Visit.into(), (id, visit).into()).await?;
-        found.ok_or_else(missing)
+        let about = self.only(Table::Instances, InstanceColumn::Id.into(), id.into()).await?;
+        let Some(Row::Instance(about)) = about.map(|it| it.row) else { return Err(missing()) };
+        let way = self.way(InstanceId(id)).await?;
+        let stay = way.stays.into_iter().find(|it| it.visit == visit).ok_or_else(missing)?;
+        Ok((about, stay))
     }
 
     /// A variable.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use travertine_kernel::{Assignments, plan::WorkKind};
+use travertine_kernel::{Assignments, EXTERNAL_FORM, FORM_KEY, plan::WorkKind};
 use travertine_runtime::{Definitions, Deployed, DeployedKind, Edit, TaskChange};
 use travertine_store::view::Row;
+use travertine_value::Value;
 
 use super::{Desk, Refusal, Seen, key};
 
@@ -47,9 +48,15 @@ impl Desk {
     }
 }
 
-/// The form of a user task, where it is deployed.
+/// The form of a user task, where it is deployed: the version that was meant when the task began.
 pub(crate) fn form_of(task: &Seen, definitions: &Definitions) -> Option<Arc<Deployed>> {
     let Row::Task(row) = &task.row else { return None };
-    let form = row.form.as_ref()?;
+    let fields = Value::parse_json(&row.fields).ok()?;
+    let key = fields.field(FORM_KEY).and_then(Value::as_i64);
+    if let Some(key) = key.and_then(|it| u64::try_from(it).ok()) {
+        return definitions.deployed_as(key).filter(|it| it.kind == DeployedKind::Form).cloned();
+    }
+    let is_elsewhere = fields.field(EXTERNAL_FORM).is_some();
+    let form = row.form.as_ref().filter(|_| !is_elsewhere)?;
     definitions.latest_deployed(DeployedKind::Form, form).cloned()
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use travertine_kernel::{Assignments, Command, Reach, TokenId};
-use travertine_runtime::{InstanceId, Named};
+use travertine_kernel::{Assignments, Reach, TokenId};
+use travertine_runtime::InstanceId;
 use travertine_store::{
     search::{Condition, Found, Search, Test, VariableColumn},
     view::{Row, TaskRow},
@@ -21,16 +21,7 @@ impl Desk {
     ) -> Result<(), Refusal> {
         let named = key::element(key)?;
         let reach = if local { Reach::Local } else { Reach::Propagate };
-        let missing = || key::no_such("element instance", key, None);
-        let instance = named.instance().ok_or_else(missing)?;
-        let token = match named {
-            Named::Visit(_, visit) => {
-                let look = self.engine.look(instance).await?;
-                Some(look.state.token_on(visit).ok_or_else(missing)?)
-            }
-            _ => None,
-        };
-        Ok(self.engine.command(instance, Command::Set { token, variables, reach }).await?)
+        Ok(self.engine.set(named, variables, reach).await?)
     }
 
     /// Tries again what has failed. A job must have a try left.

@@ -17,7 +17,7 @@ pub(crate) fn description() -> &'static Json {
 
 /// The operation that answers a method at a path below `/v2`.
 pub(crate) fn operation(method: &str, path: &str) -> Option<&'static Json> {
-    let said: Vec<&str> = path.split('/').collect();
+    let said: Vec<&str> = path.split('?').next().unwrap_or_default().split('/').collect();
     let fits = |template: &str| {
         let template: Vec<&str> = template.split('/').collect();
         template.len() == said.len()

@@ -199,6 +199,14 @@ impl Stage {
         self.post("/jobs/activation", body).await["jobs"].as_array().unwrap().clone()
     }
 
+    /// The jobs of a type, as soon as there is one.
+    pub(crate) async fn awaits(&self, job_type: &str) -> Vec<Json> {
+        let body = json!({
+            "type": job_type, "worker": "w", "timeout": 60_000, "maxJobsToActivate": 10, "requestTimeout": 60_000,
+        });
+        self.post("/jobs/activation", body).await["jobs"].as_array().unwrap().clone()
+    }
+
     /// The items of a search.
     pub(crate) async fn found(&self, path: &str, filter: Json) -> Vec<Json> {
         let found = self.post(path, json!({ "filter": filter })).await;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use travertine_runtime::{
-    InstanceId, Named,
+    InstanceId, Key, Named,
     engine::{Decided, Evaluated, EvaluatedRule, EvaluatedValue, MadeBy},
 };
 use travertine_value::Name;
@@ -56,7 +56,11 @@ fn outcome(it: &mut Fields<'_>, decided: &Decided) {
     it.text("decisionRequirementsId", graph.map_or("", |it| &it.id));
     let graph = graph.map_or(Named::DecisionRequirements(0), |it| it.named());
     it.key("decisionRequirementsKey", graph);
-    it.list("evaluatedDecisions", &decided.evaluated, evaluated);
+    let mut index = 0;
+    it.list("evaluatedDecisions", &decided.evaluated, |it, one| {
+        index += 1;
+        evaluated(it, one, index);
+    });
     let failed = decided.failed.as_ref();
     it.text_or_null("failedDecisionDefinitionId", failed.map(|it| &*it.decision));
     it.text_or_null("failureMessage", failed.map(|it| it.message.as_str()));
@@ -64,7 +68,7 @@ fn outcome(it: &mut Fields<'_>, decided: &Decided) {
     it.tenant();
 }
 
-fn evaluated(it: &mut Fields<'_>, one: &Evaluated) {
+fn evaluated(it: &mut Fields<'_>, one: &Evaluated, index: usize) {
     it.text("decisionDefinitionId", &one.decision.id);
     it.text("decisionDefinitionName", one.decision.name.as_ref().unwrap_or(&one.decision.id));
     it.int("decisionDefinitionVersion", one.decision.version);
@@ -83,7 +87,8 @@ fn evaluated(it: &mut Fields<'_>, one: &Evaluated) {
         value(it, input, ["inputId", "inputName", "inputValue"]);
     });
     it.key("decisionDefinitionKey", Named::Decision(one.decision.key));
-    it.key("decisionEvaluationInstanceKey", EVALUATION);
+    let number = Key::of(EVALUATION).map_or(0, Key::number);
+    it.text("decisionEvaluationInstanceKey", &format!("{number}-{index}"));
 }
 
 fn rule(it: &mut Fields<'_>, rule: &EvaluatedRule) {

@@ -1,21 +1,24 @@
 //! Stays of instances at elements, and variables.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use travertine_kernel::ElementKind;
 use travertine_runtime::{InstanceId, Named};
 use travertine_store::{
-    search::{Column, ElementColumn, InstanceColumn, VariableColumn},
-    view::{ElementRow, Row, Table, VariableRow},
+    search::{Column, ElementColumn, InstanceColumn, Value, VariableColumn},
+    view::{ElementRow, InstanceRow, Row, Table, VariableRow},
 };
 
 use super::{
     Answer, Call,
+    list::{Holds, ListField, key_of},
     read::{read, variables},
     search::{self, Asked, Of, Resource, TENANT_FILTER, answer},
-    write::Fields,
+    write::{Fields, TENANT},
 };
-use crate::desk::{Refusal, Seen};
+use crate::desk::{Outcome, Refusal, Seen, Stay, StayState};
 
 /// How much of a value searches show.
 const VALUE_CHARS_MAX: usize = 8_191;
@@ -56,13 +59,16 @@ pub(super) fn kind(kind: ElementKind) -> &'static str {
     found.map_or("UNSPECIFIED", |(theirs, _)| theirs)
 }
 
+const STATES: &[(&str, &[&str])] =
+    &[("ACTIVE", &["ACTIVE"]), ("COMPLETED", &[]), ("TERMINATED", &[])];
+
 const KEY: Column = Column::Element(ElementColumn::Visit);
 
 const ELEMENTS: Resource = Resource {
     table: Table::Elements,
     filters: &[
         ("processDefinitionId", Of::Text(Column::Instance(InstanceColumn::Definition))),
-        ("state", Of::Fixed(Some("ACTIVE"))),
+        ("state", Of::FixedWord("ACTIVE", STATES)),
         ("type", Of::Word(Column::Element(ElementColumn::Kind), KINDS)),
         ("elementId", Of::Text(Column::Element(ElementColumn::Element))),
         ("elementName", Of::Text(Column::Element(ElementColumn::Label))),
@@ -100,7 +106,12 @@ const ELEMENTS: Resource = Resource {
 
 pub(super) async fn search_elements(mut call: Call) -> Result<Answer, Refusal> {
     let body = call.body().await?;
-    let search = Asked::read(&body)?.search(&ELEMENTS)?;
+    let asked = Asked::read(&body)?;
+    // Rows are of what is there now. The log of one instance knows what was there before, too.
+    if let Some(key) = asked.instance_with_past() {
+        return search_stays(call, asked, key).await;
+    }
+    let search = asked.search(&ELEMENTS)?;
     let found = call.desk.search(search).await?;
     Ok(answer(&found, |it, seen| {
         if let Row::Element(row) = &seen.row {
@@ -110,12 +121,118 @@ pub(super) async fn search_elements(mut call: Call) -> Result<Answer, Refusal> {
 }
 
 pub(super) async fn element_by_key(call: Call) -> Result<Answer, Refusal> {
-    let seen = call.desk.element(call.key()?).await?;
-    Ok(Answer::object(|it| {
-        if let Row::Element(row) = &seen.row {
-            element(it, row, &seen);
+    let key = call.key()?;
+    if let Some(seen) = call.desk.element(key).await? {
+        return Ok(Answer::object(|it| {
+            if let Row::Element(row) = &seen.row {
+                element(it, row, &seen);
+            }
+        }));
+    }
+    let (about, stay) = call.desk.stay(key).await?;
+    let item = Item { stay, about: Arc::new(about) };
+    Ok(Answer::object(|it| stayed(it, &item)))
+}
+
+/// A stay of an instance at an element, as its log tells it.
+struct Item {
+    stay: Stay,
+    about: Arc<InstanceRow>,
+}
+
+impl Item {
+    fn named(&self) -> Named {
+        search::stay(self.about.id, self.stay.visit)
+    }
+
+    fn state(&self) -> &'static str {
+        match self.stay.state {
+            StayState::Active => "ACTIVE",
+            StayState::Completed => "COMPLETED",
+            StayState::Terminated => "TERMINATED",
         }
-    }))
+    }
+
+    fn incident(&self) -> Option<Named> {
+        self.stay.incident.map(|number| Named::Incident(InstanceId(self.about.id), number))
+    }
+}
+
+const fn field(
+    name: &'static str,
+    holds: Holds,
+    sorts: bool,
+    value: fn(&Item) -> Option<Value>,
+) -> ListField<Item> {
+    ListField { name, holds, filters: true, sorts, value }
+}
+
+const TYPES: &[&str] = &{
+    let mut names = [""; KINDS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = KINDS[at].0;
+        at += 1;
+    }
+    names
+};
+
+const STAYS: &[ListField<Item>] = &[
+    field("processDefinitionId", Holds::Text, true, |it| Some((&*it.about.definition).into())),
+    field("state", Holds::Word(&["ACTIVE", "COMPLETED", "TERMINATED"]), true, |it| {
+        Some(it.state().into())
+    }),
+    field("type", Holds::Word(TYPES), true, |it| Some(kind(it.stay.kind).into())),
+    field("elementId", Holds::Text, true, |it| Some((&*it.stay.element).into())),
+    field("elementName", Holds::Text, true, |it| it.stay.label.as_deref().map(Into::into)),
+    field("hasIncident", Holds::Flag, false, |it| Some(it.stay.incident.is_some().into())),
+    field("tenantId", Holds::Text, true, |_| Some(TENANT.into())),
+    field("elementInstanceKey", Holds::Key, true, |it| key_of(it.named())),
+    field("processInstanceKey", Holds::Key, true, |it| {
+        key_of(Named::Instance(InstanceId(it.about.id)))
+    }),
+    field("processDefinitionKey", Holds::Key, true, |it| {
+        key_of(Named::Definition(it.about.definition_key))
+    }),
+    field("incidentKey", Holds::Key, true, |it| it.incident().and_then(key_of)),
+    field("startDate", Holds::Date, true, |it| Some(Value::Time(it.stay.since))),
+    field("endDate", Holds::Date, true, |it| it.stay.until.map(Value::Time)),
+    field("elementInstanceScopeKey", Holds::Key, false, |it| {
+        key_of(search::stay(it.about.id, it.stay.scope))
+    }),
+];
+
+async fn search_stays(call: Call, asked: Asked, key: i64) -> Result<Answer, Refusal> {
+    let desk = call.desk;
+    let items = match desk.instance(key).await {
+        Ok(about) => {
+            let about = Arc::new(about);
+            let stays = desk.way(InstanceId(about.id)).await?.stays.into_iter();
+            stays.map(|stay| Item { stay, about: Arc::clone(&about) }).collect()
+        }
+        // No such instance: nothing is found.
+        Err(refusal) if refusal.outcome == Outcome::NotFound => Vec::new(),
+        Err(refusal) => return Err(refusal),
+    };
+    Ok(asked.pick(items, STAYS, Item::named)?.answer(stayed))
+}
+
+fn stayed(it: &mut Fields<'_>, item: &Item) {
+    let Item { stay, about } = item;
+    it.text("processDefinitionId", &about.definition);
+    it.date("startDate", stay.since);
+    it.date_or_null("endDate", stay.until);
+    it.text("elementId", &stay.element);
+    it.text("elementName", stay.label.as_ref().unwrap_or(&stay.element));
+    it.text("type", kind(stay.kind));
+    it.text("state", item.state());
+    it.flag("hasIncident", stay.incident.is_some());
+    it.tenant();
+    it.key("elementInstanceKey", item.named());
+    it.key("processInstanceKey", Named::Instance(InstanceId(about.id)));
+    it.key("rootProcessInstanceKey", Named::Instance(InstanceId(about.root)));
+    it.key("processDefinitionKey", Named::Definition(about.definition_key));
+    it.key_or_null("incidentKey", item.incident());
 }
 
 fn element(it: &mut Fields<'_>, row: &ElementRow, seen: &Seen) {

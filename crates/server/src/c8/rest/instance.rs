@@ -193,7 +193,7 @@ fn with_element(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
 pub(super) fn with_tags(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
     let Json::Array(tags) = wanted else { return Err(wrong(name, &wanted, "a list of texts")) };
     let tags = tags.iter().map(|it| text(name, it));
-    tags.map(|it| Ok(Condition::of(InstanceColumn::BusinessId, Test::Eq(it?.into())))).collect()
+    tags.map(|it| Ok(Condition::of(InstanceColumn::Tag, Test::Eq(it?.into())))).collect()
 }
 
 /// Only what is there now is in rows, so an element that is not active is not found.
@@ -226,8 +226,8 @@ pub(super) async fn search_instances(mut call: Call) -> Result<Answer, Refusal> 
     // Functions are no processes.
     search.conditions.extend(call.desk.only_processes());
     let found = call.desk.search(search).await?;
-    let rows: Vec<&InstanceRow> = found.rows.iter().filter_map(|it| it.instance()).collect();
-    let parents = call.desk.parents(&rows).await;
+    let callers = found.rows.iter().filter_map(|it| it.instance()?.parent);
+    let parents = call.desk.visits(callers).await;
     Ok(answer(&found, |it, seen| {
         if let Some(row) = seen.instance() {
             instance(it, row, &parents);
@@ -237,7 +237,7 @@ pub(super) async fn search_instances(mut call: Call) -> Result<Answer, Refusal> 
 
 pub(super) async fn by_key(call: Call) -> Result<Answer, Refusal> {
     let row = call.desk.instance(call.key()?).await?;
-    let parents = call.desk.parents(&[&row]).await;
+    let parents = call.desk.visits(row.parent).await;
     Ok(Answer::object(|it| instance(it, &row, &parents)))
 }
 
@@ -268,7 +268,7 @@ fn instance(it: &mut Fields<'_>, row: &InstanceRow, parents: &BTreeMap<(u64, u64
     let visit = parent.zip(visit).map(|(id, visit)| Named::Visit(id, visit));
     it.key_or_null("parentElementInstanceKey", visit);
     it.key("rootProcessInstanceKey", Named::Instance(InstanceId(row.root)));
-    it.json("tags", "[]");
+    it.json("tags", row.tags.as_deref().unwrap_or("[]"));
     it.text_or_null("businessId", row.business_id.as_deref());
 }
 

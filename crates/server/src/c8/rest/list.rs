@@ -1,15 +1,16 @@
 //! Searches among what is in memory: what is deployed.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde_json::Value as Json;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value as Json};
 use travertine_runtime::{Key, Named};
 use travertine_store::search::{LIMIT_MAX, Test, Value};
 
 use super::{
     Answer,
+    read::date,
     search::{
-        Asked, PageBody, SortBody, cannot, descending, flag, key, number, passes, tests, text,
-        wrong,
+        Asked, PageBody, SortBody, alternatives, cannot, descending, flag, key, number, passes,
+        tests, text, wrong,
     },
     write::Fields,
 };
@@ -22,6 +23,7 @@ pub(super) enum Holds {
     Int,
     Flag,
     Key,
+    Date,
     /// One of these words, which are said in any case.
     Word(&'static [&'static str]),
 }
@@ -57,21 +59,8 @@ impl Asked {
         name: fn(&T) -> Named,
     ) -> Result<Listed<T>, Refusal> {
         let (filter, sort, page) = self.parts();
-        for (field, wanted) in filter {
-            if wanted.is_null() {
-                continue;
-            }
-            let Some(it) = fields.iter().find(|it| it.filters && it.name == field) else {
-                let known: Vec<&str> =
-                    fields.iter().filter(|it| it.filters).map(|it| it.name).collect();
-                return Err(cannot("filtered", &field, &known));
-            };
-            let tests = it.tests(wanted)?;
-            items.retain(|item| {
-                let value = (it.value)(item);
-                tests.iter().all(|test| passes(test, value.as_ref()))
-            });
-        }
+        let holds = conditions(filter, fields)?;
+        items.retain(|item| holds.iter().all(|it| it.holds(item)));
         let mut by = Vec::new();
         for SortBody { field, order } in sort {
             let Some(it) = fields.iter().find(|it| it.sorts && it.name == field) else {
@@ -93,6 +82,49 @@ impl Asked {
     }
 }
 
+/// Something that must hold for an item.
+enum Holding<'a, T> {
+    Is(&'a ListField<T>, Vec<Test>),
+    Any(Vec<Vec<Self>>),
+}
+
+impl<T> Holding<'_, T> {
+    fn holds(&self, item: &T) -> bool {
+        match self {
+            Self::Is(field, tests) => {
+                let value = (field.value)(item);
+                tests.iter().all(|test| passes(test, value.as_ref()))
+            }
+            Self::Any(ways) => ways.iter().any(|all| all.iter().all(|it| it.holds(item))),
+        }
+    }
+}
+
+fn conditions<T>(
+    filter: Map<String, Json>,
+    fields: &[ListField<T>],
+) -> Result<Vec<Holding<'_, T>>, Refusal> {
+    let mut all = Vec::new();
+    for (name, wanted) in filter {
+        if wanted.is_null() {
+            continue;
+        }
+        if name == "$or" {
+            let ways = alternatives(wanted)?.into_iter().map(|it| conditions(it, fields));
+            let ways = ways.collect::<Result<Vec<_>, _>>()?;
+            all.extend((!ways.is_empty()).then_some(Holding::Any(ways)));
+            continue;
+        }
+        let Some(field) = fields.iter().find(|it| it.filters && it.name == name) else {
+            let known: Vec<&str> =
+                fields.iter().filter(|it| it.filters).map(|it| it.name).collect();
+            return Err(cannot("filtered", &name, &known));
+        };
+        all.push(Holding::Is(field, field.tests(wanted)?));
+    }
+    Ok(all)
+}
+
 fn page_of<T>(items: Vec<T>, page: PageBody, name: fn(&T) -> Named) -> Result<Listed<T>, Refusal> {
     let limit = page.limit.map_or(Ok(100), |it| number("limit", it))?;
     if limit == 0 || limit > LIMIT_MAX {
@@ -105,7 +137,7 @@ fn page_of<T>(items: Vec<T>, page: PageBody, name: fn(&T) -> Named) -> Result<Li
                 "the cursor is of another search, or what it was at is gone: begin anew",
             )
         };
-        let key = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|it| String::from_utf8(it).ok());
+        let key = STANDARD.decode(cursor).ok().and_then(|it| String::from_utf8(it).ok());
         let named = key.and_then(|it| it.parse().ok()).and_then(Key::read).ok_or_else(stale)?;
         items.iter().position(|it| name(it) == named).ok_or_else(stale)
     };
@@ -127,7 +159,7 @@ fn page_of<T>(items: Vec<T>, page: PageBody, name: fn(&T) -> Named) -> Result<Li
     };
     let total = items.len();
     let items: Vec<T> = items.into_iter().take(end).skip(first).collect();
-    let cursor = |it: &T| Key::of(name(it)).map(|it| URL_SAFE_NO_PAD.encode(it.to_string()));
+    let cursor = |it: &T| Key::of(name(it)).map(|it| STANDARD.encode(it.to_string()));
     let (start, end) = (items.first().and_then(cursor), items.last().and_then(cursor));
     Ok(Listed { items, total, start, end })
 }
@@ -143,6 +175,7 @@ impl<T> ListField<T> {
                 None => Err(wrong(name, it, "a whole number")),
             },
             Holds::Flag => flag(name, it),
+            Holds::Date => date(&text(name, it)?).map(|it| vec![Value::Time(it)]),
             Holds::Key => key(name, it).map(|it| vec![Value::Number(it)]),
             Holds::Word(words) => {
                 let said = text(name, it)?;

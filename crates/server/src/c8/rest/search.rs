@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use travertine_kernel::WaitId;
 use travertine_runtime::{Address, InstanceId, Key, Named};
 use travertine_store::{
-    search::{Column, Condition, Found, Place, Search, Sort, Test, Value},
+    search::{Column, Condition, Cursor, Found, Place, Search, Sort, Test, Value},
     view::Table,
 };
 use travertine_value::Name;
@@ -132,6 +132,20 @@ impl Asked {
         read_if_any(body).map(Self)
     }
 
+    /// The key of the one instance that is asked for, where what is over is asked for, too.
+    pub(super) fn instance_with_past(&self) -> Option<i64> {
+        let filter = self.0.filter.as_ref()?;
+        let plain = |name: &str| match filter.get(name)? {
+            Json::Object(operators) if operators.len() == 1 => operators.get("$eq"),
+            other => Some(other),
+        };
+        let is_active = |it: &Json| it.as_str().is_some_and(|it| it.eq_ignore_ascii_case("ACTIVE"));
+        if plain("state").is_some_and(is_active) {
+            return None;
+        }
+        key("processInstanceKey", plain("processInstanceKey")?).ok()
+    }
+
     pub(super) fn parts(self) -> (Map<String, Json>, Vec<SortBody>, PageBody) {
         let Self(Body { filter, sort, page }) = self;
         (filter.unwrap_or_default(), sort.unwrap_or_default(), page.unwrap_or_default())
@@ -157,8 +171,8 @@ impl Asked {
         }
         search.place = match (page.after, page.before, page.from) {
             (None, None, None) => Place::First,
-            (Some(after), None, None) => Place::After(after.parse().map_err(refused)?),
-            (None, Some(before), None) => Place::Before(before.parse().map_err(refused)?),
+            (Some(after), None, None) => Place::After(came(&after)?),
+            (None, Some(before), None) => Place::Before(came(&before)?),
             (None, None, Some(from)) => Place::Skip(number("from", from)?),
             _ => return Err(Refusal::invalid("a page is told by one of after, before and from")),
         };
@@ -203,16 +217,8 @@ impl Reader<'_> {
                 continue;
             }
             if name == "$or" {
-                let Json::Array(ways) = wanted else {
-                    return Err(Refusal::invalid("$or is a list of filters"));
-                };
-                let mut any = Vec::new();
-                for way in ways {
-                    let Json::Object(way) = way else {
-                        return Err(Refusal::invalid("$or is a list of filters"));
-                    };
-                    any.push(Condition::All(self.filter(way)?));
-                }
+                let ways = alternatives(wanted)?.into_iter().map(|it| self.filter(it));
+                let any = ways.map(|it| it.map(Condition::All)).collect::<Result<Vec<_>, _>>()?;
                 if !any.is_empty() {
                     all.push(Condition::Any(any));
                 }
@@ -280,7 +286,14 @@ impl Reader<'_> {
             }
             Of::Fixed(value) => {
                 let value = value.map(Value::from);
-                all.extend(fixed(&tests(name, wanted, &text)?, value.as_ref()));
+                // What nothing has can be of any kind.
+                let any = |it: &Json| match it {
+                    Json::Number(_) | Json::Bool(_) if value.is_none() => {
+                        Ok(vec![Value::Text(it.to_string().into())])
+                    }
+                    other => text(other),
+                };
+                all.extend(fixed(&tests(name, wanted, &any)?, value.as_ref()));
             }
             Of::Some(column) => {
                 let tests = tests(name, wanted, &|it| flag(name, it))?;
@@ -319,6 +332,14 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// The filters one of which must hold.
+pub(super) fn alternatives(wanted: Json) -> Result<Vec<Map<String, Json>>, Refusal> {
+    let wrong = || Refusal::invalid("$or is a list of filters");
+    let Json::Array(ways) = wanted else { return Err(wrong()) };
+    let object = |it| if let Json::Object(it) = it { Ok(it) } else { Err(wrong()) };
+    ways.into_iter().map(object).collect()
 }
 
 fn conditions(column: Column, tests: Vec<Test>) -> impl Iterator<Item = Condition> {
@@ -507,13 +528,22 @@ pub(super) fn answer<R>(found: &Found<R>, mut write: impl FnMut(&mut Fields<'_>,
             let total = found.total;
             it.int("totalItems", total.map_or(0, |it| it.count));
             it.flag("hasMoreTotalItems", total.is_some_and(|it| it.has_more));
-            it.text_or_null(
-                "startCursor",
-                found.start.as_ref().map(ToString::to_string).as_deref(),
-            );
-            it.text_or_null("endCursor", found.end.as_ref().map(ToString::to_string).as_deref());
+            it.text_or_null("startCursor", found.start.as_ref().map(sent).as_deref());
+            it.text_or_null("endCursor", found.end.as_ref().map(sent).as_deref());
         });
     })
+}
+
+/// A cursor as clients want it: plain base64, with padding.
+fn sent(cursor: &Cursor) -> String {
+    let mut text = cursor.to_string().replace('-', "+").replace('_', "/");
+    text.extend(std::iter::repeat_n('=', text.len().wrapping_neg() % 4));
+    text
+}
+
+fn came(text: &str) -> Result<Cursor, Refusal> {
+    let text = text.trim_end_matches('=').replace('+', "-").replace('/', "_");
+    text.parse().map_err(refused)
 }
 
 /// The one tenant, as a filter.

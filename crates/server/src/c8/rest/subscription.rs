@@ -1,5 +1,7 @@
 //! Who waits for messages.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_runtime::{InstanceId, Named};
@@ -105,10 +107,12 @@ pub(super) async fn search(mut call: Call) -> Result<Answer, Refusal> {
     let messages = Test::eq(SubscriptionKind::Message);
     search.conditions.push(Condition::of(SubscriptionColumn::Kind, messages));
     let found = call.desk.search(search).await?;
-    Ok(answer(&found, write))
+    let waits = found.rows.iter().map(|it| it.row.key()).map(|it| (it.instance, it.number));
+    let visits = call.desk.visits(waits).await;
+    Ok(answer(&found, |it, seen| write(it, seen, &visits)))
 }
 
-fn write(it: &mut Fields<'_>, seen: &Seen) {
+fn write(it: &mut Fields<'_>, seen: &Seen, visits: &BTreeMap<(u64, u64), u64>) {
     let Row::Subscription(row) = &seen.row else { return };
     let (about, instance) = (seen.about.as_deref(), InstanceId(row.instance));
     it.text_or_null("businessId", about.and_then(|it| it.business_id.as_deref()));
@@ -118,7 +122,8 @@ fn write(it: &mut Fields<'_>, seen: &Seen) {
     it.key("processInstanceKey", Named::Instance(instance));
     it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
     it.text("elementId", &row.element);
-    it.null("elementInstanceKey");
+    let visit = visits.get(&(row.instance, row.wait));
+    it.key_or_null("elementInstanceKey", visit.map(|it| search::stay(row.instance, *it)));
     it.text("messageSubscriptionState", "CREATED");
     it.date("lastUpdatedDate", row.created);
     it.text("messageName", &row.name);

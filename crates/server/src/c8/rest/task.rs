@@ -2,12 +2,13 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use travertine_kernel::{EXTERNAL_FORM, FORM, FORM_BINDING, FORM_KEY};
 use travertine_runtime::{Definitions, Edit, InstanceId, Named, TaskChange};
 use travertine_store::{
     search::{Column, InstanceColumn, TaskColumn},
     view::{Row, Table},
 };
-use travertine_value::Name;
+use travertine_value::{Map, Name, Value};
 
 use super::{
     Answer, Call, definition,
@@ -164,6 +165,22 @@ pub(super) async fn form(call: Call) -> Result<Answer, Refusal> {
     }
 }
 
+/// What the model says of a task besides what has a field of its own.
+const FIELDS: &[&str] =
+    &["assignee", "candidateUsers", "candidateGroups", "dueDate", "followUpDate", "priority"];
+
+/// The headers among what the model says of a task, which are texts.
+fn headers(fields: &str) -> Value {
+    let Ok(Value::Map(all)) = Value::parse_json(fields) else { return Map::new().into() };
+    let is_header = |(name, value): &(&Name, &Value)| {
+        value.as_str().is_some()
+            && !FIELDS.contains(&&***name)
+            && ![FORM, FORM_KEY, FORM_BINDING, EXTERNAL_FORM].contains(&&***name)
+    };
+    let headers = all.iter().filter(is_header).map(|(name, it)| (Name::clone(name), it.clone()));
+    headers.collect::<Map>().into()
+}
+
 fn task(it: &mut Fields<'_>, seen: &Seen, definitions: &Definitions) {
     let Row::Task(row) = &seen.row else { return };
     let (about, instance) = (seen.about.as_deref(), InstanceId(row.instance));
@@ -183,7 +200,7 @@ fn task(it: &mut Fields<'_>, seen: &Seen, definitions: &Definitions) {
     // What is no form of ours is somebody else's.
     it.text_or_null("externalFormReference", row.form.as_deref().filter(|_| form.is_none()));
     it.int("processDefinitionVersion", about.map_or(0, |it| it.version));
-    it.json("customHeaders", &row.fields);
+    it.value("customHeaders", &headers(&row.fields));
     it.key("userTaskKey", search::waiting(row.instance, row.wait));
     it.key("elementInstanceKey", search::stay(row.instance, row.visit));
     it.text_or_null("processName", about.and_then(|it| it.definition_name.as_deref()));
@@ -192,6 +209,6 @@ fn task(it: &mut Fields<'_>, seen: &Seen, definitions: &Definitions) {
     it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
     it.text_or_null("businessId", about.and_then(|it| it.business_id.as_deref()));
     it.key_or_null("formKey", form.map(|it| it.named()));
-    it.json("tags", "[]");
+    it.json("tags", about.and_then(|it| it.tags.as_deref()).unwrap_or("[]"));
     it.int("priority", row.priority);
 }

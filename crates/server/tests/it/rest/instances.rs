@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::stage::{BEGIN, Stage, one, text, work};
+use crate::stage::{Stage, one, text, work};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_is_started_and_seen_at_once() {
@@ -46,7 +46,7 @@ async fn the_end_of_an_instance_is_waited_for() {
     assert_eq!(stage.post("/process-instances", body).await["variables"], json!({ "total": 0.3 }));
     let body = json!({ "processDefinitionId": "q", "awaitCompletion": true, "requestTimeout": 1 });
     stage.refused("POST", "/process-instances", body, 504, "DEADLINE_EXCEEDED").await;
-    assert_eq!(stage.jobs("paint").await.len(), 1, "it goes on");
+    assert_eq!(stage.awaits("paint").await.len(), 1, "it goes on");
     stage.close().await;
 }
 
@@ -244,6 +244,29 @@ async fn an_instance_counts_and_tells_where_it_was() {
     stage.post(&format!("{path}/cancellation"), json!({})).await;
     let counts = stage.get(&format!("{path}/statistics/element-instances")).await;
     assert_eq!(of(&counts, "work")["canceled"], 1);
-    let _ = BEGIN;
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_elements_of_an_instance_are_found_also_when_they_are_over() {
+    let stage = Stage::open().await;
+    stage.deploy(&[("p.bpmn", &work("p", "paint"))]).await;
+    let key = stage.start("p", json!({})).await;
+    let of = |filter: serde_json::Value| stage.found("/element-instances/search", filter);
+    let all = of(json!({ "processInstanceKey": key })).await;
+    assert_eq!(all.len(), 2, "{all:#?}");
+    assert_eq!((&all[0]["elementId"], &all[0]["state"]), (&json!("start"), &json!("COMPLETED")));
+    let running = of(json!({ "processInstanceKey": key, "state": "active" })).await;
+    assert_eq!(running, all[1..]);
+    stage.post(&format!("/process-instances/{key}/cancellation"), json!({})).await;
+    let ended = of(json!({ "processInstanceKey": { "$eq": key }, "state": "TERMINATED" })).await;
+    assert_eq!(ended[0]["elementInstanceKey"], all[1]["elementInstanceKey"]);
+    assert_eq!(ended[0]["endDate"], "2026-01-01T12:00:00Z");
+    let path = format!("/element-instances/{}", text(&ended[0]["elementInstanceKey"]));
+    assert_eq!(stage.get(&path).await, ended[0]);
+    let none = of(json!({ "processInstanceKey": "12345", "elementId": "start" })).await;
+    assert!(none.is_empty());
+    let either = json!({ "processInstanceKey": key, "$or": [{ "elementId": "start" }, { "type": "service_task" }] });
+    assert_eq!(of(either).await.len(), 2);
     stage.close().await;
 }

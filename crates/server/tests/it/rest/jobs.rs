@@ -55,12 +55,12 @@ async fn a_job_that_fails_for_good_is_an_incident_until_it_may_be_tried_again() 
     let stage = Stage::open().await;
     stage.deploy(&[("work.bpmn", &work("p", "paint"))]).await;
     let instance = stage.start("p", json!({})).await;
-    let job = text(&stage.jobs("paint").await[0]["jobKey"]);
+    let job = text(&stage.awaits("paint").await[0]["jobKey"]);
     let failure = json!({ "retries": 1, "errorMessage": "no paint", "retryBackOff": 5_000, "variables": { "color": "red" } });
     stage.post(&format!("/jobs/{job}/failure"), failure).await;
     assert!(stage.jobs("paint").await.is_empty(), "it is too early");
     stage.pass(5_000);
-    let again = stage.jobs("paint").await;
+    let again = stage.awaits("paint").await;
     assert_eq!((&again[0]["retries"], &again[0]["variables"]["color"]), (&json!(1), &json!("red")));
     stage
         .post(&format!("/jobs/{job}/failure"), json!({ "retries": 0, "errorMessage": "no paint" }))
@@ -86,7 +86,7 @@ async fn a_job_that_fails_for_good_is_an_incident_until_it_may_be_tried_again() 
     assert_eq!(stage.ask("POST", &resolve, None).await.status, 204);
     let gone = stage.ask("POST", &resolve, None).await;
     assert_eq!(gone.status, 404);
-    assert_eq!(stage.jobs("paint").await[0]["retries"], 2);
+    assert_eq!(stage.awaits("paint").await[0]["retries"], 2);
     stage.post(&format!("/jobs/{job}/completion"), json!(null)).await;
     assert_eq!(stage.get(&format!("/process-instances/{instance}")).await["state"], "COMPLETED");
     stage.close().await;
@@ -102,13 +102,13 @@ async fn a_job_raises_an_error_that_the_model_catches() {
         <bpmn:endEvent id="sorry"/>"#;
     stage.deploy(&[("pay.bpmn", &one("p", "pay", of))]).await;
     let caught = stage.start("p", json!({})).await;
-    let job = text(&stage.jobs("pay").await[0]["jobKey"]);
+    let job = text(&stage.awaits("pay").await[0]["jobKey"]);
     let error =
         json!({ "errorCode": "declined", "errorMessage": "no money", "variables": { "x": 1 } });
     stage.post(&format!("/jobs/{job}/error"), error).await;
     assert_eq!(stage.get(&format!("/process-instances/{caught}")).await["state"], "COMPLETED");
     let instance = stage.start("p", json!({})).await;
-    let job = text(&stage.jobs("pay").await[0]["jobKey"]);
+    let job = text(&stage.awaits("pay").await[0]["jobKey"]);
     stage.post(&format!("/jobs/{job}/error"), json!({ "errorCode": "other" })).await;
     let incidents =
         stage.found("/incidents/search", json!({ "processInstanceKey": instance })).await;
@@ -131,14 +131,14 @@ async fn a_job_is_changed_while_a_worker_has_it_and_only_then_its_time() {
         .refused("PATCH", &path, json!({ "changeset": { "retries": 0 } }), 400, "INVALID_ARGUMENT")
         .await;
     stage.refused("PATCH", &path, json!({ "changeset": {} }), 400, "INVALID_ARGUMENT").await;
-    assert_eq!(stage.jobs("paint").await.len(), 1);
+    assert_eq!(stage.awaits("paint").await.len(), 1);
     stage.did("PATCH", &path, json!({ "changeset": { "timeout": 90_000, "retries": 7 } })).await;
     let found = stage.found("/jobs/search", json!({ "jobKey": key })).await;
     assert_eq!(found[0]["deadline"], "2026-01-01T12:01:30Z");
     assert_eq!(found[0]["retries"], 7);
     assert_eq!(found[0]["worker"], "w");
     stage.pass(90_001);
-    assert_eq!(stage.jobs("paint").await.len(), 1, "its time is over");
+    assert_eq!(stage.awaits("paint").await.len(), 1, "its time is over");
     stage.close().await;
 }
 
