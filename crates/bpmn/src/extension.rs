@@ -112,6 +112,11 @@ pub(crate) const CAMUNDA7: &[Executed] = &[
     ("@camunda:calledElementVersion", "call activities", "the number of the version"),
     ("@camunda:calledElementVersionTag", "call activities", "the tag of the version"),
     ("@camunda:versionTag", "process", "what the version is called; calls can be bound to it"),
+    (
+        "@camunda:initiator",
+        "start events",
+        "the variable that says who started the instance: what is given along, else null",
+    ),
     ("@camunda:variableName", "conditional definitions", "the variable worth a look"),
     (
         "@camunda:variableEvents",
@@ -284,7 +289,6 @@ pub(crate) const IGNORED: &[(&str, &str)] = &[
         "listeners are called when a task is created, completed, or assigned by the model; do the \
          rest where the task is changed, or beside it by a boundary event",
     ),
-    ("initiator", "give the variable along when you start an instance"),
     ("connector", "connectors are not called; use a worker"),
     ("field", "workers read headers and variables, not fields"),
     (

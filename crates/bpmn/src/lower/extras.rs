@@ -6,7 +6,7 @@ use travertine_value::{Name, Program};
 use super::{Lowering, index};
 use crate::{
     dialect::Dialect,
-    expression::Text,
+    expression::{Text, variable_named},
     schema,
     xml::{Node, Ns},
 };
@@ -96,6 +96,11 @@ impl<'a> Lowering<'a> {
                     outputs.extend(self.camunda_out(node));
                 }
                 outputs.extend(self.parameters(node, "outputParameter"));
+                // Who that was is known to those who start it; the variable is there in any case.
+                let initiator = node.ext(&Ns::Camunda, "initiator").filter(|it| !it.is_empty());
+                if let Some(name) = initiator.filter(|_| node.is("startEvent")) {
+                    outputs.push((Name::from(name), variable_named(name)));
+                }
             }
             Dialect::Camunda8 => outputs.extend(self.zeebe_mapping(node, "output")),
             Dialect::Fleans => outputs.extend(self.fleans_mapping(node, "output")),

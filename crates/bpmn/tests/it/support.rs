@@ -176,7 +176,7 @@ const CAMUNDA7: &str = "
     <camunda:out variables='all'/></extensionElements></callActivity>
   <callActivity id='k' calledElement='q' camunda:calledElementBinding='versionTag'
     camunda:calledElementVersionTag='v'/>
-  <subProcess id='l'><startEvent id='m'/><endEvent id='n'><errorEventDefinition errorRef='er'/>
+  <subProcess id='l'><startEvent id='m' camunda:initiator='who'/><endEvent id='n'><errorEventDefinition errorRef='er'/>
     </endEvent><sequenceFlow id='o' sourceRef='m' targetRef='n'/></subProcess>
 </process>";
 
