@@ -13,6 +13,7 @@ mod friction;
 mod full;
 mod functions;
 mod kept;
+mod killed;
 mod new;
 mod run;
 mod schedules;

@@ -661,7 +661,6 @@ pub struct UpdateJobTimeoutResponse {}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DeleteResourceResponse {}
 /// Generated client implementations.
-#[cfg(test)]
 pub mod gateway_client {
     #![allow(
         unused_variables,

@@ -9,7 +9,9 @@ mod decide;
 #[expect(
     unused_qualifications,
     unreachable_pub,
+    unnameable_types,
     clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
     clippy::pedantic,
     reason = "it is generated"
 )]

@@ -11,7 +11,6 @@ fn the_committed_code_is_what_the_protocol_generates() {
     let out = tempfile::tempdir().expect("there is room for a directory");
     tonic_prost_build::configure()
         .out_dir(out.path())
-        .client_mod_attribute("gateway_protocol", "#[cfg(test)]")
         .compile_fds(descriptors)
         .expect("code can be generated");
     let generated = fs::read_to_string(out.path().join("gateway_protocol.rs"))
