@@ -3,7 +3,7 @@
 //!
 //! `SETTINGS` is the table of everything that can be set; all four ways read it.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, fmt::Write as _, path::PathBuf, time::Duration};
 
 use travertine_runtime::Timestamp;
 
@@ -233,12 +233,12 @@ impl Config {
             let (section, name) = setting.key.split_once('.').unwrap_or(("", setting.key));
             if section != last {
                 let gap = if text.is_empty() { "" } else { "\n" };
-                text.push_str(&format!("{gap}[{section}]\n"));
+                let _ = writeln!(text, "{gap}[{section}]");
                 last = section;
             }
             match (setting.show)(self) {
-                Some(value) => text.push_str(&format!("{name} = {value}\n")),
-                None => text.push_str(&format!("# {name} is not set\n")),
+                Some(value) => _ = writeln!(text, "{name} = {value}"),
+                None => _ = writeln!(text, "# {name} is not set"),
             }
         }
         let hidden = |title: &str, names: Vec<&str>| {
@@ -418,6 +418,7 @@ fn show_text(text: &str) -> Option<String> {
 }
 
 #[expect(clippy::ref_option, reason = "all of them take what the table has")]
+#[expect(clippy::unnecessary_wraps, reason = "others in the table may have no value")]
 fn show_text_or_off(text: &Option<String>) -> Option<String> {
     Some(quoted(text.as_deref().unwrap_or("off")))
 }
@@ -446,11 +447,15 @@ fn show_number<N: fmt::Display>(number: &N) -> Option<String> {
 #[expect(clippy::unnecessary_wraps, reason = "others in the table may have no value")]
 fn show_span(span: &Duration) -> Option<String> {
     let millis = span.as_millis();
-    let text =
-        if millis % 1_000 == 0 { format!("{}s", millis / 1_000) } else { format!("{millis}ms") };
+    let text = if millis.is_multiple_of(1_000) {
+        format!("{}s", millis / 1_000)
+    } else {
+        format!("{millis}ms")
+    };
     Some(quoted(&text))
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "all of them take what the table has")]
 #[expect(clippy::unnecessary_wraps, reason = "others in the table may have no value")]
 fn show_level(level: &tracing::Level) -> Option<String> {
     Some(quoted(&level.to_string().to_ascii_lowercase()))

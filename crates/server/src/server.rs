@@ -142,7 +142,7 @@ impl Listening {
         let seats = Arc::new(Seats::new(&options.limits));
         let observed = Arc::new(Observed::new(&engine, &seats, doors.draining.clone()));
         let desk = Desk::new(engine).waiting(&options, doors.draining.clone());
-        let port = grpc.first().or(rest.first()).and_then(|it| it.local_addr().ok());
+        let port = grpc.first().or_else(|| rest.first()).and_then(|it| it.local_addr().ok());
         let port = port.map_or(0, |it| it.port());
         let (calls, health) = grpc::routes(desk.clone(), &options, port).await;
         let gate = Arc::new(Gate::new(&options.access));

@@ -17,6 +17,7 @@ mod killed;
 mod new;
 mod run;
 mod schedules;
+mod serve;
 mod served;
 mod store;
 mod workers;

@@ -52,6 +52,7 @@ pub(super) struct Service {
 
 type Answer<T> = Result<Response<T>, Status>;
 
+#[expect(clippy::unnecessary_wraps, reason = "it is how each call ends that is not refused")]
 fn answer<T>(it: T) -> Answer<T> {
     Ok(Response::new(it))
 }
@@ -240,9 +241,10 @@ impl Gateway for Service {
 
     async fn topology(&self, _: Request<TopologyRequest>) -> Answer<TopologyResponse> {
         let topology = self.desk.topology();
-        let health = match topology.is_healthy {
-            true => partition::PartitionBrokerHealth::Healthy,
-            false => partition::PartitionBrokerHealth::Unhealthy,
+        let health = if topology.is_healthy {
+            partition::PartitionBrokerHealth::Healthy
+        } else {
+            partition::PartitionBrokerHealth::Unhealthy
         };
         let partitions = (1..=i32::from(topology.shards)).map(|partition_id| Partition {
             partition_id,

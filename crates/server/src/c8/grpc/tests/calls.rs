@@ -303,7 +303,7 @@ async fn a_failed_job_is_tried_again_and_then_an_incident() {
     assert!(all(stream.into_inner()).await.expect("it ends in order").is_empty());
     let retries =
         UpdateJobRetriesRequest { job_key: job.key, retries: 0, operation_reference: None };
-    let refused = it.client.update_job_retries(retries.clone()).await.expect_err("0 is none");
+    let refused = it.client.update_job_retries(retries).await.expect_err("0 is none");
     assert_eq!(refused.code(), Code::InvalidArgument);
     it.client
         .update_job_retries(UpdateJobRetriesRequest { retries: 1, ..retries })
