@@ -459,7 +459,9 @@ pub(super) fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
                 worker,
                 headers: json(&job.fields),
                 listener: listener(live, wait),
-                error: failure.map_or(job.failure.clone(), |it| Some(it.message.as_str().into())),
+                error: failure
+                    .map(|it| Name::from(it.message.as_str()))
+                    .or_else(|| job.failure.clone()),
                 error_code: failure.and_then(|it| it.code.clone()),
                 created: work.since,
             }))
