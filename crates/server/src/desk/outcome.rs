@@ -101,7 +101,8 @@ fn outcome(error: &Error) -> Outcome {
         | Error::ReservedId(_)
         | Error::BadId { .. }
         | Error::BadLabel { .. }
-        | Error::Backwards { .. } => Outcome::Invalid,
+        | Error::Backwards { .. }
+        | Error::Store(travertine_store::Error::BadQuery { .. }) => Outcome::Invalid,
         Error::Suspended(_)
         | Error::NotSuspended(_)
         | Error::Halted { .. }
@@ -119,7 +120,6 @@ fn outcome(error: &Error) -> Outcome {
         Error::Busy { .. } => Outcome::Overloaded,
         Error::Closed { .. } => Outcome::Unavailable,
         Error::Unknown { .. } => Outcome::Unknown,
-        Error::Store(travertine_store::Error::BadQuery { .. }) => Outcome::Invalid,
         Error::Store(_) if error.outcome() == RequestOutcome::Unknown => Outcome::Unknown,
         Error::Store(_) if error.retry_after().is_some() => Outcome::Overloaded,
         _ => Outcome::Internal,

@@ -93,7 +93,9 @@ fn way(history: &History, definitions: &Definitions) -> Way {
         walk.at = step.at.as_millis();
         for record in &step.records {
             if let Record::Happened(events) = record {
-                events.iter().for_each(|event| walk.event(event));
+                for event in events {
+                    walk.event(event);
+                }
             }
         }
     }
@@ -103,8 +105,9 @@ fn way(history: &History, definitions: &Definitions) -> Way {
 impl Walk {
     fn event(&mut self, event: &Event) {
         match event {
-            Event::TokenMoved { token, .. } => self.close(*token, StayState::Completed),
-            Event::TokenRetired { token } => self.close(*token, StayState::Completed),
+            Event::TokenMoved { token, .. } | Event::TokenRetired { token } => {
+                self.close(*token, StayState::Completed);
+            }
             Event::TokenGone { token, state } => {
                 let is_over = matches!(state, State::Done | State::Departed);
                 self.close(

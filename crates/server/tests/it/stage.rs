@@ -158,17 +158,17 @@ impl Stage {
         const LINE: &str = "the-line-between-two-parts";
         let mut body = String::new();
         for (name, text) in files {
-            body.push_str(&format!(
+            body.extend([format!(
                 "--{LINE}\r\nContent-Disposition: form-data; name=\"resources\"; filename=\"{name}\"\r\n\
                  Content-Type: application/octet-stream\r\n\r\n{text}\r\n"
-            ));
+            )]);
         }
         if let Some(tenant) = tenant {
-            body.push_str(&format!(
+            body.extend([format!(
                 "--{LINE}\r\nContent-Disposition: form-data; name=\"tenantId\"\r\n\r\n{tenant}\r\n"
-            ));
+            )]);
         }
-        body.push_str(&format!("--{LINE}--\r\n"));
+        body.extend([format!("--{LINE}--\r\n")]);
         let kind = format!("multipart/form-data; boundary={LINE}");
         let answer = self.send("POST", "/deployments", &kind, body.into()).await;
         let operation = schema::operation("POST", "/deployments").unwrap();

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use travertine_runtime::{
-    InstanceId, Key, Named,
+    Deployed, InstanceId, Key, Named,
     engine::{Decided, Evaluated, EvaluatedRule, EvaluatedValue, MadeBy},
 };
 use travertine_value::Name;
@@ -54,7 +54,7 @@ fn outcome(it: &mut Fields<'_>, decided: &Decided) {
     it.key("decisionEvaluationKey", EVALUATION);
     it.key("decisionInstanceKey", EVALUATION);
     it.text("decisionRequirementsId", graph.map_or("", |it| &it.id));
-    let graph = graph.map_or(Named::DecisionRequirements(0), |it| it.named());
+    let graph = graph.map_or(Named::DecisionRequirements(0), Deployed::named);
     it.key("decisionRequirementsKey", graph);
     let mut index = 0;
     it.list("evaluatedDecisions", &decided.evaluated, |it, one| {

@@ -73,15 +73,15 @@ fn text(it: Option<&str>) -> Option<Value> {
     it.map(Value::from)
 }
 
-fn int(it: u32) -> Option<Value> {
-    Some(Value::Number(it.into()))
+fn int(it: u32) -> Value {
+    Value::Number(it.into())
 }
 
 const PROCESSES: &[ListField<Item>] = &[
     field("name", Holds::Text, true, true, |it| text(it.it.name.as_deref())),
     field("isLatestVersion", Holds::Flag, true, false, |it| Some(it.is_latest.into())),
     field("resourceName", Holds::Text, true, true, |it| text(Some(&it.it.file))),
-    field("version", Holds::Int, true, true, |it| int(it.it.version)),
+    field("version", Holds::Int, true, true, |it| Some(int(it.it.version))),
     field("versionTag", Holds::Text, true, true, |it| text(it.it.tag.as_deref())),
     field("processDefinitionId", Holds::Text, true, true, |it| text(Some(&it.it.id))),
     field("tenantId", Holds::Text, true, true, |_| text(Some(TENANT))),
@@ -96,7 +96,7 @@ const DECISIONS: &[ListField<Item>] = &[
     field("decisionDefinitionId", Holds::Text, true, true, |it| text(Some(&it.it.id))),
     field("name", Holds::Text, true, true, |it| text(Some(it.name()))),
     field("isLatestVersion", Holds::Flag, true, false, |it| Some(it.is_latest.into())),
-    field("version", Holds::Int, true, true, |it| int(it.it.version)),
+    field("version", Holds::Int, true, true, |it| Some(int(it.it.version))),
     field("decisionRequirementsId", Holds::Text, true, true, |it| {
         text(it.graph.as_ref().map(|it| &*it.id))
     }),
@@ -107,14 +107,14 @@ const DECISIONS: &[ListField<Item>] = &[
     }),
     field("decisionRequirementsName", Holds::Text, true, true, |it| text(it.graph_name())),
     field("decisionRequirementsVersion", Holds::Int, true, true, |it| {
-        it.graph.as_ref().and_then(|it| int(it.version))
+        it.graph.as_ref().map(|it| int(it.version))
     }),
 ];
 
 const GRAPHS: &[ListField<Item>] = &[
     field("decisionRequirementsId", Holds::Text, true, true, |it| text(Some(&it.it.id))),
     field("decisionRequirementsName", Holds::Text, true, true, |it| text(Some(it.name()))),
-    field("version", Holds::Int, true, true, |it| int(it.it.version)),
+    field("version", Holds::Int, true, true, |it| Some(int(it.it.version))),
     field("tenantId", Holds::Text, true, true, |_| text(Some(TENANT))),
     field("decisionRequirementsKey", Holds::Key, true, true, |it| key_of(it.it.named())),
     field("resourceName", Holds::Text, true, false, |it| text(Some(&it.it.file))),

@@ -50,13 +50,13 @@ pub(super) async fn migrate(mut call: Call) -> Result<Answer, Refusal> {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct ModifyBody<'a> {
-    #[serde(borrow)]
-    activate_instructions: Option<Vec<ActivateInstruction<'a>>>,
-    #[serde(borrow)]
-    move_instructions: Option<Vec<MoveInstruction<'a>>>,
-    terminate_instructions: Option<Vec<TerminateInstruction>>,
+    #[serde(borrow, rename = "activateInstructions")]
+    activate: Option<Vec<ActivateInstruction<'a>>>,
+    #[serde(borrow, rename = "moveInstructions")]
+    moves: Option<Vec<MoveInstruction<'a>>>,
+    #[serde(rename = "terminateInstructions")]
+    terminate: Option<Vec<TerminateInstruction>>,
 }
 
 #[derive(Deserialize)]
@@ -103,16 +103,16 @@ pub(super) async fn modify(mut call: Call) -> Result<Answer, Refusal> {
     let body = call.body().await?;
     let body: ModifyBody<'_> = read(&body)?;
     let mut steps = Vec::new();
-    for it in body.terminate_instructions.unwrap_or_default() {
+    for it in body.terminate.unwrap_or_default() {
         steps.push(Step::Terminate(spot(it.element_id, it.element_instance_key)?));
     }
-    for it in body.move_instructions.unwrap_or_default() {
+    for it in body.moves.unwrap_or_default() {
         let SourceElement { source_element_id: id, source_element_instance_key: key } =
             it.source_element_instruction;
         let to = arrival(it.target_element_id, it.variable_instructions, None)?;
         steps.push(Step::Move(spot(id, key)?, to));
     }
-    for it in body.activate_instructions.unwrap_or_default() {
+    for it in body.activate.unwrap_or_default() {
         let within = it.ancestor_element_instance_key;
         steps.push(Step::Activate(arrival(it.element_id, it.variable_instructions, within)?));
     }

@@ -235,103 +235,97 @@ impl Reader<'_> {
                 let known: Vec<&str> = self.resource.filters.iter().map(|(it, _)| *it).collect();
                 return Err(cannot("filtered", &name, &known));
             };
-            self.clause(name, *of, wanted, &mut all)?;
+            clause(name, *of, wanted, &mut all)?;
         }
         Ok(all)
     }
+}
 
-    fn clause(
-        &self,
-        name: &str,
-        of: Of,
-        wanted: Json,
-        all: &mut Vec<Condition>,
-    ) -> Result<(), Refusal> {
-        let text = |it: &Json| text(name, it).map(|it| vec![Value::Text(it)]);
-        match of {
-            Of::Text(column) => all.extend(conditions(column, tests(name, wanted, &text)?)),
-            Of::Int(column) => {
-                let int = |it: &Json| match it.as_i64() {
-                    Some(it) => Ok(vec![Value::Number(it)]),
-                    None => Err(wrong(name, it, "a whole number")),
+fn clause(name: &str, of: Of, wanted: Json, all: &mut Vec<Condition>) -> Result<(), Refusal> {
+    let text = |it: &Json| text(name, it).map(|it| vec![Value::Text(it)]);
+    match of {
+        Of::Text(column) => all.extend(conditions(column, tests(name, wanted, &text)?)),
+        Of::Int(column) => {
+            let int = |it: &Json| match it.as_i64() {
+                Some(it) => Ok(vec![Value::Number(it)]),
+                None => Err(wrong(name, it, "a whole number")),
+            };
+            all.extend(conditions(column, tests(name, wanted, &int)?));
+        }
+        Of::Flag(column) => {
+            all.extend(conditions(column, tests(name, wanted, &|it| flag(name, it))?));
+        }
+        Of::Date(column) => {
+            let time = |it: &Json| match it {
+                Json::String(text) => Ok(vec![Value::Time(date(text)?)]),
+                other => Err(wrong(name, other, "a date as text")),
+            };
+            all.extend(conditions(column, tests(name, wanted, &time)?));
+        }
+        Of::Key(column, part) => {
+            let key = |it: &Json| {
+                let none = if column.kind() == travertine_store::search::Kind::Key {
+                    Value::Key(0, 0)
+                } else {
+                    Value::Number(-1)
                 };
-                all.extend(conditions(column, tests(name, wanted, &int)?));
-            }
-            Of::Flag(column) => {
-                all.extend(conditions(column, tests(name, wanted, &|it| flag(name, it))?));
-            }
-            Of::Date(column) => {
-                let time = |it: &Json| match it {
-                    Json::String(text) => Ok(vec![Value::Time(date(text)?)]),
-                    other => Err(wrong(name, other, "a date as text")),
+                let named = Key::read(key(name, it)?);
+                // A key of another kind is nobody's.
+                Ok(vec![named.and_then(part).unwrap_or(none)])
+            };
+            all.extend(conditions(column, tests(name, wanted, &key)?));
+        }
+        Of::Word(column, words) => {
+            let found = words_of(name, words, wanted)?;
+            all.extend(conditions(column, found));
+        }
+        Of::Fixed(value) => {
+            let value = value.map(Value::from);
+            // What nothing has can be of any kind.
+            let any = |it: &Json| match it {
+                Json::Number(_) | Json::Bool(_) if value.is_none() => {
+                    Ok(vec![Value::Text(it.to_string().into())])
+                }
+                other => text(other),
+            };
+            all.extend(fixed(&tests(name, wanted, &any)?, value.as_ref()));
+        }
+        Of::Some(column) => {
+            let tests = tests(name, wanted, &|it| flag(name, it))?;
+            let holds = |there: bool| tests.iter().all(|it| passes(it, Some(&there.into())));
+            all.extend(match (holds(true), holds(false)) {
+                (true, true) => None,
+                (false, false) => Some(Condition::Any(Vec::new())),
+                (there, _) => Some(Condition::Is(column, Test::Exists(there))),
+            });
+        }
+        Of::FixedWord(value, words) => {
+            let tests = words_of(name, words, wanted)?;
+            all.extend(fixed(&tests, Some(&value.into())));
+        }
+        Of::Ignored => {}
+        Of::Made(make) => all.extend(make(name, wanted)?),
+        Of::Never => {
+            let tests = tests(name, wanted, &|it| flag(name, it))?;
+            all.extend(fixed(&tests, Some(&Value::Bool(false))));
+        }
+        Of::Variables => {
+            let Json::Array(variables) = wanted else {
+                return Err(wrong(name, &wanted, "a list of names and values"));
+            };
+            for mut it in variables {
+                let variable = it.get("name").and_then(Json::as_str).map(Name::from);
+                let value = it.get_mut("value").map(Json::take);
+                let (Some(variable), Some(value)) = (variable, value) else {
+                    return Err(wrong(name, &it, "a variable's name and value"));
                 };
-                all.extend(conditions(column, tests(name, wanted, &time)?));
-            }
-            Of::Key(column, part) => {
-                let key = |it: &Json| {
-                    let none = if column.kind() == travertine_store::search::Kind::Key {
-                        Value::Key(0, 0)
-                    } else {
-                        Value::Number(-1)
-                    };
-                    let named = Key::read(key(name, it)?);
-                    // A key of another kind is nobody's.
-                    Ok(vec![named.and_then(part).unwrap_or(none)])
-                };
-                all.extend(conditions(column, tests(name, wanted, &key)?));
-            }
-            Of::Word(column, words) => {
-                let found = words_of(name, words, wanted)?;
-                all.extend(conditions(column, found));
-            }
-            Of::Fixed(value) => {
-                let value = value.map(Value::from);
-                // What nothing has can be of any kind.
-                let any = |it: &Json| match it {
-                    Json::Number(_) | Json::Bool(_) if value.is_none() => {
-                        Ok(vec![Value::Text(it.to_string().into())])
-                    }
-                    other => text(other),
-                };
-                all.extend(fixed(&tests(name, wanted, &any)?, value.as_ref()));
-            }
-            Of::Some(column) => {
-                let tests = tests(name, wanted, &|it| flag(name, it))?;
-                let holds = |there: bool| tests.iter().all(|it| passes(it, Some(&there.into())));
-                all.extend(match (holds(true), holds(false)) {
-                    (true, true) => None,
-                    (false, false) => Some(Condition::Any(Vec::new())),
-                    (there, _) => Some(Condition::Is(column, Test::Exists(there))),
-                });
-            }
-            Of::FixedWord(value, words) => {
-                let tests = words_of(name, words, wanted)?;
-                all.extend(fixed(&tests, Some(&value.into())));
-            }
-            Of::Ignored => {}
-            Of::Made(make) => all.extend(make(name, wanted)?),
-            Of::Never => {
-                let tests = tests(name, wanted, &|it| flag(name, it))?;
-                all.extend(fixed(&tests, Some(&Value::Bool(false))));
-            }
-            Of::Variables => {
-                let Json::Array(variables) = wanted else {
-                    return Err(wrong(name, &wanted, "a list of names and values"));
-                };
-                for mut it in variables {
-                    let variable = it.get("name").and_then(Json::as_str).map(Name::from);
-                    let value = it.get_mut("value").map(Json::take);
-                    let (Some(variable), Some(value)) = (variable, value) else {
-                        return Err(wrong(name, &it, "a variable's name and value"));
-                    };
-                    for test in tests(name, value, &text)? {
-                        all.push(Condition::variable(Name::clone(&variable), test));
-                    }
+                for test in tests(name, value, &text)? {
+                    all.push(Condition::variable(Name::clone(&variable), test));
                 }
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// The filters one of which must hold.

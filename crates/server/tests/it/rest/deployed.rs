@@ -52,7 +52,7 @@ async fn files_of_all_kinds_are_deployed_together_and_found() {
     let found = stage
         .found("/decision-definitions/search", json!({ "decisionDefinitionId": "dish" }))
         .await;
-    assert_eq!(found, [got.clone()]);
+    assert_eq!(found, std::slice::from_ref(&got));
     assert_eq!(
         stage.ask("GET", &format!("/decision-definitions/{key}/xml"), None).await.text,
         DISH

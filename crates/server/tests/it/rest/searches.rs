@@ -73,7 +73,7 @@ async fn pages_go_forth_and_back_and_are_counted() {
     let page = &first["page"];
     assert_eq!((&page["totalItems"], &page["hasMoreTotalItems"]), (&json!(5), &json!(false)));
     let cursor = text(&page["endCursor"]);
-    assert!(cursor.len() >= 4 && cursor.len() % 4 == 0, "{cursor}");
+    assert!(cursor.len() >= 4 && cursor.len().is_multiple_of(4), "{cursor}");
     assert!(
         cursor.bytes().all(|it| it.is_ascii_alphanumeric() || b"+/=".contains(&it)),
         "{cursor}"
