@@ -189,6 +189,7 @@ fn tell(
         | Record::Unsubscribed { .. }
         | Record::Noted { .. }
         | Record::Unnoted { .. }
+        | Record::Numbered { .. }
         | Record::StartTimer(_) => return,
     };
     let (kind, fields) = events::of_record(record);
