@@ -393,6 +393,8 @@ impl Definitions {
             DeployedKind::Process | DeployedKind::Function => {
                 &[DeployedKind::Process, DeployedKind::Function][..]
             }
+            // Those of older stores have no keys.
+            DeployedKind::Decision => return self.next_decision(id),
             _ => &[kind][..],
         };
         let there = kinds.iter().flat_map(|it| self.deployed_versions(*it, id));
