@@ -703,6 +703,12 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        future::Future,
+        pin::pin,
+        task::{Context, Wake},
+    };
+
     use super::*;
 
     fn offer(priority: i64, since: i64, instance: u64) -> Offer {
@@ -815,6 +821,94 @@ mod tests {
         drop(in_hand);
         assert_eq!(board.take(&"pay".into(), 1, Timestamp::from_millis(0)), [offer(0, 6, 2)]);
         assert_eq!(board.ready_and_at_work(), (vec![], 0));
+    }
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether it is someone's turn.
+    fn has_come(turn: &mut Turn, waker: &Waker) -> bool {
+        pin!(turn.come()).poll(&mut Context::from_waker(waker)).is_ready()
+    }
+
+    #[test]
+    fn a_job_calls_the_first_of_ten_thousand_in_line_and_no_other() {
+        let (board, count) = (Arc::new(Board::default()), Arc::<Count>::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut turns: Vec<Turn> = (0..10_000).map(|_| board.turn(&"pay".into())).collect();
+        for turn in &mut turns {
+            assert!(!has_come(turn, &waker));
+        }
+        for number in 1..=3 {
+            board.offer(&offer(0, 1, number));
+            assert_eq!(count.0.load(Ordering::SeqCst), usize::try_from(number).expect("it fits"));
+        }
+        let now = Timestamp::from_millis(0);
+        assert_eq!(board.take(&"pay".into(), 9, now), [], "others were called for them");
+        let come: Vec<bool> = turns[..5].iter_mut().map(|it| has_come(it, &waker)).collect();
+        assert_eq!(come, [true, true, true, false, false]);
+        assert_eq!(board.take_in_turn(&turns[0], 9, now).len(), 1, "the rest is for others");
+        drop(turns);
+        assert_eq!(board.take(&"pay".into(), 9, now).len(), 2);
+        assert!(board.turn(&"none".into()).place.is_none());
+    }
+
+    #[test]
+    fn whoever_goes_has_the_next_one_called() {
+        let board = Arc::new(Board::default());
+        let [mut one, mut two, mut three] = [(); 3].map(|()| board.turn(&"pay".into()));
+        for turn in [&mut one, &mut two, &mut three] {
+            assert!(!has_come(turn, Waker::noop()));
+        }
+        board.offer(&offer(0, 1, 1));
+        assert!(has_come(&mut one, Waker::noop()));
+        assert!(!has_come(&mut two, Waker::noop()));
+        drop(one);
+        assert!(has_come(&mut two, Waker::noop()));
+        assert!(!has_come(&mut three, Waker::noop()));
+        drop(three);
+        assert_eq!(board.take_in_turn(&two, 9, Timestamp::from_millis(0)).len(), 1);
+        drop(two);
+        board.close();
+        assert!(has_come(&mut board.turn(&"pay".into()), Waker::noop()));
+    }
+
+    #[test]
+    fn a_job_that_is_withdrawn_costs_nobody_the_place() {
+        let board = Arc::new(Board::default());
+        let now = Timestamp::from_millis(0);
+        let [mut one, mut two] = [(); 2].map(|()| board.turn(&"pay".into()));
+        for turn in [&mut one, &mut two] {
+            assert!(!has_come(turn, Waker::noop()));
+        }
+        let (first, second) = (offer(0, 1, 1), offer(0, 2, 2));
+        board.offer(&first);
+        board.offer(&second);
+        board.withdraw(&first);
+        // Both were called, and one job is left.
+        assert_eq!(board.take_in_turn(&two, 9, now), [], "it is for the other");
+        assert!(!has_come(&mut two, Waker::noop()));
+        assert_eq!(board.take_in_turn(&one, 9, now), [second]);
+        assert!(!has_come(&mut one, Waker::noop()));
+        board.offer(&first);
+        assert!(has_come(&mut one, Waker::noop()), "it kept its place");
+        assert!(!has_come(&mut two, Waker::noop()));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_type_that_nobody_waits_for_any_more() {
+        let board = Arc::new(Board::default());
+        for number in 0..100 {
+            let mut turn = board.turn(&format!("type-{number}").into());
+            assert!(!has_come(&mut turn, Waker::noop()));
+        }
+        assert!(board.lock().queues.is_empty());
     }
 
     #[test]

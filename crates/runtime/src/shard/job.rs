@@ -148,30 +148,34 @@ impl Shard {
         lease: &Lease,
         names: &[Name],
     ) -> Option<Activated> {
-        let (id, wait) = (job.instance.0, job.wait);
-        let leased = self.with(id, |shard, live| {
-            if !shard.may_begin(live, wait) {
+        let leased = self.with(job.instance.0, |shard, live| {
+            if !shard.may_begin(live, job.wait) {
                 return Ok(None);
             }
-            let until = match lease {
-                Lease::Until { worker, until } => {
-                    let worker = Name::clone(worker);
-                    shard.learn(live, &[Record::Leased { wait: wait.0, worker, until: *until }]);
-                    let until = Timestamp::from_millis(*until);
-                    shard.alarms.set(until, Alarm::Job(id, wait.0));
-                    Some(until)
-                }
-                Lease::Process => {
-                    live.take(wait);
-                    None
-                }
-            };
-            Ok(Some(activated(live, wait, names, until)))
+            let until = shard.hold_job(live, job.wait, lease);
+            Ok(Some(activated(live, job.wait, names, until)))
         });
         leased.unwrap_or_else(|_| {
             self.leave_if_free(job);
             None
         })
+    }
+
+    /// A worker has a job from now on. Says until when, where there is an end to that.
+    fn hold_job(&mut self, live: &mut Live, wait: WaitId, lease: &Lease) -> Option<Timestamp> {
+        match lease {
+            Lease::Until { worker, until } => {
+                let worker = Name::clone(worker);
+                self.learn(live, &[Record::Leased { wait: wait.0, worker, until: *until }]);
+                let until = Timestamp::from_millis(*until);
+                self.alarms.set(until, Alarm::Job(live.id.0, wait.0));
+                Some(until)
+            }
+            Lease::Process => {
+                live.take(wait);
+                None
+            }
+        }
     }
 
     /// Gives jobs to a worker elsewhere, in their order, as long as all of them have no more bytes than
@@ -187,33 +191,34 @@ impl Shard {
         let Some(bytes_max) = bytes_max else {
             return jobs.iter().filter_map(|job| self.lease(*job, lease, names)).collect();
         };
-        let (mut given, mut left) = (Vec::new(), Some(bytes_max));
-        for &job in jobs {
-            let bytes = left.and_then(|_| self.bytes_of(job, names));
-            match bytes {
-                Some(bytes) if bytes > bytes_max => self.keep_from_workers(job, bytes, bytes_max),
-                Some(bytes) => {
-                    left = left.and_then(|it| it.checked_sub(bytes));
-                    if left.is_some() {
-                        let leased = self.lease(job, lease, names);
-                        given.extend(leased.map(|it| Activated { bytes, ..it }));
-                    } else {
-                        self.offer_again(job);
-                    }
+        let (mut given, mut left) = (Vec::new(), bytes_max);
+        for (position, &job) in jobs.iter().enumerate() {
+            let leased = self.with(job.instance.0, |shard, live| {
+                if !shard.may_begin(live, job.wait) {
+                    return Ok(None);
                 }
-                None => self.offer_again(job),
+                let given = activated(live, job.wait, names, None);
+                let bytes = bytes(&given);
+                let until =
+                    if bytes <= left { shard.hold_job(live, job.wait, lease) } else { None };
+                Ok(Some(Activated { bytes, until, ..given }))
+            });
+            match leased.ok().flatten() {
+                Some(it) if it.bytes > bytes_max => {
+                    self.keep_from_workers(job, it.bytes, bytes_max);
+                }
+                Some(it) if it.bytes > left => {
+                    jobs[position..].iter().for_each(|job| self.offer_again(*job));
+                    break;
+                }
+                Some(it) => {
+                    left -= it.bytes;
+                    given.push(it);
+                }
+                None => self.leave_if_free(job),
             }
         }
         given
-    }
-
-    /// About how many bytes a job has that a worker may have now.
-    fn bytes_of(&mut self, job: Address, names: &[Name]) -> Option<usize> {
-        let bytes = self.with(job.instance.0, |_, live| {
-            let work = live.offer(job.wait);
-            Ok(work.map(|_| bytes(&activated(live, job.wait, names, None))))
-        });
-        bytes.ok().flatten()
     }
 
     /// Nobody has taken a job that was taken off the board. It goes up again where a worker may have it.
