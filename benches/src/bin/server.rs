@@ -59,7 +59,7 @@ use gateway::{
 use mimalloc as _;
 
 #[rustfmt::skip]
-#[allow(clippy::all, clippy::pedantic, clippy::allow_attributes, clippy::allow_attributes_without_reason, unused, unused_qualifications, unreachable_pub, unnameable_types, missing_docs, reason = "it is generated")]
+#[allow(clippy::all, clippy::pedantic, clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::clone_on_ref_ptr, clippy::empty_structs_with_brackets, unused, unused_qualifications, unreachable_pub, unnameable_types, missing_docs, reason = "it is generated")]
 #[path = "../../../crates/server/src/c8/grpc/gateway.rs"]
 mod gateway;
 

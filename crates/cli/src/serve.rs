@@ -132,7 +132,9 @@ fn deploy(engine: &Engine, files: &[File], data: &Path, err: &Screen) -> Result<
     match engine.deploy(files) {
         Ok(_) => Ok(Status::Done),
         Err(Error::Refused { diagnostics }) => {
-            diagnostics.iter().for_each(|it| err.line(it));
+            for it in &diagnostics {
+                err.line(it);
+            }
             Ok(Status::Rejected)
         }
         Err(error) => Err(Told::of(&error, data, Some(engine), false)),

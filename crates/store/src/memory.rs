@@ -73,6 +73,7 @@ struct Undo {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are rows")]
 enum Changed {
     Row(Table, Key, Option<Row>),
     Snapshot(u64, Option<(Seq, Vec<u8>)>),

@@ -58,16 +58,17 @@ pub use travertine_kernel::{
 };
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
-    Activated, Address, BadId, DeadLetter, DecisionDefinition, Definition, Definitions, Edit,
-    Ended, Engine, Error, FunctionSettings, InstanceId, JobChange, JobFailure, Key, Limit, Message,
-    Named, Overlap, Receipt, Recovered, RequestOutcome, RunStatus, Schedule, Settings,
-    SignalReceipt, TaskChange, Timestamp, When,
+    Activated, Address, BadId, Correlated, DeadLetter, DecisionDefinition, Definition, Definitions,
+    Deployed, DeployedKind, Edit, Ended, Engine, Error, FunctionSettings, InstanceId, JobChange,
+    JobFailure, Key, Limit, Message, Named, Overlap, Published, Receipt, Recovered, RequestOutcome,
+    RunStatus, Schedule, Settings, SignalReceipt, TaskChange, Timestamp, When,
     engine::{
-        Clock, Deployment, Difference, File, History, Job, JobAsk, JobStream, Look, Making,
-        ManualClock, MessageRequest, Metrics, Opened, Options, Outcome, Pace, Pending, Preflight,
-        Progress, RecoveryReport, Retention, Run, RunError, Scheduled, Scheduling, Sending,
-        Startable, Starting, StartingFunction, Step, Swept, SystemClock, Target, Updating,
-        Verified, Worker, Workers,
+        Clock, Decided, DecisionOf, Deployment, Difference, Evaluated, EvaluatedRule,
+        EvaluatedValue, FailedDecision, File, History, Job, JobAsk, JobStream, Look, MadeBy,
+        Making, ManualClock, MessageRequest, Metrics, Opened, Options, Outcome, Pace, Pending,
+        Preflight, Progress, PublishOptions, RecoveryReport, Retention, Retired, Run, RunError,
+        Scheduled, Scheduling, Sending, Startable, Starting, StartingFunction, Step, Swept,
+        SystemClock, Target, Updating, Verified, Worker, Workers,
     },
 };
 pub use travertine_value::{Excess, JsonError, Map, Name, Number, NumberError, Rounding, Value};

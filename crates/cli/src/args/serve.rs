@@ -6,7 +6,7 @@ use std::path::PathBuf;
 ///
 /// REST and gRPC, for clients of Camunda 8 as they are. Everything is kept in the store in --data, which is made
 /// where there is none. Programs of this machine may do everything; to serve others, configure users or API keys.
-/// Flags come before variables of the environment (TRAVERTINE_LISTEN_REST for listen.rest), these before the file
+/// Flags come before variables of the environment (`TRAVERTINE_LISTEN_REST` for listen.rest), these before the file
 /// that --config names, or travertine.toml in this directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -26,7 +26,7 @@ use super::{command, file, model, store::Store};
 const CLIENTS: u64 = 3;
 
 /// An answer that takes longer is none.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn setting(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
@@ -342,7 +342,7 @@ impl World {
             let all = found("/process-instances/search", &body);
             let keys: Vec<String> = all.iter().map(|it| text(it, "processInstanceKey")).collect();
             match key {
-                Some(key) => assert_eq!(keys, [key.clone()], "{id} was started"),
+                Some(key) => assert_eq!(keys, std::slice::from_ref(key), "{id} was started"),
                 None => assert!(keys.len() <= 1, "{id} was started {} times", keys.len()),
             }
             let Some(key) = keys.first() else { continue };

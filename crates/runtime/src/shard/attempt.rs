@@ -23,6 +23,7 @@ use super::{
     guard::step,
     job::{assignments, variables},
     live::Live,
+    quarantine::Admits,
 };
 use crate::{Address, Error, InstanceId, JobFailure, Timestamp};
 
@@ -149,13 +150,25 @@ impl Given {
     }
 }
 
+/// After how many milliseconds to see whether the activity of another shard has ended.
+const SOON: i64 = 50;
+
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
     pub(super) fn begin_attempt(&mut self, job: Address) -> Option<Arc<Given>> {
-        if !self.agenda.quarantine.admits_activity(job) {
-            self.attempts.waiting.push(job);
-            self.leave_if_free(job);
-            return None;
+        match self.agenda.quarantine.admits_activity(job) {
+            Admits::Now => {}
+            Admits::WhenOneEnds => {
+                self.attempts.waiting.push(job);
+                self.leave_if_free(job);
+                return None;
+            }
+            Admits::Soon => {
+                self.leave_if_free(job);
+                let soon = Timestamp::from_millis(self.now.as_millis().saturating_add(SOON));
+                self.alarms.set(soon, Alarm::Job(job.instance.0, job.wait.0));
+                return None;
+            }
         }
         let begun = self.with(job.instance.0, |shard, live| {
             if !shard.may_begin(live, job.wait) {
@@ -170,6 +183,9 @@ impl Shard {
             }
             Ok(Some(given))
         });
+        if !matches!(begun, Ok(Some(_))) {
+            self.agenda.quarantine.activity_stays(job);
+        }
         match begun {
             Ok(given) => {
                 let given = given?;

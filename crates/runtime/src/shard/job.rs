@@ -201,7 +201,7 @@ impl Shard {
                 let bytes = bytes(&given);
                 let until =
                     if bytes <= left { shard.hold_job(live, job.wait, lease) } else { None };
-                Ok(Some(Activated { bytes, until, ..given }))
+                Ok(Some(Activated { until, bytes, ..given }))
             });
             match leased.ok().flatten() {
                 Some(it) if it.bytes > bytes_max => {

@@ -14,7 +14,8 @@
 //! was left to do has long passed then, and requests that someone repeats have had time to come again.
 //!
 //! Activities of this program run beside the shard, many at a time. A careful process notes which of them are under
-//! way, and begins those under suspicion one at a time; one that the process has died of is an incident of its job.
+//! way, and begins those under suspicion one at a time; a death counts only where one was under way in all shards
+//! together. One that the process has died of is an incident of its job.
 //!
 //! What someone asks for from outside is not repeated by itself, so it is noted only by a careful process.
 
@@ -22,7 +23,7 @@ mod note;
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use travertine_kernel::{Command, Failure, FailureKind, WaitId};
@@ -51,6 +52,16 @@ struct Verdict {
     turning: Option<Turning>,
 }
 
+/// Whether an activity may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admits {
+    Now,
+    /// Not before one of this shard has ended.
+    WhenOneEnds,
+    /// Not before one of another shard has ended, of which nobody tells.
+    Soon,
+}
+
 /// How closely a shard notes what it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Care {
@@ -68,6 +79,10 @@ enum Care {
 pub(crate) struct Alone {
     is_taken: Mutex<bool>,
     freed: Condvar,
+    /// How many activities were under way in all shards together when the process before died.
+    died_with: OnceLock<usize>,
+    /// The activity under suspicion that is under way, of all shards.
+    suspect: Mutex<Option<Case>>,
 }
 
 impl Alone {
@@ -76,6 +91,18 @@ impl Alone {
         let mut taken =
             self.freed.wait_while(taken, |it| *it).unwrap_or_else(PoisonError::into_inner);
         *taken = true;
+    }
+
+    /// What all shards have noted of activities. The first to ask reads it, before any shard notes anything anew.
+    fn died_with(&self, store: &dyn Store) -> usize {
+        *self.died_with.get_or_init(|| {
+            let notes = (0..store.shards()).filter_map(|it| store.noted(ShardId(it)));
+            notes.filter_map(|it| Note::decode(&it)).map(|it| it.activities.len()).sum()
+        })
+    }
+
+    fn suspect(&self) -> MutexGuard<'_, Option<Case>> {
+        self.suspect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn free(&self) {
@@ -124,6 +151,7 @@ impl Quarantine {
             Some(_) => Care::Each(CAREFUL_TURNS),
         };
         let found = left.and_then(|it| Note::decode(&it)).unwrap_or_default();
+        alone.died_with(&**store);
         let mut it = Self {
             place: Some((Arc::clone(store), shard)),
             turnstile: Turnstile { alone: Arc::clone(alone), is_taken: false },
@@ -138,7 +166,9 @@ impl Quarantine {
         for case in found.cases {
             it.count(case, deaths, found.turning.clone());
         }
-        let deaths = u8::from(!has_cases && found.activities.len() == 1);
+        // Activities of other shards may be to blame as well.
+        let is_only = found.activities.len() == 1 && alone.died_with(&**store) == 1;
+        let deaths = u8::from(!has_cases && is_only);
         for case in found.activities {
             it.count(case, deaths, None);
         }
@@ -277,17 +307,41 @@ impl Quarantine {
         self.note.activities.swap_remove(place);
         self.acquit(case);
         self.write();
+        self.let_go(case);
         true
     }
 
-    /// Whether an activity may begin now. One under suspicion is alone.
-    pub(super) fn admits_activity(&self, job: Address) -> bool {
+    /// Whether an activity may begin now. One under suspicion is alone in its shard, and the only one under suspicion
+    /// in all shards: then it has that place until it ends, or until [`Self::activity_stays`].
+    pub(super) fn admits_activity(&self, job: Address) -> Admits {
+        let case = Case::Activity(job.instance.0, job.wait.0);
         let is_suspect = |case: Case| self.suspect(case).is_some();
         let under_way = &self.note.activities;
-        if is_suspect(Case::Activity(job.instance.0, job.wait.0)) {
-            under_way.is_empty()
-        } else {
-            !under_way.iter().any(|it| is_suspect(*it))
+        if !is_suspect(case) {
+            let waits = under_way.iter().any(|it| is_suspect(*it));
+            return if waits { Admits::WhenOneEnds } else { Admits::Now };
+        }
+        if !under_way.is_empty() {
+            return Admits::WhenOneEnds;
+        }
+        let mut suspect = self.turnstile.alone.suspect();
+        if suspect.is_some_and(|it| it != case) {
+            return Admits::Soon;
+        }
+        *suspect = Some(case);
+        Admits::Now
+    }
+
+    /// An activity that was admitted does not begin.
+    pub(super) fn activity_stays(&self, job: Address) {
+        self.let_go(Case::Activity(job.instance.0, job.wait.0));
+    }
+
+    /// Lets another one under suspicion begin.
+    fn let_go(&self, case: Case) {
+        let mut suspect = self.turnstile.alone.suspect();
+        if *suspect == Some(case) {
+            *suspect = None;
         }
     }
 

@@ -108,7 +108,7 @@ fn what_has_changed_since_rows_were_stored_is_seen_at_once() {
     world.engine().complete(at, vec![("y".into(), 2.into())]).wait().expect("it is done");
     assert_eq!(search(&world, of_instance(Table::Tasks, id)).rows, []);
     let y = Condition::variable("y", Test::eq("2"));
-    assert_eq!(search(&world, of_instance(Table::Instances, id).with(y.clone())).rows.len(), 1);
+    assert_eq!(search(&world, of_instance(Table::Instances, id).with(y)).rows.len(), 1);
     let at_u = Condition::of(ElementColumn::Element, Test::eq("u"));
     assert_eq!(search(&world, of_instance(Table::Elements, id).with(at_u)).rows, []);
     world.engine().cancel(id).wait().expect("it is cancelled");

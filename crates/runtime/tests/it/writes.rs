@@ -238,7 +238,7 @@ async fn a_job_is_changed_all_at_once_or_not_at_all() {
     let [one, other] = [(); 2].map(|()| world.engine().start("p").wait().expect("it starts"));
     let first = job(world.engine(), "work").await;
     assert_eq!(first.job.instance, one);
-    world.engine().hand_back("w", &[first.clone()]).await.expect("it has the job");
+    world.engine().hand_back("w", std::slice::from_ref(&first)).await.expect("it has the job");
     let change = JobChange { retries: Some(9), lease: Some(1_000), priority: Some(5) };
     let refused = world.engine().update_job(first.job, change.clone()).wait();
     assert_eq!(refused, Err(Error::NotLeased(first.job)));
@@ -248,7 +248,7 @@ async fn a_job_is_changed_all_at_once_or_not_at_all() {
     let first = job(world.engine(), "work").await;
     assert_eq!((first.job.instance, first.retries, first.priority), (one, 3, 0));
     // The other one has become more pressing, also after a restart.
-    world.engine().hand_back("w", &[first.clone()]).await.expect("it has the job");
+    world.engine().hand_back("w", std::slice::from_ref(&first)).await.expect("it has the job");
     let second = world.jobs().into_iter().find(|it| it.instance == other.0).expect("it is open");
     let second = Address { instance: InstanceId(second.instance), wait: WaitId(second.wait) };
     let pressing = JobChange { priority: Some(5), ..JobChange::default() };

@@ -234,7 +234,7 @@ async fn who_cannot_say_who_they_are_is_refused() {
         basic("ann"),
         "authorization: Basic !\r\n".to_owned(),
         format!("authorization: Bearer {expired}\r\n"),
-        format!("authorization: Bearer {}x\r\n", text),
+        format!("authorization: Bearer {text}x\r\n"),
         "authorization: Bearer tvk_a_worker_\r\n".to_owned(),
         format!("authorization: Bearer {text}\r\nauthorization: Bearer {text}\r\n"),
     ];

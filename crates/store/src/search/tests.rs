@@ -128,7 +128,7 @@ proptest! {
     #[test]
     fn whatever_is_taken_for_a_cursor_is_read_or_refused(text in "\\PC{0,60}|[A-Za-z0-9_-]{2,60}") {
         if let Ok(cursor) = text.parse::<Cursor>() {
-            prop_assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor.clone());
+            prop_assert_eq!(&cursor.to_string().parse::<Cursor>().unwrap(), &cursor);
             for search in searches() {
                 let _: Result<(), Error> = cursor.fits(&search);
             }

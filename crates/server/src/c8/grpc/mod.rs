@@ -12,6 +12,8 @@ mod decide;
     unnameable_types,
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
+    clippy::clone_on_ref_ptr,
+    clippy::empty_structs_with_brackets,
     clippy::pedantic,
     reason = "it is generated"
 )]
