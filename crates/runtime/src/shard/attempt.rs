@@ -150,9 +150,6 @@ impl Given {
     }
 }
 
-/// After how many milliseconds to see whether the activity of another shard has ended.
-const SOON: i64 = 50;
-
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
     pub(super) fn begin_attempt(&mut self, job: Address) -> Option<Arc<Given>> {
@@ -165,8 +162,7 @@ impl Shard {
             }
             Admits::Soon => {
                 self.leave_if_free(job);
-                let soon = Timestamp::from_millis(self.now.as_millis().saturating_add(SOON));
-                self.alarms.set(soon, Alarm::Job(job.instance.0, job.wait.0));
+                self.alarms.set(self.now, Alarm::Job(job.instance.0, job.wait.0));
                 return None;
             }
         }

@@ -24,6 +24,7 @@ mod note;
 use std::{
     collections::VecDeque,
     sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use travertine_kernel::{Command, Failure, FailureKind, WaitId};
@@ -44,6 +45,9 @@ const GROUP: usize = 128;
 /// How many turns a process is careful for.
 const CAREFUL_TURNS: u32 = 10_000;
 
+/// How long a shard waits at once for an activity of another one.
+const A_MOMENT: Duration = Duration::from_millis(10);
+
 /// Something that the process has died of often enough.
 #[derive(Debug)]
 struct Verdict {
@@ -58,7 +62,7 @@ pub(super) enum Admits {
     Now,
     /// Not before one of this shard has ended.
     WhenOneEnds,
-    /// Not before one of another shard has ended, of which nobody tells.
+    /// Not before one of another shard has ended: it is asked for again.
     Soon,
 }
 
@@ -83,6 +87,7 @@ pub(crate) struct Alone {
     died_with: OnceLock<usize>,
     /// The activity under suspicion that is under way, of all shards.
     suspect: Mutex<Option<Case>>,
+    suspect_ended: Condvar,
 }
 
 impl Alone {
@@ -324,8 +329,13 @@ impl Quarantine {
         if !under_way.is_empty() {
             return Admits::WhenOneEnds;
         }
-        let mut suspect = self.turnstile.alone.suspect();
-        if suspect.is_some_and(|it| it != case) {
+        let Alone { suspect_ended, .. } = &*self.turnstile.alone;
+        let is_other = |it: &mut Option<Case>| it.is_some_and(|it| it != case);
+        let suspect = self.turnstile.alone.suspect();
+        // The shard has other things to do, so it waits only so long that asking again costs nothing.
+        let waited = suspect_ended.wait_timeout_while(suspect, A_MOMENT, is_other);
+        let (mut suspect, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if is_other(&mut suspect) {
             return Admits::Soon;
         }
         *suspect = Some(case);
@@ -342,6 +352,7 @@ impl Quarantine {
         let mut suspect = self.turnstile.alone.suspect();
         if *suspect == Some(case) {
             *suspect = None;
+            self.turnstile.alone.suspect_ended.notify_all();
         }
     }
 

@@ -55,11 +55,11 @@ fn story(shards: u16, kind: &str) -> String {
             writeln!(told, "{said}").expect("it is a text");
             break;
         }
-        assert!(death < 10, "it dies again and again");
+        assert!(death < 20, "it dies again and again");
         deaths = death;
     }
     // Of many things that were noted together nobody knows which it was, so that death does not count.
-    assert!((2..=6).contains(&deaths), "it died {deaths} times");
+    assert!((2..=12).contains(&deaths), "it died {deaths} times");
     // Whoever opens it next goes on as well.
     let again = act("go").expect("it does not die of it any more");
     assert!(told.contains(&again), "{again}");
@@ -215,9 +215,26 @@ fn a_function_that_dies_of_what_an_activity_brings_is_halted() {
     );
 }
 
+/// Activities run beside all shards. Whose turn it was on another shard, twice, when an activity took the process with
+/// it, may be set apart as well; resolved, it goes on.
+fn stories_beside_others(kind: &str, expected: &Expect) {
+    let told = story(1, kind);
+    expected.assert_eq(&told);
+    let on_several = story(3, kind);
+    let halves = |it: &str| {
+        it.split_once("\n\n").map(|(went, repaired)| (went.to_owned(), repaired.to_owned()))
+    };
+    let (went, repaired) = halves(&told).expect("it is gone through, and repaired");
+    let (went_there, repaired_there) =
+        halves(&on_several).expect("it is gone through, and repaired");
+    let blamed = went.lines().find(|it| it.contains("deadly")).expect("something is to blame");
+    assert!(went_there.lines().any(|it| it == blamed), "{went_there}");
+    assert_eq!(repaired_there, repaired);
+}
+
 #[test]
 fn a_function_whose_activity_takes_the_process_with_it_is_halted() {
-    stories(
+    stories_beside_others(
         "activity",
         &expect![[r"
         employer Completed
@@ -238,7 +255,7 @@ fn a_function_whose_activity_takes_the_process_with_it_is_halted() {
 
 #[test]
 fn an_activity_of_a_process_that_takes_the_program_with_it_is_an_incident() {
-    stories(
+    stories_beside_others(
         "worker",
         &expect![[r"
         client Running: the process died 2 times while the activity deadly was at work: find out what became of memory, stack or native code; then retry it
