@@ -48,13 +48,13 @@ fn models() -> [String; 2] {
 }
 
 /// A server, and where it is.
-struct Serves {
+pub(crate) struct Serves {
     child: Child,
-    at: SocketAddr,
+    pub(crate) at: SocketAddr,
 }
 
 impl Serves {
-    fn on(data: &str) -> Self {
+    pub(crate) fn on(data: &str) -> Self {
         let none = "127.0.0.1:0";
         let args =
             ["serve", "--data", data, "--listen", none, "--grpc-listen", none, "--manage", none];

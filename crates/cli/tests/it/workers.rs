@@ -9,7 +9,9 @@ use std::{
 use travertine_value::Value;
 
 use super::{
-    command, file, model, process,
+    command, file,
+    killed::Serves,
+    model, process,
     store::{Store, list, text},
 };
 
@@ -193,4 +195,24 @@ fn a_worker_does_the_jobs_of_a_store_that_nobody_has_open() {
     store.text(if has_jq { &args } else { &script });
     let shown = store.json(&["show", "1"]);
     assert_eq!(shown.field("variables").unwrap().field("receipt"), Some(&5.into()));
+}
+
+#[test]
+fn a_worker_does_the_jobs_of_a_server() {
+    let store = started("remote", 3);
+    store.text(&["start", "p", "--id", "P-2", "--var", "amount=0"]);
+    let serves = Serves::on(&store.data());
+    let server = format!("http://{}", serves.at);
+    let script = r#"read job; case "$job" in *'"amount":5'*) echo '{"receipt": 1}';; *) echo no money >&2; exit 101;; esac"#;
+    let args = ["worker", "charge", "--server", &server, "--until-idle", "--", "sh", "-c", script];
+    let worked = super::travertine(&args);
+    assert_eq!(worked.status, 0, "{}{}", worked.out, worked.err);
+    assert!(worked.out.contains("completed") && worked.out.contains("no money"), "{}", worked.out);
+    let shown = store.json(&["show", "P-1"]);
+    assert_eq!(shown.field("variables").unwrap().field("receipt"), Some(&1.into()));
+    let incidents = list(&store.json(&["incidents"]), "incidents");
+    assert_eq!(text(&incidents[0], "message"), "no money");
+    // Where no server is named, the one that has the store open says where it is.
+    let called = store.call(&["worker", "other", "--until-idle", "--", "true"]);
+    assert!(called.status == 0 && called.err.contains(&server), "{}", called.err);
 }
