@@ -329,6 +329,7 @@ impl World {
     /// Holds a store against what clients were told.
     fn verify(&self, at: SocketAddr) {
         let notes = self.notes.lock().unwrap();
+        assert!(!notes.started.is_empty() && !notes.completed.is_empty(), "something was done");
         let found = |path: &str, body: &str| match ask(at, "POST", path, body) {
             Answer::Answered(200, it) => match it.field("items") {
                 Some(Value::List(items)) => items.to_vec(),
