@@ -1008,8 +1008,8 @@ pub(crate) struct Migrate {
 /// Keep the engine running: timers fire, instances go on, jobs are done
 ///
 /// In the foreground, with a line for each thing that happens, until Ctrl-C. The other commands run the
-/// engine only as long as they take, so that timers fire late. One process at a time has a store: nobody
-/// else can open it meanwhile, except for `travertine backup`.
+/// engine only as long as they take, so that timers fire late. Meanwhile the
+/// other commands go through it, with the same text and data.
 ///
 /// With --worker, jobs are done by commands of yours, in any language. Each job is a call of the command: it
 /// reads the job as JSON on standard input, with its variables, and prints the variables that it brings as a
