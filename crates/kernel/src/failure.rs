@@ -4,12 +4,15 @@
 //! scope, then the same for the scope's host, up to the process. Nothing is taken down unless someone
 //! up there has a handler: an error that nobody catches stays where it happened, as an incident.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_value::{Name, Value};
 
 use crate::{
-    plan::{Boundary, CompensateOnError, Element, Node, NodeId, Trigger, UnhandledError},
+    plan::{
+        Boundary, CompensateOnError, Element, Events, Node, NodeId, ScopeOutput, Trigger,
+        UnhandledError,
+    },
     run::Run,
     state::{Cue, Failing, ROOT, Role, ScopeKind, State, Status},
     trigger::matches_code,
@@ -264,7 +267,9 @@ impl<'a> Run<'a> {
             if let Some((guard, boundary)) = self.escalation_boundary(at, code.as_ref()) {
                 let status = self.instance.token(token).status.clone();
                 self.copy_status(guard, status);
-                let variables = self.with_code(guard, code.as_ref(), variables);
+                let mut seen = self.seen_inside(token, at);
+                seen.extend(variables);
+                let variables = self.with_code(guard, code.as_ref(), seen);
                 self.trigger_boundary(guard, at, boundary, variables, None);
                 return false;
             }
@@ -292,6 +297,22 @@ impl<'a> Run<'a> {
             self.post(post);
         }
         ends
+    }
+
+    /// The variables of a token that those around an activity do not see, where they go with an escalation.
+    fn seen_inside(&self, token: TokenId, activity: TokenId) -> Assignments {
+        let mut seen = BTreeMap::new();
+        let outer = self.base_layer(activity);
+        let mut layer = self.instance.token(token).layer;
+        while self.plan.policy.events == Events::Strict && layer != outer {
+            let it = &self.instance.layers[&layer];
+            for (name, value) in &it.variables {
+                seen.entry(Arc::clone(name)).or_insert_with(|| value.clone());
+            }
+            let Some(parent) = it.parent else { break };
+            layer = parent;
+        }
+        seen.into_iter().collect()
     }
 
     /// What a called process says of itself before its end is mapped as at its end. What it has not
@@ -368,6 +389,10 @@ impl<'a> Run<'a> {
         while self.instance.scope(host).kind != ScopeKind::Transaction && host != ROOT {
             host = self.instance.container_scope(host);
         }
+        if self.plan.policy.events == Events::Strict && self.has_failed_inside(host) {
+            self.fail_undone(token, host);
+            return;
+        }
         self.emit(Event::TokenGone { token, state: State::Done });
         self.drain(host);
         self.begin_failing(host, Failing::Cancelled);
@@ -378,8 +403,52 @@ impl<'a> Run<'a> {
         self.settle(host);
     }
 
+    /// Whether something in a transaction within this one has failed, and nobody has seen to it.
+    fn has_failed_inside(&self, host: TokenId) -> bool {
+        self.instance.incidents.keys().any(|token| {
+            let mut is_inside = false;
+            let mut next = self.instance.token(*token).scope;
+            while let Some(at) = next {
+                if at == host {
+                    return is_inside;
+                }
+                is_inside |= self.instance.scope(at).kind == ScopeKind::Transaction;
+                next = self.instance.token(at).scope;
+            }
+            false
+        })
+    }
+
+    /// A transaction cannot be cancelled: it fails, and nothing is undone.
+    fn fail_undone(&mut self, token: TokenId, host: TokenId) {
+        let name = &self.node_of(host).name;
+        let message = format!("a transaction in {name} has failed, so {name} cannot be cancelled");
+        let code = Some("503".into());
+        let failure = Failure { code, ..Failure::new(FailureKind::Error, message) };
+        if self.is_caught(host, &failure) {
+            self.drain(host);
+            self.begin_failing(host, Failing::Error(failure.clone(), Vec::new()));
+            self.failed(host, failure, Vec::new());
+        } else {
+            self.incident(token, failure, Cue::Enter);
+        }
+    }
+
     /// A cancelled transaction has undone what it did.
     pub(crate) fn cancelled(&mut self, host: TokenId) {
+        let policy = self.plan.policy;
+        let is_run = matches!(self.instance.token(host).role, Role::Run(_));
+        if policy.events == Events::Strict
+            && policy.scope_output == ScopeOutput::All
+            && host != ROOT
+            && !is_run
+        {
+            let layer = &self.instance.layers[&self.instance.token(host).layer];
+            let all = layer.variables.iter();
+            let inside = all.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
+            let outer = self.base_layer(host);
+            self.write_all(outer, inside);
+        }
         self.cancel_scope(host);
         if host == ROOT {
             self.end_process(Ending::Cancelled, State::Failed);

@@ -6,7 +6,7 @@ use travertine_value::{Map, Name, Value};
 
 use crate::{
     element::Step,
-    plan::{Element, FlowId, Merge, Node},
+    plan::{Element, Events, FlowId, Merge, Node},
     run::Run,
     state::{FanOut, Role, ScopeKind, State},
     status,
@@ -24,7 +24,7 @@ impl<'a> Run<'a> {
         Ok(Step::Settled)
     }
 
-    fn open_fan(&mut self, host: TokenId, flows: &[FlowId]) {
+    pub(crate) fn open_fan(&mut self, host: TokenId, flows: &[FlowId]) {
         let it = self.instance.token(host);
         let (node, layer, status) = (it.node, it.layer, it.status.clone());
         let count = u32::try_from(flows.len()).expect("a node has fewer than 2^32 flows");
@@ -32,7 +32,10 @@ impl<'a> Run<'a> {
         let around = self.plan.node(node).parent.and_then(|it| self.plan.container(it));
         let census = around.is_some_and(|it| it.inclusive_joins);
         self.emit(Event::ScopeOpened { scope: host, node, kind, census });
-        self.emit(Event::TokenState { token: host, state: State::Waiting });
+        // A boundary event that has happened is busy with its ways already.
+        if self.instance.token(host).state != State::Busy {
+            self.emit(Event::TokenState { token: host, state: State::Waiting });
+        }
         for (index, flow) in (0..).zip(flows) {
             let (to, via) = (self.plan.flow(*flow).to, Some(*flow));
             let (role, layer) = (Role::Branch(index), Reads::Own(Some(layer)));
@@ -68,6 +71,11 @@ impl<'a> Run<'a> {
             // No branch came: all of them have ended on their own.
             self.take_merged_status(host);
             let node = self.node_of(host);
+            if self.plan.policy.events == Events::Strict && !self.goes_apart(host) {
+                let merged = self.merge_branches(&fan.branches, &Merge::Last)?;
+                let layer = self.instance.token(host).layer;
+                self.write_all(layer, merged);
+            }
             self.leave(host, node, &[]);
             return Ok(());
         };

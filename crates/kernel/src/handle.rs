@@ -112,6 +112,9 @@ pub fn handle_with(
             {
                 return Err(Rejection::PerformerBusy { wait, with });
             }
+            if let Some(missing) = run.missing(&it, &variables) {
+                return Err(Rejection::Incomplete { wait, missing });
+            }
             run.complete(wait, &it, variables);
             Ok(run.finish())
         }
@@ -401,6 +404,18 @@ impl Run<'_> {
     fn performer_busy_for(&self, token: TokenId) -> Option<TokenId> {
         let scope = self.performer_of(token)?;
         self.instance.scope(scope).performer.busy.filter(|it| *it != token)
+    }
+
+    /// What the work must bring and does not.
+    fn missing(&self, wait: &Wait, variables: &Assignments) -> Option<Vec<Name>> {
+        let extras = self.node_of(wait.token).extras.as_ref()?;
+        if !matches!((wait.slot, &*wait.on), (Slot::Own(_), WaitFor::Work(_))) {
+            return None;
+        }
+        let is_missing = |name: &&Name| !variables.iter().any(|(it, _)| it == *name);
+        let missing: Vec<Name> =
+            extras.results.expected.iter().filter(is_missing).cloned().collect();
+        (!missing.is_empty()).then_some(missing)
     }
 
     pub(crate) fn complete(&mut self, id: WaitId, wait: &Wait, variables: Assignments) {

@@ -71,6 +71,10 @@ impl<'a> Run<'a> {
 
     /// The token goes along `flows`; where there is none, its path ends.
     pub(crate) fn leave(&mut self, token: TokenId, node: &'a Node, flows: &[FlowId]) {
+        if !flows.is_empty() && self.goes_apart(token) {
+            self.open_fan(token, flows);
+            return;
+        }
         let stays = self.keep_for_compensation(token, node);
         let scope = self.instance_scope(token);
         let layer = Reads::Shared(self.base_layer(token));
@@ -103,6 +107,11 @@ impl<'a> Run<'a> {
             self.cancel_scope(token);
             self.emit(Event::TokenGone { token, state: State::Departed });
         }
+    }
+
+    /// Whether the token stands at a boundary event whose ways have variables of their own.
+    pub(crate) fn goes_apart(&self, token: TokenId) -> bool {
+        self.node_of(token).extras.as_ref().is_some_and(|it| it.apart)
     }
 
     pub(crate) fn send(&mut self, flow: FlowId, scope: TokenId, layer: Reads, status: Status) {

@@ -66,9 +66,10 @@ pub use plan::{ElementKind, FlowId, NodeId, Plan};
 pub use rules::{EXTERNAL_FORM, FORM, FORM_BINDING, FORM_KEY, NoRules, Rule, Rules};
 pub use run::Turn;
 pub use state::{
-    Cue, Each, Failing, FanOut, Identity, Instance, InstanceState, Layer, Merged, Parts, Performer,
-    Phase, ROOT, ROOT_LAYER, Raised, Remains, Role, Scope, ScopeKind, ScopePart, State, Status,
-    Token, TokenPart, Unsound, VariableIter, Variables, Wait, apply, check, check_at_rest, replay,
+    Cue, Each, Failing, FanOut, Identity, Instance, InstanceState, Layer, Merged, Parts, Past,
+    Performer, Phase, ROOT, ROOT_LAYER, Raised, Remains, Role, Scope, ScopeKind, ScopePart, State,
+    Status, Token, TokenPart, Unsound, VariableIter, Variables, Wait, Wanted, apply, check,
+    check_at_rest, replay,
 };
 pub use status::TIMESTAMP;
 pub use table::{Iter, Key, Table};

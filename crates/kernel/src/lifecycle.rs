@@ -317,7 +317,7 @@ mod tests {
         Command, NodeId, Reach, WaitFor,
         plan::{
             Boundary, Data, Element, Extras, Gates, Listener, Listeners, Restriction,
-            RestrictionScope, Trigger,
+            RestrictionScope, Results, Trigger,
         },
         testing::{Bench, Build, program},
     };
@@ -376,6 +376,8 @@ mod tests {
                 completion: listener("listener at completion"),
                 end: listener("listener at the end"),
             },
+            results: Results::default(),
+            apart: false,
         }));
         let mut plan = build.plan();
         plan.status = vec![("status".into(), None)];

@@ -20,7 +20,7 @@ impl Run<'_> {
         if inputs.is_empty() {
             return Ok(());
         }
-        let values = self.eval_all(token, inputs).map_err(self.at(token, Part::Input))?;
+        let values = self.eval_present(token, inputs).map_err(self.at(token, Part::Input))?;
         let own = self.own_layer(token);
         for (name, value) in values {
             self.set(own, name, Some(value));
@@ -32,7 +32,7 @@ impl Run<'_> {
     pub(crate) fn hand_over(&mut self, token: TokenId, node: &Node) -> Result<(), Failure> {
         let outer = self.base_layer(token);
         let outputs = node.extras.as_ref().map_or(&[][..], |it| &it.outputs);
-        let values = self.eval_all(token, outputs).map_err(self.at(token, Part::Output))?;
+        let values = self.eval_present(token, outputs).map_err(self.at(token, Part::Output))?;
         let everything =
             node.element.container().is_some() && self.plan.policy.scope_output == ScopeOutput::All;
         let inside: Assignments = if everything {
@@ -54,6 +54,14 @@ impl Run<'_> {
 
     /// What the work brought goes to where the activity's results belong.
     pub(crate) fn take_results(&mut self, token: TokenId, values: Assignments) {
+        let extras = self.node_of(token).extras.as_ref();
+        if let Some(response) = extras.and_then(|it| it.results.response.as_ref())
+            && !values.iter().any(|(name, _)| name == response)
+        {
+            // Nothing stands between these and the world around; mappings may copy them besides.
+            let base = self.base_layer(token);
+            self.write_all(base, values.clone());
+        }
         for (name, value) in values {
             self.take_result(token, name, Some(value));
         }

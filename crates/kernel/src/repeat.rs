@@ -3,7 +3,7 @@
 //! The main token hosts a scope; each run is a token of that scope at the same node, with a layer of
 //! its own. Only the main token leaves by the activity's flows.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_value::{Name, Program, Value};
 
@@ -11,7 +11,7 @@ use crate::{
     element::whole,
     plan::{
         Count, Each as EachPlan, Element, Loop as LoopPlan, Node, OnEmpty, OutputItem, Repeat,
-        Tally, Throw, When,
+        Tally, Throw, When, Write,
     },
     run::Run,
     state::{Cue, Each, Role, ScopeKind, State},
@@ -388,6 +388,18 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// What one round of a container has written is there for the next, or no round could do anything about
+    /// the condition. It goes with the loop.
+    fn carry_over(&mut self, run: TokenId, host: TokenId) {
+        let mut inside: BTreeMap<Name, Value> = BTreeMap::new();
+        for (_, layer) in self.instance.own_layers(run) {
+            for (name, value) in &layer.variables {
+                inside.entry(Arc::clone(name)).or_insert_with(|| value.clone());
+            }
+        }
+        self.set_own(host, inside.into_iter().collect());
+    }
+
     fn loop_ended(
         &mut self,
         run: TokenId,
@@ -408,6 +420,9 @@ impl<'a> Run<'a> {
                 // Without a condition only the maximum ends it.
                 None => plan.maximum.is_some(),
             };
+        if again && node.element.container().is_some() && self.plan.policy.write == Write::Local {
+            self.carry_over(run, host);
+        }
         self.end_run(run);
         if again {
             self.spawn_run(host, runs);

@@ -1,4 +1,5 @@
-//! Where business rule tasks find the decisions that they make, and user tasks their forms.
+//! Where business rule tasks find the decisions that they make, and user tasks their forms; and after which
+//! elements the instance ends, because its starter said so.
 //!
 //! A decision is deployed apart from the process, and has versions of its own: which of them a task makes
 //! is found out when the task is entered. So decisions come with the command, as the plan and the time do,
@@ -8,7 +9,10 @@ use std::fmt;
 
 use travertine_value::{Name, Program};
 
-use crate::vocabulary::{Failure, FailureKind};
+use crate::{
+    plan::NodeId,
+    vocabulary::{Failure, FailureKind},
+};
 
 /// Decisions that business rule tasks can make.
 pub trait Rules: fmt::Debug {
@@ -20,6 +24,12 @@ pub trait Rules: fmt::Debug {
     fn form(&self, id: &str, binding: Option<&str>) -> Option<u64> {
         let _ = (id, binding);
         None
+    }
+
+    /// The nodes after which the instance ends, once a token has left one of them or was taken away there. What
+    /// follows is an event like any other, so replaying needs to know none of them.
+    fn ends_after(&self) -> &[NodeId] {
+        &[]
     }
 }
 

@@ -13,11 +13,11 @@ use crate::{
     plan::{Changes, Each, Node, NodeId, OutputItem, Plan, Repeat, Write},
     rules::Rules,
     scribe::Scribe,
-    state::{Cue, Instance, Role, Status},
+    state::{Cue, Instance, Role, State, Status},
     view::View,
     vocabulary::{
-        Assignments, Event, Failure, FailureKind, Incident, LayerId, Part, PostId, Reads, Slot,
-        TokenId, WaitFor, WaitId,
+        Assignments, Ending, Event, Failure, FailureKind, Incident, LayerId, Part, PostId, Reads,
+        Slot, TokenId, WaitFor, WaitId,
     },
 };
 
@@ -65,6 +65,10 @@ pub(crate) struct Run<'a> {
     pub(crate) fresh: Vec<WaitId>,
     /// The token that was entered last, with the status it had before.
     pub(crate) entered: Option<(TokenId, Status)>,
+    /// The nodes after which the instance ends.
+    last: &'a [NodeId],
+    /// Whether a token has left one of these.
+    is_over: bool,
 }
 
 impl<'a> Run<'a> {
@@ -101,6 +105,8 @@ impl<'a> Run<'a> {
             changed: Vec::new(),
             fresh: Vec::new(),
             entered: None,
+            last: rules.ends_after(),
+            is_over: false,
         }
     }
 
@@ -108,6 +114,9 @@ impl<'a> Run<'a> {
     pub(crate) fn finish(mut self) -> Turn {
         let mut steps = self.plan.turn_steps_max;
         loop {
+            if std::mem::take(&mut self.is_over) && self.instance.is_running() {
+                self.end_process(Ending::Cancelled, State::Withdrawn);
+            }
             self.weigh_conditions();
             let next = self.instance.agenda.first().or_else(|| self.instance.late.first());
             let Some((_, &token)) = next else {
@@ -180,7 +189,23 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn emit(&mut self, event: Event) {
+        if !self.last.is_empty() {
+            self.is_over |= self.leaves_last(&event);
+        }
         self.instance.emit(event);
+    }
+
+    /// Whether a token leaves a node after which the instance ends. Guards were never there, and a run is part of
+    /// what its main token does.
+    fn leaves_last(&self, event: &Event) -> bool {
+        let (Event::TokenMoved { token, .. }
+        | Event::TokenRetired { token }
+        | Event::TokenGone { token, .. }) = event
+        else {
+            return false;
+        };
+        let token = self.instance.token(*token);
+        matches!(token.role, Role::Flow | Role::Branch(_)) && self.last.contains(&token.node)
     }
 
     /// The node that a token stands at.
@@ -201,6 +226,11 @@ impl<'a> Run<'a> {
         let value = program
             .value(&self.view(token), &self.plan.limits)
             .map_err(|error| script_failure(program, &error))?;
+        self.kept(program, value)
+    }
+
+    /// A value that a program has given, where it can be kept.
+    fn kept(&self, program: &Program, value: Value) -> Result<Value, Failure> {
         self.check_value(&value).map_err(|why| {
             let message = format!("`{}`: the value is {why}", program.quoted());
             Failure::new(FailureKind::Script, message)
@@ -211,6 +241,23 @@ impl<'a> Run<'a> {
     /// Whether a value can be kept.
     pub(crate) fn check_value(&self, value: &Value) -> Result<(), Excess> {
         value.fits(KEPT_DEPTH_MAX, self.plan.limits.value_bytes_max)
+    }
+
+    /// The same, without those that there is nothing for.
+    pub(crate) fn eval_present(
+        &self,
+        token: TokenId,
+        programs: &[(Name, Program)],
+    ) -> Result<Assignments, Failure> {
+        let mut values = Vec::new();
+        for (name, program) in programs {
+            match program.value(&self.view(token), &self.plan.limits) {
+                Err(EvalError::Absent) => {}
+                Ok(value) => values.push((Arc::clone(name), self.kept(program, value)?)),
+                Err(error) => return Err(script_failure(program, &error)),
+            }
+        }
+        Ok(values)
     }
 
     pub(crate) fn eval_all(

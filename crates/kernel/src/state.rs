@@ -7,6 +7,7 @@
 mod apply;
 mod check;
 mod parts;
+mod past;
 mod remains;
 mod variables;
 
@@ -34,6 +35,7 @@ pub use self::{
     apply::{apply, replay},
     check::{check, check_at_rest},
     parts::{Parts, ScopePart, TokenPart, Unsound},
+    past::{Past, Wanted},
     remains::Remains,
     variables::{VariableIter, Variables},
 };
@@ -142,6 +144,8 @@ pub struct InstanceState {
     pub(crate) cues: u64,
     /// How many visits, variables and incidents have been numbered.
     pub(crate) numbers: u64,
+    /// What is over, where somebody wants that.
+    past: past::Trail,
 }
 
 /// How far an instance is.

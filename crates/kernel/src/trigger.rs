@@ -8,13 +8,19 @@ use travertine_value::{Name, Value};
 
 use crate::{
     element::Step,
-    plan::{Boundary, Changes, Element, Moment, Node, NodeId, Start, Throw, Trigger},
+    plan::{
+        Boundary, Changes, Element, Events, Moment, Node, NodeId, Receivers, Start, Throw, Trigger,
+    },
     run::Run,
     state::{Cue, Role, ScopeKind, State, Wait},
     vocabulary::{
         Assignments, Event, Failure, FailureKind, Part, Reads, Slot, TokenId, WaitFor, WaitId,
     },
 };
+
+/// A condition that holds and happens only when it begins to waits beyond the places of all triggers until it
+/// does not hold.
+pub(crate) const HELD: u16 = 1 << 15;
 
 /// The start of an event sub-process, and what it waits for.
 pub(crate) type Armed = (NodeId, Vec<(Slot, WaitFor)>);
@@ -59,8 +65,13 @@ impl<'a> Run<'a> {
                 let mut correlation = self
                     .eval_all(token, &message.correlation)
                     .map_err(self.at(token, Part::Correlation))?;
+                if self.plan.policy.receivers == Receivers::PerProcess {
+                    check_keys(&name, &correlation).map_err(self.at(token, Part::Correlation))?;
+                }
                 self.agreed(&name, &mut correlation);
-                Some(WaitFor::Message { name, correlation })
+                let on = WaitFor::Message { name, correlation };
+                self.check_alone(token, &on)?;
+                Some(on)
             }
             Trigger::Signal { name } => {
                 let name = self.eval_name(token, name).map_err(self.at(token, Part::Name))?;
@@ -83,6 +94,19 @@ impl<'a> Run<'a> {
             | Trigger::Compensation
             | Trigger::Cancel => None,
         })
+    }
+
+    /// Refuses a second wait for the same message, where only one may be.
+    fn check_alone(&self, token: TokenId, on: &WaitFor) -> Result<(), Failure> {
+        let is_same = |it: &Wait| *it.on == *on && it.token != token;
+        if self.plan.policy.events == Events::Standard || !self.instance.waits.values().any(is_same)
+        {
+            return Ok(());
+        }
+        let name = &self.node_of(token).name;
+        let message = format!("another element waits for the message of {name} with the same key");
+        let code = Some("500".into());
+        Err(Failure { code, ..Failure::new(FailureKind::Error, message) })
     }
 
     /// Puts a token at each boundary event of the activity, or at none of them.
@@ -198,6 +222,9 @@ impl<'a> Run<'a> {
             None
         };
         let node = self.node_of(token);
+        let is_bare =
+            self.plan.policy.events == Events::Strict && matches!(*wait.on, WaitFor::Signal { .. });
+        let variables = if is_bare { Vec::new() } else { variables };
         let variables = self.content(node, usize::from(position), variables);
         let misses_some = node.element.needs_all() && !self.instance.token(token).waits.is_empty();
         match self.instance.token(token).role {
@@ -282,7 +309,12 @@ impl<'a> Run<'a> {
         } else {
             self.rearm_boundary(guard, activity, boundary, next);
         }
-        self.take_results(guard, variables);
+        if self.goes_apart(guard) {
+            // It becomes the host of its ways, which see this and nobody else does.
+            self.set_own(guard, variables);
+        } else {
+            self.take_results(guard, variables);
+        }
         self.close_waits(guard);
         self.go_on(guard);
     }
@@ -348,7 +380,8 @@ impl<'a> Run<'a> {
 
     /// Opens waits for triggers that have happened before: a timer goes on with its cycle.
     fn reopen(&mut self, token: TokenId, triggers: &'a [Trigger], next: Option<&time::Due>) {
-        for (slot, trigger) in (0..).map(Slot::Own).zip(triggers) {
+        for (position, trigger) in (0..).zip(triggers) {
+            let slot = Slot::Own(position + self.held(token, trigger));
             let on = if let Trigger::Timer { .. } = trigger {
                 next.map(timer)
             } else {
@@ -364,6 +397,18 @@ impl<'a> Run<'a> {
                 }
             }
         }
+    }
+
+    /// How far beyond the place of its trigger a condition waits that has happened.
+    fn held(&self, token: TokenId, trigger: &Trigger) -> u16 {
+        let Trigger::Condition { when, .. } = trigger else { return 0 };
+        let is_edge = self.plan.policy.events == Events::Strict;
+        if is_edge && self.holds(self.viewer(token), when) == Ok(true) { HELD } else { 0 }
+    }
+
+    /// Who looks at the condition of a token: a boundary event sees what its activity sees.
+    fn viewer(&self, token: TokenId) -> TokenId {
+        if let Role::Guard(of) = self.instance.token(token).role { of } else { token }
     }
 
     /// The start of an event sub-process is triggered.
@@ -457,8 +502,8 @@ impl<'a> Run<'a> {
             return;
         };
         let triggers = self.node_of(wait.token).element.triggers();
-        let Trigger::Condition { when, variables, changes } = &triggers[usize::from(position)]
-        else {
+        let place = position % HELD;
+        let Trigger::Condition { when, variables, changes } = &triggers[usize::from(place)] else {
             unreachable!("only conditions wait for conditions")
         };
         let matters = |name: &Name| {
@@ -475,12 +520,15 @@ impl<'a> Run<'a> {
         if !is_new && !changed.iter().any(|(name, how)| changes.meet(*how) && matters(name)) {
             return;
         }
-        // A boundary event sees what its activity sees.
-        let viewer = if let Role::Guard(of) = self.instance.token(wait.token).role {
-            of
-        } else {
-            wait.token
-        };
+        let viewer = self.viewer(wait.token);
+        if position != place {
+            if self.holds(viewer, when) != Ok(true) {
+                self.emit(Event::WaitClosed { wait: id });
+                self.open(wait.token, Slot::Own(place), WaitFor::Condition);
+                self.fresh.pop();
+            }
+            return;
+        }
         // A condition that cannot be worked out does not hold yet: a variable may come later.
         if self.holds(viewer, when) == Ok(true) {
             self.emit(Event::WaitClosed { wait: id });
@@ -499,4 +547,21 @@ fn timer(due: &time::Due) -> WaitFor {
 /// Whether a code that was raised is one that is waited for.
 pub(crate) fn matches_code(wanted: Option<&Name>, raised: Option<&Arc<str>>) -> bool {
     wanted.is_none_or(|wanted| raised == Some(wanted))
+}
+
+/// Keys tell receivers apart, so each must be something that can be told: whoever waited with none would have the messages
+/// of all others.
+fn check_keys(message: &Name, correlation: &Assignments) -> Result<(), Failure> {
+    let is_key = |value: &Value| value.as_str().is_some() || value.as_number().is_some();
+    match correlation.iter().find(|(_, value)| !is_key(value)) {
+        None => Ok(()),
+        Some((name, value)) => {
+            let text = format!(
+                "the {name} of message {message} is {}, and must be a text or a number: set the variables that it comes \
+                 from, then try again",
+                value.kind()
+            );
+            Err(Failure::new(FailureKind::Script, text))
+        }
+    }
 }

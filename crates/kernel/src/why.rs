@@ -8,6 +8,7 @@ use crate::{
     plan::{Element, FlowId, NodeId, Plan, Trigger, WorkKind},
     state::{Instance, ROOT, Role, Scope, ScopeKind, State, Token},
     tree::progress,
+    trigger::HELD,
     vocabulary::{Assignments, Failure, Gate, Post, Slot, TokenId, WaitFor, WaitId},
 };
 
@@ -325,7 +326,7 @@ impl Teller<'_> {
                     unreachable!("only events wait for conditions")
                 };
                 let triggers = self.plan.node(token.node).element.triggers();
-                let text = match triggers.get(usize::from(position)) {
+                let text = match triggers.get(usize::from(position % HELD)) {
                     Some(Trigger::Condition { when, .. }) => when.source().to_owned(),
                     _ => String::new(),
                 };

@@ -59,10 +59,20 @@ impl Languages {
 
     /// All that come with the engine.
     pub fn standard() -> Self {
+        Self::with_script(JavaScript::default())
+    }
+
+    /// The same, for texts that have been accepted before: they are read however long that takes, so that it
+    /// does not depend on the machine whether they can be.
+    pub fn patient() -> Self {
+        Self::with_script(JavaScript { is_patient: true })
+    }
+
+    fn with_script(script: JavaScript) -> Self {
         Self::empty()
             .with(Arc::new(Fleans))
             .with(Arc::new(Juel))
-            .with(Arc::new(JavaScript))
+            .with(Arc::new(script))
             .with(Arc::new(Feel::default()))
     }
 

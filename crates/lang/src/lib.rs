@@ -1,10 +1,11 @@
-//! The languages of expressions and scripts: FEEL, JavaScript, `${…}`, and the C# of Fleans.
+//! The languages of expressions and scripts: FEEL, JavaScript, `${…}`, the C# of Fleans, and the formulas of BPMNOS.
 //!
 //! [`Language`] turns a text into a [`Program`](travertine_value::Program), which is all that the rest
 //! of the engine sees of it.
 
 #![forbid(unsafe_code)]
 
+pub mod bpmnos;
 mod execution;
 pub mod feel;
 pub mod fleans;

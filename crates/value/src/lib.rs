@@ -10,6 +10,8 @@
 pub mod interrupt;
 mod json;
 mod number;
+#[doc(hidden)] // For the runtime and the languages, which wait for what may take too long.
+pub mod patience;
 mod program;
 pub mod time;
 pub mod typed;

@@ -138,6 +138,8 @@ pub enum EvalError {
         /// What it says to people.
         message: String,
     },
+    /// There is nothing that it could give. A mapping leaves out what it is for.
+    Absent,
 }
 
 impl fmt::Display for EvalError {
@@ -146,6 +148,7 @@ impl fmt::Display for EvalError {
             Self::Limit(limit) => write!(f, "the {limit} limit was exceeded"),
             Self::Failed(message) => f.write_str(message),
             Self::Thrown { code, message } => write!(f, "error {code} was thrown: {message}"),
+            Self::Absent => f.write_str("there is nothing to give"),
         }
     }
 }

@@ -11,7 +11,7 @@ pub enum Ns {
     Dmn,
     /// Our own extensions.
     Travertine,
-    /// Camunda 7, or Activiti from which it came.
+    /// Camunda 7, Activiti from which it came, or Flowable, which came from there too.
     Camunda,
     /// Camunda 8.
     Zeebe,
@@ -42,6 +42,7 @@ const KNOWN: &[(&str, Ns)] = &[
     ("http://camunda.org/schema/1.0/dmn", Ns::Camunda),
     ("http://activiti.org/bpmn", Ns::Camunda),
     ("http://www.activiti.org/bpmn", Ns::Camunda),
+    ("http://flowable.org/bpmn", Ns::Camunda),
     ("http://camunda.org/schema/zeebe/1.0", Ns::Zeebe),
     ("http://camunda.org/schema/modeler/1.0", Ns::Modeler),
     ("http://www.w3.org/2001/XMLSchema-instance", Ns::Xsi),

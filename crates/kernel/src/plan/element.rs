@@ -513,7 +513,8 @@ impl Element {
     }
 
     /// What a token here waits for, where it waits for events.
-    pub(crate) fn triggers(&self) -> &[Trigger] {
+    #[doc(hidden)] // Readers look at what they have made.
+    pub fn triggers(&self) -> &[Trigger] {
         if let Self::Start(Start { triggers, .. })
         | Self::Catch(Catch { triggers, .. })
         | Self::Receive(Catch { triggers, .. })

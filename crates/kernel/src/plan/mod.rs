@@ -70,6 +70,8 @@ pub struct Plan {
     pub turn_steps_max: u32,
     /// What one run of an expression or script may cost.
     pub limits: Limits,
+    /// The names of the messages that somebody in it waits for, in order. What only variables tell is not among them.
+    pub hears: Vec<Name>,
     pub(crate) restricted: bool,
 }
 
@@ -155,6 +157,21 @@ pub struct Extras {
     pub data: Data,
     /// What is called around its work.
     pub listeners: Listeners,
+    /// What its work brings.
+    pub results: Results,
+    /// At a boundary event that does not interrupt: whether what it leads to has variables of its own, which
+    /// are gone at its end.
+    pub apart: bool,
+}
+
+/// What is known of what the work of a node brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Results {
+    /// The variable that has all of it, from which outputs are mapped. Where the work does not bring it, all
+    /// that it brings is written as it is, besides what is mapped.
+    pub response: Option<Name>,
+    /// What it must bring.
+    pub expected: Vec<Name>,
 }
 
 /// The data of a node (BPMN 2.0, 10.4). Data is available where it is not null.
@@ -290,6 +307,10 @@ pub struct Policy {
     pub counting: Counting,
     /// What the properties of a message are about, where who receives it names none.
     pub correlation: Correlation,
+    /// How events reach those who wait.
+    pub events: Events,
+    /// Who has a message that is not for all.
+    pub receivers: Receivers,
 }
 
 impl Policy {
@@ -302,6 +323,8 @@ impl Policy {
         compensation: Compensation::InTurn,
         counting: Counting::Native,
         correlation: Correlation::Properties,
+        events: Events::Standard,
+        receivers: Receivers::One,
     };
 
     /// The choices of models made for Camunda 7.
@@ -318,8 +341,31 @@ impl Policy {
         write: Write::Propagate { mapped: false },
         counting: Counting::Camunda8,
         correlation: Correlation::Properties,
+        receivers: Receivers::PerProcess,
         ..Self::CAMUNDA7
     };
+}
+
+/// How events reach those who wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Events {
+    /// As the standard says; a message that nobody waits for may be held.
+    Standard,
+    /// A message that nobody waits for is refused, and of two waits of an instance for the same message the
+    /// second fails. A condition beside an activity happens each time it begins to hold. Signals bring no
+    /// variables, escalations those of who throws them. A transaction is not cancelled while one in it has
+    /// failed: it fails with the code 503, and is not undone. One that was cancelled hands over its variables
+    /// where sub-processes do, and so do branches that end without a join.
+    Strict,
+}
+
+/// Who has a message that is not for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receivers {
+    /// One of all who wait for it.
+    One,
+    /// One of each process, whatever its version.
+    PerProcess,
 }
 
 /// How the runs of loops and multi-instance activities are counted, for the expressions in them.
@@ -625,6 +671,7 @@ impl Plan {
             starts_max: None,
             turn_steps_max: 10_000,
             limits: Limits::default(),
+            hears: Vec::new(),
             restricted,
         }
     }

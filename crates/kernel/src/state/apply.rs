@@ -333,6 +333,7 @@ pub fn apply(instance: &mut Instance, event: &Event) {
             instance.over += u32::from(incident.is_over());
         }
         Event::IncidentResolved { token } => {
+            instance.leave_incident(*token);
             let incident = instance.incidents.remove(token).expect("there is an incident");
             instance.over -= u32::from(incident.is_over());
             if incident.failure.kind == FailureKind::Steps {
@@ -505,6 +506,8 @@ impl InstanceState {
         assert!(token.guards.is_empty(), "a token's guards die with it");
         assert!(token.state.leads_to(state), "no way from {:?} to {state:?}", token.state);
         let role = token.role;
+        self.leave_incident(id);
+        let token = self.token(id);
         let was_live = token.scope.is_some_and(|it| self.scope(it).live.contains(&id));
         self.leave_scope(id);
         // The process's variables stay readable after the end.
@@ -565,6 +568,7 @@ impl InstanceState {
     }
 
     fn close(&mut self, id: WaitId) {
+        self.leave_work(id);
         let wait = self.waits.remove(&id).expect("events close waits that are open");
         if wait.on.is_inner() {
             self.conditions.remove(&id);
@@ -585,6 +589,7 @@ impl InstanceState {
     /// Every place gets its number in another plan.
     fn renumber(&mut self, nodes: &BTreeMap<NodeId, NodeId>, flows: &BTreeMap<FlowId, FlowId>) {
         let known = |node: &NodeId| *nodes.get(node).expect("every node in use has a new number");
+        self.renumber_past(nodes);
         self.start = self.start.iter().filter_map(|it| nodes.get(it)).copied().collect();
         for token in self.tokens.values_mut() {
             token.node = known(&token.node);

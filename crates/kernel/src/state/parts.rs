@@ -173,6 +173,8 @@ impl Instance {
             names,
             cues,
             numbers,
+            // Whoever wants it takes it.
+            past: _,
         } = &self.state;
         let part = |id: TokenId, scope: &Scope| {
             let joins = inclusive.range((id, NodeId(0))..=(id, NodeId(u32::MAX)));
@@ -749,7 +751,10 @@ mod tests {
         super::{Each, FanOut, check, replay},
         *,
     };
-    use crate::vocabulary::{Ending, Event, Failure, FailureKind, Incident, Reads, Slot, WaitFor};
+    use crate::{
+        journal::JournalEntry,
+        vocabulary::{Ending, Event, Failure, FailureKind, Incident, Reads, Slot, WaitFor},
+    };
 
     fn created(token: u64, node: u32, scope: Option<u64>, role: Role) -> Event {
         let (layer, via) = match (scope, role) {
@@ -1012,5 +1017,64 @@ mod tests {
             let rule = "runs that are open have begun";
             assert_eq!(parts.assemble().map_err(|it| it.rule), Err(rule));
         }
+    }
+
+    /// A function that waits for the first of its two operations, and has answered an update.
+    fn with_code() -> Instance {
+        let asked = |key: &str| Event::Journaled {
+            entry: Arc::new(JournalEntry::Asked { key: key.into(), input: None }),
+        };
+        replay(&[
+            Event::Started { at: Timestamp::default(), start: Vec::new(), caller: None },
+            created(1, 0, None, Role::Flow),
+            opened(1, ScopeKind::Process, false),
+            created(2, 1, Some(1), Role::Flow),
+            Event::FunctionBegan { token: TokenId(2), at: Timestamp::default() },
+            asked("charge"),
+            asked("ship"),
+            Event::WaitOpened {
+                wait: WaitId(3),
+                token: TokenId(2),
+                slot: Slot::Operation(0),
+                on: Arc::new(WaitFor::Condition),
+            },
+            Event::UpdateAnswered { id: "u".into(), said: Value::Null },
+        ])
+    }
+
+    #[test]
+    fn a_journal_that_no_code_could_have_written_is_refused() {
+        assert_eq!(with_code().parts().assemble(), Ok(with_code()));
+        let refused = |change: &dyn Fn(&mut Parts), rule: &str| {
+            let mut parts = with_code().parts();
+            change(&mut parts);
+            assert_eq!(parts.assemble().map_err(|it| it.rule), Err(rule));
+        };
+        let with = |token: u64, entries: Vec<JournalEntry>| {
+            Some(Box::new(Journal::of(TokenId(token), 0, entries, false)))
+        };
+        let began = || JournalEntry::Began { at: Timestamp::default() };
+        let asked = || JournalEntry::Asked { key: "charge".into(), input: None };
+        refused(&|it| it.journal = with(9, vec![began(), asked()]), "a function has a token");
+        refused(&|it| it.journal = with(2, Vec::new()), "a journal has a beginning");
+        refused(&|it| it.journal = with(2, vec![asked(), began()]), "a journal has a beginning");
+        refused(&|it| it.journal = with(2, vec![began()]), "operations are asked for first");
+        refused(&|it| it.journal = None, "functions answer");
+        let silent = |it: &mut Parts| {
+            it.journal = None;
+            it.answers.clear();
+        };
+        refused(&silent, "operations are asked for first");
+        refused(&|it| it.waits[0].1.slot = Slot::Operation(2), "operations are asked for first");
+        let twice = |it: &mut Parts| {
+            let again = it.waits[0].1.clone();
+            it.waits.push((WaitId(4), again));
+            it.names += 1;
+        };
+        refused(&twice, "an operation waits once");
+        // What has ended may have answered, and another operation may be waited for.
+        let mut parts = with_code().parts();
+        parts.waits[0].1.slot = Slot::Operation(1);
+        assert!(parts.assemble().is_ok());
     }
 }

@@ -53,6 +53,13 @@ pub enum Rejection {
         /// What it works on.
         with: TokenId,
     },
+    /// What completes the work does not bring all that is expected of it.
+    Incomplete {
+        /// The wait for the work.
+        wait: WaitId,
+        /// What is missing.
+        missing: Vec<Name>,
+    },
     /// The token has an incident, which comes first.
     HasIncident(TokenId),
     /// Work that may not fail even once would never be offered.
@@ -125,6 +132,10 @@ impl fmt::Display for Rejection {
             Self::PerformerBusy { wait, with } => {
                 write!(f, "wait {} must wait: the performer is busy with token {}", wait.0, with.0)
             }
+            Self::Incomplete { wait, missing } => {
+                let missing = missing.join(", ");
+                write!(f, "wait {} is complete only with {missing}: bring that too", wait.0)
+            }
             Self::HasIncident(token) => {
                 write!(f, "token {} has an incident, resolve it first", token.0)
             }
@@ -192,6 +203,7 @@ codes! {
     Self::NoSuchPost(_) => "no_such_post",
     Self::WrongWait { .. } => "wrong_wait",
     Self::PerformerBusy { .. } => "performer_busy",
+    Self::Incomplete { .. } => "incomplete",
     Self::HasIncident(_) => "has_incident",
     Self::NoRetries(_) => "no_retries",
     Self::NoSuchElement(_) => "no_such_element",

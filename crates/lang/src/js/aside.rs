@@ -5,32 +5,42 @@
 
 use std::{
     any::Any,
-    cell::RefCell,
+    cell::{Cell, RefCell},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
         mpsc::{self, Sender},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use travertine_value::{
     Limit,
     interrupt::{Interrupted, is_interrupted, is_interruptible},
+    patience::Patience,
 };
 
-/// When a run must end, and whether somebody has given up waiting for it.
-#[derive(Clone, Debug, Default)]
+/// How long a run may take, and whether somebody has given up waiting for it.
+#[derive(Clone, Debug)]
 pub(super) struct Deadline {
-    at: Option<Instant>,
-    state: Arc<AtomicU8>,
+    /// What the thread that runs it has seen of the clock.
+    patience: Option<Cell<Patience>>,
+    time: Option<Duration>,
+    /// What a run gets, after its time, to notice that by itself, which most do.
+    grace: Duration,
+    state: Arc<State>,
 }
 
-/// Somebody waits for it.
-const AWAITED: u8 = 0;
-/// Its answer is there.
+#[derive(Debug, Default)]
+struct State {
+    /// The time is up, says whoever waits.
+    is_late: AtomicBool,
+    ended: AtomicU8,
+}
+
+/// Its answer is there. Before that it is 0.
 const ANSWERED: u8 = 1;
 /// Nobody waits for it any longer.
 const GIVEN_UP: u8 = 2;
@@ -38,14 +48,21 @@ const GIVEN_UP: u8 = 2;
 impl Deadline {
     /// So many milliseconds from now; never without them.
     pub(super) fn after(time_ms_max: Option<u64>) -> Self {
-        let at = time_ms_max.and_then(|it| Instant::now().checked_add(Duration::from_millis(it)));
-        Self { at, state: Arc::new(AtomicU8::new(AWAITED)) }
+        let time = time_ms_max.map(Duration::from_millis);
+        let patience = time.map(|it| Cell::new(Patience::new(it)));
+        Self { patience, time, grace: GRACE, state: Arc::default() }
     }
 
     /// Whether it is time to end.
     pub(super) fn has_passed(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == GIVEN_UP
-            || self.at.is_some_and(|it| it <= Instant::now())
+        self.state.is_late.load(Ordering::Relaxed)
+            || self.state.ended.load(Ordering::Relaxed) == GIVEN_UP
+            || self.patience.as_ref().is_some_and(|it| {
+                let mut patience = it.get();
+                let is_over = patience.is_over();
+                it.set(patience);
+                is_over
+            })
     }
 }
 
@@ -55,7 +72,7 @@ static LEFT_ALONE: AtomicUsize = AtomicUsize::new(0);
 /// With as many of them, no more are begun.
 const LEFT_ALONE_MAX: usize = 16;
 
-/// What a run gets to notice the deadline by itself, which most do.
+/// See [`Deadline`].
 const GRACE: Duration = Duration::from_millis(200);
 
 /// How often to look whether everything is to end.
@@ -76,7 +93,7 @@ pub(super) fn run<T: Send + 'static>(
     deadline: &Deadline,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Limit> {
-    if deadline.at.is_none() && !is_interruptible() {
+    if deadline.time.is_none() && !is_interruptible() {
         return Ok(work());
     }
     if LEFT_ALONE.load(Ordering::Relaxed) >= LEFT_ALONE_MAX {
@@ -88,7 +105,7 @@ pub(super) fn run<T: Send + 'static>(
         let done = catch_unwind(AssertUnwindSafe(work));
         // There is room for one answer, whether or not anybody takes it.
         drop(sender.send(done));
-        if state.swap(ANSWERED, Ordering::SeqCst) == GIVEN_UP {
+        if state.ended.swap(ANSWERED, Ordering::SeqCst) == GIVEN_UP {
             LEFT_ALONE.fetch_sub(1, Ordering::Relaxed);
         }
     });
@@ -96,25 +113,27 @@ pub(super) fn run<T: Send + 'static>(
         // There can be no further thread; then it is done here.
         work();
     }
-    let mut patience = Patience::until(deadline.at);
-    let mut answered = answer.recv_timeout(patience.next());
-    while answered.is_err() && !patience.is_over() {
-        answered = answer.recv_timeout(patience.next());
+    let mut wait = Wait::new(deadline);
+    let mut answered = None;
+    while answered.is_none()
+        && let Some(look) = wait.look(deadline)
+    {
+        answered = answer.recv_timeout(look).ok();
     }
-    if answered.is_err() {
+    if answered.is_none() {
         LEFT_ALONE.fetch_add(1, Ordering::Relaxed);
-        if deadline.state.swap(GIVEN_UP, Ordering::SeqCst) == ANSWERED {
+        if deadline.state.ended.swap(GIVEN_UP, Ordering::SeqCst) == ANSWERED {
             // It came just now.
             LEFT_ALONE.fetch_sub(1, Ordering::Relaxed);
-            answered = answer.recv_timeout(GRACE);
+            answered = answer.try_recv().ok();
         }
     }
     match answered {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(panic)) => resume_unwind(panic),
-        Err(_) => {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(panic)) => resume_unwind(panic),
+        None => {
             HELPER.take();
-            if patience.is_interrupted() {
+            if wait.is_interrupted {
                 Interrupted::unwind();
             }
             Err(Limit::Time)
@@ -122,36 +141,36 @@ pub(super) fn run<T: Send + 'static>(
     }
 }
 
-/// How long somebody waits for a run: until its deadline, or for a moment after everything is to end.
-struct Patience {
-    until: Option<Instant>,
-    /// When it ends, where everything is to end.
-    interrupted: Option<Instant>,
+/// How long somebody waits for a run: as long as it may take, or until everything is to end, and a moment.
+struct Wait {
+    time: Option<Patience>,
+    /// Once the run is late.
+    grace: Option<Patience>,
+    is_interrupted: bool,
 }
 
-impl Patience {
-    fn until(at: Option<Instant>) -> Self {
-        Self { until: at.map(|it| it + GRACE), interrupted: None }
+impl Wait {
+    fn new(deadline: &Deadline) -> Self {
+        Self { time: deadline.time.map(Patience::new), grace: None, is_interrupted: false }
     }
 
-    /// How long to wait before looking again whether it is over.
-    fn next(&self) -> Duration {
-        let ends = self.until.into_iter().chain(self.interrupted).min();
-        let left = ends.map(|it| it.saturating_duration_since(Instant::now()));
-        let look = if is_interruptible() { LOOK } else { Duration::MAX };
-        left.map_or(look, |it| it.min(look))
-    }
-
-    fn is_over(&mut self) -> bool {
-        let now = Instant::now();
-        if self.interrupted.is_none() && is_interrupted() {
-            self.interrupted = Some(now + GRACE);
+    /// How long to wait before looking again; `None` when it is over.
+    fn look(&mut self, deadline: &Deadline) -> Option<Duration> {
+        if self.grace.is_none() {
+            self.is_interrupted = is_interrupted();
+            let is_late = self.time.as_mut().is_some_and(Patience::is_over);
+            // Where everything is to end, nothing is to come of it, also not that it was late.
+            deadline.state.is_late.store(is_late, Ordering::Relaxed);
+            if self.is_interrupted || is_late {
+                self.grace = Some(Patience::new(deadline.grace));
+            }
         }
-        self.is_interrupted() || self.until.is_some_and(|it| it <= now)
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupted.is_some_and(|it| it <= Instant::now())
+        let left = match (&mut self.grace, &mut self.time) {
+            (Some(grace), _) => Some(grace.look()).filter(|it| !it.is_zero())?,
+            (None, Some(time)) => time.look(),
+            (None, None) => Duration::MAX,
+        };
+        Some(if is_interruptible() { left.min(LOOK) } else { left })
     }
 }
 
@@ -185,38 +204,48 @@ fn hand_over(work: Work) -> Result<(), Work> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use travertine_value::interrupt::interrupt_by;
 
     use super::*;
 
+    /// Nobody waits for long once it is late.
+    fn short(time_ms_max: Option<u64>) -> Deadline {
+        Deadline { grace: Duration::from_millis(1), ..Deadline::after(time_ms_max) }
+    }
+
+    /// Even the slowest machine is in time.
+    fn patient(time_ms_max: Option<u64>) -> Deadline {
+        Deadline { grace: Duration::from_mins(10), ..Deadline::after(time_ms_max) }
+    }
+
     #[test]
     fn whoever_asks_goes_on_when_the_time_is_up() {
-        let deadline = Deadline::after(Some(0));
+        let deadline = short(Some(0));
         let (hold, held) = mpsc::channel::<()>();
         let ended = run(&deadline, move || held.recv().is_err());
         assert_eq!(ended, Err(Limit::Time));
         assert!(deadline.has_passed());
         drop(hold);
         // The next one has a helper of its own.
-        assert_eq!(run(&Deadline::after(Some(60_000)), || 1), Ok(1));
+        assert_eq!(run(&Deadline::after(None), || 1), Ok(1));
+        assert_eq!(run(&patient(Some(600_000)), || 1), Ok(1));
     }
 
     #[test]
     fn a_run_that_would_take_long_ends_when_everything_is_to_end() {
-        for limit in [Some(60_000), None] {
+        for limit in [Some(600_000), None] {
             let waits = thread::spawn(move || {
                 let flag = Arc::new(AtomicBool::new(true));
                 interrupt_by(Arc::clone(&flag));
                 let (hold, held) = mpsc::channel::<()>();
-                let deadline = Deadline::after(limit);
-                let ended = catch_unwind(|| run(&deadline, move || held.recv().is_err()));
-                drop(hold);
+                let deadline = short(limit);
+                let hung = || run(&deadline, move || held.recv().is_err());
+                let ended = catch_unwind(AssertUnwindSafe(hung));
                 let panic = ended.expect_err("it does not answer");
                 assert!(panic.is::<Interrupted>() && deadline.has_passed());
+                drop(hold);
                 // What takes no time comes to its end all the same.
-                assert_eq!(run(&Deadline::after(limit), || 1), Ok(1));
+                assert_eq!(run(&patient(limit), || 1), Ok(1));
             });
             waits.join().expect("it was interrupted");
         }
@@ -224,14 +253,15 @@ mod tests {
 
     #[test]
     fn a_panic_comes_back() {
-        let deadline = Deadline::after(Some(60_000));
-        let panic = catch_unwind(|| run(&deadline, || -> u8 { panic!("no") })).unwrap_err();
+        let deadline = Deadline::after(Some(600_000));
+        let hung = || run(&deadline, || -> u8 { panic!("no") });
+        let panic = catch_unwind(AssertUnwindSafe(hung)).unwrap_err();
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"no"));
     }
 
     #[test]
     fn without_a_deadline_nothing_is_handed_over() {
         let here = thread::current().id();
-        assert_eq!(run(&Deadline::default(), move || thread::current().id()), Ok(here));
+        assert_eq!(run(&Deadline::after(None), move || thread::current().id()), Ok(here));
     }
 }

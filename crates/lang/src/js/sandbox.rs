@@ -61,12 +61,38 @@ pub(super) fn text(kind: Kind, source: &str) -> String {
 }
 
 /// Checks the syntax without running anything.
-pub(super) fn check(kind: Kind, source: &str) -> Result<(), CompileError> {
+pub(super) fn check(kind: Kind, source: &str, is_patient: bool) -> Result<(), CompileError> {
+    let check_text = |text: &str, before| check_text(text, before, is_patient);
     match kind {
         Kind::Script => check_text(source, ""),
         // Both must hold, so that `1) + (2` is no expression.
-        Kind::Expression => check_text(&text(kind, source), "(")
-            .and_then(|()| check_text(&format!("[{source}\n]"), "[")),
+        Kind::Expression => {
+            let in_list = || check_text(&format!("[{source}\n]"), "[");
+            check_text(&text(kind, source), "(").and_then(|()| in_list()).map_err(|error| {
+                if is_within(source, &error) {
+                    return error;
+                }
+                // It is about the bracket behind the text, unless another bracket says what is wrong in it.
+                let other = in_list().err().filter(|it| is_within(source, it));
+                other.unwrap_or_else(|| ends_early(source))
+            })
+        }
+    }
+}
+
+/// Whether an error is about a place in the text.
+fn is_within(source: &str, error: &CompileError) -> bool {
+    usize::try_from(error.line).is_ok_and(|line| line <= source.split('\n').count())
+}
+
+fn ends_early(source: &str) -> CompileError {
+    let last = source.rsplit('\n').next().unwrap_or_default();
+    let number = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+    CompileError {
+        message: "it ends where more is expected".to_owned(),
+        line: number(source.split('\n').count()),
+        column: number(last.chars().count() + 1),
+        foreign: false,
     }
 }
 
@@ -77,7 +103,7 @@ const SOURCE_BYTES_MAX: usize = 1 << 20;
 /// texts.
 const SHORT_BYTES_MAX: usize = 4 << 10;
 
-fn check_text(text: &str, before: &'static str) -> Result<(), CompileError> {
+fn check_text(text: &str, before: &'static str, is_patient: bool) -> Result<(), CompileError> {
     let refused = |message: &str| CompileError {
         message: message.to_owned(),
         line: 1,
@@ -87,7 +113,7 @@ fn check_text(text: &str, before: &'static str) -> Result<(), CompileError> {
     if text.len() > SOURCE_BYTES_MAX {
         return Err(refused("the script is too long: keep data in variables"));
     }
-    if text.len() <= SHORT_BYTES_MAX {
+    if is_patient || text.len() <= SHORT_BYTES_MAX {
         return read_text(text, before);
     }
     let deadline = Deadline::after(Limits::default().time_ms_max);

@@ -19,7 +19,7 @@ fn variables() -> Map {
 }
 
 fn run(kind: Kind, source: &str, limits: &Limits) -> Result<Outcome, EvalError> {
-    JavaScript.compile(kind, source).unwrap().run(&variables(), limits)
+    JavaScript::default().compile(kind, source).unwrap().run(&variables(), limits)
 }
 
 /// The value of an expression as JSON, or what is wrong with it.
@@ -217,28 +217,33 @@ fn syntax_errors_are_found_when_compiling() {
         (Kind::Script, "let a = ;", "unexpected token in expression: ';' (line 1, column 9)"),
         (Kind::Script, "1;\n  foo(;", "unexpected token in expression: ';' (line 2, column 7)"),
         (Kind::Script, "return 1", "return not in a function (line 1, column 1)"),
-        (Kind::Expression, "1 +", "unexpected token in expression: ')' (line 2, column 1)"),
+        (Kind::Expression, "1 +", "it ends where more is expected (line 1, column 4)"),
         (Kind::Expression, " + ;", "unexpected token in expression: ';' (line 1, column 4)"),
-        (Kind::Expression, "", "unexpected token in expression: ')' (line 2, column 1)"),
+        (Kind::Expression, "", "it ends where more is expected (line 1, column 1)"),
     ] {
-        let error = JavaScript.compile(kind, source).unwrap_err();
+        let error = JavaScript::default().compile(kind, source).unwrap_err();
         assert_eq!(error.to_string(), expected, "{source}");
     }
     for source in ["1) + (2", "1; 2", "1 }); (function () {", "let a = 1", "/*", "a\0b"] {
-        assert!(JavaScript.compile(Kind::Expression, source).is_err(), "{source}");
+        assert!(JavaScript::default().compile(Kind::Expression, source).is_err(), "{source}");
     }
 }
 
 #[test]
 fn compiling_runs_nothing() {
-    JavaScript.compile(Kind::Script, "for (;;) {}").unwrap();
-    JavaScript.compile(Kind::Script, "function f() {} throw new Error('never')").unwrap();
+    JavaScript::default().compile(Kind::Script, "for (;;) {}").unwrap();
+    JavaScript::default()
+        .compile(Kind::Script, "function f() {} throw new Error('never')")
+        .unwrap();
 }
 
 #[test]
 fn absurd_nesting_is_a_compile_error() {
     for open in ["(", "[", "{", "!", "a?", "()=>", "`${"] {
-        assert!(JavaScript.compile(Kind::Script, &open.repeat(100_000)).is_err(), "{open}");
+        assert!(
+            JavaScript::default().compile(Kind::Script, &open.repeat(100_000)).is_err(),
+            "{open}"
+        );
     }
 }
 
@@ -455,7 +460,7 @@ fn only_what_a_script_names_is_fetched() {
     }
     let fetched = |source| {
         let variables = Watched::default();
-        JavaScript
+        JavaScript::default()
             .compile(Kind::Script, source)
             .unwrap()
             .run(&variables, &Limits::default())
@@ -469,7 +474,7 @@ fn only_what_a_script_names_is_fetched() {
 #[test]
 fn reads_are_known_where_names_are_spelled() {
     let reads = |source| {
-        let program = JavaScript.compile(Kind::Expression, source).unwrap();
+        let program = JavaScript::default().compile(Kind::Expression, source).unwrap();
         program.reads().map(|it| it.join(" "))
     };
     assert_eq!(reads("amount > 100 && _context.order.total < 5").unwrap(), "amount order total");
@@ -500,10 +505,11 @@ fn scripts_reach_variables_through_execution() {
             ("execution.execute()", "TypeError: not a function (line 1)"),
         ],
     );
-    let program = JavaScript.compile(Kind::Expression, "execution.getVariable('a')").unwrap();
+    let program =
+        JavaScript::default().compile(Kind::Expression, "execution.getVariable('a')").unwrap();
     assert_eq!(program.reads(), None, "names are computed");
     let own = Map::from_iter([(Name::from("execution"), Value::from(7_i64))]);
-    let program = JavaScript.compile(Kind::Expression, "execution + 1").unwrap();
+    let program = JavaScript::default().compile(Kind::Expression, "execution + 1").unwrap();
     assert_eq!(program.value(&own, &Limits::default()).unwrap(), Value::from(8_i64));
 }
 
@@ -674,8 +680,25 @@ fn scripts_know_the_instance_through_execution() {
             "\"Element/ElementName\"",
         ),
     ] {
-        let program = JavaScript.compile(Kind::Expression, text).unwrap();
+        let program = JavaScript::default().compile(Kind::Expression, text).unwrap();
         let found = program.value(&Somewhere, &Limits::default()).map(|it| it.to_string());
         assert_eq!(found.as_deref(), Ok(value), "{text}");
+    }
+}
+
+#[test]
+fn an_expression_that_ends_early_is_told_where_it_ends() {
+    let told = |text: &str| {
+        let error = JavaScript::default().compile(Kind::Expression, text).unwrap_err();
+        (error.line, error.column, error.message)
+    };
+    let ends = "it ends where more is expected".to_owned();
+    assert_eq!(told("amount >"), (1, 9, ends.clone()));
+    assert_eq!(told("(a\n  + b"), (2, 6, ends.clone()));
+    assert_eq!(told("[1, 2"), (1, 6, ends.clone()));
+    // The brackets around it are not the text's own.
+    for text in ["a ) + (b", "a )", "a ]", "a b", "a, = b"] {
+        let (line, _, message) = told(text);
+        assert!(line == 1 && message != ends, "{text}: {message}");
     }
 }
