@@ -117,15 +117,19 @@ fn is_written_for_fleans(node: Node<'_>) -> bool {
                 "script" => node.parent().and_then(|it| it.attr("scriptFormat")),
                 _ => node.attr("language"),
             };
+            let says = |names: &[&str]| {
+                let said = language.unwrap_or_default().trim();
+                names.iter().any(|it| said.eq_ignore_ascii_case(it))
+            };
             (name == "script" || schema::is_a(name, "expression"))
                 && node.text().contains("_context.")
-                && language.is_none_or(|it| it.trim().is_empty())
-                && !node
-                    .document()
-                    .root()
-                    .declared()
-                    .iter()
-                    .any(|(_, uri)| Ns::of(uri) == Ns::Travertine)
+                && (says(&["csharp", "c#"]) || says(&[""]) && !is_native(node))
         }
     }
+}
+
+/// Whether a file declares the namespace of our own extensions.
+fn is_native(node: Node<'_>) -> bool {
+    let declared = node.document().root().declared();
+    declared.iter().any(|(_, uri)| Ns::of(uri) == Ns::Travertine)
 }

@@ -139,7 +139,11 @@ impl Compiler<'_> {
                             a service task with tv:jobType";
                 (format!("this cannot be evaluated here: {}", error.message), help)
             } else {
-                (format!("this is not {name}: {}", error.message), "correct the text")
+                let help = match kind {
+                    Kind::Expression => "correct the expression",
+                    Kind::Script => "correct the script",
+                };
+                (format!("this is not {name}: {}", error.message), help)
             };
             self.sink.add(Severity::Error, "TV0503", text.at, place, message, help);
             nothing()

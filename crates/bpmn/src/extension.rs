@@ -30,13 +30,14 @@ pub(crate) const NATIVE: &[Executed] = &[
     ("@tv:gate", "activities", "points at which a decision from outside is awaited"),
     ("@tv:jobType", "service, send, business rule and script tasks", "which workers do it"),
     ("@tv:retries", "the same", "how often it may fail"),
+    ("@tv:limit", "the same", "the limit that it keeps: a class, or a class and a key"),
     ("tv:header", "tasks", "something for workers to read"),
     ("@tv:assignee", "user tasks", "who does it"),
     ("@tv:candidateUsers", "user tasks", "who may do it"),
     ("@tv:candidateGroups", "user tasks", "which groups may do it"),
     ("@tv:dueDate", "user tasks", "until when"),
     ("@tv:followUpDate", "user tasks", "when to look again"),
-    ("@tv:priority", "user tasks", "how pressing it is"),
+    ("@tv:priority", "tasks that someone does", "how pressing it is"),
     ("@tv:form", "user tasks", "the form to show"),
     (
         "@tv:resultVariable",
@@ -75,7 +76,12 @@ pub(crate) const NATIVE: &[Executed] = &[
 
 /// Camunda 7's.
 pub(crate) const CAMUNDA7: &[Executed] = &[
-    ("@camunda:type", "service, send and business rule tasks, message events", "`external`: a job"),
+    (
+        "@camunda:type",
+        "service, send and business rule tasks, message events",
+        "`external`, or `external-worker` of Flowable: a job of the topic; anything else, such as `mail`: a job \
+         of that type, with a warning",
+    ),
     ("@camunda:topic", "the same", "the type of the job"),
     ("@camunda:expression", "the same", "evaluated in place"),
     ("@camunda:resultVariable", "the same, and script tasks", "takes the value"),
@@ -248,6 +254,11 @@ pub(crate) const FLEANS: &[Executed] = &[
         "@camunda:assignee, @camunda:candidateUsers, @camunda:candidateGroups",
         "user tasks",
         "who does it, and who may",
+    ),
+    (
+        "expectedOutputs/expectedOutput, expectedOutputs/output",
+        "user tasks",
+        "completing it without these names is refused",
     ),
 ];
 

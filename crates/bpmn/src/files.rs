@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::{
     dialect::Dialect,
     schema,
-    xml::{Document, Node, local_part},
+    xml::{Document, Node, Ns, local_part},
 };
 
 /// Files that are read together.
@@ -49,6 +49,21 @@ impl<'a> Files<'a> {
         documents
             .filter_map(|it| it.by_id(called))
             .find(|it| schema::is_a(it.name(), "callableElement"))
+    }
+
+    /// The event definitions of an event: those drawn in it, then those it refers to.
+    pub(crate) fn definitions(&self, event: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+        let is_definition =
+            |it: &Node<'a>| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition");
+        let referred = event
+            .all("eventDefinitionRef")
+            .filter_map(|it| self.resolve_as(it, it.text(), "eventDefinition"));
+        event.children().filter(is_definition).chain(referred)
+    }
+
+    /// Its definition of a kind, where it has one.
+    pub(crate) fn definition(&self, event: Node<'a>, kind: &str) -> Option<Node<'a>> {
+        self.definitions(event).find(|it| it.is(kind))
     }
 
     /// Every process of every file.

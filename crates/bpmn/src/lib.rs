@@ -26,7 +26,7 @@ use travertine_value::time::Timestamp;
 use travertine_xml as xml;
 
 pub use dialect::Dialect;
-pub use lower::{CORRELATION_KEY, JOB_PRIORITY};
+pub use lower::{CORRELATION_KEY, JOB_LIMIT, JOB_PRIORITY, is_inner};
 pub use read::NOT_EXECUTABLE;
 pub use read::read;
 pub use report::{Answer, Drawing, Process, Report, Verdict};
@@ -74,6 +74,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// For models that have been accepted before: whether they can be read does not depend on how busy the
+    /// machine is.
+    pub fn patient() -> Self {
+        Self::new(Languages::patient())
+    }
+
     /// The options with these languages and nothing out of the ordinary.
     pub fn new(languages: Languages) -> Self {
         Self {

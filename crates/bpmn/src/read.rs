@@ -68,8 +68,8 @@ pub fn read(files: &[(&str, &[u8])], options: &Options) -> Report {
     if options.strict { report.strictly() } else { report }
 }
 
-/// Models for BPMNOS mean by their extensions most of what they say, and none of it is executed here: to
-/// ignore that would be to run something else.
+/// Models for BPMNOS mean by their extensions most of what they say, and none of it is executed by plans,
+/// only in scenarios: to ignore that would be to run something else.
 fn refuse_foreign(files: &Files<'_>, sink: &Sink) {
     let is_foreign =
         |ns: &Ns| matches!(ns, Ns::Other(uri) if uri.contains("bpmnos.telematique.eu"));
@@ -79,8 +79,8 @@ fn refuse_foreign(files: &Files<'_>, sink: &Sink) {
         let mut report = |place, what: String, owner: Node<'_>| {
             if known.insert(what.clone()) {
                 let message = format!("{what} of {} is not executed here", owner.title());
-                let help = "models for BPMNOS cannot be run yet; say the same by extensions of ours, which \
-                            docs/extensions.md explains";
+                let help = "models for BPMNOS are run as scenarios: travertine run MODEL --scenario FILE, which \
+                            docs/bpmnos.md explains";
                 sink.add(Severity::Error, "TV0730", root, place, message, help);
             }
         };

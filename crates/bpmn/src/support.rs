@@ -48,9 +48,9 @@ pub fn support_page() -> String {
              `type` on\na service task, a `cancelEndEvent`, or these attributes of multi-instance activities. \
              Scripts assign\nvariables and throw; a failure is a BPMN error with the code `500`. Plain tasks \
              wait to be completed,\na sub-process hands over all its variables, and branches between a fork and \
-             its join have variables\nof their own. `expectedOutputs` is not enforced, with a warning.\n";
-    page += "\n### BPMNOS: rejected\n\nWhatever is in its namespace is rejected by name (TV0730): it means most of \
-             what such a model says,\nand none of it is executed yet.\n";
+             its join have variables\nof their own.\n";
+    page += "\n### BPMNOS: only in scenarios\n\nWhatever is in its namespace is rejected by name (TV0730) where a model is \
+             deployed or run\nas a process: such models are run as scenarios, which docs/bpmnos.md explains.\n";
     without_effect(&mut page);
     page
 }
@@ -184,6 +184,7 @@ fn without_effect(page: &mut String) {
     for (name, way_out) in IGNORED {
         line(page, &[&format!("`{name}`"), way_out]);
     }
-    *page += "\nEvery other extension of any engine gets that warning too; one of ours that is misspelt is \
-              rejected.\n";
+    *page += "\nEvery other extension of these and other engines gets that warning too, and what tools write for themselves \
+              a note; one of\nours that is misspelt is rejected. What Activiti and Flowable write in their own namespaces is read \
+              as that of\nCamunda 7, which comes from the same source.\n";
 }

@@ -56,11 +56,78 @@ impl Picture {
         svg::write(&self.scene)
     }
 
+    /// The picture as a part of a page: its colours are variables of the page's style (`--tv-ink`, `--tv-paper`,
+    /// `--tv-faint`, `--tv-taken`, `--tv-token`, `--tv-visit`, `--tv-incident`), and each element has a role, a label
+    /// and its counts.
+    pub fn svg_for_page(&self) -> String {
+        svg::write_for_page(&self.scene)
+    }
+
     /// The picture as PNG.
     #[cfg(feature = "png")]
     pub fn png(&self) -> Result<Vec<u8>, Error> {
         png::write(&self.scene)
     }
+}
+
+/// Where the elements of a model are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Places {
+    /// Nodes, containers and pools.
+    pub shapes: Vec<Shape>,
+    /// Lines between them.
+    pub edges: Vec<Edge>,
+}
+
+/// Where a shape is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// The element.
+    pub element: String,
+    /// Its left edge.
+    pub x: f64,
+    /// Its upper edge.
+    pub y: f64,
+    /// How wide it is.
+    pub width: f64,
+    /// How high it is.
+    pub height: f64,
+    /// Whether what is inside of it shows.
+    pub expanded: bool,
+}
+
+/// Where a line goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// The element.
+    pub element: String,
+    /// Its corners, with both ends.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Where the elements of a model are: as it says, else as it is laid out. What `options` say of an instance does not
+/// matter.
+pub fn places(file: &str, bytes: &[u8], options: &Options) -> Result<Places, Error> {
+    let document = travertine_xml::read(Ns::Bpmn, file, bytes)
+        .map_err(|fault| Error::Unreadable(Box::new(Diagnostic::of_fault(file, fault))))?;
+    let model = Model::of(&document);
+    let (sheets, _) = sheet::all(&document, &model, options)?;
+    let mut places = Places::default();
+    for sheet in &sheets {
+        places.shapes.extend(sheet.shapes.iter().map(|it| Shape {
+            element: model.item(it.item).id.clone(),
+            x: it.bounds.x,
+            y: it.bounds.y,
+            width: it.bounds.width,
+            height: it.bounds.height,
+            expanded: it.expanded,
+        }));
+        places.edges.extend(sheet.edges.iter().map(|it| Edge {
+            element: model.links[it.link].id.clone(),
+            points: it.points.iter().map(|it| (it.x, it.y)).collect(),
+        }));
+    }
+    Ok(places)
 }
 
 /// Draws a model.

@@ -9,6 +9,15 @@ pub(crate) struct Scene {
     pub(crate) marks: Vec<Mark>,
 }
 
+/// An element, in words and numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct About {
+    pub(crate) label: String,
+    pub(crate) tokens: u32,
+    pub(crate) visits: u32,
+    pub(crate) incidents: u32,
+}
+
 /// A colour: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Color(pub(crate) u8, pub(crate) u8, pub(crate) u8);
@@ -27,6 +36,8 @@ pub(crate) enum Mark {
     Open {
         id: String,
         class: String,
+        /// What it is, for who does not see it; only of elements that are drawn by themselves.
+        about: Option<About>,
     },
     Close,
     Path {
@@ -248,7 +259,21 @@ impl Scene {
 
     /// Draws the element of that id with what `paint` draws.
     pub(crate) fn group(&mut self, id: &str, class: &str, paint: impl FnOnce(&mut Self)) {
-        self.marks.push(Mark::Open { id: id.to_owned(), class: class.to_owned() });
+        self.marks.push(Mark::Open { id: id.to_owned(), class: class.to_owned(), about: None });
+        paint(self);
+        self.marks.push(Mark::Close);
+    }
+
+    /// Draws the element of that id, of which there is something to say.
+    pub(crate) fn element(
+        &mut self,
+        id: &str,
+        class: &str,
+        about: About,
+        paint: impl FnOnce(&mut Self),
+    ) {
+        let (id, class, about) = (id.to_owned(), class.to_owned(), Some(about));
+        self.marks.push(Mark::Open { id, class, about });
         paint(self);
         self.marks.push(Mark::Close);
     }

@@ -2,19 +2,38 @@
 
 use std::fmt::Write as _;
 
-use crate::scene::{Anchor, Color, Mark, Path, RIM, Scene, Step};
+use crate::{
+    paint::{INCIDENT, TAKEN, TOKEN, VISIT},
+    scene::{About, Anchor, Color, FAINT, INK, Mark, Path, RIM, Scene, Step, WHITE},
+};
 
 /// The fonts that are asked for. Their letters are about as wide as `text` says.
 const FONTS: &str = "'Noto Sans', 'Segoe UI', Helvetica, Arial, 'Liberation Sans', sans-serif";
 
 /// The scene as a document.
 pub(crate) fn write(scene: &Scene) -> String {
+    written(scene, Style::Plain)
+}
+
+/// The scene as a part of a page: its colours are variables of the page's style, and each element says what it is.
+pub(crate) fn write_for_page(scene: &Scene) -> String {
+    written(scene, Style::Page)
+}
+
+/// What the document is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Plain,
+    Page,
+}
+
+fn written(scene: &Scene, style: Style) -> String {
     let mut out = String::new();
-    put(&mut out, scene).expect("a string takes every text");
+    put(&mut out, scene, style).expect("a string takes every text");
     out
 }
 
-fn put(out: &mut String, scene: &Scene) -> std::fmt::Result {
+fn put(out: &mut String, scene: &Scene, style: Style) -> std::fmt::Result {
     let bounds = scene.bounds;
     let (x, y) = (number(bounds.x), number(bounds.y));
     let (width, height) = (number(bounds.width), number(bounds.height));
@@ -24,21 +43,31 @@ fn put(out: &mut String, scene: &Scene) -> std::fmt::Result {
          width=\"{width}\" height=\"{height}\" font-family=\"{FONTS}\" fill=\"none\" \
          stroke-linecap=\"round\" stroke-linejoin=\"round\">"
     )?;
-    writeln!(
-        out,
-        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"
-    )?;
+    if style == Style::Plain {
+        writeln!(
+            out,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"
+        )?;
+    }
     for mark in &scene.marks {
-        put_mark(out, mark)?;
+        put_mark(out, mark, style)?;
     }
     out.push_str("</svg>\n");
     Ok(())
 }
 
-fn put_mark(out: &mut String, mark: &Mark) -> std::fmt::Result {
+fn put_mark(out: &mut String, mark: &Mark, style: Style) -> std::fmt::Result {
+    let hex = |it: Color| color(it, style);
     match mark {
-        Mark::Open { id, class } => {
-            writeln!(out, "<g class=\"{}\" data-element=\"{}\">", escape(class), escape(id))
+        Mark::Open { id, class, about } => {
+            write!(out, "<g class=\"{}\" data-element=\"{}\"", escape(class), escape(id))?;
+            if let (Some(about), Style::Page) = (about, style) {
+                let About { label, tokens, visits, incidents } = about;
+                write!(out, " role=\"button\" aria-label=\"{}\"", escape(label))?;
+                write!(out, " data-tokens=\"{tokens}\" data-entered=\"{visits}\"")?;
+                write!(out, " data-incidents=\"{incidents}\"")?;
+            }
+            writeln!(out, ">")
         }
         Mark::Close => writeln!(out, "</g>"),
         Mark::Path { path, fill, stroke } => {
@@ -69,7 +98,8 @@ fn put_mark(out: &mut String, mark: &Mark) -> std::fmt::Result {
                 write!(out, " font-weight=\"bold\"")?;
             }
             if *rim {
-                write!(out, " stroke=\"#ffffff\" stroke-width=\"{RIM}\" paint-order=\"stroke\"")?;
+                let paper = hex(WHITE);
+                write!(out, " stroke=\"{paper}\" stroke-width=\"{RIM}\" paint-order=\"stroke\"")?;
             }
             if *upwards {
                 write!(out, " transform=\"rotate(-90 {x} {y})\"")?;
@@ -103,8 +133,25 @@ fn number(number: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-fn hex(Color(red, green, blue): Color) -> String {
-    format!("#{red:02x}{green:02x}{blue:02x}")
+/// The colour; on a page a variable named after what it is for, so that pages can be dark.
+fn color(it: Color, style: Style) -> String {
+    let Color(red, green, blue) = it;
+    let plain = format!("#{red:02x}{green:02x}{blue:02x}");
+    if style == Style::Plain {
+        return plain;
+    }
+    let name = match it {
+        INK => "ink",
+        WHITE => "paper",
+        FAINT => "faint",
+        TAKEN => "taken",
+        TOKEN => "token",
+        VISIT => "visit",
+        INCIDENT => "incident",
+        // The model says it.
+        _ => return plain,
+    };
+    format!("var(--tv-{name}, {plain})")
 }
 
 /// The text as XML takes it. What XML cannot hold at all is left out.

@@ -18,7 +18,8 @@ impl<'a> Lowering<'a> {
             let result = node.ext(NS, "resultVariable").map(Name::from);
             return Some(Element::Script { program: self.compiler.text(expression), result });
         }
-        if node.ext(NS, "type") == Some("external") {
+        let kind = node.ext(NS, "type").map(str::trim).filter(|it| !it.is_empty());
+        if let Some("external" | "external-worker") = kind {
             let job_type = if let Some(topic) = Text::ext(node, NS, "topic") {
                 self.compiler.text(topic)
             } else {
@@ -26,6 +27,16 @@ impl<'a> Lowering<'a> {
                 self.error("TV0710", node, message, "add camunda:topic");
                 nothing()
             };
+            return Some(Element::Work(self.work_for(owner, job_type)));
+        }
+        if let Some(kind) = kind {
+            let message = format!(
+                "tasks of the type {kind}, such as {}, are not done here; workers do them, as jobs of that type",
+                owner.title()
+            );
+            let help = "provide a worker, or use camunda:type=\"external\"";
+            self.warn("TV0711", node, message, help);
+            let job_type = crate::expression::literal(kind);
             return Some(Element::Work(self.work_for(owner, job_type)));
         }
         for name in ["class", "delegateExpression"] {

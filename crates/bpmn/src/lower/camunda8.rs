@@ -21,6 +21,9 @@ pub const CORRELATION_KEY: &str = "correlationKey";
 /// The field of a job that says how pressing it is. It is no header: workers do not see it.
 pub const JOB_PRIORITY: &str = "zeebe:jobPriority";
 
+/// The field of work that says which limit it keeps: `class` or `class/key`.
+pub const JOB_LIMIT: &str = "tv:jobLimit";
+
 impl<'a> Lowering<'a> {
     /// A text that is FEEL or stands for itself.
     pub(super) fn feel_or_text(&self, text: Text<'a>) -> Program {
@@ -37,7 +40,9 @@ impl<'a> Lowering<'a> {
         let mut work = self.work_for(node, self.feel_or_text(job_type));
         work.retries = zeebe(node, "taskDefinition", "retries").map(|it| self.number(it));
         work.fields.extend(zeebe_headers(node));
-        work.fields.extend(self.job_priority(node));
+        if !work.fields.iter().any(|(name, _)| &**name == JOB_PRIORITY) {
+            work.fields.extend(self.job_priority(node));
+        }
         Some(Element::Work(work))
     }
 
@@ -215,9 +220,14 @@ pub(super) fn zeebe_header_parts(listener: Node<'_>) -> impl Iterator<Item = (Na
     listener.parts("taskHeaders").flat_map(|it| it.parts("header")).filter_map(header)
 }
 
+/// Whether a field of that name is for the engine. No header has such a name, so none changes anything.
+pub fn is_inner(name: &str) -> bool {
+    [JOB_PRIORITY, JOB_LIMIT].contains(&name)
+}
+
 fn header(header: Node<'_>) -> Option<(Name, Program)> {
     let (key, value) = (header.attr("key")?, header.attr("value")?);
-    Some((Name::from(key), crate::expression::literal(value)))
+    (!is_inner(key)).then(|| (Name::from(key), crate::expression::literal(value)))
 }
 
 /// An attribute of the loop characteristics.

@@ -18,7 +18,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn catch_event(&self, node: Node<'a>) -> Element {
-        if node.child("linkEventDefinition").is_some() {
+        if self.cx.files.definition(node, "linkEventDefinition").is_some() {
             return Element::Pass;
         }
         let (triggers, all) = self.triggers(node);
@@ -46,7 +46,7 @@ impl<'a> Lowering<'a> {
 
     /// The activity that an association leads to from a compensation event.
     pub(super) fn compensation_handler(&self, node: Node<'a>) -> Option<Node<'a>> {
-        node.children().find(|it| it.is("compensateEventDefinition"))?;
+        self.cx.files.definition(node, "compensateEventDefinition")?;
         let id = node.id()?;
         self.associations
             .get(id)?
@@ -65,13 +65,7 @@ impl<'a> Lowering<'a> {
 
     /// The event definitions of an event: those drawn in it, then those it refers to.
     pub(super) fn definitions(&self, node: Node<'a>) -> Vec<Node<'a>> {
-        let is_definition =
-            |it: &Node<'a>| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition");
-        let own = node.children().filter(is_definition);
-        let referred = node
-            .all("eventDefinitionRef")
-            .filter_map(|it| self.cx.files.resolve_as(it, it.text(), "eventDefinition"));
-        own.chain(referred).collect()
+        self.cx.files.definitions(node).collect()
     }
 
     fn trigger(&self, event: Node<'a>, definition: Node<'a>) -> Option<Trigger> {

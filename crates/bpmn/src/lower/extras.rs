@@ -1,6 +1,8 @@
 //! What extensions add to any node: gates, mappings, operators, restrictions, listeners, merges.
 
-use travertine_kernel::plan::{Gates, Listeners, Merge, NodeId, Restriction, RestrictionScope};
+use travertine_kernel::plan::{
+    Gates, Listeners, Merge, NodeId, Restriction, RestrictionScope, Results,
+};
 use travertine_value::{Name, Program};
 
 use super::{Lowering, index};
@@ -19,7 +21,11 @@ impl<'a> Lowering<'a> {
         let operators = self.keyed(node, "operator", "attribute");
         let restrictions = self.restrictions(node);
         let listeners = self.listeners(node, place);
-        let nothing = gates == Gates::default()
+        let results = self.fleans_results(node);
+        let apart = self.apart.contains(&node.key());
+        let nothing = !apart
+            && results == Results::default()
+            && gates == Gates::default()
             && inputs.is_empty()
             && outputs.is_empty()
             && operators.is_empty()
@@ -35,6 +41,8 @@ impl<'a> Lowering<'a> {
         extras.operators = operators;
         extras.restrictions = restrictions;
         extras.listeners = listeners;
+        extras.results = results;
+        extras.apart = apart;
     }
 
     /// A process has a status to keep, but nothing around it to map from or to.

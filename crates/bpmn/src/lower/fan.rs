@@ -1,12 +1,14 @@
 //! Forks and joins that belong together, in dialects where each branch has variables of its own.
 //!
 //! Only what is closed in itself is told apart: all ways from the fork lead to one join, nothing else leads
-//! in, and nothing ends on the way. Elsewhere branches share their variables, so that none is ever lost.
+//! in, and nothing ends on the way; or all of them end, and meet nothing that joins. Elsewhere branches share
+//! their variables, so that none is ever lost.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::is_true;
 use crate::{
+    files::Files,
     schema,
     xml::{Node, Ns},
 };
@@ -15,6 +17,9 @@ type Key = (usize, usize);
 
 /// Beyond so many nodes between a fork and its join nobody sees them as one; it bounds the search.
 const REGION_MAX: usize = 500;
+
+/// Where tokens meet.
+const MEETING: &[&str] = &["parallelGateway", "inclusiveGateway", "complexGateway"];
 
 /// So many joins are tried for a fork.
 const JOINS_MAX: usize = 16;
@@ -28,7 +33,7 @@ struct Ways<'a> {
 }
 
 impl<'a> Ways<'a> {
-    fn new(container: Node<'a>) -> Self {
+    fn new(container: Node<'a>, files: &Files<'a>) -> Self {
         let mut ways = Self::default();
         let find = |id: Option<&str>| {
             let found = container.document().by_id(id?.trim())?;
@@ -40,7 +45,9 @@ impl<'a> Ways<'a> {
             }
             let (from, to) = match node.name() {
                 "sequenceFlow" => (find(node.attr("sourceRef")), find(node.attr("targetRef"))),
-                "boundaryEvent" if node.child("compensateEventDefinition").is_none() => {
+                "boundaryEvent"
+                    if files.definition(node, "compensateEventDefinition").is_none() =>
+                {
                     (find(node.attr("attachedToRef")), Some(node))
                 }
                 _ => continue,
@@ -101,6 +108,25 @@ impl<'a> Ways<'a> {
         joins
     }
 
+    /// Whether all that begins at a node ends without meeting anything else.
+    fn ends_alone(&self, from: Key, forks_of: &HashMap<Key, Key>) -> bool {
+        let mut region = HashSet::new();
+        let mut todo: Vec<Key> = self.next(from).to_vec();
+        while let Some(key) = todo.pop() {
+            if key == from || region.len() > REGION_MAX {
+                return false;
+            }
+            if region.insert(key) {
+                todo.extend(self.next(key));
+            }
+        }
+        region.iter().all(|key| {
+            let meets = self.nodes.get(key).is_some_and(|it| it.is_any(MEETING));
+            let own_fork = forks_of.get(key).is_some_and(|fork| region.contains(fork));
+            !meets || self.before(*key).len() < 2 || own_fork
+        })
+    }
+
     /// What lies between a fork and a join, where that is closed in itself.
     fn region(&self, fork: Key, join: Key) -> Option<HashSet<Key>> {
         let mut region = HashSet::new();
@@ -120,9 +146,43 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// The forks and joins of a container that belong together.
-pub(super) fn pairs(container: Node<'_>) -> Vec<(Key, Key)> {
-    let ways = Ways::new(container);
+/// What has variables of its own in a container.
+#[derive(Debug, Default)]
+pub(super) struct Branches {
+    /// Forks, each with the join where its branches come together.
+    pub(super) pairs: Vec<(Key, Key)>,
+    /// Forks whose branches end without one.
+    pub(super) loose: Vec<Key>,
+    /// Boundary events that do not interrupt, and whose ways end by themselves.
+    pub(super) apart: Vec<Key>,
+}
+
+/// The branches of a container.
+pub(super) fn branches<'a>(container: Node<'a>, files: &Files<'a>) -> Branches {
+    let ways = Ways::new(container, files);
+    let pairs = pairs(&ways);
+    let joins: HashMap<Key, Key> = pairs.iter().map(|(fork, join)| (*join, *fork)).collect();
+    let mut all = Branches::default();
+    let mut nodes: Vec<(&Key, &Node<'a>)> = ways.nodes.iter().collect();
+    nodes.sort_unstable_by_key(|(key, _)| **key);
+    for (key, node) in nodes {
+        let is_paired = pairs.iter().any(|(fork, _)| fork == key);
+        if ways.is_fork(*key) && !is_paired && ways.ends_alone(*key, &joins) {
+            all.loose.push(*key);
+        }
+        let beside = node.is("boundaryEvent")
+            && !is_true(*node, "cancelActivity", true)
+            && files.definition(*node, "compensateEventDefinition").is_none();
+        if beside && ways.ends_alone(*key, &joins) {
+            all.apart.push(*key);
+        }
+    }
+    all.pairs = pairs;
+    all
+}
+
+/// The forks and joins that belong together.
+fn pairs(ways: &Ways<'_>) -> Vec<(Key, Key)> {
     let mut found: Vec<(Key, Key, HashSet<Key>)> = Vec::new();
     let mut forks: Vec<Key> = ways.nodes.keys().copied().filter(|it| ways.is_fork(*it)).collect();
     forks.sort_unstable();

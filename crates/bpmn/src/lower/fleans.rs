@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use travertine_kernel::plan::{
-    Count, Counting, Each, Element, OnEmpty, OutputItem, Policy, ScopeOutput,
+    Count, Counting, Each, Element, Events, OnEmpty, OutputItem, Policy, Results, ScopeOutput,
 };
 use travertine_value::{
     EvalError, Evaluate, Fact, Limits, Map, Name, Number, Outcome, Program, Value, Variables,
@@ -21,8 +21,12 @@ use crate::{
 };
 
 /// The choices of its models.
-pub(super) const POLICY: Policy =
-    Policy { scope_output: ScopeOutput::All, counting: Counting::Camunda7, ..Policy::NATIVE };
+pub(super) const POLICY: Policy = Policy {
+    scope_output: ScopeOutput::All,
+    counting: Counting::Camunda7,
+    events: Events::Strict,
+    ..Policy::NATIVE
+};
 
 /// The code of what fails without naming one.
 const FAILED: &str = "500";
@@ -76,6 +80,41 @@ pub(super) fn is_host(event: Node<'_>) -> bool {
             .any(|it| it.attr("attachedToRef").map(str::trim) == event.id())
 }
 
+/// Whether a cycle goes on: at a boundary event or event sub-process that does not interrupt.
+pub(super) fn repeats(definition: Node<'_>) -> bool {
+    let Some(event) = definition.parent() else { return false };
+    match event.name() {
+        "boundaryEvent" => !is_true(event, "cancelActivity", true),
+        "startEvent" => {
+            !is_true(event, "isInterrupting", true)
+                && event.parent().is_some_and(|it| is_true(it, "triggeredByEvent", false))
+        }
+        _ => false,
+    }
+}
+
+/// The first time of a cycle.
+pub(super) fn once(cycle: &Program) -> Program {
+    Program::new(cycle.source(), Arc::new(Once(cycle.clone())))
+}
+
+#[derive(Debug)]
+struct Once(Program);
+
+impl Evaluate for Once {
+    fn run(&self, variables: &dyn Variables, limits: &Limits) -> Result<Outcome, EvalError> {
+        let value = self.0.value(variables, limits)?;
+        let rest = value.as_str().and_then(|it| it.split_once('/'));
+        let first = rest.filter(|(it, _)| it.starts_with('R')).map(|(_, it)| format!("R1/{it}"));
+        let value = first.map_or(value, Value::from);
+        Ok(Outcome { value, writes: Vec::new() })
+    }
+
+    fn reads(&self) -> Option<&[Name]> {
+        self.0.reads()
+    }
+}
+
 /// The name of a variable, as mappings and keys write it.
 fn variable(text: &str) -> &str {
     let text = text.trim();
@@ -115,7 +154,7 @@ impl<'a> Lowering<'a> {
         let end = |name| self.cx.files.resolve(association, association.attr(name)?);
         let (Some(source), Some(target)) = (end("sourceRef"), end("targetRef")) else { return };
         if source.is("boundaryEvent")
-            && source.child("compensateEventDefinition").is_some()
+            && self.cx.files.definition(source, "compensateEventDefinition").is_some()
             && schema::is_a(target.name(), "activity")
         {
             self.handlers.insert(target.key());
@@ -153,6 +192,28 @@ impl<'a> Lowering<'a> {
         Some(Element::Work(self.work_for(node, job_type)))
     }
 
+    /// What the work of a task brings.
+    pub(super) fn fleans_results(&self, node: Node<'a>) -> Results {
+        if self.dialect != crate::dialect::Dialect::Fleans {
+            return Results::default();
+        }
+        let maps = || mappings(node, "output").next().is_some();
+        let response = (node.is("serviceTask") && maps()).then(|| Name::from(RESPONSE));
+        let names = |it: Node<'a>| {
+            let all = it
+                .children()
+                .filter(|it| is_called(*it, "expectedOutput") || is_called(*it, "output"));
+            all.map(Node::mark)
+        };
+        let expected = extensions(node, "expectedOutputs").into_iter().flat_map(names);
+        let expected = expected
+            .filter(|_| node.is("userTask"))
+            .filter_map(|it| it.attribute(&Ns::None, "name").map(|it| it.value.trim()))
+            .filter(|it| !it.is_empty())
+            .map(Name::from);
+        Results { response, expected: expected.collect() }
+    }
+
     /// What goes into a service task or a call, or comes out of it.
     pub(super) fn fleans_mapping(&self, node: Node<'a>, kind: &'a str) -> Vec<(Name, Program)> {
         let (parts, is_call) = if node.is("callActivity") {
@@ -160,8 +221,7 @@ impl<'a> Lowering<'a> {
             let name = format!("{kind}Mapping");
             (all.filter(|it| is_called(*it, &name)).map(Node::mark).collect::<Vec<_>>(), true)
         } else {
-            let mappings = extensions(node, "ioMapping").into_iter().flat_map(Node::children);
-            (mappings.filter(|it| is_called(*it, kind)).map(Node::mark).collect(), false)
+            (mappings(node, kind).collect(), false)
         };
         let mut found = Vec::new();
         for it in parts {
@@ -172,8 +232,7 @@ impl<'a> Lowering<'a> {
                 self.error("TV0717", it, message, "add source and target");
                 continue;
             };
-            let program =
-                if is_call { variable_named(variable(source)) } else { mapped(source, kind) };
+            let program = if is_call { copied(variable(source)) } else { mapped(source, kind) };
             found.push((Name::from(target), program));
         }
         found
@@ -233,6 +292,12 @@ impl<'a> Lowering<'a> {
     }
 }
 
+/// The mappings of a service task.
+fn mappings<'a>(node: Node<'a>, kind: &'a str) -> impl Iterator<Item = Node<'a>> {
+    let all = extensions(node, "ioMapping").into_iter().flat_map(Node::children);
+    all.filter(move |it| is_called(*it, kind)).map(Node::mark)
+}
+
 /// The source of a mapping: a constant or a path behind `=`, and the text itself otherwise.
 fn mapped(source: &str, kind: &str) -> Program {
     let Some(text) = source.strip_prefix('=').map(str::trim) else { return literal(source) };
@@ -249,25 +314,34 @@ fn mapped(source: &str, kind: &str) -> Program {
     if let Some(constant) = constant {
         return Program::constant(constant);
     }
+    path(source, text, kind == "output")
+}
+
+/// A copy of a variable; a missing one is left out.
+fn copied(source: &str) -> Program {
+    path(source, source, true)
+}
+
+fn path(source: &str, text: &str, skips: bool) -> Program {
     let path: Vec<Name> = variable(text).split('.').map(Name::from).collect();
-    Program::new(source, Arc::new(Path { path, of_result: kind == "output" }))
+    Program::new(source, Arc::new(Path { path, skips }))
 }
 
 /// A value inside of a variable; null where something on the way is missing.
 #[derive(Debug)]
 struct Path {
     path: Vec<Name>,
-    /// Whether a worker's result may have been given without the name that mappings have for it.
-    of_result: bool,
+    /// Whether there is nothing to give where the variable itself is missing.
+    skips: bool,
 }
 
 impl Evaluate for Path {
     fn run(&self, variables: &dyn Variables, _: &Limits) -> Result<Outcome, EvalError> {
         let mut path = self.path.iter();
         let first = path.next().expect("a text has a part");
-        let mut value = variables.get(first);
-        if value.is_none() && self.of_result && &**first == RESPONSE {
-            value = path.next().and_then(|it| variables.get(it));
+        let value = variables.get(first);
+        if value.is_none() && self.skips {
+            return Err(EvalError::Absent);
         }
         let mut value = value.unwrap_or_default();
         for field in path {

@@ -70,10 +70,19 @@ impl<'a> Lowering<'a> {
         Some(default)
     }
 
+    /// The link events of a kind directly in a container, with their names.
+    fn link_events(&self, container: Node<'a>, kind: &'static str) -> Vec<(Node<'a>, &'a str)> {
+        let named = |event| {
+            let link = self.cx.files.definition(event, "linkEventDefinition")?;
+            Some((event, link.attr("name")?))
+        };
+        container.all(kind).filter_map(named).collect()
+    }
+
     /// A link is a flow that nobody wanted to draw.
     fn links(&mut self, container: Node<'a>) {
         let mut catches: BTreeMap<&str, NodeId> = BTreeMap::new();
-        for (event, name) in links(container, "intermediateCatchEvent") {
+        for (event, name) in self.link_events(container, "intermediateCatchEvent") {
             let place = self.places[&event.key()];
             if catches.insert(name, place).is_some() {
                 let message = format!("a second event catches the link '{name}'");
@@ -81,7 +90,7 @@ impl<'a> Lowering<'a> {
             }
         }
         let mut thrown = BTreeSet::new();
-        for (event, name) in links(container, "intermediateThrowEvent") {
+        for (event, name) in self.link_events(container, "intermediateThrowEvent") {
             let from = self.places[&event.key()];
             if let Some(&to) = catches.get(name) {
                 let flow = Flow::new(&format!("link {name}"), from, to);
@@ -92,7 +101,7 @@ impl<'a> Lowering<'a> {
                 self.error("TV0421", event, message, "add a catching link event of that name");
             }
         }
-        for (event, name) in links(container, "intermediateCatchEvent") {
+        for (event, name) in self.link_events(container, "intermediateCatchEvent") {
             if !thrown.contains(name) {
                 let message = format!("no event throws the link '{name}'");
                 self.error("TV0422", event, message, "add a throwing link event of that name");
@@ -177,14 +186,6 @@ impl<'a> Lowering<'a> {
             }
         }
     }
-}
-
-/// The link events of a kind directly in a container, with their names.
-fn links<'a>(container: Node<'a>, kind: &'static str) -> impl Iterator<Item = (Node<'a>, &'a str)> {
-    container.all(kind).filter_map(|event| {
-        let link = event.child("linkEventDefinition")?;
-        Some((event, link.attr("name")?))
-    })
 }
 
 /// An event-based gateway; one that instantiates gives way to the events behind it.

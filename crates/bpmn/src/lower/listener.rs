@@ -10,7 +10,7 @@ use travertine_value::{Name, Program};
 
 use super::{
     Lowering,
-    camunda8::{zeebe_header_parts, zeebe_headers},
+    camunda8::{is_inner, zeebe_header_parts, zeebe_headers},
     index,
 };
 use crate::{
@@ -114,6 +114,7 @@ impl<'a> Lowering<'a> {
                 let key = Name::from(header.attr("key").unwrap_or_default());
                 work.fields.push((key, self.compiler.expression(Text::of(header))));
             }
+            work.fields.retain(|(name, _)| !is_inner(name));
             Some((moment, Listener::Work(work)))
         };
         node.extensions(&Ns::Travertine, "listener").filter_map(listener).collect()

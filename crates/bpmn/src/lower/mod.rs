@@ -32,12 +32,12 @@ use std::{
     sync::Arc,
 };
 
-pub use camunda8::{CORRELATION_KEY, JOB_PRIORITY};
+pub use camunda8::{CORRELATION_KEY, JOB_LIMIT, JOB_PRIORITY, is_inner};
 pub(crate) use conversation::Conversations;
 pub(crate) use data::{feeds_loop, is_invented};
 pub(crate) use route::Routes;
-use travertine_kernel::plan::{self, Container, Element, ElementKind, Flow, NodeId, Plan};
-use travertine_value::Name;
+use travertine_kernel::plan::{self, Container, Element, ElementKind, Flow, NodeId, Plan, Trigger};
+use travertine_value::{Limits, Map, Name};
 
 use crate::{
     Options,
@@ -91,6 +91,7 @@ pub(crate) fn lower<'a>(cx: Context<'a>, process: Node<'a>) -> Lowered<'a> {
         flow_places: HashMap::new(),
         associations: HashMap::new(),
         handlers: HashSet::new(),
+        apart: HashSet::new(),
         forks: HashSet::new(),
         joins: HashSet::new(),
         performers: HashSet::new(),
@@ -126,6 +127,8 @@ struct Lowering<'a> {
     associations: HashMap<&'a str, Vec<Node<'a>>>,
     /// Activities that undo only because an association from a compensation event leads to them.
     handlers: HashSet<(usize, usize)>,
+    /// Boundary events whose ways have variables of their own.
+    apart: HashSet<(usize, usize)>,
     /// Gateways whose branches have variables of their own, and those that bring them together.
     forks: HashSet<(usize, usize)>,
     joins: HashSet<(usize, usize)>,
@@ -174,10 +177,13 @@ impl<'a> Lowering<'a> {
             }
         }
         if self.dialect == Dialect::Fleans {
-            for (fork, join) in fan::pairs(container) {
+            let branches = fan::branches(container, self.cx.files);
+            for (fork, join) in branches.pairs {
                 self.forks.insert(fork);
                 self.joins.insert(join);
             }
+            self.forks.extend(branches.loose);
+            self.apart.extend(branches.apart);
         }
         for child in flow_nodes(container) {
             let place = self.declare(child, Some(place));
@@ -270,6 +276,7 @@ impl<'a> Lowering<'a> {
         plan.version_tag = settings.version_tag;
         plan.start_form = settings.start_form;
         plan.keys = keys;
+        plan.hears = heard(&plan);
         Lowered { plan, nodes: self.sources, flows: self.flow_sources }
     }
 
@@ -362,4 +369,19 @@ pub(crate) fn is_true(node: Node<'_>, name: &str, other: bool) -> bool {
 /// A yes-or-no attribute in another namespace.
 fn is_true_ext(node: Node<'_>, ns: &Ns, name: &str) -> Option<bool> {
     node.ext(ns, name).map(|it| matches!(it.trim(), "true" | "1"))
+}
+
+/// The names of the messages that a process waits for, as far as the model tells them.
+fn heard(plan: &Plan) -> Vec<Name> {
+    let triggers = plan.nodes.iter().flat_map(|it| it.element.triggers());
+    let mut names: Vec<Name> = triggers
+        .filter_map(|it| {
+            let Trigger::Message(message) = it else { return None };
+            let name = message.name.value(&Map::new(), &Limits::default()).ok()?;
+            name.as_str().map(Name::from)
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }

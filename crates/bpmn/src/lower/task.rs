@@ -5,7 +5,7 @@ use travertine_kernel::plan::{
 };
 use travertine_value::{Name, Program};
 
-use super::{Lowering, index, is_true, is_true_ext};
+use super::{JOB_LIMIT, JOB_PRIORITY, Lowering, index, is_inner, is_true, is_true_ext};
 use crate::{
     dialect::Dialect,
     expression::{Text, literal},
@@ -159,7 +159,14 @@ impl<'a> Lowering<'a> {
         if retries.is_none() && self.dialect == Dialect::Camunda7 {
             retries = self.camunda_retries(node);
         }
-        let fields = self.keyed(node, "header", "key");
+        let mut fields = self.keyed(node, "header", "key");
+        fields.retain(|(name, _)| !is_inner(name));
+        if let Some(text) = Text::ext(node, &Ns::Travertine, "priority") {
+            fields.push((Name::from(JOB_PRIORITY), self.number(text)));
+        }
+        if let Some(text) = Text::ext(node, &Ns::Travertine, "limit") {
+            fields.push((Name::from(JOB_LIMIT), self.compiler.text(text)));
+        }
         Work { kind: WorkKind::Job, job_type, retries, fields }
     }
 

@@ -47,6 +47,10 @@ impl<'a> Lowering<'a> {
                 literal(text.source)
             }
         };
+        let once = self.dialect == Dialect::Fleans
+            && kind == TimerKind::Cycle
+            && !super::fleans::repeats(definition);
+        let when = if once { super::fleans::once(&when) } else { when };
         Some(Trigger::Timer { kind, when })
     }
 

@@ -221,6 +221,25 @@ impl<'a> Ignored<'a> {
     }
 }
 
+/// Parts of the namespaces of engines whose extensions say how a model is executed there.
+const ENGINES: &[&str] = &[
+    "jboss.org/drools",
+    "jbpm.org",
+    "kie.org",
+    "bonitasoft",
+    "oracle.com",
+    "ibm.com",
+    "tibco.com",
+    "sap.com",
+    "activiti.org",
+    "flowable.org",
+    "camunda",
+    "spiffworkflow.org",
+    "processmaker",
+    "imixs.org",
+    "telematique.eu",
+];
+
 /// A misspelt extension of ours would silently do something else than it says. What is written for
 /// tools that no engine knows of means nothing to engines.
 fn severity(ns: &Ns) -> Severity {
@@ -228,6 +247,7 @@ fn severity(ns: &Ns) -> Severity {
         Ns::Travertine => Severity::Error,
         Ns::Camunda | Ns::Zeebe => Severity::Warning,
         Ns::Other(uri) if FLEANS.contains(&uri.as_str()) => Severity::Warning,
+        Ns::Other(uri) if ENGINES.iter().any(|it| uri.contains(it)) => Severity::Warning,
         Ns::None | Ns::Bpmn | Ns::Dmn | Ns::Modeler | Ns::Xsi | Ns::Tool | Ns::Other(_) => {
             Severity::Note
         }

@@ -37,6 +37,8 @@ fn is_name(text: &str) -> bool {
 /// Whether it can be a URI reference: what never stands in one is not there, and what stands
 /// before the first colon is a scheme.
 pub(crate) fn is_uri(text: &str) -> bool {
+    // The standard's own words, such as `##Compensate`, stand where a URI may.
+    let text = text.strip_prefix("##").unwrap_or(text);
     let characters = text.chars().all(|it| !it.is_whitespace() && !"<>\"{}|\\^`".contains(it));
     let escapes = text.match_indices('%').all(|(at, _)| {
         let digits = text.get(at + 1..at + 3);
@@ -66,6 +68,7 @@ mod tests {
     #[test]
     fn uris_have_a_scheme_before_the_colon() {
         assert!(is_uri("http://www.w3.org/1999/XPath") && is_uri("feel") && is_uri("urn:a:b"));
+        assert!(is_uri("##Compensate") && !is_uri("##a b") && !is_uri("a##b"));
         assert!(!is_uri("http://a b") && !is_uri("1:2") && !is_uri("%zz") && !is_uri(":x"));
     }
 }

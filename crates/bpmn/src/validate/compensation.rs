@@ -12,7 +12,9 @@ impl<'a> Rules<'a> {
     /// Checks the compensation of an activity, and the compensation it throws from inside.
     pub(super) fn check_compensation(&self, activity: Node<'a>) {
         let boundaries = self.graph.boundaries(activity).iter().copied();
-        let boundaries = boundaries.filter(|it| it.child("compensateEventDefinition").is_some());
+        let compensates =
+            |it: &Node<'a>| self.files.definition(*it, "compensateEventDefinition").is_some();
+        let boundaries = boundaries.filter(compensates);
         for boundary in boundaries {
             if is_true(activity, "isForCompensation", false) {
                 let message =

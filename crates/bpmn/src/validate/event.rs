@@ -172,15 +172,18 @@ impl<'a> Rules<'a> {
 /// Workers send messages and others receive them, whatever operation that is called.
 pub(super) fn check_operations(root: Node<'_>, sink: &Sink) {
     let mut silent = Tally::default();
-    for process in root.all("process").filter(|it| !sink.is_drawing(*it)) {
-        for definition in process.descendants().filter(|it| it.is("messageEventDefinition")) {
-            if definition.child("operationRef").is_none() {
-                silent.add(definition);
-            }
+    let executed = || root.all("process").filter(|it| !sink.is_drawing(*it));
+    // Those that events refer to stand outside of all processes.
+    let is_any_executed = executed().next().is_some();
+    let shared = root.all("messageEventDefinition").filter(|_| is_any_executed);
+    let drawn = executed().flat_map(Node::descendants).filter(|it| it.is("messageEventDefinition"));
+    for definition in shared.chain(drawn) {
+        if definition.child("operationRef").is_none() {
+            silent.add(definition);
         }
     }
     silent.report(sink, "TV0425", |first, count| {
-        let event = first.parent().map(Node::title).unwrap_or_default();
+        let event = first.parent().filter(|it| it.id().is_some()).unwrap_or(first).title();
         match count {
             1 => format!("the message definition of {event} names no operation"),
             _ => format!(

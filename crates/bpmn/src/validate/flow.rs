@@ -109,8 +109,9 @@ impl<'a> Rules<'a> {
         let event_sub_process = is_true(node, "triggeredByEvent", false);
         let compensation = is_true(node, "isForCompensation", false)
             || self.dialect == Dialect::Fleans && self.graph.is_handler(node)
-            || (node.is("boundaryEvent") && node.child("compensateEventDefinition").is_some());
-        let link = node.child("linkEventDefinition").is_some();
+            || (node.is("boundaryEvent")
+                && self.files.definition(node, "compensateEventDefinition").is_some());
+        let link = self.files.definition(node, "linkEventDefinition").is_some();
         let never_in = node.is_any(&["startEvent", "boundaryEvent"])
             || event_sub_process
             || compensation

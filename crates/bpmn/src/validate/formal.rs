@@ -1,5 +1,7 @@
 //! Rules about expressions and scripts, whoever has them.
 
+use travertine_value::Number;
+
 use crate::{
     dialect::Dialect,
     files::Files,
@@ -20,9 +22,10 @@ pub(super) fn check(root: Node<'_>, files: &Files<'_>, sink: &Sink) {
             "scriptTask" => format(node, "scriptFormat", sink),
             "globalScriptTask" => format(node, "scriptLanguage", sink),
             name if schema::is_a(name, "expression") => {
+                decides(node, sink);
                 if is_formal(node) {
                     body(node, dialect, sink);
-                } else if runs(node, sink) {
+                } else if runs(node, files, sink) {
                     informal.add(node);
                 }
             }
@@ -44,10 +47,12 @@ fn is_formal(node: Node<'_>) -> bool {
         || node.ext(&Ns::Xsi, "type").is_some_and(|it| local_part(it.trim()) == "tFormalExpression")
 }
 
-/// Whether it stands in a process that is meant to be run.
-fn runs(node: Node<'_>, sink: &Sink) -> bool {
-    let process = node.ancestors().find(|it| it.is("process"));
-    process.is_some_and(|it| !sink.is_drawing(it))
+/// Whether it stands in a process that is meant to be run, or where any may refer to it.
+fn runs(node: Node<'_>, files: &Files<'_>, sink: &Sink) -> bool {
+    match node.ancestors().find(|it| it.is("process")) {
+        Some(process) => !sink.is_drawing(process),
+        None => files.processes().any(|it| !sink.is_drawing(it)),
+    }
 }
 
 fn body(node: Node<'_>, dialect: Dialect, sink: &Sink) {
@@ -58,6 +63,39 @@ fn body(node: Node<'_>, dialect: Dialect, sink: &Sink) {
     // Models for Camunda do not mean all expressions to be evaluated.
     let severity = if dialect == Dialect::Native { Severity::Error } else { Severity::Warning };
     sink.add(severity, "TV0501", node, node.place(), message, "write an expression");
+}
+
+/// The expressions that are asked whether they hold.
+const CONDITIONS: &[&str] = &[
+    "conditionExpression",
+    "condition",
+    "completionCondition",
+    "loopCondition",
+    "activationCondition",
+];
+
+/// A number, a text or nothing never holds, and never does not.
+fn decides(node: Node<'_>, sink: &Sink) {
+    let text = node.text().trim();
+    if !node.is_any(CONDITIONS) || !is_plain(text) {
+        return;
+    }
+    let message = format!("{} of {} is {text}, neither true nor false", node.name(), owner(node));
+    let help = "write an expression that is true or false";
+    sink.warn("TV0506", node, message, help);
+}
+
+/// Whether a text is a number, a quoted text or null, in any of the languages.
+fn is_plain(text: &str) -> bool {
+    let braced = text.strip_prefix("${").or_else(|| text.strip_prefix("#{"));
+    let text = braced.and_then(|it| it.strip_suffix('}')).unwrap_or(text);
+    let text = text.strip_prefix('=').unwrap_or(text).trim();
+    let quoted = ['"', '\''].iter().find_map(|it| text.strip_prefix(*it)?.strip_suffix(*it));
+    match quoted {
+        // Texts that say so count for it.
+        Some(inner) => !inner.contains(['"', '\'']) && !["true", "false"].contains(&inner),
+        None => text == "null" || text.parse::<Number>().is_ok(),
+    }
 }
 
 /// A script is in some language, which is JavaScript where it does not say so.

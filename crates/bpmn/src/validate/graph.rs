@@ -53,7 +53,8 @@ impl<'a> Graph<'a> {
                 let target = node.attr("targetRef").and_then(|it| files.resolve(node, it));
                 let source = node.attr("sourceRef").and_then(|it| files.resolve(node, it));
                 let undoes = source.is_some_and(|it| {
-                    it.is("boundaryEvent") && it.child("compensateEventDefinition").is_some()
+                    it.is("boundaryEvent")
+                        && files.definition(it, "compensateEventDefinition").is_some()
                 });
                 if let Some(target) = target {
                     connect("sourceRef", |it| &mut it.associated, target);

@@ -119,11 +119,5 @@ impl<'a> Rules<'a> {
 
 /// The event definitions of an event: those drawn in it, then those it refers to.
 fn definitions<'a>(event: Node<'a>, files: &Files<'a>) -> Vec<Node<'a>> {
-    let is_definition =
-        |it: &Node<'a>| *it.ns() == Ns::Bpmn && schema::is_a(it.name(), "eventDefinition");
-    let own = event.children().filter(is_definition);
-    let referred = event
-        .all("eventDefinitionRef")
-        .filter_map(|it| files.resolve_as(it, it.text(), "eventDefinition"));
-    own.chain(referred).collect()
+    files.definitions(event).collect()
 }

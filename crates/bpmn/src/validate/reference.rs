@@ -130,7 +130,7 @@ fn link<'a>(definition: Node<'a>, files: &Files<'a>, sink: &Sink) {
         let text = end.text().trim();
         let found = files.resolve(end, text);
         let is_link = |it: Node<'a>| {
-            it.is("linkEventDefinition") || it.child("linkEventDefinition").is_some()
+            it.is("linkEventDefinition") || files.definition(it, "linkEventDefinition").is_some()
         };
         if !text.is_empty() && !found.is_some_and(is_link) {
             let message = format!("{} of a link is '{text}', which is no link", end.name());

@@ -239,13 +239,18 @@ const RULES: &[Rule] = &[
         "it has no start or end events, conversations or choreography",
         &["TV0202", "TV0418", "TV0424"],
     ),
-    error(CONTAINERS, &[71], "its completion condition can be read", &["TV0503"]),
+    warning(
+        CONTAINERS,
+        &[71],
+        "a completion condition can be read, and is true or false; so are other conditions",
+        &["TV0503", "TV0506"],
+    ),
     warning(
         CALLS,
         &[60],
-        "an import names something that is there, by a valid URI; what is called is a process or a \
-         global task, and what lies in another namespace is imported",
-        &["TV0307", "TV0436", "TV0437"],
+        "an import names something that is there, by a valid URI, and so does the method of a transaction; \
+         what is called is a process or a global task, and what lies in another namespace is imported",
+        &["TV0205", "TV0307", "TV0436", "TV0437"],
     ),
     warning(
         CALLS,

@@ -285,3 +285,43 @@ fn workers_cannot_choose_the_activities_of_an_ad_hoc_sub_process() {
     assert_eq!(errors(&text("<zeebe:adHoc activeElementsCollection='a'/>")), ["TV0725"]);
     assert_eq!(helps(&text("<zeebe:versionTag value='1'/>"), "TV0724").len(), 1);
 }
+
+#[test]
+fn models_of_activiti_and_flowable_are_read_like_those_they_come_from() {
+    for (prefix, uri, kind) in [
+        ("activiti", "http://activiti.org/bpmn", "external"),
+        ("flowable", "http://flowable.org/bpmn", "external-worker"),
+    ] {
+        let written = |body: &str| {
+            let declared = format!("xmlns:v='{uri}' targetNamespace");
+            around(body).replacen("targetNamespace", &declared, 1)
+        };
+        let job = written(&format!("<serviceTask id='n' v:type='{kind}' v:topic='mail'/>"));
+        assert_eq!(plan(&job).policy, Policy::CAMUNDA7, "{prefix}");
+        let Element::Work(work) = element(&job) else { panic!("{prefix}") };
+        assert_eq!(work.job_type.source(), "\"mail\"");
+        // What is built in there is work for somebody here, and that is said.
+        let built_in = written("<serviceTask id='n' v:type='http'/>");
+        let Element::Work(work) = element(&built_in) else { panic!("{prefix}") };
+        assert_eq!(work.job_type.source(), "\"http\"");
+        assert!(report(&built_in).diagnostics.iter().any(|it| it.code == "TV0711"));
+        let unknown = written("<userTask id='n' v:skipExpression='${true}'/>");
+        let found = report(&unknown).diagnostics;
+        let ignored = found.iter().find(|it| it.code == "TV0702").expect("a warning");
+        assert_eq!(ignored.severity, travertine_bpmn::Severity::Warning);
+    }
+}
+
+#[test]
+fn what_other_engines_would_execute_is_warned_about_and_what_tools_write_is_noted() {
+    for (uri, severity) in [
+        ("http://www.jboss.org/drools", travertine_bpmn::Severity::Warning),
+        ("http://www.example.org/drawing", travertine_bpmn::Severity::Note),
+    ] {
+        let declared = format!("xmlns:v='{uri}' targetNamespace");
+        let text = around("<userTask id='n' v:taskName='x'/>");
+        let found = report(&text.replacen("targetNamespace", &declared, 1)).diagnostics;
+        let ignored = found.iter().find(|it| it.code == "TV0702").expect("a diagnostic");
+        assert_eq!(ignored.severity, severity, "{uri}");
+    }
+}

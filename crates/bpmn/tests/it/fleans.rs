@@ -255,13 +255,23 @@ fn branches_that_come_together_have_variables_of_their_own() {
         (is_fan_out, matches!(node(&plan, "join").element, Element::FanIn(_)))
     };
     assert_eq!(elements(&branches("")), (true, true));
-    // Where a branch ends on its way, or divides, all is shared.
+    // Where one branch ends on its way and others meet, or something comes beside, all is shared.
     let ends = "<sequenceFlow id='f6' sourceRef='a' targetRef='z'/><endEvent id='z'/>";
     assert_eq!(elements(&branches(ends)), (false, false));
     let beside = "<boundaryEvent id='t' attachedToRef='a' cancelActivity='false'><timerEventDefinition>\
                   <timeDuration>PT1M</timeDuration></timerEventDefinition></boundaryEvent>\
                   <sequenceFlow id='f6' sourceRef='t' targetRef='join'/>";
     assert_eq!(elements(&branches(beside)), (false, false));
+    // Where all end, none needs a join.
+    let text = process(
+        "<startEvent id='s'/><sequenceFlow id='f0' sourceRef='s' targetRef='fork'/>\
+         <parallelGateway id='fork'/><sequenceFlow id='f1' sourceRef='fork' targetRef='a'/>\
+         <sequenceFlow id='f2' sourceRef='fork' targetRef='b'/><task id='a'/><task id='b'/>\
+         <sequenceFlow id='f3' sourceRef='a' targetRef='e'/>\
+         <sequenceFlow id='f4' sourceRef='b' targetRef='e'/><endEvent id='e'/>",
+    );
+    let plan = std::sync::Arc::clone(&accepted(&text).processes[0].plan);
+    assert!(matches!(node(&plan, "fork").element, Element::FanOut));
 }
 
 #[test]
@@ -302,5 +312,18 @@ fn nothing_that_bpmnos_means_is_ignored() {
     ] {
         let report = report(&file(&body));
         assert!(codes(&report, Severity::Error).contains(&"TV0730"), "{body}");
+    }
+}
+
+#[test]
+fn an_expression_in_c_sharp_tells_the_dialect() {
+    for language in ["language='csharp'", "language='C#'"] {
+        let text = crate::model::process(&format!(
+            "<exclusiveGateway id='g' default='f3'/><task id='a'/><task id='b'/>\
+             <sequenceFlow id='f2' sourceRef='g' targetRef='a'><conditionExpression {language}>\
+             _context.x > 5</conditionExpression></sequenceFlow>\
+             <sequenceFlow id='f3' sourceRef='g' targetRef='b'/>"
+        ));
+        assert_eq!(crate::model::plan(&text).policy.scope_output, ScopeOutput::All, "{language}");
     }
 }

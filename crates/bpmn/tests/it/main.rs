@@ -14,5 +14,6 @@ mod native;
 mod report;
 mod rules;
 mod scopes;
+mod shapes;
 mod suites;
 mod support;

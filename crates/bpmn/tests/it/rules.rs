@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use travertine_bpmn::{Options, Report, Severity, read, rules};
 
-use crate::model::{around, file, process, report};
+use crate::{
+    model::{around, file, process, report},
+    shapes::{SHAPES, Shape, Tree},
+};
 
 /// A model that breaks a rule, and one like it that does not.
 struct Pair {
@@ -65,6 +68,120 @@ fn who_breaks_a_rule_is_named_and_refused_with_strict_and_its_neighbour_is_not()
     let all: BTreeSet<u16> = rules().iter().flat_map(|it| it.numbers).copied().collect();
     let untried: Vec<_> = all.difference(&tried).collect();
     assert!(untried.is_empty(), "{untried:?}");
+}
+
+/// Whether a shape makes something else of what a rule is about.
+fn is_other(rule: u16, shape: Shape) -> bool {
+    match shape {
+        // Then it is about the start events of sub-processes.
+        Shape::InSubProcess | Shape::InTransaction | Shape::InEventSubProcess | Shape::InAdHoc
+            if rule == 98 =>
+        {
+            true
+        }
+        Shape::InTransaction => rule == 106,
+        // Rules of executable processes.
+        Shape::Drawn => [12, 24, 35, 123, 128].contains(&rule),
+        _ => false,
+    }
+}
+
+#[test]
+fn who_breaks_a_rule_is_named_however_it_is_written() {
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for Pair { rule, broken, kept } in pairs() {
+        let known = rules().iter().find(|it| it.numbers.contains(&rule)).expect("a rule");
+        let about = |text: &str| {
+            let found = strictly(text).diagnostics;
+            found.into_iter().filter(|it| known.codes.contains(&it.code)).collect::<Vec<_>>()
+        };
+        for shape in SHAPES.iter().filter(|it| !is_other(rule, **it)) {
+            let (Some(broken), Some(kept)) = (shape.of(&broken), shape.of(&kept)) else { continue };
+            tried += 1;
+            if !about(&broken).iter().any(|it| it.severity == Severity::Error) {
+                wrong.push(format!(
+                    "{rule} {shape:?} is broken in silence: {broken}\n{:?}",
+                    strictly(&broken).diagnostics.iter().map(|it| it.code).collect::<Vec<_>>()
+                ));
+            }
+            let found = about(&kept);
+            if !found.is_empty() {
+                wrong.push(format!("{rule} {shape:?} is kept, but: {}\n{kept}", found[0]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {tried}\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(tried > 2000, "{tried}");
+}
+
+/// Attributes and elements that refer to something, where what they refer to may not lie elsewhere.
+fn is_reference(name: &str) -> bool {
+    name.ends_with("Ref")
+        || name.ends_with("Refs")
+        || ["default", "incoming", "outgoing"].contains(&name)
+}
+
+/// Names for things that are not in these files, which nobody can look up.
+const ELSEWHERE: &[&str] =
+    &["structureRef", "evaluatesToTypeRef", "partitionElementRef", "implementationRef"];
+
+/// What is said of references that lead nowhere, or to something else.
+const DANGLING: &[&str] =
+    &["TV0205", "TV0302", "TV0303", "TV0304", "TV0305", "TV0405", "TV0907", "TV0918"];
+
+#[test]
+fn whoever_refers_to_nothing_is_named_and_refused_with_strict() {
+    let mut wrong = BTreeSet::new();
+    let mut tried = 0;
+    let mut seen = BTreeSet::new();
+    for Pair { kept, .. } in pairs() {
+        let mut tree = Tree::read(&kept);
+        // Something that nobody can mean.
+        tree.children.push(Tree::new("category", &[("id", "category")], Vec::new()));
+        let mut places = 0;
+        tree.clone().each(&mut |_| places += 1);
+        for place in 0..places {
+            for nothing in ["nowhere", "other:nowhere", "category", ""] {
+                let mut tree = tree.clone();
+                let (mut at, mut what) = (0, Vec::new());
+                tree.each(&mut |it| {
+                    let is_here = at == place;
+                    at += 1;
+                    // Associations may join anything.
+                    if !is_here || it.name == "association" && nothing == "category" {
+                        return;
+                    }
+                    let owner = it.name.clone();
+                    if is_reference(&it.name) && !ELSEWHERE.contains(&it.name.as_str()) {
+                        nothing.clone_into(&mut it.text);
+                        what.push(owner.clone());
+                    }
+                    for (name, value) in &mut it.attributes {
+                        if is_reference(name) && !ELSEWHERE.contains(&name.as_str()) {
+                            nothing.clone_into(value);
+                            what.push(format!("{owner}/@{name}"));
+                        }
+                    }
+                });
+                if what.is_empty() || !seen.insert((what.clone(), nothing)) {
+                    continue;
+                }
+                tried += 1;
+                let text = tree.write("", "");
+                let named = report(&text).diagnostics;
+                if !named.iter().any(|it| DANGLING.contains(&it.code))
+                    || !strictly(&text).is_rejected()
+                {
+                    let codes: Vec<_> = named.iter().map(|it| it.code).collect();
+                    wrong.insert(format!("{what:?} '{nothing}': {codes:?}\n{text}"));
+                }
+            }
+        }
+    }
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(wrong.is_empty(), "{} of {tried}\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(tried > 100, "{tried}");
 }
 
 #[test]
@@ -173,6 +290,12 @@ fn connections() -> Vec<Pair> {
                 process(&format!("{nodes}{artifact}{flow}")),
                 process(&format!("{nodes}{artifact}{FLOW}")),
             ));
+        }
+    }
+    for method in ["_no URI", "%zz", "a|b"] {
+        for kept in ["##Compensate", "##Image", "http://t.example/method"] {
+            let text = "<transaction id='n' method='@'><task id='t'/></transaction>";
+            all.push(swap(60, &around(text), method, kept));
         }
     }
     for (rule, artifact) in [(8, "<group id='z'/>"), (9, "<textAnnotation id='z'/>")] {
@@ -514,6 +637,22 @@ fn containers() -> Vec<Pair> {
     let condition = "<adHocSubProcess id='n'><task id='t'/><completionCondition xsi:type='tFormalExpression'>@\
                      </completionCondition></adHocSubProcess>";
     all.push(swap(71, &around(condition), "a b c", "x"));
+    let several = "<task id='n'><multiInstanceLoopCharacteristics><loopCardinality>3</loopCardinality>\
+                   <completionCondition>@</completionCondition></multiInstanceLoopCharacteristics></task>";
+    let looped = "<task id='n'><standardLoopCharacteristics><loopCondition>@</loopCondition>\
+                  </standardLoopCharacteristics></task>";
+    let way = format!(
+        "<exclusiveGateway id='n' default='out'/><task id='t'/><sequenceFlow id='f1' sourceRef='n' \
+         targetRef='t'><conditionExpression {FORMAL}>@</conditionExpression></sequenceFlow>\
+         <sequenceFlow id='f2' sourceRef='t' targetRef='end'/>"
+    );
+    for text in [condition, several, looped, &way] {
+        for never in ["23", "-1.5", "${23}", "= 7", "'yes'", "\"yes\"", "null", "${null}"] {
+            all.push(swap(71, &around(text), never, "x"));
+        }
+        all.push(swap(71, &around(text), "23", "'a' == 'b'"));
+        all.push(swap(71, &around(text), "23", "true"));
+    }
     all
 }
 

@@ -2,7 +2,7 @@
 
 use travertine_kernel::plan::Element;
 
-use crate::model::{around, errors, inside, node, plan, process};
+use crate::model::{around, errors, file, inside, node, plan, process};
 
 const NESTED: &str = "\
     <subProcess id='n'>\
@@ -133,4 +133,22 @@ fn the_performer_is_the_nearest_one_that_says_so() {
     assert_eq!(performer("a"), plan.find("p"));
     assert_eq!(performer("b"), None, "another ad-hoc sub-process comes first");
     assert_eq!(performer("c"), None, "it is its own performer");
+}
+
+#[test]
+fn events_may_refer_to_what_links_and_compensates() {
+    let plan = plan(&file(
+        "<linkEventDefinition id='to' name='k'/><linkEventDefinition id='from' name='k'/>\
+         <compensateEventDefinition id='undo'/><process id='p' isExecutable='true'><task id='a'/>\
+         <boundaryEvent id='b' attachedToRef='a'><eventDefinitionRef>undo</eventDefinitionRef></boundaryEvent>\
+         <task id='h' isForCompensation='true'/><association id='o' sourceRef='b' targetRef='h'/>\
+         <intermediateThrowEvent id='t'><eventDefinitionRef>to</eventDefinitionRef></intermediateThrowEvent>\
+         <sequenceFlow id='x' sourceRef='a' targetRef='t'/>\
+         <intermediateCatchEvent id='c'><eventDefinitionRef>from</eventDefinitionRef></intermediateCatchEvent>\
+         </process>",
+    ));
+    let Element::Boundary(boundary) = &node(&plan, "b").element else { panic!() };
+    assert_eq!(boundary.handler, plan.find("h"));
+    let [flow] = node(&plan, "t").outgoing[..] else { panic!() };
+    assert_eq!(Some(plan.flow(flow).to), plan.find("c"));
 }

@@ -15,12 +15,14 @@ mod overlay;
 use crate::{
     diagram::is_boundary,
     geometry::Rect,
-    marks::Marks,
-    model::{ItemId, Kind, LinkKind, Model},
-    scene::{Color, Dash, INK, Scene, Stroke, WHITE},
+    marks::{Marks, NodeMark},
+    model::{Item, ItemId, Kind, LinkKind, Model},
+    scene::{About, Color, Dash, INK, Scene, Stroke, WHITE},
     sheet::{Edge, Shape, Sheet},
     text,
 };
+
+pub(crate) use overlay::{INCIDENT, TAKEN, TOKEN, VISIT};
 
 /// The line around nodes.
 pub(super) const LINE: f64 = 1.5;
@@ -148,10 +150,11 @@ fn paint_shape(
     let mark = marks.and_then(|it| it.nodes.get(&item.id));
     let troubled = mark.is_some_and(|it| it.incidents > 0);
     let pen = Pen {
-        ink: if troubled { overlay::INCIDENT } else { shape.colors.stroke.unwrap_or(INK) },
+        ink: if troubled { INCIDENT } else { shape.colors.stroke.unwrap_or(INK) },
         paper: shape.colors.fill.unwrap_or(WHITE),
     };
-    scene.group(&item.id, &item.class, |scene| match item.kind {
+    let about = about(item, mark.copied().unwrap_or_default());
+    scene.element(&item.id, &item.class, about, |scene| match item.kind {
         Kind::Process => {}
         Kind::Pool { multiple, .. } => frame::pool(scene, item, shape, multiple, pen),
         Kind::Lane => frame::lane(scene, item, shape, pen),
@@ -167,6 +170,31 @@ fn paint_shape(
         Kind::Conversation => frame::conversation(scene, shape.bounds, pen),
         Kind::Choreography => frame::choreography(scene, item, shape.bounds, pen),
     });
+}
+
+/// What there is to say about an element: what it is called, what it is, and what has happened there.
+fn about(item: &Item, mark: NodeMark) -> About {
+    let NodeMark { tokens, visits, incidents } = mark;
+    let mut words = String::new();
+    for letter in item.class.chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    let name = if item.name.is_empty() { &item.id } else { &item.name };
+    let mut parts = vec![name.clone(), words];
+    let mut count = |count: u32, one: &str, many: &str| match count {
+        0 => {}
+        1 => parts.push(format!("1 {one}")),
+        count => parts.push(format!("{count} {many}")),
+    };
+    count(tokens, "token", "tokens");
+    count(incidents, "incident", "incidents");
+    if visits > 0 {
+        parts.push(format!("entered {visits}×"));
+    }
+    About { label: parts.join(", "), tokens, visits, incidents }
 }
 
 /// Lines of text around the middle of a rectangle.

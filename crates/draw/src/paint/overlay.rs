@@ -9,10 +9,10 @@ use crate::{
 };
 
 /// The colours of lines that were taken, of tokens, of visits and of incidents.
-pub(super) const TAKEN: Color = Color(0x1b, 0x6e, 0xc2);
-const TOKEN: Color = Color(0x1e, 0x8e, 0x3e);
-const VISIT: Color = Color(0xe8, 0xf0, 0xfa);
-pub(super) const INCIDENT: Color = Color(0xd3, 0x2f, 0x2f);
+pub(crate) const TAKEN: Color = Color(0x1b, 0x6e, 0xc2);
+pub(crate) const TOKEN: Color = Color(0x1e, 0x8e, 0x3e);
+pub(crate) const VISIT: Color = Color(0xe8, 0xf0, 0xfa);
+pub(crate) const INCIDENT: Color = Color(0xd3, 0x2f, 0x2f);
 
 const RADIUS: f64 = 9.0;
 

@@ -3,7 +3,7 @@
 use super::{executed, idle, many, may, maybe, one, silent};
 use crate::schema::{
     Content, Kind,
-    Type::{Bool, Int, OneOf, Ref, Text},
+    Type::{Bool, Int, OneOf, Ref, Text, Uri},
 };
 
 pub(super) const KINDS: &[Kind] =
@@ -54,7 +54,7 @@ pub(super) const KINDS: &[Kind] =
             .attributes(&[may("triggeredByEvent", Bool)])
             .children(&[many("laneSet"), many("flowElement"), many("artifact")]),
         executed("transaction", "subProcess")
-            .attributes(&[idle("method", Text)])
+            .attributes(&[idle("method", Uri)])
             .note("cancelled by compensation, whatever `method` says"),
         executed("adHocSubProcess", "subProcess")
             .attributes(&[

@@ -1,0 +1,200 @@
+//! Messages between processes.
+
+use expect_test::expect;
+
+use super::build::*;
+
+fn two(first: &str, second: &str, more: &str) -> String {
+    let start2 = node("startEvent", "S2", "", "");
+    let own =
+        |name: &str| status(&attributes(&[&format!("{name}|integer"), &format!("{name}s|string")]));
+    file(
+        &(process("P", &own("x"), &(start() + first))
+            + &process("Q", &own("y"), &(start2 + second))
+            + more),
+    )
+}
+
+#[test]
+fn a_message_brings_its_content_to_whoever_waits() {
+    let sends = node("sendTask", "A", &message("order", &[], &[("n", "x"), ("more", "xs")]), "")
+        + &end("E")
+        + &chain(&["S", "A", "E"]);
+    let takes = node("receiveTask", "B", &message("order", &[], &[("n", "y"), ("none", "ys")]), "")
+        + &flow("S2", "B");
+    let text = two(&sends, &takes, "");
+    expect![[r"
+        0 I P ENTERED BUSY
+        0 I S ENTERED DEPARTED
+        0 I A ARRIVED READY ENTERED BUSY
+        3 J Q ENTERED BUSY
+        3 J S2 ENTERED DEPARTED
+        3 J B ARRIVED READY ENTERED BUSY COMPLETED
+        3 I A COMPLETED
+        3 J B EXITING DONE
+        3 J Q COMPLETED DONE
+        3 I A EXITING DEPARTED
+        3 I E ARRIVED ENTERED DONE
+        3 I P COMPLETED DONE"]]
+    .assert_eq(&told(&text, &["I; P; x := 7", "J; Q; timestamp := 3", "J; Q; ys := \"old\""]));
+    assert_eq!(
+        result(&text, &["I; P; x := 7", "J; Q; ys := \"old\""]),
+        "I completed {\"x\":7}\nJ completed {\"y\":7}"
+    );
+}
+
+#[test]
+fn a_throw_event_does_not_wait_and_what_it_sent_is_held() {
+    let throws = event("intermediateThrowEvent", "A", "message", &message("m", &[], &[("n", "x")]))
+        + &end("E")
+        + &chain(&["S", "A", "E"]);
+    let takes = event("intermediateCatchEvent", "B", "message", &message("m", &[], &[("n", "y")]))
+        + &flow("S2", "B");
+    let told = told(&two(&throws, &takes, ""), &["I; P; x := 7", "J; Q; timestamp := 3"]);
+    assert_eq!(states(&told, "A"), "ARRIVED ENTERED DEPARTED");
+    assert!(told.contains("3 J B ARRIVED ENTERED BUSY COMPLETED DONE"), "{told}");
+}
+
+#[test]
+fn headers_must_have_the_same_names_and_no_values_that_differ() {
+    let meets = |sent: &[(&str, &str)], wanted: &[(&str, &str)]| {
+        let throws = event("endEvent", "A", "message", &message("m", sent, &[])) + &flow("S", "A");
+        let takes = event("intermediateCatchEvent", "B", "message", &message("m", wanted, &[]))
+            + &flow("S2", "B");
+        result(&two(&throws, &takes, ""), &["I; P; x := 7", "J; Q; y := 7"]).contains("J completed")
+    };
+    assert!(meets(&[], &[]));
+    assert!(meets(&[("k", "x")], &[("k", "y")]));
+    assert!(meets(&[("k", "x")], &[("k", "")]));
+    assert!(meets(&[("k", "\"a\"")], &[("k", "\"a\"")]));
+    assert!(!meets(&[("k", "\"a\"")], &[("k", "\"b\"")]));
+    assert!(!meets(&[("k", "x")], &[]));
+    // In the order of names the last, so that those before are the same.
+    assert!(!meets(&[("z", "")], &[]));
+    assert!(!meets(&[], &[("z", "")]));
+    assert!(!meets(&[], &[("k", "y")]));
+    assert!(meets(&[("recipient", "\"J\"")], &[]));
+    assert!(!meets(&[("recipient", "\"K\"")], &[]));
+    assert!(meets(&[], &[("sender", "\"I\"")]));
+    assert!(!meets(&[], &[("sender", "\"K\"")]));
+}
+
+#[test]
+fn messages_go_along_message_flows_where_there_are_any() {
+    let throws = event("endEvent", "A", "message", &message("m", &[], &[])) + &flow("S", "A");
+    let takes = event("intermediateCatchEvent", "B", "message", &message("m", &[], &[]))
+        + &event("intermediateCatchEvent", "C", "message", &message("m", &[], &[]))
+        + &flow("S2", "B")
+        + &flow("S2", "C");
+    let flows = |to: &str| {
+        let more = format!(
+            "<bpmn:collaboration id='Co'><bpmn:participant id='PP' processRef='P'/><bpmn:participant id='QQ' processRef='Q'/>\
+             <bpmn:messageFlow id='M' sourceRef='A' targetRef='{to}'/></bpmn:collaboration>"
+        );
+        let told = told(&two(&throws, &takes, &more), &["J; Q;", "I; P; timestamp := 1"]);
+        (states(&told, "B").contains("COMPLETED"), states(&told, "C").contains("COMPLETED"))
+    };
+    assert_eq!(flows("B"), (true, false));
+    assert_eq!(flows("C"), (false, true));
+    assert_eq!(flows("QQ"), (true, false));
+}
+
+#[test]
+fn a_message_to_whoever_has_ended_is_withdrawn() {
+    let throws = event("endEvent", "A", "message", &message("m", &[("recipient", "\"J\"")], &[]))
+        + &flow("S", "A");
+    let takes = end("B") + &flow("S2", "B");
+    let text = two(&throws, &takes, "");
+    for rows in [["I; P;", "J; Q; timestamp := 2"], ["I; P; timestamp := 2", "J; Q;"]] {
+        let mut run = begun(&text, &rows, settings(travertine_scenario::Mode::First));
+        run.run().unwrap();
+        assert!(run.held().is_empty());
+    }
+    let mut run = begun(&text, &["I; P;"], settings(travertine_scenario::Mode::First));
+    run.run().unwrap();
+    assert_eq!(run.held().len(), 1);
+}
+
+#[test]
+fn the_message_of_a_send_task_that_is_left_is_withdrawn() {
+    let sends = node("sendTask", "A", &message("m", &[], &[]), "")
+        + &node(
+            "boundaryEvent attachedToRef='A'",
+            "T",
+            &parameters("timer", &[("trigger", "2")]),
+            "<bpmn:timerEventDefinition/>",
+        )
+        + &end("E")
+        + &flow("S", "A")
+        + &flow("T", "E");
+    let takes =
+        event("intermediateCatchEvent", "B", "message", &message("m", &[], &[])) + &flow("S2", "B");
+    let text = two(&sends, &takes, "");
+    let result = result(&text, &["I; P;", "J; Q; timestamp := 3"]);
+    assert!(result.contains("I completed") && result.contains("J waiting"), "{result}");
+}
+
+#[test]
+fn each_copy_of_a_task_has_a_message_of_its_own() {
+    let all = format!(
+        "<bpmnos:messages>{}{}</bpmnos:messages>",
+        message("a", &[], &[]),
+        message("b", &[], &[])
+    );
+    let sends = node(
+        "sendTask",
+        "A",
+        &(all + &parameters("loopCharacteristics", &[("cardinality", "2")])),
+        "<bpmn:multiInstanceLoopCharacteristics/>",
+    ) + &flow("S", "A");
+    let takes = event("intermediateCatchEvent", "B", "message", &message("a", &[], &[]))
+        + &event("intermediateCatchEvent", "C", "message", &message("b", &[("sender", "ys")], &[]))
+        + &chain(&["S2", "B", "C"]);
+    let text = two(&sends, &takes, "");
+    let ended = result(&text, &["I; P;", "J; Q; ys := \"I^A#2\""]);
+    assert!(ended.contains("I completed") && ended.contains("J completed"), "{ended}");
+}
+
+#[test]
+fn the_oldest_message_goes_to_whoever_waited_longest() {
+    let throws =
+        event("endEvent", "A", "message", &message("m", &[], &[("n", "x")])) + &flow("S", "A");
+    let takes = event("intermediateCatchEvent", "B", "message", &message("m", &[], &[("n", "y")]))
+        + &flow("S2", "B");
+    let text = two(&throws, &takes, "");
+    let rows = [
+        "J1; Q;",
+        "J2; Q; timestamp := 1",
+        "I1; P; timestamp := 2",
+        "I1; P; x := 1",
+        "I2; P; timestamp := 3",
+        "I2; P; x := 2",
+    ];
+    let ended = result(&text, &rows);
+    assert!(ended.contains(r#"J1 completed {"y":1}"#), "{ended}");
+    assert!(ended.contains(r#"J2 completed {"y":2}"#), "{ended}");
+}
+
+#[test]
+fn each_message_flow_is_a_way_of_its_own() {
+    let throws = |id: &str, value: &str| {
+        does(&format!("{id}T"), &[&format!("x := {value}")])
+            + &event("intermediateThrowEvent", id, "message", &message("m", &[], &[("n", "x")]))
+    };
+    let takes = |id: &str, to: &str| {
+        event("intermediateCatchEvent", id, "message", &message("m", &[], &[("n", "y")]))
+            + &does(&format!("{id}T"), &[to])
+    };
+    let first = throws("A", "1") + &throws("B", "2") + &chain(&["S", "AT", "A", "BT", "B"]);
+    let second = takes("C", "ys := \"C had\"")
+        + &takes("D", "y := y * 10")
+        + &chain(&["S2", "D", "DT", "C", "CT"]);
+    let flows = "<bpmn:collaboration id='Co'><bpmn:messageFlow id='M' sourceRef='A' targetRef='C'/>\
+                 <bpmn:messageFlow id='N' sourceRef='B' targetRef='D'/></bpmn:collaboration>";
+    let rows = ["I; P;", "J; Q;"];
+    // What was sent second goes to who waits first.
+    let crossed = result(&two(&first, &second, flows), &rows);
+    assert!(crossed.ends_with(r#"J completed {"y":1,"ys":"C had"}"#), "{crossed}");
+    let direct = result(&two(&first, &second, ""), &rows);
+    assert!(direct.ends_with(r#"J completed {"y":2,"ys":"C had"}"#), "{direct}");
+}
