@@ -41,7 +41,7 @@ impl Filter {
     #[doc(hidden)] // The engine asks, before a store does.
     pub fn fits(&self, table: Table) -> bool {
         match self.subject() {
-            Subject::Row(tables) => tables.contains(&table),
+            Subject::Row(tables) => tables.contains(&table.present()),
             // A message is about no instance.
             Subject::Instance => table != Table::Messages,
         }
@@ -91,6 +91,9 @@ impl fmt::Display for Table {
             Self::Subscriptions => "subscriptions",
             Self::Incidents => "incidents",
             Self::Messages => "messages",
+            Self::PastJobs => "past_jobs",
+            Self::PastTasks => "past_tasks",
+            Self::PastIncidents => "past_incidents",
         })
     }
 }

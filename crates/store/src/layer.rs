@@ -3,8 +3,8 @@
 use std::{fmt, path::Path};
 
 use crate::{
-    Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
-    Resource, Seq, ShardId, Store,
+    Address, Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, InstanceId,
+    Loaded, Mail, MailId, Owner, Resource, Seq, ShardId, Store,
     search::{Column, Found, Search, Tally},
     view::{InstanceRow, Row, Table},
 };
@@ -36,7 +36,8 @@ macro_rules! layers {
 }
 
 // `take`, `append`, `checkpoint` and `query` are not among them: they are said in terms of others, so that a layer that
-// does something about these sees all there is.
+// does something about these sees all there is. Reads in lots are: a layer that does something about single reads says
+// what becomes of these.
 layers! {
     fn shards(&self) -> u16;
     fn is_near(&self) -> bool;
@@ -67,10 +68,13 @@ layers! {
     fn checkpointed(&self, shard: ShardId) -> Result<(Seq, Vec<u8>), Error>;
     fn forget_views(&self, claim: &Claim) -> Result<(), Error>;
     fn reset_views(&self) -> Result<(), Error>;
-    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error>;
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error>;
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error>;
-    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error>;
+    fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error>;
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceId>, Error>;
+    fn called(&self, call: Address) -> Result<Option<InstanceId>, Error>;
+    fn snapshot(&self, instance: InstanceId) -> Result<Option<(Seq, Vec<u8>)>, Error>;
+    fn load(&self, shard: ShardId, instances: &[InstanceId]) -> Vec<Loaded>;
+    fn named_many(&self, shard: ShardId, names: &[&str]) -> Result<Vec<Vec<InstanceId>>, Error>;
+    fn called_many(&self, calls: &[Address]) -> Result<Vec<Option<InstanceId>>, Error>;
     fn scan(
         &self,
         shard: ShardId,

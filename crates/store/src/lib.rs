@@ -14,18 +14,26 @@ pub mod codec;
 mod crash;
 mod error;
 mod filter;
+mod id;
 mod layer;
 mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod record;
 pub mod search;
+mod sql;
 pub mod sqlite;
 mod store;
+mod sum;
 pub mod view;
 
 pub use crash::{CRASH_POINTS, crash_point};
 pub use error::Error;
+pub use id::{Address, InstanceId, NUMBER};
 pub use layer::Layer;
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 pub use store::{
     Advance, Append, Batch, Claim, Claimed, Claiming, Deployed, DeployedAs, Deployment, Entry,

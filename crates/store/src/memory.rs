@@ -13,8 +13,8 @@ use std::{
 use travertine_value::Name;
 
 use crate::{
-    Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
-    Resource, Seq, ShardId, Store,
+    Address, Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, InstanceId,
+    Mail, MailId, Owner, Resource, Seq, ShardId, Store,
     search::{Column, Found, Place, Search, Source, Tally, evaluate, tally},
     store::is_after,
     view::{Change, InstanceRow, Key, Row, Table},
@@ -150,8 +150,9 @@ impl Inner {
             return Err(Error::NoSuchEntry { shard, seq: upto });
         }
         let mut changed = Vec::new();
+        let shards = u16::try_from(self.logs.len()).expect("they were given as such a number");
         for change in changes {
-            self.views.change(change, &mut changed);
+            self.views.change(shard, shards, change, &mut changed);
         }
         let old = self.views.upto.insert(shard, (upto, state.to_vec()));
         self.checkpoints.push(Undo { shard, upto: old, changed });
@@ -218,7 +219,7 @@ impl Views {
         rows.take_while(move |(key, _)| key.instance == instance).map(|(_, row)| row)
     }
 
-    fn change(&mut self, change: &Change, changed: &mut Vec<Changed>) {
+    fn change(&mut self, shard: ShardId, shards: u16, change: &Change, changed: &mut Vec<Changed>) {
         match change {
             Change::Put(row) => changed.push(self.set(row.table(), row.key(), Some(row.clone()))),
             Change::Delete(table, key) => changed.push(self.set(*table, key.clone(), None)),
@@ -230,7 +231,19 @@ impl Views {
             Change::Clear(instance) => self.clear(*instance, changed),
             Change::Remove(instance) => {
                 self.clear(*instance, changed);
+                for table in Table::PAST {
+                    let keys: Vec<Key> = self.of_instance(table, *instance).map(Row::key).collect();
+                    changed.extend(keys.into_iter().map(|key| self.set(table, key, None)));
+                }
                 changed.push(self.set(Table::Instances, Key::of_instance(*instance), None));
+            }
+            Change::Expire(table, before) => {
+                let rows = self.rows.get(table).into_iter().flat_map(BTreeMap::values);
+                let old = rows.filter(|it| {
+                    it.shard(shards) == shard && it.ended().is_some_and(|it| it < *before)
+                });
+                let keys: Vec<Key> = old.map(Row::key).collect();
+                changed.extend(keys.into_iter().map(|key| self.set(*table, key, None)));
             }
             Change::Snapshot { instance, seq, body } => {
                 changed.push(self.set_snapshot(*instance, Some((*seq, body.clone()))));
@@ -493,26 +506,26 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
-        Ok(self.lock().views.instance(id).cloned())
+    fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error> {
+        Ok(self.lock().views.instance(id.0).cloned())
     }
 
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error> {
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceId>, Error> {
         let inner = self.lock();
         let first = (Name::from(business_id), 0);
         let ids = inner.views.names.range(first..).take_while(|(name, _)| **name == *business_id);
         let mut found: Vec<u64> =
             ids.map(|(_, id)| *id).filter(|id| ShardId::of(*id, self.shards) == shard).collect();
         found.reverse();
-        Ok(found)
+        Ok(found.into_iter().map(InstanceId).collect())
     }
 
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
-        Ok(self.lock().views.calls.get(&(caller, wait)).copied())
+    fn called(&self, call: Address) -> Result<Option<InstanceId>, Error> {
+        Ok(self.lock().views.calls.get(&(call.instance.0, call.wait.0)).copied().map(InstanceId))
     }
 
-    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
-        Ok(self.lock().views.snapshots.get(&instance).cloned())
+    fn snapshot(&self, instance: InstanceId) -> Result<Option<(Seq, Vec<u8>)>, Error> {
+        Ok(self.lock().views.snapshots.get(&instance.0).cloned())
     }
 
     fn scan(
@@ -564,7 +577,7 @@ mod tests {
     use crate::Batch;
 
     fn entry(seq: Seq, previous: Seq) -> Entry {
-        Entry { seq, instance: 1, previous, at: 0, body: vec![1] }
+        Entry { seq, instance: InstanceId(1), previous, at: 0, body: vec![1] }
     }
 
     #[test]
@@ -579,7 +592,7 @@ mod tests {
         store.fold(&claim, &[Fold { last: 2, entry: Some(entry(2, 0)) }]).unwrap();
         store.crash(1, 1);
         assert_eq!(store.checkpointed(ShardId(0)).unwrap(), (1, b"one".to_vec()));
-        assert_eq!(store.snapshot(1).unwrap(), None);
+        assert_eq!(store.snapshot(InstanceId(1)).unwrap(), None);
         assert_eq!(store.entries(ShardId(0), 0, 9).unwrap(), [entry(1, 0), entry(2, 1)]);
     }
 }

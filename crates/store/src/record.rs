@@ -3,9 +3,11 @@
 //! These are the types of today. What they look like in bytes is the business of the [`codec`](crate::codec), which
 //! has types of its own for that.
 
-use travertine_kernel::{Assignments, Catches, Ending, Event, Failure};
+use travertine_kernel::{Assignments, Catches, Ending, Event, Failure, PostId, WaitId};
 pub use travertine_kernel::{Consume, Delivery};
 use travertine_value::{Name, time::Repeat};
+
+use crate::{Address, InstanceId};
 
 /// One thing that an entry tells. An entry about an instance tells of it, in order; an entry about no
 /// instance tells of its shard.
@@ -30,7 +32,7 @@ pub enum Record {
     /// A worker has a job.
     Leased {
         /// The job's wait.
-        wait: u64,
+        wait: WaitId,
         /// Who has it.
         worker: Name,
         /// Until when.
@@ -39,21 +41,21 @@ pub enum Record {
     /// A job is offered again from then on.
     Paused {
         /// The job's wait.
-        wait: u64,
+        wait: WaitId,
         /// From when; at once where it is past.
         until: i64,
     },
     /// Someone has changed a user task.
     TaskChanged {
         /// The task's wait.
-        wait: u64,
+        wait: WaitId,
         /// What is different now.
         change: TaskChange,
     },
     /// Someone has moved a timer.
     TimerMoved {
         /// The timer's wait.
-        wait: u64,
+        wait: WaitId,
         /// When it is due now.
         due: i64,
     },
@@ -88,9 +90,9 @@ pub enum Record {
     /// It does not any more.
     Unsubscribed {
         /// The instance.
-        instance: u64,
+        instance: InstanceId,
         /// The wait.
-        wait: u64,
+        wait: WaitId,
     },
     /// One of several triggers of a start event has happened.
     Noted {
@@ -142,6 +144,16 @@ pub enum Record {
         /// How many.
         messages: u64,
     },
+    /// Its starter wants the instance to end once one of these elements is over.
+    EndsAfter {
+        /// Their ids in the model.
+        elements: Vec<Name>,
+    },
+    /// Who has asked for what else stands in the entry.
+    By {
+        /// Whom they log in as.
+        who: Name,
+    },
 }
 
 /// What the starter of an instance says of it, besides its business id.
@@ -167,9 +179,9 @@ pub struct Created {
     /// What people call it.
     pub business_id: Option<Name>,
     /// The call that it answers: instance and wait.
-    pub caller: Option<(u64, u64)>,
+    pub caller: Option<Address>,
     /// The outermost caller; 0 where it is the instance itself.
-    pub root: u64,
+    pub root: InstanceId,
     /// How many callers there are.
     pub depth: u32,
 }
@@ -326,9 +338,9 @@ pub enum SubscriptionKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subscription {
     /// The instance.
-    pub instance: u64,
+    pub instance: InstanceId,
     /// The wait.
-    pub wait: u64,
+    pub wait: WaitId,
     /// For what.
     pub kind: SubscriptionKind,
     /// The name.
@@ -379,9 +391,9 @@ pub enum Letter {
     /// What was called has ended.
     Ended {
         /// The call: instance and wait.
-        to: (u64, u64),
+        to: Address,
         /// What was called.
-        child: u64,
+        child: InstanceId,
         /// How it ended.
         ending: Ending,
         /// Its variables.
@@ -390,19 +402,19 @@ pub enum Letter {
     /// What was called cannot be started, as it was said before failures had kinds here. Only read.
     NotCalled {
         /// The call: instance and wait.
-        to: (u64, u64),
+        to: Address,
         /// Why.
         reason: String,
     },
     /// A call is not needed any more.
     Uncall {
         /// The call: instance and wait.
-        from: (u64, u64),
+        from: Address,
     },
     /// What was called has raised an escalation that it does not catch.
     Escalated {
         /// The call: instance and wait.
-        to: (u64, u64),
+        to: Address,
         /// The escalation's code.
         code: Option<Name>,
         /// The variables of what raised it.
@@ -413,18 +425,18 @@ pub enum Letter {
     /// Something that an instance sent has arrived.
     Delivered {
         /// The instance.
-        instance: u64,
+        instance: InstanceId,
         /// What it calls what it sent.
-        post: u64,
+        post: PostId,
     },
     /// A wait for messages or signals has begun.
     Subscribe(Subscription),
     /// It is over.
     Unsubscribe {
         /// The instance.
-        instance: u64,
+        instance: InstanceId,
         /// The wait.
-        wait: u64,
+        wait: WaitId,
     },
     /// Find a receiver for a message.
     Publish {
@@ -440,7 +452,7 @@ pub enum Letter {
     /// A message is there for a wait.
     Deliver {
         /// Its receiver: instance and wait.
-        to: (u64, u64),
+        to: Address,
         /// The message.
         message: Message,
         /// When it was published.
@@ -457,24 +469,24 @@ pub enum Letter {
         /// What it brings.
         variables: Assignments,
         /// The instance that sent it, which has heard of it already.
-        from: Option<u64>,
+        from: Option<InstanceId>,
     },
     /// A signal is there for a wait.
     Signal {
         /// Its receiver: instance and wait.
-        to: (u64, u64),
+        to: Address,
         /// What it brings.
         variables: Assignments,
     },
     /// A timer has come due.
     Ring {
         /// Whose: instance and wait.
-        to: (u64, u64),
+        to: Address,
     },
     /// End an instance that nobody needs any more.
     Cancel {
         /// The instance.
-        instance: u64,
+        instance: InstanceId,
     },
     /// Start something that goes its own way.
     Start {
@@ -506,21 +518,21 @@ pub enum Letter {
     /// Say which of these variables a wait sees.
     AskVariables {
         /// The wait, of an instance.
-        of: (u64, u64),
+        of: Address,
         /// The names of the variables.
         names: Vec<Name>,
     },
     /// A wait sees these variables.
     Variables {
         /// The wait, of an instance.
-        of: (u64, u64),
+        of: Address,
         /// The variables.
         values: Assignments,
     },
     /// What was called cannot begin, or has ended without an outcome.
     CallFailed {
         /// The call: instance and wait.
-        to: (u64, u64),
+        to: Address,
         /// Why.
         failure: Failure,
     },
@@ -547,7 +559,7 @@ pub struct Shared {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// The call: instance and wait.
-    pub from: (u64, u64),
+    pub from: Address,
     /// The key of the definition.
     pub definition: u64,
     /// What it begins with.
@@ -555,7 +567,7 @@ pub struct Call {
     /// What the caller catches.
     pub catches: Catches,
     /// The outermost caller.
-    pub root: u64,
+    pub root: InstanceId,
     /// How many callers there are.
     pub depth: u32,
 }
@@ -572,7 +584,7 @@ pub struct ShardState {
     /// Timers that start instances.
     pub timers: Vec<StartTimer>,
     /// Instances that used up their turn.
-    pub unfinished: Vec<u64>,
+    pub unfinished: Vec<InstanceId>,
 }
 
 /// A trigger of a start event that waits for others.
@@ -594,9 +606,16 @@ pub struct Snapshot {
     /// What is known of it outside the kernel, as records that make it so.
     pub records: Vec<Record>,
     /// Since when each of its waits for work has been open.
-    pub since: Vec<(u64, i64)>,
+    pub since: Vec<(WaitId, i64)>,
     /// The kernel's state, as [`encode_instance`](crate::codec::encode_instance) writes it.
     pub state: Vec<u8>,
+}
+
+impl Subscription {
+    /// The wait that it is.
+    pub fn address(&self) -> Address {
+        Address { instance: self.instance, wait: self.wait }
+    }
 }
 
 impl Message {

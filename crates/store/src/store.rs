@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt};
 use travertine_value::Name;
 
 use crate::{
-    Error,
+    Address, Error, InstanceId,
     search::{Column, Found, Place, Search, Tally},
     view::{Change, Cursor, InstanceRow, Page, Query, Row, Table},
 };
@@ -48,8 +48,8 @@ pub struct Claim {
 pub struct Entry {
     /// Its place.
     pub seq: Seq,
-    /// The instance it is about; 0 for the shard itself.
-    pub instance: u64,
+    /// The instance it is about; [`InstanceId::NONE`] for the shard itself.
+    pub instance: InstanceId,
     /// The entry before it that is about the same instance; 0 where it is the first.
     pub previous: Seq,
     /// When, in milliseconds since 1970.
@@ -378,20 +378,20 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn reset_views(&self) -> Result<(), Error>;
 
     /// The row of an instance. [`Error::DamagedRow`] where it cannot be read.
-    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error>;
+    fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error>;
 
     /// The numbers of the instances of a shard that people call so, newest first.
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error>;
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceId>, Error>;
 
     /// The number of the instance that a wait of another one has called.
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error>;
+    fn called(&self, call: Address) -> Result<Option<InstanceId>, Error>;
 
     /// The snapshot of an instance: the entry after which it was taken, and its bytes.
-    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error>;
+    fn snapshot(&self, instance: InstanceId) -> Result<Option<(Seq, Vec<u8>)>, Error>;
 
     /// What there is of instances of a shard, in the order in which they are asked for.
-    fn load(&self, shard: ShardId, instances: &[u64]) -> Vec<Loaded> {
-        let one = |id: &u64| {
+    fn load(&self, shard: ShardId, instances: &[InstanceId]) -> Vec<Loaded> {
+        let one = |id: &InstanceId| {
             let (row, snapshot) = (self.instance(*id), self.snapshot(*id));
             let after = snapshot.as_ref().ok().and_then(Option::as_ref).map_or(0, |it| it.0);
             let last = row.as_ref().ok().and_then(Option::as_ref).map_or(0, |it| it.last);
@@ -402,13 +402,13 @@ pub trait Store: fmt::Debug + Send + Sync {
     }
 
     /// [`Store::named`] for many names.
-    fn named_many(&self, shard: ShardId, names: &[&str]) -> Result<Vec<Vec<u64>>, Error> {
+    fn named_many(&self, shard: ShardId, names: &[&str]) -> Result<Vec<Vec<InstanceId>>, Error> {
         names.iter().map(|it| self.named(shard, it)).collect()
     }
 
     /// [`Store::called`] for many callers and waits.
-    fn called_many(&self, calls: &[(u64, u64)]) -> Result<Vec<Option<u64>>, Error> {
-        calls.iter().map(|(caller, wait)| self.called(*caller, *wait)).collect()
+    fn called_many(&self, calls: &[Address]) -> Result<Vec<Option<InstanceId>>, Error> {
+        calls.iter().map(|it| self.called(*it)).collect()
     }
 
     /// Every row of a table that belongs to a shard, in the order of keys, handed to `each` one by one.
@@ -471,6 +471,20 @@ impl Append<'_> {
             end = entry.seq;
         }
         Ok(end)
+    }
+}
+
+impl Claimed {
+    /// Whether batches, whose outcome nobody knew, are among what the shard had when it was claimed again. Those that
+    /// only take mails may be written twice.
+    pub fn has(&self, batches: &[Batch]) -> bool {
+        let last = batches.iter().rev().find_map(|it| it.entries.last()).map(|it| it.seq);
+        let mail = batches.iter().flat_map(|it| &it.sent).map(|it| it.id.number).max();
+        match (last, mail) {
+            (Some(last), _) => self.last >= last,
+            (None, Some(mail)) => self.mails >= mail,
+            (None, None) => false,
+        }
     }
 }
 

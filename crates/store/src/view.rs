@@ -36,9 +36,19 @@ pub enum Table {
     Incidents,
     /// Messages that nobody has waited for yet, and dead letters.
     Messages,
+    /// Work for workers that is over.
+    PastJobs,
+    /// Work for people that is over.
+    PastTasks,
+    /// What nobody must look at any more.
+    PastIncidents,
 }
 
 impl Table {
+    /// The tables of what is over. Their rows go with their instance, or when they are old.
+    #[doc(hidden)] // For the engine and for stores.
+    pub const PAST: [Self; 3] = [Self::PastJobs, Self::PastTasks, Self::PastIncidents];
+
     /// The tables that [`Change::Clear`] is about. Messages are numbered like instances, but are about
     /// none.
     pub(crate) const OF_INSTANCES: [Self; 6] =
@@ -47,7 +57,7 @@ impl Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Instances,
         Self::Elements,
         Self::Variables,
@@ -57,7 +67,59 @@ impl Table {
         Self::Subscriptions,
         Self::Incidents,
         Self::Messages,
+        Self::PastJobs,
+        Self::PastTasks,
+        Self::PastIncidents,
     ];
+
+    /// The table of what is over, where what was in this one is kept then.
+    ///
+    /// ```
+    /// # use travertine_store::view::Table;
+    /// assert_eq!(Table::Tasks.past(), Some(Table::PastTasks));
+    /// assert_eq!(Table::Timers.past(), None);
+    /// ```
+    pub fn past(self) -> Option<Self> {
+        match self {
+            Self::Jobs => Some(Self::PastJobs),
+            Self::Tasks => Some(Self::PastTasks),
+            Self::Incidents => Some(Self::PastIncidents),
+            Self::Instances
+            | Self::Elements
+            | Self::Variables
+            | Self::Timers
+            | Self::Subscriptions
+            | Self::Messages
+            | Self::PastJobs
+            | Self::PastTasks
+            | Self::PastIncidents => None,
+        }
+    }
+
+    /// The table that has the same columns, and what is not over.
+    ///
+    /// ```
+    /// # use travertine_store::view::Table;
+    /// assert_eq!(Table::PastTasks.present(), Table::Tasks);
+    /// assert_eq!(Table::Tasks.present(), Table::Tasks);
+    /// ```
+    #[must_use]
+    pub fn present(self) -> Self {
+        match self {
+            Self::PastJobs => Self::Jobs,
+            Self::PastTasks => Self::Tasks,
+            Self::PastIncidents => Self::Incidents,
+            Self::Instances
+            | Self::Elements
+            | Self::Variables
+            | Self::Jobs
+            | Self::Tasks
+            | Self::Timers
+            | Self::Subscriptions
+            | Self::Incidents
+            | Self::Messages => self,
+        }
+    }
 }
 
 /// A change of the views.
@@ -69,11 +131,13 @@ pub enum Change {
     Delete(Table, Key),
     /// All variables of a layer of an instance are gone.
     DeleteLayer(u64, u64),
-    /// All rows about an instance are gone, except that in [`Table::Instances`] and those in
-    /// [`Table::Subscriptions`]; its snapshot too.
+    /// All rows about an instance are gone, except that in [`Table::Instances`], those in
+    /// [`Table::Subscriptions`] and those of what is over; its snapshot too.
     Clear(u64),
     /// The instance itself is gone, with all rows about it but those in [`Table::Subscriptions`].
     Remove(u64),
+    /// Of a table of what is over all rows of the shard that ended before that time are gone.
+    Expire(Table, i64),
     /// The instance has a new snapshot.
     Snapshot {
         /// The instance.
@@ -97,7 +161,7 @@ pub enum Change {
 pub struct Key {
     /// The instance; for what belongs to no instance the shard's own number space.
     pub instance: u64,
-    /// The token, wait or layer; the number of a message or of a start timer.
+    /// The token, wait or layer; the number of an incident, of a message or of a start timer.
     pub number: u64,
     /// The name of a variable; empty elsewhere.
     pub name: Name,
@@ -143,15 +207,15 @@ pub enum Row {
     Element(ElementRow),
     /// Of [`Table::Variables`].
     Variable(VariableRow),
-    /// Of [`Table::Jobs`].
+    /// Of [`Table::Jobs`], or [`Table::PastJobs`].
     Job(JobRow),
-    /// Of [`Table::Tasks`].
+    /// Of [`Table::Tasks`], or [`Table::PastTasks`].
     Task(TaskRow),
     /// Of [`Table::Timers`].
     Timer(TimerRow),
     /// Of [`Table::Subscriptions`].
     Subscription(SubscriptionRow),
-    /// Of [`Table::Incidents`].
+    /// Of [`Table::Incidents`], or [`Table::PastIncidents`].
     Incident(IncidentRow),
     /// Of [`Table::Messages`].
     Message(MessageRow),
@@ -301,6 +365,12 @@ pub enum JobState {
     Leased,
     /// It has failed too often.
     Failed,
+    /// It is done.
+    Completed,
+    /// Nobody wants it any more.
+    Cancelled,
+    /// It has raised an error that somebody has caught.
+    Raised,
 }
 
 /// Work for a worker.
@@ -345,6 +415,26 @@ pub struct JobRow {
     pub error_code: Option<Name>,
     /// Since when it waits.
     pub created: i64,
+    /// When it was over; nothing as long as it is not.
+    pub ended: Option<i64>,
+    /// Who has ended it, where whoever asked was known.
+    pub by: Option<Name>,
+}
+
+/// How it stands with a task.
+///
+/// ```
+/// # use travertine_store::view::TaskState;
+/// assert_eq!(TaskState::Open.name(), "open");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaskState {
+    /// It waits for somebody.
+    Open,
+    /// It is done.
+    Completed,
+    /// Nobody wants it any more.
+    Cancelled,
 }
 
 /// Work for a person.
@@ -387,6 +477,12 @@ pub struct TaskRow {
     pub fields: Name,
     /// Since when it waits.
     pub created: i64,
+    /// How it stands.
+    pub state: TaskState,
+    /// When it was over; nothing as long as it is not.
+    pub ended: Option<i64>,
+    /// Who has ended it, where whoever asked was known.
+    pub by: Option<Name>,
 }
 
 /// Something that will happen.
@@ -483,6 +579,8 @@ pub struct SubscriptionRow {
 ///     code: None,
 ///     message: "there are no lamps".into(),
 ///     since: 0,
+///     ended: None,
+///     by: None,
 /// };
 /// assert_eq!(&*incident.message, "there are no lamps");
 /// ```
@@ -512,6 +610,10 @@ pub struct IncidentRow {
     pub message: Name,
     /// Since when.
     pub since: i64,
+    /// When it was resolved, or gone with its token; nothing as long as it is there.
+    pub ended: Option<i64>,
+    /// Who has ended it, where whoever asked was known.
+    pub by: Option<Name>,
 }
 
 /// A message that nobody has waited for yet.
@@ -678,7 +780,10 @@ impl Table {
             | Self::Tasks
             | Self::Timers
             | Self::Incidents
-            | Self::Messages => Some(ShardId::of(key.instance, shards)),
+            | Self::Messages
+            | Self::PastJobs
+            | Self::PastTasks
+            | Self::PastIncidents => Some(ShardId::of(key.instance, shards)),
         }
     }
 }
@@ -716,7 +821,14 @@ impl InstanceState {
 impl JobState {
     /// All of them.
     #[doc(hidden)] // For who reads a word.
-    pub const ALL: [Self; 3] = [Self::Available, Self::Leased, Self::Failed];
+    pub const ALL: [Self; 6] = [
+        Self::Available,
+        Self::Leased,
+        Self::Failed,
+        Self::Completed,
+        Self::Cancelled,
+        Self::Raised,
+    ];
 
     /// The word for it, wherever it is data.
     ///
@@ -729,6 +841,43 @@ impl JobState {
             Self::Available => "available",
             Self::Leased => "leased",
             Self::Failed => "failed",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Raised => "raised",
+        }
+    }
+
+    /// Whether it is over.
+    ///
+    /// ```
+    /// # use travertine_store::view::JobState;
+    /// assert!(JobState::Raised.is_past());
+    /// assert!(!JobState::Failed.is_past());
+    /// ```
+    pub fn is_past(self) -> bool {
+        match self {
+            Self::Available | Self::Leased | Self::Failed => false,
+            Self::Completed | Self::Cancelled | Self::Raised => true,
+        }
+    }
+}
+
+impl TaskState {
+    /// All of them.
+    #[doc(hidden)] // For who reads a word.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Completed, Self::Cancelled];
+
+    /// The word for it, wherever it is data.
+    ///
+    /// ```
+    /// # use travertine_store::view::TaskState;
+    /// assert_eq!(TaskState::Completed.name(), "completed");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
         }
     }
 }
@@ -766,10 +915,13 @@ impl Row {
             Self::Instance(_) => Table::Instances,
             Self::Element(_) => Table::Elements,
             Self::Variable(_) => Table::Variables,
+            Self::Job(it) if it.ended.is_some() => Table::PastJobs,
             Self::Job(_) => Table::Jobs,
+            Self::Task(it) if it.ended.is_some() => Table::PastTasks,
             Self::Task(_) => Table::Tasks,
             Self::Timer(_) => Table::Timers,
             Self::Subscription(_) => Table::Subscriptions,
+            Self::Incident(it) if it.ended.is_some() => Table::PastIncidents,
             Self::Incident(_) => Table::Incidents,
             Self::Message(_) => Table::Messages,
         }
@@ -796,8 +948,24 @@ impl Row {
             Self::Task(it) => plain(it.instance, it.wait),
             Self::Timer(it) => plain(it.instance, it.wait),
             Self::Subscription(it) => plain(it.instance, it.wait),
-            Self::Incident(it) => plain(it.instance, it.token),
+            Self::Incident(it) => plain(it.instance, it.number),
             Self::Message(it) => plain(it.id, 0),
+        }
+    }
+
+    /// When what it tells of was over, where that is so.
+    #[doc(hidden)] // For the engine and for stores.
+    pub fn ended(&self) -> Option<i64> {
+        match self {
+            Self::Instance(it) => it.ended,
+            Self::Job(it) => it.ended,
+            Self::Task(it) => it.ended,
+            Self::Incident(it) => it.ended,
+            Self::Element(_)
+            | Self::Variable(_)
+            | Self::Timer(_)
+            | Self::Subscription(_)
+            | Self::Message(_) => None,
         }
     }
 

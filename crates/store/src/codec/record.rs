@@ -1,5 +1,7 @@
 //! Records, letters and what else a shard stores as bytes.
 
+use travertine_value::Name;
+
 use super::{
     DecodeError, EncodeError, append,
     v1::{
@@ -27,6 +29,15 @@ stored!(
     /// Appends what an entry tells.
     encode_records, &[Record], decode_records, Vec<Record>, Vec<stored::Record>
 );
+/// Appends what an entry tells, and at its end who has asked for that.
+pub fn encode_records_by(
+    records: &[Record],
+    who: &Name,
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    append(&v1::record::RecordsBy(records, &Record::By { who: Name::clone(who) }), bytes)
+}
+
 stored!(
     /// Appends what a mail says.
     encode_letter, &Letter, decode_letter, Letter, stored::Letter

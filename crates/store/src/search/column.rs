@@ -6,7 +6,7 @@ use travertine_value::Name;
 use super::Value;
 use crate::view::{
     ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow, Row,
-    SubscriptionKind, SubscriptionRow, Table, TaskRow, TimerRow, VariableRow,
+    SubscriptionKind, SubscriptionRow, Table, TaskRow, TaskState, TimerRow, VariableRow,
 };
 
 /// What a column holds.
@@ -268,6 +268,10 @@ columns! {
             => |it| it.error.is_some() && it.retries > 0;
         /// Since when it waits.
         Created: Time always "creation" ["{t}.created"] => |it| Value::Time(it.created);
+        /// When it was over.
+        Ended: Time maybe "end" ["{t}.ended"] => |it| it.ended.map(Value::Time);
+        /// Who has ended it.
+        By: Text maybe "who has ended it" ["{t}.by"] => |it| it.by.clone();
     }
 
     /// Columns of [`Table::Tasks`].
@@ -308,6 +312,12 @@ columns! {
         Form: Text maybe "form" ["{t}.form"] => |it| it.form.clone();
         /// Since when it waits.
         Created: Time always "creation" ["{t}.created"] => |it| Value::Time(it.created);
+        /// How it stands; a [`TaskState`].
+        State: Text always "task state" ["{t}.state"] => |it| it.state;
+        /// When it was over.
+        Ended: Time maybe "end" ["{t}.ended"] => |it| it.ended.map(Value::Time);
+        /// Who has ended it.
+        By: Text maybe "who has ended it" ["{t}.by"] => |it| it.by.clone();
     }
 
     /// Columns of [`Table::Timers`].
@@ -394,6 +404,10 @@ columns! {
         Message: LongText always "message" ["{t}.message"] => |it| Name::clone(&it.message);
         /// Since when.
         Since: Time always "since" ["{t}.since"] => |it| Value::Time(it.since);
+        /// When it was resolved.
+        Ended: Time maybe "end" ["{t}.ended"] => |it| it.ended.map(Value::Time);
+        /// Who has ended it.
+        By: Text maybe "who has ended it" ["{t}.by"] => |it| it.by.clone();
     }
 
     /// Columns of [`Table::Messages`].
@@ -468,11 +482,11 @@ impl Column {
             Table::Instances => of(InstanceColumn::ALL),
             Table::Elements => of(ElementColumn::ALL),
             Table::Variables => of(VariableColumn::ALL),
-            Table::Jobs => of(JobColumn::ALL),
-            Table::Tasks => of(TaskColumn::ALL),
+            Table::Jobs | Table::PastJobs => of(JobColumn::ALL),
+            Table::Tasks | Table::PastTasks => of(TaskColumn::ALL),
             Table::Timers => of(TimerColumn::ALL),
             Table::Subscriptions => of(SubscriptionColumn::ALL),
-            Table::Incidents => of(IncidentColumn::ALL),
+            Table::Incidents | Table::PastIncidents => of(IncidentColumn::ALL),
             Table::Messages => of(MessageColumn::ALL),
         }
     }
@@ -483,11 +497,11 @@ impl Column {
             Table::Instances => InstanceColumn::Id.into(),
             Table::Elements => ElementColumn::Instance.into(),
             Table::Variables => VariableColumn::Instance.into(),
-            Table::Jobs => JobColumn::Instance.into(),
-            Table::Tasks => TaskColumn::Instance.into(),
+            Table::Jobs | Table::PastJobs => JobColumn::Instance.into(),
+            Table::Tasks | Table::PastTasks => TaskColumn::Instance.into(),
             Table::Timers => TimerColumn::Instance.into(),
             Table::Subscriptions => SubscriptionColumn::Instance.into(),
-            Table::Incidents => IncidentColumn::Instance.into(),
+            Table::Incidents | Table::PastIncidents => IncidentColumn::Instance.into(),
             Table::Messages => return None,
         })
     }
@@ -561,6 +575,12 @@ impl From<Part> for Value {
 
 impl From<InstanceState> for Value {
     fn from(it: InstanceState) -> Self {
+        Self::Text(it.name().into())
+    }
+}
+
+impl From<TaskState> for Value {
+    fn from(it: TaskState) -> Self {
         Self::Text(it.name().into())
     }
 }

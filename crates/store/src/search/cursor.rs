@@ -99,7 +99,7 @@ impl Cursor {
 /// Tells the orders of searches apart.
 fn sum(search: &Search) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(search.table.to_string().as_bytes());
+    hasher.update(search.table.present().to_string().as_bytes());
     for it in &search.sort {
         let direction = if it.descending { '-' } else { '+' };
         hasher.update(format!("{direction}{:?}", it.column).as_bytes());

@@ -5,6 +5,7 @@
 
 mod column;
 mod cursor;
+mod era;
 mod evaluate;
 mod pattern;
 mod query;
@@ -18,6 +19,7 @@ pub use column::{
     SubscriptionColumn, TaskColumn, TimerColumn, VariableColumn,
 };
 pub use cursor::Cursor;
+pub use era::{era_of, find};
 pub use pattern::Pattern;
 
 pub(crate) use evaluate::SORTED_CHARS;
@@ -25,7 +27,7 @@ pub(crate) use evaluate::tally;
 pub use evaluate::{Source, evaluate};
 
 use crate::{
-    Error,
+    Address, Error, InstanceId,
     view::{Row, Table},
 };
 
@@ -78,9 +80,29 @@ pub struct Search {
     pub count: bool,
     /// Whether rows may be a moment behind. It costs less: nothing is waited for.
     pub relaxed: bool,
+    /// Whether it is about what is there, or what is over.
+    pub era: Era,
     /// Whether it is answered however many rows must be looked at.
     #[doc(hidden)] // Only the engine itself has so much time.
     pub unbounded: bool,
+}
+
+/// What a search is about: what is there, what is over, or both in one order.
+///
+/// ```
+/// # use travertine_store::search::{Era, Search};
+/// # use travertine_store::view::Table;
+/// assert_eq!(Search::of(Table::Tasks).era, Era::Present);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Era {
+    /// What is there.
+    #[default]
+    Present,
+    /// What is over, as far as that is kept: of jobs, tasks and incidents.
+    Past,
+    /// Both.
+    Both,
 }
 
 /// Something that must hold for a row.
@@ -269,8 +291,23 @@ impl Search {
             limit: 100,
             count: false,
             relaxed: false,
+            era: Era::Present,
             unbounded: false,
         }
+    }
+
+    /// About what is there, or what is over.
+    ///
+    /// ```
+    /// # use travertine_store::search::{Era, Search};
+    /// # use travertine_store::view::Table;
+    /// let all = Search::of(Table::Tasks).of_era(Era::Both);
+    /// assert_eq!(all.era, Era::Both);
+    /// ```
+    #[must_use]
+    pub fn of_era(mut self, era: Era) -> Self {
+        self.era = era;
+        self
     }
 
     /// Only rows for which this holds, too.
@@ -379,6 +416,9 @@ impl Search {
         if self.limit == 0 {
             return Err(bad("a page needs room for at least one row"));
         }
+        if self.era != Era::Present && self.table.past().is_none() {
+            return Err(bad(format!("{} that are over are not kept", self.table)));
+        }
         if self.limit > LIMIT_MAX {
             return Err(bad(format!("a page has at most {LIMIT_MAX} rows; ask for the next page")));
         }
@@ -463,7 +503,7 @@ impl Search {
         fn named(column: Column, value: &Value, table: Table) -> Option<u64> {
             let own = Column::instance_of(table) == Some(column)
                 || (column == InstanceColumn::Id.into() && table != Table::Messages);
-            let inside = column.table() == table && table != Table::Instances;
+            let inside = column.table() == table.present() && table != Table::Instances;
             if let Value::Number(number) = value {
                 return u64::try_from(*number).ok().filter(|_| own);
             }
@@ -515,7 +555,7 @@ impl Search {
 
 /// Whether rows of a table have the column, or the instances that they are about.
 fn fits(column: Column, table: Table) -> bool {
-    column.table() == table
+    column.table() == table.present()
         // A message is about no instance.
         || (column.table() == Table::Instances && table != Table::Messages)
 }
@@ -528,7 +568,10 @@ fn has_visits(table: Table) -> bool {
         | Table::Jobs
         | Table::Tasks
         | Table::Timers
-        | Table::Incidents => true,
+        | Table::Incidents
+        | Table::PastJobs
+        | Table::PastTasks
+        | Table::PastIncidents => true,
         Table::Instances | Table::Subscriptions | Table::Messages => false,
     }
 }
@@ -602,7 +645,8 @@ impl Condition {
                 all.iter().try_for_each(|it| it.check(table, inside, depth + 1, size))
             }
             Self::Is(column, test) => {
-                let here = if inside { column.table() == table } else { fits(*column, table) };
+                let here =
+                    if inside { column.table() == table.present() } else { fits(*column, table) };
                 if !here {
                     return Err(bad(format!("{table} cannot be asked for by {column}")));
                 }
@@ -756,6 +800,18 @@ impl From<u64> for Value {
 impl From<bool> for Value {
     fn from(it: bool) -> Self {
         Self::Bool(it)
+    }
+}
+
+impl From<InstanceId> for Value {
+    fn from(it: InstanceId) -> Self {
+        it.0.into()
+    }
+}
+
+impl From<Address> for Value {
+    fn from(it: Address) -> Self {
+        Self::Key(it.instance.0, it.wait.0)
     }
 }
 

@@ -111,8 +111,44 @@ impl Pattern {
         glob
     }
 
+    /// The same in the notation of `LIKE`. `text` says how a character stands in the database.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn to_like(&self, text: impl Fn(char) -> String) -> String {
+        self.0.iter().map(|it| it.in_like(&text)).collect()
+    }
+
+    /// What all texts that are like it begin with, where that is more than nothing, in the notation of `LIKE`.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn begins_like(
+        &self,
+        chars: usize,
+        text: impl Fn(char) -> String,
+    ) -> Option<String> {
+        let just = self.0.iter().take(chars).take_while(|it| matches!(it, Part::Just(_)));
+        let begin: String = just.map(|it| it.in_like(&text)).collect();
+        (!begin.is_empty()).then(|| format!("{begin}%"))
+    }
+
+    /// Whether it leaves a single character open.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn has_one(&self) -> bool {
+        self.0.contains(&Part::One)
+    }
+
     /// Whether it wants a character that no text has which is like anything.
     pub(crate) fn is_in_vain(&self) -> bool {
         self.0.contains(&Part::Just('\0'))
+    }
+}
+
+impl Part {
+    #[cfg(feature = "postgres")]
+    fn in_like(self, text: &impl Fn(char) -> String) -> String {
+        match self {
+            Self::Any => String::from("%"),
+            Self::One => String::from("_"),
+            Self::Just(it @ ('%' | '_' | '\\')) => format!("\\{it}"),
+            Self::Just(it) => text(it),
+        }
     }
 }

@@ -55,11 +55,11 @@ impl Filter {
             Self::Variable(name, value) => Condition::variable(&**name, text(value)),
             Self::Element(id) => {
                 let column: Column = match table {
-                    Table::Jobs => JobColumn::Element.into(),
-                    Table::Tasks => TaskColumn::Element.into(),
+                    Table::Jobs | Table::PastJobs => JobColumn::Element.into(),
+                    Table::Tasks | Table::PastTasks => TaskColumn::Element.into(),
                     Table::Timers => TimerColumn::Element.into(),
                     Table::Subscriptions => SubscriptionColumn::Element.into(),
-                    Table::Incidents => IncidentColumn::Element.into(),
+                    Table::Incidents | Table::PastIncidents => IncidentColumn::Element.into(),
                     Table::Elements | Table::Instances | Table::Variables | Table::Messages => {
                         ElementColumn::Element.into()
                     }
@@ -76,7 +76,10 @@ impl Filter {
                     | Table::Jobs
                     | Table::Tasks
                     | Table::Timers
-                    | Table::Incidents => SubscriptionColumn::Name.into(),
+                    | Table::Incidents
+                    | Table::PastJobs
+                    | Table::PastTasks
+                    | Table::PastIncidents => SubscriptionColumn::Name.into(),
                 };
                 Condition::of(column, text(name))
             }

@@ -3,12 +3,12 @@
 use std::{fs, path::Path};
 
 use rusqlite::{
-    Connection, OpenFlags,
+    Connection, ErrorCode, OpenFlags,
     backup::{Backup, StepResult},
 };
 
-use super::{fault, file};
-use crate::Error;
+use super::{SqliteStore, fault, file};
+use crate::{Error, Store as _};
 
 /// How many pages are copied at a time.
 const PAGES: i32 = 1024;
@@ -43,6 +43,12 @@ pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
         // Nobody needs a part of it, and it would be in the way of the next try.
         let _: std::io::Result<()> = fs::remove_file(&unfinished);
         let _: std::io::Result<()> = fs::remove_file(to.join("unfinished.db-journal"));
+        // What is in the journal cannot be read in place by who may not write there.
+        if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+            && is_out_of_reach(&source)
+        {
+            return SqliteStore::look(from)?.backup(to);
+        }
         let place = format!("copying {} to {}", from.display(), to.display());
         return Err(fault::read(&place, &error));
     }
@@ -50,6 +56,11 @@ pub fn backup(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(&unfinished, &finished).map_err(|error| fault::system(&finished, &error))?;
     sync(to)?;
     to.parent().filter(|it| !it.as_os_str().is_empty()).map_or(Ok(()), sync)
+}
+
+/// Whether this process may not write a file.
+fn is_out_of_reach(file: &Path) -> bool {
+    fs::OpenOptions::new().write(true).open(file).is_err()
 }
 
 fn copy(from: &Path, to: &Path) -> rusqlite::Result<()> {

@@ -11,12 +11,14 @@ pub(super) fn read(place: &str, error: &rusqlite::Error) -> Error {
     let reason = error.to_string();
     let code = error.sqlite_error_code();
     let damaged = matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
-    // Something else is in a column than was ever written there.
+    // Something else is there than was ever written.
     let strange = matches!(
         error,
         rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::IntegralValueOutOfRange(..)
             | rusqlite::Error::InvalidColumnType(..)
+            // A row that is always there is missing.
+            | rusqlite::Error::QueryReturnedNoRows
             | rusqlite::Error::Utf8Error(..)
     );
     if damaged || strange {
@@ -62,5 +64,16 @@ pub(super) fn system(path: &Path, error: &std::io::Error) -> Error {
         Error::Full { reason }
     } else {
         Error::Failed { reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_is_always_there_and_is_missing_is_damage() {
+        let told = read("log.db", &rusqlite::Error::QueryReturnedNoRows);
+        assert!(matches!(told, Error::Corrupt { .. }), "{told:?}");
     }
 }

@@ -15,7 +15,7 @@ use crate::Error;
 /// The file that keeps some room, so that a full disk can be emptied.
 const RESERVE: &str = "reserve";
 /// How much room that is. A disk with less is full.
-const RESERVE_BYTES: u64 = 1 << 20;
+pub(super) const RESERVE_BYTES: u64 = 1 << 20;
 
 /// What a store consists of.
 const NAMES: [&str; 10] = [
@@ -42,9 +42,14 @@ pub(super) fn is_full(dir: &Path) -> bool {
     room(dir).is_some_and(|it| it < RESERVE_BYTES)
 }
 
-/// Keeps some room, where there is plenty.
+/// Whether so little room is left that rows of a few large variables might fill it.
+pub(super) fn is_tight(dir: &Path) -> bool {
+    room(dir).is_some_and(|it| it < 16 * RESERVE_BYTES)
+}
+
+/// Keeps some room, where there is as much besides.
 pub(super) fn reserve(dir: &Path) {
-    if dir.join(RESERVE).exists() || room(dir).is_none_or(|it| it < 4 * RESERVE_BYTES) {
+    if dir.join(RESERVE).exists() || room(dir).is_none_or(|it| it < 2 * RESERVE_BYTES) {
         return;
     }
     let mut options = File::options();
@@ -85,7 +90,16 @@ pub(super) fn make_directory(dir: &Path) -> Result<(), Error> {
         return Err(Error::Failed { reason });
     }
     if let Some(parent) = dir.parent().filter(|it| !it.as_os_str().is_empty()) {
-        fs::create_dir_all(parent).map_err(|error| fault::system(parent, &error))?;
+        fs::create_dir_all(parent).map_err(|error| {
+            // What it says of itself is that something is there.
+            let file = parent.ancestors().find(|it| it.exists() && !it.is_dir());
+            file.map_or_else(
+                || fault::system(parent, &error),
+                |it| Error::Failed {
+                    reason: format!("{} cannot be made: {} is a file", dir.display(), it.display()),
+                },
+            )
+        })?;
     }
     match fs::DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {

@@ -16,16 +16,15 @@ use super::{
     end::{self, End},
     file::FileId,
     open::{Database, Found},
-    sum,
     wal::Wal,
     write::{Poison, Writer},
 };
 use crate::{
-    Append, Batch, Claim, Claimed, Claiming, Deployed, Deployment, Entry, Error, Fold, Mail,
-    MailId, Owner, Resource, Seq, ShardId, codec, crash_point,
+    Append, Batch, Claim, Claimed, Claiming, Deployed, Deployment, Entry, Error, Fold, InstanceId,
+    Mail, MailId, Owner, Resource, Seq, ShardId, codec, crash_point, sum,
 };
 
-pub(super) use super::sum::Head;
+pub(super) use crate::sum::Head;
 
 /// So many tables of entries a database may have.
 pub(super) const SHARDS_MAX: u16 = 256;
@@ -528,7 +527,7 @@ impl Log {
         let mut insert = connection.prepare_cached(&self.of(shard).insert)?;
         for it in &batch.entries {
             let sum = sum::entry(shard, it);
-            insert.execute(params![it.seq, it.instance, it.previous, it.at, sum, it.body])?;
+            insert.execute(params![it.seq, it.instance.0, it.previous, it.at, sum, it.body])?;
             heads[usize::from(shard.0)].add(it.seq, Some(sum));
         }
         if !batch.sent.is_empty() {
@@ -700,7 +699,7 @@ impl Log {
             if let Some(it) = &fold.entry {
                 let sum = sum::entry(shard, it);
                 insert
-                    .execute(params![it.seq, it.instance, it.previous, it.at, sum, it.body])
+                    .execute(params![it.seq, it.instance.0, it.previous, it.at, sum, it.body])
                     .map_err(failed)?;
                 head.add(it.seq, Some(sum));
             }
@@ -924,7 +923,7 @@ impl Looked {
 fn entry(shard: ShardId, plain: Seq, row: &Row<'_>) -> rusqlite::Result<(Entry, Option<u32>)> {
     let mut entry = Entry {
         seq: row.get(0)?,
-        instance: row.get(1)?,
+        instance: InstanceId(row.get(1)?),
         previous: row.get(2)?,
         at: row.get(3)?,
         body: row.get(5)?,
@@ -980,7 +979,10 @@ fn raise_revision(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute(sql, []).map(drop)
 }
 
-fn insert_deployment(connection: &Connection, deployment: &Deployment) -> rusqlite::Result<()> {
+pub(super) fn insert_deployment(
+    connection: &Connection,
+    deployment: &Deployment,
+) -> rusqlite::Result<()> {
     let number = deployment.number;
     connection.execute(
         "INSERT INTO deployments(number, at, sum) VALUES(?1, ?2, ?3)",

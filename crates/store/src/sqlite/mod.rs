@@ -6,17 +6,19 @@
 
 mod accept;
 mod backup;
+mod dialect;
 mod end;
 mod fault;
 mod file;
+#[cfg(feature = "postgres")]
+pub(crate) mod import;
 mod lock;
 mod log;
 mod look;
 mod notes;
 mod open;
-mod rows;
-mod search;
-mod sum;
+#[cfg(test)]
+mod plans;
 mod views;
 mod wal;
 mod write;
@@ -36,9 +38,10 @@ pub use backup::backup;
 
 use self::{lock::Lock, log::Log, notes::Notes, open::Database, views::Views, write::Poison};
 use crate::{
-    Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, Mail, MailId, Owner,
-    Resource, Seq, ShardId, Store,
+    Address, Advance, Append, Claim, Claimed, Claiming, Deployment, Entry, Error, Fold, InstanceId,
+    Mail, MailId, Owner, Resource, Seq, ShardId, Store,
     search::{Column, Found, Search, Tally},
+    sql::search::STEPS_MAX,
     view::{InstanceRow, Row, Table},
 };
 
@@ -66,6 +69,8 @@ impl Default for Options {
 pub struct SqliteStore {
     dir: PathBuf,
     views: Views,
+    /// Where the views are, if there was no room for them. After them, which are closed before they come back.
+    _elsewhere: Option<look::Elsewhere>,
     log: Log,
     notes: Notes,
     // The last to go.
@@ -128,15 +133,20 @@ impl SqliteStore {
         if options.makes_room && file::is_full(&dir) {
             file::use_reserve(&dir);
         }
+        let is_tight = options.makes_room && file::is_tight(&dir);
+        let elsewhere = is_tight.then(|| look::Elsewhere::take(&dir)).flatten();
         let poison = Arc::new(Poison::default());
         let create = options.create.then_some(options.shards);
         let db = Database::log(&dir);
         let log = Log::open(db, create, options, Arc::clone(&poison))?;
-        let views = Views::open(Database::views(&dir), &log.id, |it| log.last(it), !there, poison)?;
+        let views = Database::views(elsewhere.as_ref().map_or(&dir, |it| it.path()));
+        let views = Views::open(views, &log.id, |it| log.last(it), !there, poison)?;
         let notes = Notes::open(&dir, &log.id);
-        file::reserve(&dir);
+        if elsewhere.is_none() {
+            file::reserve(&dir);
+        }
         backup::sync(&dir)?;
-        Ok(Self { dir, views, log, notes, _lock: lock, copy: None })
+        Ok(Self { dir, views, _elsewhere: elsewhere, log, notes, _lock: lock, copy: None })
     }
 }
 
@@ -147,7 +157,7 @@ impl SqliteStore {
         if upto > self.log.last(shard) {
             return Err(Error::NoSuchEntry { shard, seq: upto });
         }
-        self.views.checkpoint(shard, upto, state, changes)
+        self.views.checkpoint(shard, self.shards(), upto, state, changes)
     }
 }
 
@@ -291,19 +301,19 @@ impl Store for SqliteStore {
         self.views.reset()
     }
 
-    fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
+    fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error> {
         self.views.instance(id)
     }
 
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>, Error> {
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceId>, Error> {
         self.views.named(shard, self.shards(), business_id)
     }
 
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
-        self.views.called(caller, wait)
+    fn called(&self, call: Address) -> Result<Option<InstanceId>, Error> {
+        self.views.called(call)
     }
 
-    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
+    fn snapshot(&self, instance: InstanceId) -> Result<Option<(Seq, Vec<u8>)>, Error> {
         self.views.snapshot(instance)
     }
 
@@ -318,12 +328,12 @@ impl Store for SqliteStore {
 
     fn search(&self, search: &Search) -> Result<Found, Error> {
         search.check()?;
-        self.views.search(search, (!search.unbounded).then_some(search::STEPS_MAX))
+        self.views.search(search, (!search.unbounded).then_some(STEPS_MAX))
     }
 
     fn tally(&self, search: &Search, by: &[Column]) -> Result<Vec<Tally>, Error> {
         search.check_tally(by)?;
-        let steps = (!search.unbounded).then_some(search::STEPS_MAX);
+        let steps = (!search.unbounded).then_some(STEPS_MAX);
         search.tallied(self.views.tally(search, by, steps)?)
     }
 

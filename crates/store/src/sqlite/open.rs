@@ -18,7 +18,7 @@ const APPLICATION: i32 = 0x5452_564e;
 /// The format of the log. Older ones are brought to it.
 pub(super) const LOG_FORMAT: i32 = 3;
 /// The format of the views. Those of another one are made again.
-pub(super) const VIEWS_FORMAT: i32 = 4;
+pub(super) const VIEWS_FORMAT: i32 = 5;
 
 /// A database of a store.
 #[derive(Debug)]

@@ -8,13 +8,15 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _, Params, params, params_from_iter};
 
 use super::{
+    dialect::InSqlite,
     open::{Database, Found as FoundFile},
-    rows, search, sum,
     write::{Poison, Writer},
 };
 use crate::{
-    Error, Seq, ShardId,
+    Address, Error, InstanceId, Seq, ShardId,
     search::{Column, Found, Place, Search, Tally, Total, Value},
+    sql::{rows, search},
+    sum,
     view::{Change, InstanceRow, Key, Row, Table},
 };
 
@@ -133,6 +135,7 @@ impl Views {
     pub(super) fn checkpoint(
         &self,
         shard: ShardId,
+        shards: u16,
         upto: Seq,
         state: &[u8],
         changes: &[Change],
@@ -149,7 +152,7 @@ impl Views {
                     if pending.has_any_of(change) {
                         self.put_all(it, &std::mem::take(&mut pending).rows)?;
                     }
-                    apply(it, change)?;
+                    apply(it, shard, shards, change)?;
                 }
                 self.put_all(it, &pending.rows)?;
                 let sum = sum::checkpoint(shard, upto, state);
@@ -171,7 +174,7 @@ impl Views {
                 for rows in many {
                     let mut bound = 0;
                     for row in rows {
-                        bound = rows::bind(&mut statement, bound, row)?;
+                        bound = rows::bind(&mut *statement, bound, row)?;
                     }
                     statement.raw_execute()?;
                 }
@@ -179,7 +182,7 @@ impl Views {
             if !rest.is_empty() {
                 let mut statement = connection.prepare_cached(&put.one)?;
                 for row in rest {
-                    rows::bind(&mut statement, 0, row)?;
+                    rows::bind(&mut *statement, 0, row)?;
                     statement.raw_execute()?;
                 }
             }
@@ -201,23 +204,23 @@ impl Views {
         Ok((upto, state))
     }
 
-    pub(super) fn instance(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
+    pub(super) fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error> {
         let columns = rows::columns(Table::Instances).join(", ");
         let sql = format!("SELECT {columns} FROM instances WHERE id = ?1");
-        let found = self.rows(Table::Instances, &sql, [i64::try_from(id).unwrap_or(i64::MAX)])?;
+        let found = self.rows(Table::Instances, &sql, [i64::try_from(id.0).unwrap_or(i64::MAX)])?;
         Ok(found
             .into_iter()
             .find_map(|it| if let Row::Instance(it) = it { Some(it) } else { None }))
     }
 
-    pub(super) fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>, Error> {
+    pub(super) fn called(&self, call: Address) -> Result<Option<InstanceId>, Error> {
         let sql = "SELECT id FROM instances WHERE parent = ?1 AND parent_wait = ?2";
-        self.one(sql, [caller, wait], |row| row.get(0))
+        self.one(sql, [call.instance.0, call.wait.0], |row| row.get(0).map(InstanceId))
     }
 
-    pub(super) fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>, Error> {
+    pub(super) fn snapshot(&self, instance: InstanceId) -> Result<Option<(Seq, Vec<u8>)>, Error> {
         let sql = "SELECT seq, body FROM snapshots WHERE instance = ?1";
-        self.one(sql, [instance], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.one(sql, [instance.0], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     fn one<T, const N: usize>(
@@ -240,13 +243,16 @@ impl Views {
         shard: ShardId,
         shards: u16,
         business_id: &str,
-    ) -> Result<Vec<u64>, Error> {
+    ) -> Result<Vec<InstanceId>, Error> {
         let sql =
             "SELECT id FROM instances WHERE business_id = ?1 AND id % ?2 = ?3 ORDER BY id DESC";
         self.read(|it| {
             it.prepare_cached(sql)
                 .and_then(|mut it| {
-                    it.query_map(params![business_id, shards, shard.0], |row| row.get(0))?.collect()
+                    it.query_map(params![business_id, shards, shard.0], |row| {
+                        row.get(0).map(InstanceId)
+                    })?
+                    .collect()
                 })
                 .map_err(|error| self.db.unreadable(&error))
         })
@@ -310,7 +316,7 @@ impl Views {
     /// counted.
     pub(super) fn search(&self, search: &Search, steps: Option<u32>) -> Result<Found, Error> {
         let _files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-        let page = search::of(search);
+        let page = search::of(&InSqlite, search);
         let found = self.db.read_within(steps, |it| {
             let failed = |error: rusqlite::Error| self.searching(search, &error);
             let mut statement = it.prepare_cached(&page.text).map_err(failed)?;
@@ -350,7 +356,7 @@ impl Views {
         steps: Option<u32>,
     ) -> Result<Vec<Tally>, Error> {
         let _files = self.files.read().unwrap_or_else(PoisonError::into_inner);
-        let sql = search::tally(search, by);
+        let sql = search::tally(&InSqlite, search, by);
         self.db.read_within(steps, |it| {
             let failed = |error: rusqlite::Error| self.searching(search, &error);
             let mut statement = it.prepare_cached(&sql.text).map_err(failed)?;
@@ -371,7 +377,7 @@ impl Views {
         if search.place == Place::First && read <= search.limit as usize {
             return Ok(Total::of(read));
         }
-        let sql = search::count(search);
+        let sql = search::count(&InSqlite, search);
         let counted: u32 = it
             .prepare_cached(&sql.text)
             .and_then(|mut it| it.query_row(params_from_iter(sql.values), |row| row.get(0)))
@@ -546,6 +552,7 @@ impl<'a> Pending<'a> {
                 self.has(Table::Variables, *instance, Some(*layer))
             }
             Change::Clear(instance) => self.has_of(*instance),
+            Change::Expire(table, _) => self.keys.iter().any(|(it, _)| it == table),
         }
     }
 
@@ -561,7 +568,12 @@ impl<'a> Pending<'a> {
     }
 }
 
-fn apply(connection: &Connection, change: &Change) -> rusqlite::Result<()> {
+fn apply(
+    connection: &Connection,
+    shard: ShardId,
+    shards: u16,
+    change: &Change,
+) -> rusqlite::Result<()> {
     match change {
         Change::Put(_) => {}
         Change::Delete(table, key) => {
@@ -580,9 +592,18 @@ fn apply(connection: &Connection, change: &Change) -> rusqlite::Result<()> {
         Change::Clear(instance) => clear(connection, *instance)?,
         Change::Remove(instance) => {
             clear(connection, *instance)?;
+            for table in Table::PAST {
+                let sql = format!("DELETE FROM {table} WHERE instance = ?1");
+                connection.prepare_cached(&sql)?.execute([instance])?;
+            }
             connection
                 .prepare_cached("DELETE FROM instances WHERE id = ?1")?
                 .execute([instance])?;
+        }
+        Change::Expire(table, before) => {
+            let sql =
+                format!("DELETE FROM {table} WHERE ended < ?3 AND {}", rows::of_shard(*table));
+            connection.prepare_cached(&sql)?.execute(params![shard.0, shards, before])?;
         }
         Change::Snapshot { instance, seq, body } => {
             connection

@@ -7,6 +7,7 @@
 use std::{collections::BTreeSet, fs, iter, path::PathBuf};
 
 use travertine_kernel::{Ending, Event, Instance, Parts, WaitFor, check, replay};
+use travertine_store::InstanceId;
 use travertine_store::codec::{
     Flaw, decode_events, decode_instance, decode_repeat, decode_values, encode_repeat,
     encode_values,
@@ -16,7 +17,11 @@ use travertine_store::codec::{
     },
 };
 
-use crate::{encoded, instance, sample, shapes};
+use crate::{
+    encoded, instance,
+    sample::{self, at},
+    shapes,
+};
 
 fn newest() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
@@ -111,8 +116,8 @@ fn what_is_kept_of_an_end_is_what_it_was() {
             created: Created {
                 definition: 3,
                 business_id: Some("order-1".into()),
-                caller: Some((7, 8)),
-                root: 7,
+                caller: Some(at(7, 8)),
+                root: InstanceId(7),
                 depth: 1,
             },
             started: 1_000,
@@ -135,8 +140,8 @@ fn what_is_said_of_an_end_from_outside_is_what_it_was() {
         created: Created {
             definition: 3,
             business_id: Some("order-1".into()),
-            caller: Some((7, 8)),
-            root: 7,
+            caller: Some(at(7, 8)),
+            root: InstanceId(7),
             depth: 1,
         },
         started: 1_000,
@@ -164,7 +169,7 @@ fn what_is_said_of_messages_is_what_it_was() {
             expires,
         });
         letters.push(Letter::Deliver {
-            to: (4, number),
+            to: at(4, number),
             message: message.clone(),
             published,
             expires,
@@ -180,11 +185,11 @@ fn what_is_said_of_messages_is_what_it_was() {
         expires: None,
         reason: "too much".into(),
     });
-    letters.push(Letter::AskVariables { of: (4, 9), names: vec!["orderId".into()] });
-    letters.push(Letter::Variables { of: (4, 9), values: sample::values() });
+    letters.push(Letter::AskVariables { of: at(4, 9), names: vec!["orderId".into()] });
+    letters.push(Letter::Variables { of: at(4, 9), values: sample::values() });
     letters.push(Letter::Chained {
         generation: 300,
-        letter: Box::new(Letter::Signal { to: (4, 9), variables: sample::values() }),
+        letter: Box::new(Letter::Signal { to: at(4, 9), variables: sample::values() }),
     });
     records.push(Record::Subscribed(sample::subscription()));
     records.push(Record::Heard { name: "news".into(), after: 5, had: vec![7, 9] });

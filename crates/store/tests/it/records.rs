@@ -1,6 +1,8 @@
 //! Entries and mails of every kind are written byte for byte as they were.
 
 use std::collections::BTreeSet;
+use travertine_kernel::{PostId, WaitId};
+use travertine_store::InstanceId;
 
 use travertine_kernel::{Catches, Ending, Failure, FailureKind, Over};
 use travertine_store::codec::{
@@ -9,8 +11,8 @@ use travertine_store::codec::{
         Call, Created, Edit, Folded, Held, Labels, Letter, Noted, Record, ShardState, Shared,
         Snapshot, StartKey, StartTimer, Subscription, SubscriptionKind, TaskChange, decode_held,
         decode_letter, decode_records, decode_shard, decode_snapshot, decode_subscription,
-        encode_held, encode_letter, encode_records, encode_shard, encode_snapshot,
-        encode_subscription,
+        encode_held, encode_letter, encode_records, encode_records_by, encode_shard,
+        encode_snapshot, encode_subscription,
     },
 };
 use travertine_value::{
@@ -18,13 +20,22 @@ use travertine_value::{
     time::{Period, Repeat, Rhythm, Timestamp},
 };
 
-use crate::{golden::golden, sample};
+use crate::{
+    golden::golden,
+    sample::{self, at},
+};
 
 const START: StartKey = StartKey { definition: 300, node: 2, position: 1 };
 
 fn created() -> Created {
     let business_id = Some("order-1".into());
-    Created { definition: 300, business_id, caller: Some((7, 1 << 40)), root: 7, depth: 1 }
+    Created {
+        definition: 300,
+        business_id,
+        caller: Some(at(7, 1 << 40)),
+        root: InstanceId(7),
+        depth: 1,
+    }
 }
 
 fn failed() -> Ending {
@@ -68,7 +79,7 @@ fn task_changes() -> [TaskChange; 2] {
 
 /// Entries of every kind.
 fn records() -> Vec<Record> {
-    let wait = 9;
+    let wait = WaitId(9);
     let mut records: Vec<_> =
         sample::first().into_iter().map(|(_, events)| Record::Happened(events)).collect();
     records.extend(letters().into_iter().map(Record::Deferred));
@@ -82,7 +93,12 @@ fn records() -> Vec<Record> {
     };
     records.extend([
         Record::Created(created()),
-        Record::Created(Created { business_id: None, caller: None, root: 0, ..created() }),
+        Record::Created(Created {
+            business_id: None,
+            caller: None,
+            root: InstanceId(0),
+            ..created()
+        }),
         Record::Suspended,
         Record::Resumed,
         Record::Halted("the engine failed".to_owned()),
@@ -97,7 +113,7 @@ fn records() -> Vec<Record> {
         Record::Gone { message: 127 },
         Record::Known { number: 8, name: "news".into(), id: "id-1".into(), until: 63 },
         Record::Subscribed(sample::subscription()),
-        Record::Unsubscribed { instance: 4, wait },
+        Record::Unsubscribed { instance: InstanceId(4), wait },
         Record::Noted { start: START, variables: sample::values() },
         Record::Unnoted { start: START },
         Record::Heard { name: "news".into(), after: 5, had: vec![7, 900] },
@@ -108,7 +124,7 @@ fn records() -> Vec<Record> {
 
 /// Mails of every kind.
 fn letters() -> Vec<Letter> {
-    let (to, from, instance, wait) = ((4, 9), (4, 10), 4, 9);
+    let (to, from, instance, wait) = (at(4, 9), at(4, 10), InstanceId(4), WaitId(9));
     let (name, variables) = ("news", sample::values());
     let message = sample::messages().remove(2);
     let catches = Catches {
@@ -117,9 +133,15 @@ fn letters() -> Vec<Letter> {
         ended_by_all: true,
         ended_by: vec!["over".into()],
     };
-    let call =
-        Call { from, definition: 300, variables: variables.clone(), catches, root: 4, depth: 2 };
-    let delivered = Letter::Delivered { instance, post: 11 };
+    let call = Call {
+        from,
+        definition: 300,
+        variables: variables.clone(),
+        catches,
+        root: InstanceId(4),
+        depth: 2,
+    };
+    let delivered = Letter::Delivered { instance, post: PostId(11) };
     let escalated = |code| Letter::Escalated {
         to,
         code,
@@ -127,7 +149,8 @@ fn letters() -> Vec<Letter> {
         confirm: Box::new(delivered.clone()),
     };
     let signals = Subscription { kind: SubscriptionKind::Signal, ..sample::subscription() };
-    let ended = |ending| Letter::Ended { to, child: 12, ending, variables: variables.clone() };
+    let ended =
+        |ending| Letter::Ended { to, child: InstanceId(12), ending, variables: variables.clone() };
     vec![
         Letter::Call(call),
         ended(Ending::Completed),
@@ -148,7 +171,11 @@ fn letters() -> Vec<Letter> {
             expires: Some(2),
             shared: Some(Shared { number: 7, upto: 5 }),
         },
-        Letter::Broadcast { name: name.into(), variables: variables.clone(), from: Some(4) },
+        Letter::Broadcast {
+            name: name.into(),
+            variables: variables.clone(),
+            from: Some(InstanceId(4)),
+        },
         Letter::Signal { to, variables: variables.clone() },
         Letter::Ring { to },
         Letter::Cancel { instance },
@@ -164,7 +191,7 @@ fn call_failed() -> Vec<Record> {
 }
 
 fn call_failed_letters() -> Vec<Letter> {
-    let letter = |failure| Letter::CallFailed { to: (3, 1 << 40), failure };
+    let letter = |failure| Letter::CallFailed { to: at(3, 1 << 40), failure };
     sample::specific().into_iter().map(letter).collect()
 }
 
@@ -182,7 +209,7 @@ fn numbered() -> Vec<Record> {
 }
 
 fn addressed_letters() -> Vec<Letter> {
-    let of = (4, 9);
+    let of = at(4, 9);
     vec![
         Letter::AskVariables { of, names: vec!["orderId".into(), "town".into()] },
         Letter::Variables { of, values: sample::values() },
@@ -199,12 +226,20 @@ fn labelled() -> Vec<Record> {
     vec![labels(&["urgent", "team:north"], Some(trace)), labels(&[], None)]
 }
 
+fn ends_after() -> Vec<Record> {
+    vec![Record::EndsAfter { elements: vec!["pack".into(), "send".into()] }]
+}
+
+fn by() -> Vec<Record> {
+    vec![Record::Resumed, Record::By { who: "ann@example.com".into() }]
+}
+
 fn snapshot() -> Snapshot {
     Snapshot {
         created: created(),
         definition: 301,
         records: vec![Record::Suspended, Record::Migrated { definition: 128 }],
-        since: vec![(9, 1_000), (200, -1)],
+        since: vec![(WaitId(9), 1_000), (WaitId(200), -1)],
         state: (0..=255).collect(),
     }
 }
@@ -215,7 +250,7 @@ fn shard() -> ShardState {
         messages: 2,
         noted: vec![Noted { start: START, variables: sample::values() }],
         timers: start_timers().into(),
-        unfinished: vec![3, 400],
+        unfinished: vec![InstanceId(3), InstanceId(400)],
     }
 }
 
@@ -240,6 +275,11 @@ fn whatever_is_stored_is_what_it_was() {
     check("numbered", numbered(), |it, bytes| encode_records(it, bytes), decode_records);
     check("call-failed", call_failed(), |it, bytes| encode_records(it, bytes), decode_records);
     check("labelled", labelled(), |it, bytes| encode_records(it, bytes), decode_records);
+    check("ends-after", ends_after(), |it, bytes| encode_records(it, bytes), decode_records);
+    check("by", by(), |it, bytes| encode_records(it, bytes), decode_records);
+    let mut alone = Vec::new();
+    encode_records_by(&[Record::Resumed], &"ann@example.com".into(), &mut alone).unwrap();
+    assert_eq!(decode_records(&alone).unwrap(), by());
     check("held", held(), encode_held, decode_held);
     check("shard", shard(), encode_shard, decode_shard);
     check("snapshot", snapshot(), encode_snapshot, decode_snapshot);
@@ -266,7 +306,8 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
         ending: Ending::Cancelled,
         variables: Vec::new(),
     }));
-    let added = addressed().into_iter().chain(labelled()).chain(numbered());
+    let added =
+        addressed().into_iter().chain(labelled()).chain(ends_after()).chain(by()).chain(numbered());
     let some = records().into_iter().chain(added).chain([ended]);
     assert_eq!(some.map(|it| kind_of(&it)).collect::<BTreeSet<_>>(), all);
     let all: BTreeSet<u8> =
@@ -277,7 +318,7 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
         assert_eq!(decode_letter(&bytes).as_ref(), Ok(letter));
         bytes[1]
     };
-    let letter = Box::new(Letter::Ring { to: (4, 9) });
+    let letter = Box::new(Letter::Ring { to: at(4, 9) });
     let chained = vec![Letter::Chained { generation: 300, letter }];
     let some =
         [letters(), addressed_letters(), call_failed_letters(), chained].concat().into_iter();
@@ -288,7 +329,7 @@ fn the_samples_have_entries_and_mails_of_every_kind() {
 fn what_a_journal_has_too_much_of_is_read_back() {
     for over in [Over::JournalEntries(7), Over::JournalBytes(300)] {
         let failure = Failure::new(FailureKind::Budget(Some(over)), "too much");
-        let letter = Letter::CallFailed { to: (4, 9), failure };
+        let letter = Letter::CallFailed { to: at(4, 9), failure };
         let mut bytes = Vec::new();
         encode_letter(&letter, &mut bytes).unwrap();
         assert_eq!(decode_letter(&bytes), Ok(letter));

@@ -2,6 +2,7 @@
 //! added under another name.
 
 use std::{collections::BTreeMap, sync::Arc};
+use travertine_store::{Address, InstanceId};
 
 use travertine_kernel::{
     Assignments, Backoff, Catches, Cue, Destination, Digest, Each, Ending, Event, Failing, Failure,
@@ -743,11 +744,16 @@ pub(crate) fn messages() -> Vec<Message> {
     modes.into_iter().map(message).collect()
 }
 
+/// A wait of an instance.
+pub(crate) fn at(instance: u64, wait: u64) -> Address {
+    Address { instance: InstanceId(instance), wait: WaitId(wait) }
+}
+
 /// A wait for messages.
 pub(crate) fn subscription() -> Subscription {
     Subscription {
-        instance: 4,
-        wait: 9,
+        instance: InstanceId(4),
+        wait: WaitId(9),
         kind: SubscriptionKind::Message,
         name: "news".into(),
         correlation: vec![("key".into(), 7.into())],

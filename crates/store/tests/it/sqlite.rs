@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "these are helpers of tests")]
 
 use std::{fmt::Write as _, fs, path::PathBuf};
+use travertine_store::InstanceId;
 
 use rusqlite::Connection;
 use travertine_store::{
@@ -16,7 +17,7 @@ use travertine_value::Name;
 
 const VERSIONS: [&str; 3] = ["v1", "v2", "v3"];
 /// The tables of the newest views, which are made again where they are older.
-const VIEWS: &str = "views-v4";
+const VIEWS: &str = "views-v5";
 
 fn golden(version: &str) -> PathBuf {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stores");
@@ -24,7 +25,13 @@ fn golden(version: &str) -> PathBuf {
 }
 
 fn entry(seq: u64, instance: u64, previous: u64) -> Entry {
-    Entry { seq, instance, previous, at: 1_790_000_000_000, body: vec![1, 2, 255] }
+    Entry {
+        seq,
+        instance: InstanceId(instance),
+        previous,
+        at: 1_790_000_000_000,
+        body: vec![1, 2, 255],
+    }
 }
 
 fn mail(number: u64) -> Mail {

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 
 use serde::{Deserialize, Deserializer, de};
-use travertine_kernel::{self as kernel, Assignments, Catches, Ending};
+use travertine_kernel::{self as kernel, Assignments, Catches, Ending, PostId, WaitId};
 use travertine_value::{Name, time};
 
 use super::{Out, Put, part, puts};
-use crate::record;
+use crate::{Address, InstanceId, record};
 
 /// A type of the format, which becomes the one of today.
 pub(in crate::codec) trait Lift {
@@ -72,17 +72,17 @@ mirror!(enum Record {
     Released,
     Deferred(it: Letter),
     Recalled,
-    Leased { wait: u64, worker: Name, until: i64 },
-    Paused { wait: u64, until: i64 },
-    TaskChanged { wait: u64, change: TaskChange },
-    TimerMoved { wait: u64, due: i64 },
+    Leased { wait: Wait, worker: Name, until: i64 },
+    Paused { wait: Wait, until: i64 },
+    TaskChanged { wait: Wait, change: TaskChange },
+    TimerMoved { wait: Wait, due: i64 },
     Migrated { definition: u64 },
     Folded(it: Box<Folded>),
     Held(it: Held),
     Gone { message: u64 },
     Known { number: u64, name: Name, id: Name, until: i64 },
     Subscribed(it: Subscription),
-    Unsubscribed { instance: u64, wait: u64 },
+    Unsubscribed { instance: Instance, wait: Wait },
     Noted { start: StartKey, variables: Values },
     Unnoted { start: StartKey },
     StartTimer(it: StartTimer),
@@ -92,6 +92,8 @@ mirror!(enum Record {
     Recognised { number: u64, name: Name, receiver: Name, id: Name, until: i64 },
     Labelled(it: Box<Labels>),
     Numbered { messages: u64 },
+    EndsAfter { elements: Vec<Name> },
+    By { who: Name },
 });
 
 mirror!(
@@ -105,8 +107,8 @@ mirror!(
     struct Created {
         definition: u64,
         business_id: Option<Name>,
-        caller: Option<(u64, u64)>,
-        root: u64,
+        caller: Option<At>,
+        root: Instance,
         depth: u32,
     }
 );
@@ -169,8 +171,8 @@ mirror!(
 
 mirror!(
     struct Subscription {
-        instance: u64,
-        wait: u64,
+        instance: Instance,
+        wait: Wait,
         kind: SubscriptionKind,
         name: Name,
         correlation: Values,
@@ -201,25 +203,25 @@ mirror!(
 
 mirror!(enum Letter {
     Call(it: Call),
-    Ended { to: (u64, u64), child: u64, ending: End, variables: Values },
-    NotCalled { to: (u64, u64), reason: String },
-    Uncall { from: (u64, u64) },
-    Escalated { to: (u64, u64), code: Option<Name>, variables: Values, confirm: Nested },
-    Delivered { instance: u64, post: u64 },
+    Ended { to: At, child: Instance, ending: End, variables: Values },
+    NotCalled { to: At, reason: String },
+    Uncall { from: At },
+    Escalated { to: At, code: Option<Name>, variables: Values, confirm: Nested },
+    Delivered { instance: Instance, post: Post },
     Subscribe(it: Subscription),
-    Unsubscribe { instance: u64, wait: u64 },
+    Unsubscribe { instance: Instance, wait: Wait },
     Publish { message: Message, again: bool, published: i64, expires: Option<i64> },
-    Deliver { to: (u64, u64), message: Message, published: i64, expires: Option<i64>, shared: Option<Shared> },
-    Broadcast { name: Name, variables: Values, from: Option<u64> },
-    Signal { to: (u64, u64), variables: Values },
-    Ring { to: (u64, u64) },
-    Cancel { instance: u64 },
+    Deliver { to: At, message: Message, published: i64, expires: Option<i64>, shared: Option<Shared> },
+    Broadcast { name: Name, variables: Values, from: Option<Instance> },
+    Signal { to: At, variables: Values },
+    Ring { to: At },
+    Cancel { instance: Instance },
     Start { definition: Name, id: Name, variables: Values },
     Trigger { start: StartKey, variables: Values },
     Bury { message: Message, published: i64, expires: Option<i64>, reason: Name },
-    AskVariables { of: (u64, u64), names: Vec<Name> },
-    Variables { of: (u64, u64), values: Values },
-    CallFailed { to: (u64, u64), failure: Failed },
+    AskVariables { of: At, names: Vec<Name> },
+    Variables { of: At, values: Values },
+    CallFailed { to: At, failure: Failed },
     Chained { generation: u32, letter: Nested },
 });
 
@@ -264,11 +266,11 @@ mirror!(
 
 mirror!(
     struct Call {
-        from: (u64, u64),
+        from: At,
         definition: u64,
         variables: Values,
         catches: Caught,
-        root: u64,
+        root: Instance,
         depth: u32,
     }
 );
@@ -279,7 +281,7 @@ mirror!(
         messages: u64,
         noted: Vec<Noted>,
         timers: Vec<StartTimer>,
-        unfinished: Vec<u64>,
+        unfinished: Vec<Instance>,
     }
 );
 
@@ -294,7 +296,7 @@ mirror!(read struct Snapshot {
     created: Created,
     definition: u64,
     records: Vec<Record>,
-    since: Vec<(u64, i64)>,
+    since: Vec<(Wait, i64)>,
     state: Vec<u8>,
 });
 
@@ -352,6 +354,19 @@ impl Put for record::Snapshot {
     }
 }
 
+/// Records, and one that stands at their end.
+pub(in crate::codec) struct RecordsBy<'a>(
+    pub(in crate::codec) &'a [record::Record],
+    pub(in crate::codec) &'a record::Record,
+);
+
+impl Put for RecordsBy<'_> {
+    fn put(&self, out: &mut Out) {
+        out.length(self.0.len() + 1);
+        self.0.iter().chain([self.1]).for_each(|it| it.put(out));
+    }
+}
+
 /// What is the same in the format and today.
 macro_rules! same {
     ($($type:ty),*) => {
@@ -363,6 +378,54 @@ macro_rules! same {
             }
         })*
     };
+}
+
+/// Numbers of the format that have types of their own today.
+macro_rules! numbers {
+    ($($name:ident($number:ty) is $type:path;)*) => {
+        $(
+            #[derive(Deserialize)]
+            pub(in crate::codec) struct $name($number);
+
+            impl Lift for $name {
+                type Live = $type;
+
+                fn lift(self) -> Self::Live {
+                    $type(self.0)
+                }
+            }
+        )*
+    };
+}
+
+numbers! {
+    Instance(u64) is InstanceId;
+    Wait(u64) is WaitId;
+    Post(u64) is PostId;
+}
+
+/// A wait of an instance.
+#[derive(Deserialize)]
+pub(in crate::codec) struct At(u64, u64);
+
+impl Lift for At {
+    type Live = Address;
+
+    fn lift(self) -> Address {
+        Address { instance: InstanceId(self.0), wait: WaitId(self.1) }
+    }
+}
+
+impl Put for InstanceId {
+    fn put(&self, out: &mut Out) {
+        self.0.put(out);
+    }
+}
+
+impl Put for Address {
+    fn put(&self, out: &mut Out) {
+        (&self.instance, &self.wait).put(out);
+    }
 }
 
 same!(bool, u8, u32, u64, i64, String, Name);

@@ -1,7 +1,7 @@
 PRAGMA page_size = 4096;
 PRAGMA auto_vacuum = 2;
 PRAGMA application_id = 1414682190;
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE checkpoints(shard INTEGER PRIMARY KEY, upto INTEGER NOT NULL, state BLOB NOT NULL, sum INTEGER NOT NULL);
 CREATE TABLE snapshots(instance INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
@@ -19,9 +19,9 @@ CREATE TABLE elements(instance INTEGER NOT NULL, token INTEGER NOT NULL, visit I
 CREATE INDEX elements_by_element ON elements(element, instance);
 CREATE TABLE variables(instance INTEGER NOT NULL, layer INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, number INTEGER NOT NULL, visit INTEGER NOT NULL, PRIMARY KEY(instance, layer, name)) WITHOUT ROWID;
 CREATE INDEX variables_by_value ON variables(name, value) WHERE length(value) <= 200;
-CREATE TABLE jobs(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, job_type TEXT NOT NULL, state TEXT NOT NULL, retries INTEGER NOT NULL, priority INTEGER NOT NULL, until INTEGER, worker TEXT, headers TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, listener TEXT, error TEXT, error_code TEXT, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+CREATE TABLE jobs(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, job_type TEXT NOT NULL, state TEXT NOT NULL, retries INTEGER NOT NULL, priority INTEGER NOT NULL, until INTEGER, worker TEXT, headers TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, listener TEXT, error TEXT, error_code TEXT, ended INTEGER, by TEXT, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
 CREATE INDEX jobs_by_type ON jobs(job_type, instance, wait);
-CREATE TABLE tasks(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, label TEXT, assignee TEXT, candidate_users TEXT NOT NULL, candidate_groups TEXT NOT NULL, due INTEGER, follow_up INTEGER, priority INTEGER NOT NULL, form TEXT, fields TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+CREATE TABLE tasks(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, label TEXT, assignee TEXT, candidate_users TEXT NOT NULL, candidate_groups TEXT NOT NULL, due INTEGER, follow_up INTEGER, priority INTEGER NOT NULL, form TEXT, fields TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, state TEXT NOT NULL, ended INTEGER, by TEXT, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
 CREATE INDEX tasks_by_assignee ON tasks(assignee, instance, wait);
 CREATE INDEX tasks_by_creation ON tasks(created, instance, wait);
 CREATE INDEX tasks_by_due ON tasks(due) WHERE due IS NOT NULL;
@@ -29,7 +29,16 @@ CREATE TABLE timers(instance INTEGER NOT NULL, wait INTEGER NOT NULL, definition
 CREATE INDEX timers_by_due ON timers(due);
 CREATE TABLE subscriptions(instance INTEGER NOT NULL, wait INTEGER NOT NULL, keeper INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, element TEXT NOT NULL, correlation TEXT NOT NULL, body BLOB NOT NULL, created INTEGER NOT NULL, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
 CREATE INDEX subscriptions_by_name ON subscriptions(name, instance, wait);
-CREATE TABLE incidents(instance INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, kind TEXT NOT NULL, code TEXT, message TEXT NOT NULL, since INTEGER NOT NULL, number INTEGER NOT NULL, visit INTEGER NOT NULL, part TEXT, wait INTEGER, listener TEXT, PRIMARY KEY(instance, token)) WITHOUT ROWID;
+CREATE TABLE incidents(instance INTEGER NOT NULL, number INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, kind TEXT NOT NULL, code TEXT, message TEXT NOT NULL, since INTEGER NOT NULL, visit INTEGER NOT NULL, part TEXT, wait INTEGER, listener TEXT, ended INTEGER, by TEXT, PRIMARY KEY(instance, number)) WITHOUT ROWID;
 CREATE TABLE messages(id INTEGER PRIMARY KEY, name TEXT NOT NULL, message_id TEXT, correlation TEXT NOT NULL, body BLOB NOT NULL, published INTEGER NOT NULL, expires INTEGER, dead INTEGER, reason TEXT);
 CREATE INDEX messages_by_name ON messages(name, id);
 CREATE INDEX messages_dead ON messages(id) WHERE dead IS NOT NULL;
+CREATE TABLE past_jobs(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, job_type TEXT NOT NULL, state TEXT NOT NULL, retries INTEGER NOT NULL, priority INTEGER NOT NULL, until INTEGER, worker TEXT, headers TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, listener TEXT, error TEXT, error_code TEXT, ended INTEGER, by TEXT, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+CREATE INDEX past_jobs_by_end ON past_jobs(ended);
+CREATE INDEX past_jobs_by_type ON past_jobs(job_type, instance, wait);
+CREATE TABLE past_tasks(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, label TEXT, assignee TEXT, candidate_users TEXT NOT NULL, candidate_groups TEXT NOT NULL, due INTEGER, follow_up INTEGER, priority INTEGER NOT NULL, form TEXT, fields TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, state TEXT NOT NULL, ended INTEGER, by TEXT, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+CREATE INDEX past_tasks_by_end ON past_tasks(ended);
+CREATE INDEX past_tasks_by_assignee ON past_tasks(assignee, instance, wait);
+CREATE INDEX past_tasks_by_creation ON past_tasks(created, instance, wait);
+CREATE TABLE past_incidents(instance INTEGER NOT NULL, number INTEGER NOT NULL, token INTEGER NOT NULL, element TEXT NOT NULL, kind TEXT NOT NULL, code TEXT, message TEXT NOT NULL, since INTEGER NOT NULL, visit INTEGER NOT NULL, part TEXT, wait INTEGER, listener TEXT, ended INTEGER, by TEXT, PRIMARY KEY(instance, number)) WITHOUT ROWID;
+CREATE INDEX past_incidents_by_end ON past_incidents(ended);

@@ -1,9 +1,11 @@
 //! Searches as SQL. What a search brings is bound to parameters; the text is made of our words only.
 
-use rusqlite::types::Value as Cell;
 use travertine_value::Name;
 
-use super::rows::{OPEN, SHORT_MAX, columns, key_columns, key_values};
+use super::{
+    Cell, Cells, Dialect,
+    rows::{OPEN, SHORT_MAX, columns, key_columns, key_values},
+};
 use crate::{
     search::{
         COUNT_MAX, Column, Condition, Cursor, ElementColumn, GROUPS_MAX, InstanceColumn, JobColumn,
@@ -14,23 +16,23 @@ use crate::{
 };
 
 /// How many steps of SQLite's machine a search may take: a scan of some million rows, about a second.
-pub(super) const STEPS_MAX: u32 = 50_000_000;
+pub(crate) const STEPS_MAX: u32 = 50_000_000;
 
 /// A statement and its parameters.
 #[derive(Debug)]
-pub(super) struct Sql {
-    pub(super) text: String,
-    pub(super) values: Vec<Cell>,
+pub(crate) struct Sql {
+    pub(crate) text: String,
+    pub(crate) values: Vec<Cell>,
 }
 
 /// The statement for a page. It asks for one row more than that has. Behind the columns of the table each row has
 /// what it is sorted by; `Place::Before` gives them in reverse.
-pub(super) fn of(search: &Search) -> Sql {
-    let mut it = Writer::new(search.table);
+pub(crate) fn of(dialect: &dyn Dialect, search: &Search) -> Sql {
+    let mut it = Writer::new(dialect, search.table);
     let table = search.table;
-    let order = order(search);
+    let order = order(dialect, search);
     let mut wanted: Vec<String> = columns(table).iter().map(|name| format!("t.{name}")).collect();
-    wanted.extend(search.sort.iter().flat_map(|it| ranks(it.column, table)));
+    wanted.extend(search.sort.iter().flat_map(|it| ranks(dialect, it.column, table)));
     let mut text = format!("SELECT {} FROM {table} t", wanted.join(", "));
     text.push_str(&it.joined(search));
     let mut all = it.all(&search.conditions);
@@ -40,7 +42,10 @@ pub(super) fn of(search: &Search) -> Sql {
     text.push_str(&where_all(&all));
     let order: Vec<String> = order
         .iter()
-        .map(|it| format!("{}{}", it.text, if it.descending { " DESC" } else { "" }))
+        .map(|it| {
+            let empty = if it.always { "" } else { dialect.empty_first(it.descending) };
+            format!("{}{}{empty}", it.text, if it.descending { " DESC" } else { "" })
+        })
         .collect();
     let limit = it.place(Cell::Integer(i64::from(search.limit) + 1));
     let offset = if let Place::Skip(rows) = search.place {
@@ -53,38 +58,40 @@ pub(super) fn of(search: &Search) -> Sql {
 }
 
 /// The statement that counts all rows, as far as they are counted, and one more.
-pub(super) fn count(search: &Search) -> Sql {
-    let mut it = Writer::new(search.table);
+pub(crate) fn count(dialect: &dyn Dialect, search: &Search) -> Sql {
+    let mut it = Writer::new(dialect, search.table);
     let mut inner = format!("SELECT 1 FROM {} t", search.table);
     inner.push_str(&it.joined(&Search { sort: Vec::new(), ..search.clone() }));
     let all = it.all(&search.conditions);
     inner.push_str(&where_all(&all));
     let limit = it.place(Cell::Integer(i64::from(COUNT_MAX) + 1));
-    Sql { text: format!("SELECT count(*) FROM ({inner} LIMIT {limit})"), values: it.values }
+    Sql { text: format!("SELECT count(*) FROM ({inner} LIMIT {limit}) found"), values: it.values }
 }
 
 /// The statement that counts rows by what they have in these columns, which come after the count. It gives one
 /// group more than there may be.
-pub(super) fn tally(search: &Search, by: &[Column]) -> Sql {
-    let mut it = Writer::new(search.table);
+pub(crate) fn tally(dialect: &dyn Dialect, search: &Search, by: &[Column]) -> Sql {
+    let mut it = Writer::new(dialect, search.table);
     let by_rank = by.iter().map(|it| Sort { column: *it, descending: false }).collect();
     let joined = it.joined(&Search { sort: by_rank, ..search.clone() });
     let all = it.all(&search.conditions);
-    let ranks: Vec<String> = by.iter().flat_map(|it| ranks(*it, search.table)).collect();
-    let (ranks, table) = (ranks.join(", "), search.table);
+    let ranks: Vec<String> = by.iter().flat_map(|it| ranks(dialect, *it, search.table)).collect();
+    let first = dialect.empty_first(false);
+    let order: Vec<String> = ranks.iter().map(|it| format!("{it}{first}")).collect();
+    let (ranks, order, table) = (ranks.join(", "), order.join(", "), search.table);
     let limit = it.place(Cell::Integer(i64::from(GROUPS_MAX) + 1));
     let found = where_all(&all);
     let text = format!(
-        "SELECT count(*), {ranks} FROM {table} t{joined}{found} GROUP BY {ranks} ORDER BY {ranks} LIMIT {limit}"
+        "SELECT count(*), {ranks} FROM {table} t{joined}{found} GROUP BY {ranks} ORDER BY {order} LIMIT {limit}"
     );
     Sql { text, values: it.values }
 }
 
 /// Reads what a row has in these columns, from the place `at` on.
-pub(super) fn ranked(
+pub(crate) fn ranked(
     columns: impl Iterator<Item = Column>,
     mut at: usize,
-    row: &rusqlite::Row<'_>,
+    row: &impl Cells,
 ) -> rusqlite::Result<Vec<Option<Value>>> {
     let mut next = || {
         at += 1;
@@ -92,10 +99,10 @@ pub(super) fn ranked(
     };
     let one = |it: Column| {
         Ok(match it.kind() {
-            Kind::Number => row.get::<_, Option<i64>>(next())?.map(Value::Number),
-            Kind::Time => row.get::<_, Option<i64>>(next())?.map(Value::Time),
-            Kind::Bool => row.get::<_, Option<bool>>(next())?.map(Value::Bool),
-            Kind::Text | Kind::LongText => row.get::<_, Option<Name>>(next())?.map(Value::Text),
+            Kind::Number => row.get::<Option<i64>>(next())?.map(Value::Number),
+            Kind::Time => row.get::<Option<i64>>(next())?.map(Value::Time),
+            Kind::Bool => row.get::<Option<bool>>(next())?.map(Value::Bool),
+            Kind::Text | Kind::LongText => row.get::<Option<Name>>(next())?.map(Value::Text),
             Kind::Key => {
                 let (instance, number): (Option<u64>, Option<u64>) =
                     (row.get(next())?, row.get(next())?);
@@ -117,7 +124,7 @@ struct Term {
 }
 
 /// The order of a search, back to front where it goes backwards. The key comes last.
-fn order(search: &Search) -> Vec<Term> {
+fn order(dialect: &dyn Dialect, search: &Search) -> Vec<Term> {
     let table = search.table;
     let back = matches!(search.place, Place::Before(_));
     let mut terms: Vec<Term> = Vec::new();
@@ -128,8 +135,8 @@ fn order(search: &Search) -> Vec<Term> {
         }
     };
     for it in &search.sort {
-        let own = it.column.table() == table;
-        for text in ranks(it.column, table) {
+        let own = it.column.table() == table.present();
+        for text in ranks(dialect, it.column, table) {
             add(text, it.descending, own && it.column.spec().always);
         }
     }
@@ -140,17 +147,17 @@ fn order(search: &Search) -> Vec<Term> {
 }
 
 /// What rows of a table are compared by where they are sorted by a column.
-fn ranks(column: Column, table: Table) -> Vec<String> {
-    let all = expressions(column, alias(column, table));
+fn ranks(dialect: &dyn Dialect, column: Column, table: Table) -> Vec<String> {
+    let all = dialect.columns(column, alias(column, table));
     match column.kind() {
         Kind::LongText => {
             all.into_iter().map(|it| format!("substr({it}, 1, {SORTED_CHARS})")).collect()
         }
-        Kind::Bool => all.into_iter().map(|it| format!("({it})")).collect(),
+        Kind::Bool => all.into_iter().map(|it| dialect.truth(&it)).collect(),
         // The instance may be there without the rest.
         Kind::Key if !column.spec().always => {
             let (first, last) = (&all[0], &all[1]);
-            vec![format!("iif({last} IS NULL, NULL, {first})"), last.clone()]
+            vec![format!("CASE WHEN {last} IS NULL THEN NULL ELSE {first} END"), last.clone()]
         }
         Kind::Number | Kind::Text | Kind::Time | Kind::Key | Kind::List => all,
     }
@@ -158,10 +165,11 @@ fn ranks(column: Column, table: Table) -> Vec<String> {
 
 /// The name under which rows of a table have the column: their own, or that of the instance they are about.
 fn alias(column: Column, table: Table) -> &'static str {
-    if column.table() == table { "t" } else { "i" }
+    if column.table() == table.present() { "t" } else { "i" }
 }
 
-fn expressions(column: Column, alias: &str) -> Vec<String> {
+/// How the row of a table says what is in a column; two expressions for a key.
+pub(crate) fn expressions(column: Column, alias: &str) -> Vec<String> {
     let all = column.spec().sql.into_iter().filter(|it| !it.is_empty());
     all.map(|it| it.replace("{t}", alias)).collect()
 }
@@ -183,19 +191,19 @@ fn cells(value: &Value) -> Vec<Cell> {
     }
 }
 
-struct Writer {
+struct Writer<'a> {
+    dialect: &'a dyn Dialect,
     table: Table,
     values: Vec<Cell>,
 }
 
-impl Writer {
-    fn new(table: Table) -> Self {
-        Self { table, values: Vec::new() }
+impl<'a> Writer<'a> {
+    fn new(dialect: &'a dyn Dialect, table: Table) -> Self {
+        Self { dialect, table, values: Vec::new() }
     }
 
     fn place(&mut self, value: Cell) -> String {
-        self.values.push(value);
-        format!("?{}", self.values.len())
+        self.dialect.place(&mut self.values, value)
     }
 
     fn places(&mut self, value: &Value) -> Vec<String> {
@@ -280,24 +288,21 @@ impl Writer {
     }
 
     fn test(&mut self, column: Column, alias: &str, test: &Test) -> String {
-        let hint = hint(column, alias, test);
+        let said = self.dialect.columns(column, alias);
+        let mut hints: Vec<String> = hint(self.dialect, column, alias, test).into_iter().collect();
+        hints.extend(self.dialect.hint(&mut self.values, column, &said[0], test));
         let text = match column.kind() {
-            Kind::List => self.list(&expressions(column, alias)[0], test),
-            Kind::Key => self.key(&expressions(column, alias), test),
-            Kind::Bool => self.truth(&expressions(column, alias)[0], test),
+            Kind::List => self.list(&said[0], test),
+            Kind::Key => self.key(&said, test),
+            Kind::Bool => self.truth(&said[0], test),
             Kind::Number | Kind::Text | Kind::LongText | Kind::Time
                 if column == InstanceColumn::Root.into() && matches!(test, Test::Eq(_)) =>
             {
                 self.root(alias, test)
             }
-            Kind::Number | Kind::Text | Kind::LongText | Kind::Time => {
-                self.scalar(&expressions(column, alias)[0], test)
-            }
+            Kind::Number | Kind::Text | Kind::LongText | Kind::Time => self.scalar(&said[0], test),
         };
-        match hint {
-            Some(hint) => format!("({hint} AND {text})"),
-            None => text,
-        }
+        if hints.is_empty() { text } else { format!("({} AND {text})", hints.join(" AND ")) }
     }
 
     fn scalar(&mut self, column: &str, test: &Test) -> String {
@@ -307,11 +312,13 @@ impl Writer {
         };
         match test {
             Test::Eq(value) => compared(self, "=", value),
-            Test::Neq(value) => compared(self, "IS NOT", value),
+            Test::Neq(value) => compared(self, self.dialect.other(), value),
             Test::Gt(value) => compared(self, ">", value),
             Test::Gte(value) => compared(self, ">=", value),
             Test::Lt(value) => compared(self, "<", value),
             Test::Lte(value) => compared(self, "<=", value),
+            Test::In(values) if values.is_empty() => String::from("false"),
+            Test::NotIn(values) if values.is_empty() => String::from("true"),
             Test::In(values) => format!("{column} IN ({})", self.listed(values)),
             Test::NotIn(values) => {
                 format!("({column} IS NULL OR {column} NOT IN ({}))", self.listed(values))
@@ -319,11 +326,7 @@ impl Writer {
             Test::Exists(true) => format!("{column} IS NOT NULL"),
             Test::Exists(false) => format!("{column} IS NULL"),
             Test::Like(pattern) if pattern.is_in_vain() => String::from("false"),
-            Test::Like(pattern) => {
-                let place = self.place(Cell::Text(pattern.to_glob()));
-                // SQLite reads texts up to the first NUL here.
-                format!("({column} GLOB {place} AND instr({column}, char(0)) = 0)")
-            }
+            Test::Like(pattern) => self.dialect.like(&mut self.values, column, pattern),
         }
     }
 
@@ -337,7 +340,8 @@ impl Writer {
             // As indexes say it.
             return if *wanted { expression.to_owned() } else { format!("NOT ({expression})") };
         }
-        self.scalar(&format!("({expression})"), test)
+        let expression = self.dialect.truth(expression);
+        self.scalar(&expression, test)
     }
 
     /// Two columns, which are both there or not.
@@ -349,11 +353,12 @@ impl Writer {
                 pairs.map(|(column, place)| format!("{column} = {place}")).collect();
             format!("({})", all.join(" AND "))
         };
+        let sign = self.dialect.other();
         let other = |it: &mut Self, value: &Value| {
             let places = it.places(value);
             let pairs = columns.iter().zip(&places);
             let any: Vec<String> =
-                pairs.map(|(column, place)| format!("{column} IS NOT {place}")).collect();
+                pairs.map(|(column, place)| format!("{column} {sign} {place}")).collect();
             format!("({})", any.join(" OR "))
         };
         let pairs = |it: &mut Self, values: &[Value]| {
@@ -383,7 +388,7 @@ impl Writer {
         }
     }
 
-    /// A list of texts, as JSON.
+    /// A list of texts.
     fn list(&mut self, column: &str, test: &Test) -> String {
         let (denies, said) = match test {
             Test::Neq(value) => (true, Test::Eq(value.clone())),
@@ -399,7 +404,8 @@ impl Writer {
         };
         let some = self.scalar("value", &said);
         let not = if denies { "NOT " } else { "" };
-        format!("{not}EXISTS (SELECT 1 FROM json_each({column}) WHERE type = 'text' AND {some})")
+        let texts = self.dialect.texts(column);
+        format!("{not}EXISTS (SELECT 1 FROM {texts} WHERE {some})")
     }
 
     /// Those that were called are found by index; nobody calls most.
@@ -416,14 +422,14 @@ impl Writer {
     fn beyond(&mut self, search: &Search, order: &[Term], cursor: &Cursor) -> Vec<String> {
         let mut values: Vec<(String, Cell)> = Vec::new();
         for (it, value) in search.sort.iter().zip(&cursor.values) {
-            let texts = ranks(it.column, search.table);
+            let texts = ranks(self.dialect, it.column, search.table);
             let cells = value.as_ref().map_or_else(|| vec![Cell::Null; texts.len()], cells);
             values.extend(texts.into_iter().zip(cells));
         }
         let key = key_values(search.table, &cursor.key);
         let names = key_columns(search.table).iter().map(|name| format!("t.{name}"));
         values.extend(names.zip(key));
-        let pinned = pinned(search);
+        let pinned = pinned(self.dialect, search);
         // What must be the same anyway decides nothing, and SQLite finds the place by index without it.
         let terms: Vec<(&Term, Cell)> = order
             .iter()
@@ -465,30 +471,36 @@ impl Writer {
             (true, false) => format!("({text} < {place} OR {text} IS NULL)"),
             (true, true) => String::from("false"),
         };
-        format!("({beyond} OR ({text} IS {place} AND {}))", self.after(rest))
+        let same = self.dialect.same();
+        format!("({beyond} OR ({text} {same} {place} AND {}))", self.after(rest))
     }
 }
 
 /// The expressions that have one value in all rows.
-fn pinned(search: &Search) -> Vec<(String, Cell)> {
-    fn add(condition: &Condition, table: Table, pinned: &mut Vec<(String, Cell)>) {
+fn pinned(dialect: &dyn Dialect, search: &Search) -> Vec<(String, Cell)> {
+    fn add(
+        dialect: &dyn Dialect,
+        condition: &Condition,
+        table: Table,
+        pinned: &mut Vec<(String, Cell)>,
+    ) {
         match condition {
-            Condition::All(all) => all.iter().for_each(|it| add(it, table, pinned)),
+            Condition::All(all) => all.iter().for_each(|it| add(dialect, it, table, pinned)),
             Condition::Is(column, Test::Eq(value)) => {
                 if !matches!(column.kind(), Kind::List | Kind::LongText) {
-                    pinned.extend(ranks(*column, table).into_iter().zip(cells(value)));
+                    pinned.extend(ranks(dialect, *column, table).into_iter().zip(cells(value)));
                 }
             }
             Condition::Is(..) | Condition::Any(_) | Condition::Has(..) | Condition::At(..) => {}
         }
     }
     let mut all = Vec::new();
-    search.conditions.iter().for_each(|it| add(it, search.table, &mut all));
+    search.conditions.iter().for_each(|it| add(dialect, it, search.table, &mut all));
     all
 }
 
-/// What else is so where the test holds, and lets SQLite find an index that is only for such rows.
-fn hint(column: Column, alias: &str, test: &Test) -> Option<String> {
+/// What else is so where the test holds, and lets a database find an index that is only for such rows.
+fn hint(dialect: &dyn Dialect, column: Column, alias: &str, test: &Test) -> Option<String> {
     let values = if let Test::Eq(value) = test {
         std::slice::from_ref(value)
     } else if let Test::In(values) = test {
@@ -502,7 +514,7 @@ fn hint(column: Column, alias: &str, test: &Test) -> Option<String> {
         return values.iter().all(|it| open.contains(it)).then(|| format!("{alias}.{OPEN}"));
     }
     if column == VariableColumn::Value.into() {
-        let short = |it: &Value| matches!(it, Value::Text(it) if it.chars().count() <= SHORT_MAX);
+        let short = |it: &Value| matches!(it, Value::Text(it) if dialect.length(it) <= SHORT_MAX);
         return values.iter().all(short).then(|| format!("length({alias}.value) <= {SHORT_MAX}"));
     }
     None
@@ -523,250 +535,11 @@ fn few(table: Table, all: &[Condition]) -> bool {
         Table::Tasks => named(TaskColumn::Assignee.into()),
         Table::Subscriptions => named(SubscriptionColumn::Name.into()),
         Table::Incidents => true,
-        Table::Instances | Table::Timers | Table::Messages => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rusqlite::{Connection, params_from_iter};
-
-    use super::*;
-    use crate::{
-        Error, ShardId, SqliteStore, Store as _,
-        search::{IncidentColumn, MessageColumn, TimerColumn},
-        sqlite::{Options, rows},
-        view::{Change, Filter, Query, Row, VariableRow},
-    };
-
-    fn explain(sql: Sql) -> String {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(&rows::schema()).unwrap();
-        let text = format!("EXPLAIN QUERY PLAN {}", sql.text);
-        let mut statement = connection.prepare(&text).unwrap();
-        let steps = statement.query_map(params_from_iter(sql.values), |row| row.get(3)).unwrap();
-        steps.collect::<Result<Vec<String>, _>>().unwrap().join("; ")
-    }
-
-    #[test]
-    fn questions_about_few_rows_are_answered_by_index() {
-        use Table::{Elements, Instances, Jobs, Messages, Subscriptions, Tasks, Timers};
-        let a = || Name::from("a");
-        let running = || Filter::State(vec![InstanceState::Running]);
-        for (table, filters, index) in [
-            (Instances, vec![running()], "instances_open"),
-            (Instances, vec![running(), Filter::Definition(a())], "instances_open_by_definition"),
-            (Instances, vec![Filter::BusinessId(a())], "instances_by_business_id"),
-            (Instances, vec![Filter::Parent(4)], "instances_by_parent"),
-            (Instances, vec![Filter::Root(4)], "instances_by_root"),
-            (Instances, vec![Filter::Ended(Some(1), Some(2))], "instances_by_end"),
-            (Instances, vec![Filter::HasIncidents(true)], "instances_with_incidents"),
-            (Instances, vec![Filter::Variable(a(), a())], "variables_by_value"),
-            (Instances, vec![running(), Filter::Variable(a(), a())], "variables_by_value"),
-            (Jobs, vec![Filter::Variable(a(), a())], "variables_by_value"),
-            (Jobs, vec![Filter::BusinessId(a())], "instances_by_business_id"),
-            (Jobs, vec![Filter::JobType(a())], "jobs_by_type"),
-            (Elements, vec![Filter::Element(a())], "elements_by_element"),
-            (Tasks, vec![Filter::Assignee(a())], "tasks_by_assignee"),
-            (Tasks, vec![Filter::Unassigned], "tasks_by_assignee"),
-            (Tasks, vec![Filter::Due(None, Some(1))], "tasks_by_due"),
-            (Timers, vec![Filter::Due(Some(0), Some(1))], "timers_by_due"),
-            (Subscriptions, vec![Filter::Named(a())], "subscriptions_by_name"),
-            (Messages, vec![Filter::Named(a())], "messages_by_name"),
-            (Messages, vec![Filter::Dead(true)], "messages_dead"),
-        ] {
-            let query = Query { table, filters, descending: true, after: None, limit: 10 };
-            let steps = explain(of(&Search::from(&query)));
-            assert!(steps.contains(index), "{query:?}: {steps}");
-        }
-    }
-
-    /// Searches, and by what they are answered; whether rows are found in their order.
-    fn documented() -> Vec<(Search, &'static str, bool)> {
-        let instances = || Search::of(Table::Instances);
-        let is = |column: InstanceColumn, test| Condition::of(column, test);
-        let running = || is(InstanceColumn::State, Test::eq(InstanceState::Running));
-        let order = || is(InstanceColumn::Definition, Test::eq("order"));
-        let by_start = InstanceColumn::Started;
-        vec![
-            (instances().descending(by_start), "instances_by_start", true),
-            (
-                instances().with(running()).with(order()).descending(by_start),
-                "instances_open_by_definition_and_start",
-                true,
-            ),
-            (
-                instances().with(running()).with(order()).descending(InstanceColumn::Id),
-                "instances_open_by_definition",
-                true,
-            ),
-            (
-                instances()
-                    .with(is(InstanceColumn::Ended, Test::Exists(true)))
-                    .descending(InstanceColumn::Ended),
-                "instances_by_end",
-                true,
-            ),
-            (
-                instances()
-                    .with(is(InstanceColumn::BusinessId, Test::eq("a")))
-                    .descending(by_start),
-                "instances_by_business_id",
-                false,
-            ),
-            (
-                instances().with(is(InstanceColumn::Id, Test::any_of([1_u64, 2]))),
-                "INTEGER PRIMARY KEY",
-                true,
-            ),
-            (
-                instances().with(is(InstanceColumn::Parent, Test::eq(4_u64))),
-                "instances_by_parent",
-                false,
-            ),
-            (
-                instances().with(Condition::variable("total", Test::any_of(["1", "2"]))),
-                "variables_by_value",
-                false,
-            ),
-            (
-                instances().with(Condition::has(
-                    Table::Elements,
-                    Condition::of(ElementColumn::Element, Test::eq("pack")),
-                )),
-                "elements_by_element",
-                false,
-            ),
-            (
-                instances().with(Condition::has(
-                    Table::Incidents,
-                    Condition::of(IncidentColumn::Message, Test::like("*lamp*").unwrap()),
-                )),
-                "INTEGER PRIMARY KEY",
-                false,
-            ),
-            (
-                Search::of(Table::Tasks)
-                    .with(Condition::of(TaskColumn::Key, Test::any_of([(4, 1), (4, 2)]))),
-                "PRIMARY KEY (instance=? AND wait=?)",
-                false,
-            ),
-            (
-                Search::of(Table::Tasks)
-                    .with(Condition::of(TaskColumn::Assignee, Test::eq("ann")))
-                    .ascending(TaskColumn::Key),
-                "tasks_by_assignee",
-                true,
-            ),
-            (
-                Search::of(Table::Tasks)
-                    .with(Condition::Any(vec![
-                        Condition::of(TaskColumn::Assignee, Test::eq("ann")),
-                        Condition::of(TaskColumn::Assignee, Test::eq("bob")),
-                    ]))
-                    .ascending(TaskColumn::Key),
-                "tasks_by_assignee",
-                false,
-            ),
-            (Search::of(Table::Tasks).descending(TaskColumn::Created), "tasks_by_creation", true),
-            (
-                Search::of(Table::Jobs)
-                    .with(Condition::of(JobColumn::JobType, Test::eq("mail")))
-                    .ascending(JobColumn::Key),
-                "jobs_by_type",
-                true,
-            ),
-            (
-                Search::of(Table::Variables)
-                    .with(Condition::of(VariableColumn::Instance, Test::eq(4_u64)))
-                    .ascending(VariableColumn::Name),
-                "PRIMARY KEY (instance=?)",
-                false,
-            ),
-            (Search::of(Table::Timers).ascending(TimerColumn::Due), "timers_by_due", true),
-            (
-                Search::of(Table::Messages)
-                    .with(Condition::of(MessageColumn::Name, Test::like("paid*").unwrap())),
-                "messages_by_name",
-                false,
-            ),
-        ]
-    }
-
-    #[test]
-    fn each_documented_search_uses_an_index_and_goes_on_from_a_cursor_by_it() {
-        for (search, index, in_order) in documented() {
-            let ranks = search.sort.iter().map(|it| match it.column.kind() {
-                Kind::Number => Value::Number(3),
-                Kind::Time => Value::Time(3),
-                Kind::Key => Value::Key(3, 3),
-                Kind::Bool => Value::Bool(true),
-                Kind::Text | Kind::LongText | Kind::List => Value::from("a"),
-            });
-            let key = crate::view::Key { instance: 3, number: 3, name: "a".into() };
-            let cursor = Cursor::new(&search, ranks.map(Some).collect(), key);
-            let places = [
-                Place::First,
-                Place::Skip(10),
-                Place::After(cursor.clone()),
-                Place::Before(cursor),
-            ];
-            for place in places {
-                let search = Search { place, ..search.clone() };
-                search.check().unwrap();
-                let steps = explain(of(&search));
-                assert!(steps.contains(index), "{search:?}: {steps}");
-                assert!(!in_order || !steps.contains("TEMP B-TREE"), "{search:?}: {steps}");
-                let counted = explain(count(&search));
-                assert!(!counted.contains("TEMP B-TREE"), "{search:?}: {counted}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_search_that_looks_at_too_much_is_refused_with_a_way_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(dir.path(), &Options::default()).unwrap();
-        let claim = store.take(ShardId(0), "test").unwrap();
-        let row = |instance: u64| {
-            let (name, value) = (Name::from("total"), Name::from("1"));
-            let it = VariableRow { instance, layer: 1, name, value, number: 1, visit: 0 };
-            Change::Put(Row::Variable(it))
-        };
-        store.checkpoint(&claim, 0, b"", &(1..3_000).map(row).collect::<Vec<_>>()).unwrap();
-        let broad = Search::of(Table::Variables)
-            .with(Condition::of(VariableColumn::Value, Test::like("*2").unwrap()))
-            .descending(VariableColumn::Name);
-        assert_eq!(store.search(&broad).unwrap().rows, []);
-        let refused = store.views.search(&broad, Some(5_000));
-        assert!(
-            matches!(&refused, Err(Error::TooBroad { reason }) if reason.contains("variables"))
-        );
-        let refused = store.views.tally(&broad, &[VariableColumn::Name.into()], Some(5_000));
-        assert!(matches!(refused, Err(Error::TooBroad { .. })));
-        // What an index finds is not much, and whoever reads next has all the time again.
-        let narrow = broad.with(Condition::of(VariableColumn::Instance, Test::eq(7_u64)));
-        assert_eq!(store.views.search(&narrow, Some(5_000)).unwrap().rows, []);
-        let all = Search::of(Table::Variables).limit(10_000);
-        assert_eq!(store.search(&all).unwrap().rows.len(), 2_999);
-    }
-
-    #[test]
-    fn the_text_of_a_statement_has_nothing_of_what_is_searched_for() {
-        let hostile = "'; DROP TABLE jobs; --";
-        for column in Table::ALL.into_iter().flat_map(Column::all) {
-            let text = matches!(column.kind(), Kind::Text | Kind::LongText | Kind::List);
-            for test in [
-                Test::eq(hostile),
-                Test::neq(hostile),
-                Test::any_of([hostile]),
-                Test::NotIn(vec![hostile.into()]),
-                Test::like(hostile).unwrap(),
-            ] {
-                let search = Search::of(column.table()).with(Condition::of(column, test));
-                assert_eq!(search.check().is_ok(), text, "{search:?}");
-                assert!(!of(&search).text.contains("DROP"), "{search:?}");
-            }
-        }
+        Table::Instances
+        | Table::Timers
+        | Table::Messages
+        | Table::PastJobs
+        | Table::PastTasks
+        | Table::PastIncidents => false,
     }
 }

@@ -9,25 +9,25 @@ use crate::{Deployed, Deployment, Entry, Mail, Resource, Seq, ShardId};
 
 /// What is known of the log of a shard without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
+pub(crate) struct Head {
     /// The last place that was ever written.
-    pub(super) last: Seq,
+    pub(crate) last: Seq,
     /// The last place that has an entry.
-    pub(super) newest: Seq,
+    pub(crate) newest: Seq,
     /// How many entries there are.
-    pub(super) entries: u64,
+    pub(crate) entries: u64,
     /// The total of their checksums.
-    pub(super) digest: u64,
+    pub(crate) digest: u64,
     /// The total of the checksums of the mails to the shard.
-    pub(super) mails: u64,
+    pub(crate) mails: u64,
     /// The greatest number of the mails that the shard has sent.
-    pub(super) mailed: u64,
+    pub(crate) mailed: u64,
     /// The entries up to here are of a version that had no checksums.
-    pub(super) plain: Seq,
+    pub(crate) plain: Seq,
 }
 
 impl Head {
-    pub(super) fn add(&mut self, seq: Seq, sum: Option<u32>) {
+    pub(crate) fn add(&mut self, seq: Seq, sum: Option<u32>) {
         self.last = self.last.max(seq);
         self.newest = self.newest.max(seq);
         self.entries = self.entries.wrapping_add(1);
@@ -35,21 +35,21 @@ impl Head {
     }
 
     /// `newest` is for the caller to find.
-    pub(super) fn remove(&mut self, seq: Seq, sum: Option<u32>) {
+    pub(crate) fn remove(&mut self, seq: Seq, sum: Option<u32>) {
         self.entries = self.entries.wrapping_sub(1);
         self.digest = self.digest.wrapping_sub(weight(seq, sum));
     }
 
-    pub(super) fn sent(&mut self, number: u64, sum: Option<u32>) {
+    pub(crate) fn sent(&mut self, number: u64, sum: Option<u32>) {
         self.mails = self.mails.wrapping_add(weight(number, sum));
     }
 
-    pub(super) fn taken(&mut self, number: u64, sum: Option<u32>) {
+    pub(crate) fn taken(&mut self, number: u64, sum: Option<u32>) {
         self.mails = self.mails.wrapping_sub(weight(number, sum));
     }
 
     /// How the entries that were found differ from those that were written, where they do.
-    pub(super) fn differs(&self, found: &Self) -> Option<String> {
+    pub(crate) fn differs(&self, found: &Self) -> Option<String> {
         if found.entries != self.entries {
             let (there, written) = (found.entries, self.entries);
             Some(format!("{there} entries are there, and {written} were written"))
@@ -70,10 +70,10 @@ fn weight(seq: Seq, sum: Option<u32>) -> u64 {
 }
 
 /// The checksum of an entry, over its place and all that is in it.
-pub(super) fn entry(shard: ShardId, it: &Entry) -> u32 {
+pub(crate) fn entry(shard: ShardId, it: &Entry) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&shard.0.to_le_bytes());
-    for number in [it.seq, it.instance, it.previous, it.at.cast_unsigned()] {
+    for number in [it.seq, it.instance.0, it.previous, it.at.cast_unsigned()] {
         sum.update(&number.to_le_bytes());
     }
     sum.update(&it.body);
@@ -81,7 +81,7 @@ pub(super) fn entry(shard: ShardId, it: &Entry) -> u32 {
 }
 
 /// The checksum of a mail.
-pub(super) fn mail(it: &Mail) -> u32 {
+pub(crate) fn mail(it: &Mail) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&it.to.0.to_le_bytes());
     sum.update(&it.id.from.0.to_le_bytes());
@@ -91,7 +91,7 @@ pub(super) fn mail(it: &Mail) -> u32 {
 }
 
 /// The checksum of a deployed file.
-pub(super) fn resource(it: &Resource) -> u32 {
+pub(crate) fn resource(it: &Resource) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&(it.name.len() as u64).to_le_bytes());
     sum.update(it.name.as_bytes());
@@ -100,7 +100,7 @@ pub(super) fn resource(it: &Resource) -> u32 {
 }
 
 /// How it stands with a definition, as a byte: it is there, it was removed, or it is retired.
-pub(super) fn standing(it: &Deployed) -> u8 {
+pub(crate) fn standing(it: &Deployed) -> u8 {
     match it {
         Deployed { removed: true, .. } => 1,
         Deployed { retired: true, .. } => 2,
@@ -109,7 +109,7 @@ pub(super) fn standing(it: &Deployed) -> u8 {
 }
 
 /// The checksum of a deployment without what is in its files.
-pub(super) fn deployment(it: &Deployment) -> u32 {
+pub(crate) fn deployment(it: &Deployment) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     let mut text = |bytes: &[u8]| {
         sum.update(&(bytes.len() as u64).to_le_bytes());
@@ -132,7 +132,7 @@ pub(super) fn deployment(it: &Deployment) -> u32 {
 }
 
 /// The checksum of a checkpoint of the views.
-pub(super) fn checkpoint(shard: ShardId, upto: Seq, state: &[u8]) -> u32 {
+pub(crate) fn checkpoint(shard: ShardId, upto: Seq, state: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&shard.0.to_le_bytes());
     sum.update(&upto.to_le_bytes());

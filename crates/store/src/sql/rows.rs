@@ -1,28 +1,29 @@
-//! Rows of the views as rows of tables that people can read.
+//! Rows of the views as rows of tables that people can read, in any database.
 
-use rusqlite::{Statement, types::FromSqlError};
+use rusqlite::types::FromSqlError;
 use travertine_kernel::{ElementKind, Part};
 use travertine_value::Name;
 
+use super::{Cell, Cells, Places};
 use crate::{
     ShardId,
     view::{
         ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, Key, MessageRow,
-        Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, TimerRow, VariableRow,
+        Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, TaskState, TimerRow, VariableRow,
     },
 };
 
 /// The instances that have not ended, for indexes and for the queries that are to use them: SQLite must
 /// find the same words in both.
-pub(super) const OPEN: &str = "ended IS NULL";
+pub(crate) const OPEN: &str = "ended IS NULL";
 /// Values that can be looked for by index.
-pub(super) const SHORT: &str = "length(value) <= 200";
+pub(crate) const SHORT: &str = "length(value) <= 200";
 /// How long they are in characters.
-pub(super) const SHORT_MAX: usize = 200;
+pub(crate) const SHORT_MAX: usize = 200;
 
 /// The tables of the views. What has ended costs one row in `instances`, with entries only in the indexes
 /// that have a reason.
-pub(super) fn schema() -> String {
+pub(crate) fn schema() -> String {
     format!(
         "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
          CREATE TABLE checkpoints(shard INTEGER PRIMARY KEY, upto INTEGER NOT NULL, state BLOB NOT NULL, sum INTEGER NOT NULL);
@@ -52,17 +53,9 @@ pub(super) fn schema() -> String {
              value TEXT NOT NULL, number INTEGER NOT NULL, visit INTEGER NOT NULL,
              PRIMARY KEY(instance, layer, name)) WITHOUT ROWID;
          CREATE INDEX variables_by_value ON variables(name, value) WHERE {SHORT};
-         CREATE TABLE jobs(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL,
-             element TEXT NOT NULL, job_type TEXT NOT NULL, state TEXT NOT NULL,
-             retries INTEGER NOT NULL, priority INTEGER NOT NULL, until INTEGER, worker TEXT,
-             headers TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, listener TEXT,
-             error TEXT, error_code TEXT, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+         CREATE TABLE jobs({JOBS}) WITHOUT ROWID;
          CREATE INDEX jobs_by_type ON jobs(job_type, instance, wait);
-         CREATE TABLE tasks(instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL,
-             element TEXT NOT NULL, label TEXT, assignee TEXT, candidate_users TEXT NOT NULL,
-             candidate_groups TEXT NOT NULL, due INTEGER, follow_up INTEGER,
-             priority INTEGER NOT NULL, form TEXT, fields TEXT NOT NULL, created INTEGER NOT NULL,
-             visit INTEGER NOT NULL, PRIMARY KEY(instance, wait)) WITHOUT ROWID;
+         CREATE TABLE tasks({TASKS}) WITHOUT ROWID;
          CREATE INDEX tasks_by_assignee ON tasks(assignee, instance, wait);
          CREATE INDEX tasks_by_creation ON tasks(created, instance, wait);
          CREATE INDEX tasks_by_due ON tasks(due) WHERE due IS NOT NULL;
@@ -75,20 +68,42 @@ pub(super) fn schema() -> String {
              correlation TEXT NOT NULL, body BLOB NOT NULL, created INTEGER NOT NULL,
              PRIMARY KEY(instance, wait)) WITHOUT ROWID;
          CREATE INDEX subscriptions_by_name ON subscriptions(name, instance, wait);
-         CREATE TABLE incidents(instance INTEGER NOT NULL, token INTEGER NOT NULL,
-             element TEXT NOT NULL, kind TEXT NOT NULL, code TEXT, message TEXT NOT NULL,
-             since INTEGER NOT NULL, number INTEGER NOT NULL, visit INTEGER NOT NULL, part TEXT,
-             wait INTEGER, listener TEXT, PRIMARY KEY(instance, token)) WITHOUT ROWID;
+         CREATE TABLE incidents({INCIDENTS}) WITHOUT ROWID;
          CREATE TABLE messages(id INTEGER PRIMARY KEY, name TEXT NOT NULL, message_id TEXT,
              correlation TEXT NOT NULL, body BLOB NOT NULL, published INTEGER NOT NULL,
              expires INTEGER, dead INTEGER, reason TEXT);
          CREATE INDEX messages_by_name ON messages(name, id);
-         CREATE INDEX messages_dead ON messages(id) WHERE dead IS NOT NULL;"
+         CREATE INDEX messages_dead ON messages(id) WHERE dead IS NOT NULL;
+         CREATE TABLE past_jobs({JOBS}) WITHOUT ROWID;
+         CREATE INDEX past_jobs_by_end ON past_jobs(ended);
+         CREATE INDEX past_jobs_by_type ON past_jobs(job_type, instance, wait);
+         CREATE TABLE past_tasks({TASKS}) WITHOUT ROWID;
+         CREATE INDEX past_tasks_by_end ON past_tasks(ended);
+         CREATE INDEX past_tasks_by_assignee ON past_tasks(assignee, instance, wait);
+         CREATE INDEX past_tasks_by_creation ON past_tasks(created, instance, wait);
+         CREATE TABLE past_incidents({INCIDENTS}) WITHOUT ROWID;
+         CREATE INDEX past_incidents_by_end ON past_incidents(ended);"
     )
 }
 
+/// Columns of jobs, tasks and incidents: those that are there, and those that are over.
+const JOBS: &str = "instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL,
+    element TEXT NOT NULL, job_type TEXT NOT NULL, state TEXT NOT NULL,
+    retries INTEGER NOT NULL, priority INTEGER NOT NULL, until INTEGER, worker TEXT,
+    headers TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL, listener TEXT,
+    error TEXT, error_code TEXT, ended INTEGER, by TEXT, PRIMARY KEY(instance, wait)";
+const TASKS: &str = "instance INTEGER NOT NULL, wait INTEGER NOT NULL, token INTEGER NOT NULL,
+    element TEXT NOT NULL, label TEXT, assignee TEXT, candidate_users TEXT NOT NULL,
+    candidate_groups TEXT NOT NULL, due INTEGER, follow_up INTEGER, priority INTEGER NOT NULL,
+    form TEXT, fields TEXT NOT NULL, created INTEGER NOT NULL, visit INTEGER NOT NULL,
+    state TEXT NOT NULL, ended INTEGER, by TEXT, PRIMARY KEY(instance, wait)";
+const INCIDENTS: &str = "instance INTEGER NOT NULL, number INTEGER NOT NULL,
+    token INTEGER NOT NULL, element TEXT NOT NULL, kind TEXT NOT NULL, code TEXT,
+    message TEXT NOT NULL, since INTEGER NOT NULL, visit INTEGER NOT NULL, part TEXT,
+    wait INTEGER, listener TEXT, ended INTEGER, by TEXT, PRIMARY KEY(instance, number)";
+
 /// The columns of a table, in the order in which they are written and read here.
-pub(super) fn columns(table: Table) -> &'static [&'static str] {
+pub(crate) fn columns(table: Table) -> &'static [&'static str] {
     match table {
         Table::Instances => &[
             "id",
@@ -124,7 +139,7 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "incident",
         ],
         Table::Variables => &["instance", "layer", "name", "value", "number", "visit"],
-        Table::Jobs => &[
+        Table::Jobs | Table::PastJobs => &[
             "instance",
             "wait",
             "token",
@@ -141,8 +156,10 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "listener",
             "error",
             "error_code",
+            "ended",
+            "by",
         ],
-        Table::Tasks => &[
+        Table::Tasks | Table::PastTasks => &[
             "instance",
             "wait",
             "token",
@@ -158,6 +175,9 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "fields",
             "created",
             "visit",
+            "state",
+            "ended",
+            "by",
         ],
         Table::Timers => &["instance", "wait", "definition", "element", "due", "body", "visit"],
         Table::Subscriptions => &[
@@ -171,9 +191,9 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
             "body",
             "created",
         ],
-        Table::Incidents => &[
-            "instance", "token", "element", "kind", "code", "message", "since", "number", "visit",
-            "part", "wait", "listener",
+        Table::Incidents | Table::PastIncidents => &[
+            "instance", "number", "token", "element", "kind", "code", "message", "since", "visit",
+            "part", "wait", "listener", "ended", "by",
         ],
         Table::Messages => &[
             "id",
@@ -190,7 +210,7 @@ pub(super) fn columns(table: Table) -> &'static [&'static str] {
 }
 
 /// The columns that make up the key, in its order.
-pub(super) fn key_columns(table: Table) -> &'static [&'static str] {
+pub(crate) fn key_columns(table: Table) -> &'static [&'static str] {
     let count = match table {
         Table::Instances | Table::Messages => 1,
         Table::Variables => 3,
@@ -199,30 +219,38 @@ pub(super) fn key_columns(table: Table) -> &'static [&'static str] {
         | Table::Tasks
         | Table::Timers
         | Table::Subscriptions
-        | Table::Incidents => 2,
+        | Table::Incidents
+        | Table::PastJobs
+        | Table::PastTasks
+        | Table::PastIncidents => 2,
     };
     &columns(table)[..count]
 }
 
 /// The values of a key, for as many columns as it has in the table.
-pub(super) fn key_values(table: Table, key: &Key) -> Vec<rusqlite::types::Value> {
+pub(crate) fn key_values(table: Table, key: &Key) -> Vec<Cell> {
     // What is greater than any number was never written.
-    let number = |it: u64| rusqlite::types::Value::Integer(i64::try_from(it).unwrap_or(i64::MAX));
-    let name = rusqlite::types::Value::Text(key.name.to_string());
+    let number = |it: u64| Cell::Integer(i64::try_from(it).unwrap_or(i64::MAX));
+    let name = Cell::Text(key.name.to_string());
     let mut values = vec![number(key.instance), number(key.number), name];
     values.truncate(key_columns(table).len());
     values
 }
 
 /// Which rows belong to a shard: an expression over `?1`, the shard, and `?2`, how many there are.
-pub(super) fn of_shard(table: Table) -> &'static str {
+pub(crate) fn of_shard(table: Table) -> &'static str {
     match table {
         Table::Instances | Table::Messages => "id % ?2 = ?1",
         Table::Subscriptions => "keeper = ?1 AND ?2 > 0",
         Table::Timers => "iif(instance = 0, wait, instance) % ?2 = ?1",
-        Table::Elements | Table::Variables | Table::Jobs | Table::Tasks | Table::Incidents => {
-            "instance % ?2 = ?1"
-        }
+        Table::Elements
+        | Table::Variables
+        | Table::Jobs
+        | Table::Tasks
+        | Table::Incidents
+        | Table::PastJobs
+        | Table::PastTasks
+        | Table::PastIncidents => "instance % ?2 = ?1",
     }
 }
 
@@ -232,15 +260,15 @@ macro_rules! bind {
         let mut place = $after;
         $(
             place += 1;
-            $statement.raw_bind_parameter(place, &$value)?;
+            $statement.put(place, &$value)?;
         )*
         Ok(place)
     }};
 }
 
 /// Binds the columns of a row to the places after `after`, and answers with the last of these.
-pub(super) fn bind(
-    statement: &mut Statement<'_>,
+pub(crate) fn bind(
+    statement: &mut impl Places,
     after: usize,
     row: &Row,
 ) -> rusqlite::Result<usize> {
@@ -309,6 +337,8 @@ pub(super) fn bind(
                 it.listener,
                 it.error,
                 it.error_code,
+                it.ended,
+                it.by,
             ]
         ),
         Row::Task(it) => bind!(
@@ -330,6 +360,9 @@ pub(super) fn bind(
                 it.fields,
                 it.created,
                 it.visit,
+                it.state.name(),
+                it.ended,
+                it.by,
             ]
         ),
         Row::Timer(it) => bind!(
@@ -357,17 +390,19 @@ pub(super) fn bind(
             after,
             [
                 it.instance,
+                it.number,
                 it.token,
                 it.element,
                 it.kind,
                 it.code,
                 it.message,
                 it.since,
-                it.number,
                 it.visit,
                 it.part.map(Part::name),
                 it.wait,
                 it.listener,
+                it.ended,
+                it.by,
             ]
         ),
         Row::Message(it) => bind!(
@@ -389,7 +424,7 @@ pub(super) fn bind(
 }
 
 /// Reads a row of all columns.
-pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+pub(crate) fn read(table: Table, row: &impl Cells) -> rusqlite::Result<Row> {
     Ok(match table {
         Table::Instances => Row::Instance(instance(row)?),
         Table::Elements => Row::Element(ElementRow {
@@ -413,7 +448,7 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             number: row.get(4)?,
             visit: row.get(5)?,
         }),
-        Table::Jobs => Row::Job(JobRow {
+        Table::Jobs | Table::PastJobs => Row::Job(JobRow {
             instance: row.get(0)?,
             wait: row.get(1)?,
             token: row.get(2)?,
@@ -430,8 +465,10 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             listener: row.get(13)?,
             error: row.get(14)?,
             error_code: row.get(15)?,
+            ended: row.get(16)?,
+            by: row.get(17)?,
         }),
-        Table::Tasks => Row::Task(TaskRow {
+        Table::Tasks | Table::PastTasks => Row::Task(TaskRow {
             instance: row.get(0)?,
             wait: row.get(1)?,
             token: row.get(2)?,
@@ -447,6 +484,9 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             fields: row.get(12)?,
             created: row.get(13)?,
             visit: row.get(14)?,
+            state: word(row, 15, &TaskState::ALL, TaskState::name)?,
+            ended: row.get(16)?,
+            by: row.get(17)?,
         }),
         Table::Timers => Row::Timer(TimerRow {
             instance: row.get(0)?,
@@ -468,22 +508,24 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
             body: row.get(7)?,
             created: row.get(8)?,
         }),
-        Table::Incidents => Row::Incident(IncidentRow {
+        Table::Incidents | Table::PastIncidents => Row::Incident(IncidentRow {
             instance: row.get(0)?,
-            token: row.get(1)?,
-            element: row.get(2)?,
-            kind: row.get(3)?,
-            code: row.get(4)?,
-            message: row.get(5)?,
-            since: row.get(6)?,
-            number: row.get(7)?,
+            number: row.get(1)?,
+            token: row.get(2)?,
+            element: row.get(3)?,
+            kind: row.get(4)?,
+            code: row.get(5)?,
+            message: row.get(6)?,
+            since: row.get(7)?,
             visit: row.get(8)?,
             part: row
-                .get::<_, Option<Name>>(9)?
+                .get::<Option<Name>>(9)?
                 .map(|_| word(row, 9, &Part::ALL, Part::name))
                 .transpose()?,
             wait: row.get(10)?,
             listener: row.get(11)?,
+            ended: row.get(12)?,
+            by: row.get(13)?,
         }),
         Table::Messages => Row::Message(MessageRow {
             id: row.get(0)?,
@@ -500,7 +542,7 @@ pub(super) fn read(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Ro
 }
 
 /// Reads the key of a row of all columns.
-pub(super) fn key(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Key> {
+pub(crate) fn key(table: Table, row: &impl Cells) -> rusqlite::Result<Key> {
     let parts = key_columns(table).len();
     let number = if parts > 1 { row.get(1)? } else { 0 };
     let name = if parts > 2 { row.get(2)? } else { "".into() };
@@ -508,7 +550,7 @@ pub(super) fn key(table: Table, row: &rusqlite::Row<'_>) -> rusqlite::Result<Key
 }
 
 /// Reads a row of `instances`.
-fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
+fn instance(row: &impl Cells) -> rusqlite::Result<InstanceRow> {
     let parent: Option<u64> = row.get(8)?;
     let wait: Option<u64> = row.get(9)?;
     Ok(InstanceRow {
@@ -534,7 +576,7 @@ fn instance(row: &rusqlite::Row<'_>) -> rusqlite::Result<InstanceRow> {
 
 /// The value that is written with the word in a column.
 fn word<T: Copy>(
-    row: &rusqlite::Row<'_>,
+    row: &impl Cells,
     column: usize,
     all: &[T],
     name: fn(T) -> &'static str,
