@@ -17,6 +17,7 @@ use travertine_value::Name;
 use crate::{
     Address, InstanceId, Limit, Timestamp,
     awaited::Awaited,
+    descendants::Descendants,
     limit::{Key, Line},
     shard::{Alone, Given},
     wakes,
@@ -60,6 +61,8 @@ pub struct Board {
     alone: Arc<Alone>,
     /// Messages whose senders wait for what their receivers decide.
     pub(crate) awaited: Awaited,
+    /// How many calls are open below instances.
+    pub(crate) descendants: Descendants,
 }
 
 /// Workers of this process who do jobs of a type, so many at once.
@@ -324,6 +327,7 @@ impl Board {
             has_hands: AtomicBool::new(false),
             alone: Arc::default(),
             awaited: Awaited::default(),
+            descendants: Descendants::default(),
         }
     }
 
@@ -711,8 +715,14 @@ mod tests {
 
     use super::*;
 
+    use travertine_kernel::WaitId;
+
+    fn at(instance: u64, wait: u64) -> Address {
+        Address { instance: InstanceId(instance), wait: WaitId(wait) }
+    }
+
     fn offer(priority: i64, since: i64, instance: u64) -> Offer {
-        let job = Address::new((instance, 1));
+        let job = at(instance, 1);
         Offer { job_type: "pay".into(), priority, since, job, limit: None }
     }
 
@@ -729,7 +739,7 @@ mod tests {
         assert_eq!(board.take(&"other".into(), 2, Timestamp::from_millis(0)), []);
     }
     fn limited(priority: i64, instance: u64, job_type: &str, limit: &str) -> Offer {
-        let job = Address::new((instance, 1));
+        let job = at(instance, 1);
         Offer { job_type: job_type.into(), priority, since: 0, job, limit: Some(limit.into()) }
     }
 
@@ -756,12 +766,12 @@ mod tests {
         assert_eq!(taken(&board, "refund", 9, 0), []);
         assert_eq!(board.counts(), [("pay".into(), 1), ("refund".into(), 1)]);
         // The place goes to whoever comes first, of whatever type.
-        board.leave(Address::new((1, 1)));
-        board.leave(Address::new((1, 1)));
+        board.leave(at(1, 1));
+        board.leave(at(1, 1));
         board.offer(&limited(9, 8, "pay", "bank/a"));
         assert_eq!(taken(&board, "pay", 9, 0), [8]);
         assert_eq!(taken(&board, "refund", 9, 0), []);
-        board.leave(Address::new((8, 1)));
+        board.leave(at(8, 1));
         board.withdraw(&limited(8, 2, "pay", "bank/a"));
         assert_eq!(taken(&board, "pay", 9, 0), []);
         assert_eq!(taken(&board, "refund", 9, 0), [4]);
@@ -776,7 +786,7 @@ mod tests {
         assert_eq!(board.due(), None);
         assert_eq!(taken(&board, "pay", 1, 0), [1]);
         assert_eq!(taken(&board, "pay", 9, 7), [2]);
-        (1..=2).for_each(|it| board.leave(Address::new((it, 1))));
+        (1..=2).for_each(|it| board.leave(at(it, 1)));
         let pass = |now| {
             board.pass(Timestamp::from_millis(now));
             (taken(&board, "pay", 9, now), board.due().map(Timestamp::as_millis))
@@ -786,7 +796,7 @@ mod tests {
         assert_eq!(pass(16), (vec![], Some(17)));
         assert_eq!(pass(17), (vec![4], Some(20)));
         assert_eq!(pass(100), (vec![5, 6], Some(110)));
-        (3..=6).for_each(|it| board.leave(Address::new((it, 1))));
+        (3..=6).for_each(|it| board.leave(at(it, 1)));
         assert_eq!(pass(110), (vec![], None));
         assert!(board.lock().keys.is_empty(), "what nobody needs is forgotten");
     }

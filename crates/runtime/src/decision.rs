@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use travertine_dmn::{Definitions as Decided, Diagnostic, Outline, OutlinedDecision, Severity};
-use travertine_kernel::{Failure, FailureKind, Rule, Rules};
+use travertine_kernel::{Failure, FailureKind, NodeId, Rule, Rules};
 use travertine_value::{Name, Program};
 
 use crate::{Definition, Definitions, DeployedKind, definition::Versioned};
@@ -262,13 +262,19 @@ impl DecisionModel {
 pub(crate) struct RulesFor<'a> {
     pub(crate) definitions: &'a Definitions,
     pub(crate) maker: &'a Definition,
+    /// The nodes after which the instance ends.
+    pub(crate) last: Vec<NodeId>,
 }
 
 impl Rules for RulesFor<'_> {
     fn form(&self, id: &str, binding: Option<&str>) -> Option<u64> {
-        let Self { definitions, maker } = self;
+        let Self { definitions, maker, .. } = self;
         let found = definitions.bound_deployed(DeployedKind::Form, id, binding, maker.deployment);
         found.map(|it| it.key)
+    }
+
+    fn ends_after(&self) -> &[NodeId] {
+        &self.last
     }
 
     fn find(&self, decision: &str, binding: Option<&str>) -> Result<Rule, Failure> {
@@ -276,7 +282,7 @@ impl Rules for RulesFor<'_> {
             let (decision, version) = (decision.into(), version.map(Into::into));
             Failure::new(FailureKind::MissingDecision { decision, version }, message)
         };
-        let Self { definitions, maker } = self;
+        let Self { definitions, maker, .. } = self;
         let Some(latest) = definitions.decision(decision) else {
             let message = format!(
                 "no decision '{decision}' is deployed; deploy its DMN file, then try again"

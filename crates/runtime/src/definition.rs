@@ -8,7 +8,7 @@ use std::{
 
 use travertine_kernel::{
     Assignments, FlowId, NodeId, Plan,
-    plan::{Element, FormLink, Start, TO, Trigger},
+    plan::{Element, Events, FormLink, Receivers, Start, TO, Trigger},
 };
 use travertine_value::{Map, Name, Program, Value, time};
 
@@ -18,6 +18,7 @@ use crate::{
     DecisionDefinition, Deployed, DeployedKind, Error, Message, Timestamp,
     decision::{DecisionModel, DmnFile, Partly, RulesFor},
     deployed::{Versions, add_version},
+    message::PROCESS,
 };
 
 /// A version of something that can be run.
@@ -167,6 +168,8 @@ pub enum StartOn {
 pub struct Definitions {
     versions: BTreeMap<Name, Versions<Definition>>,
     by_key: BTreeMap<u64, Arc<Definition>>,
+    /// Which processes have a message of their own, by its name: see [`Definitions::hearing`].
+    hearing: BTreeMap<Name, BTreeSet<Name>>,
     /// Everything, whatever it is.
     deployed: BTreeMap<u64, Arc<Deployed>>,
     /// The same by what it is and its id.
@@ -186,6 +189,8 @@ pub struct Definitions {
     graphs: BTreeMap<u64, Arc<DecisionModel>>,
     /// The versions that were removed, and the deployments that they came with, by the ids that a store knows.
     removed: BTreeMap<Name, Vec<(u32, u64)>>,
+    /// Why versions that are deployed cannot be read, by their keys.
+    unreadable: BTreeMap<u64, Arc<str>>,
     /// How long a script may take, in milliseconds, where that is not what plans say.
     script_ms_max: Option<u64>,
 }
@@ -548,6 +553,16 @@ impl Definitions {
         self.versions.values().flat_map(|it| it.iter())
     }
 
+    /// A version that is deployed cannot be read.
+    pub(crate) fn note_unreadable(&mut self, key: u64, why: &str) {
+        self.unreadable.insert(key, Arc::from(why));
+    }
+
+    /// Why the version of that key cannot be read, where it is deployed and cannot.
+    pub(crate) fn why_unreadable(&self, key: u64) -> Option<&str> {
+        self.unreadable.get(&key).map(|it| &**it)
+    }
+
     /// None, whose scripts may take so long.
     pub(crate) fn with_script_time(most: Duration) -> Self {
         let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
@@ -565,6 +580,10 @@ impl Definitions {
         self.deployments = self.deployments.max(definition.deployment);
         self.keys = self.keys.max(definition.key);
         self.by_key.insert(definition.key, Arc::clone(&definition));
+        let process = definition.process_of_messages();
+        for name in &definition.plan.hears {
+            self.hearing.entry(Name::clone(name)).or_default().insert(Name::clone(&process));
+        }
         add_version(self.versions.entry(Name::clone(&definition.id)).or_default(), definition);
     }
 
@@ -657,7 +676,7 @@ impl Definitions {
 
     /// The decisions that instances of a definition can make.
     pub(crate) fn rules<'a>(&'a self, maker: &'a Definition) -> RulesFor<'a> {
-        RulesFor { definitions: self, maker }
+        RulesFor { definitions: self, maker, last: Vec::new() }
     }
 
     /// What people and models call decisions.
@@ -741,6 +760,20 @@ impl Definitions {
         }
     }
 
+    /// Whether a message of that name is refused where nobody waits for it, because a model says so.
+    #[doc(hidden)] // The engine publishes messages.
+    pub fn refuses(&self, message: &Name) -> bool {
+        let refuses = |it: &Definition| it.plan.policy.events == Events::Strict;
+        self.latest().any(|it| refuses(it) && it.plan.hears.binary_search(message).is_ok())
+    }
+
+    /// The processes of which one instance each has a message of that name; an empty id stands for all others together,
+    /// of which one has it.
+    pub(crate) fn hearing(&self, message: &Name) -> impl Iterator<Item = &Name> {
+        let all = self.hearing.get(message).into_iter().flatten();
+        all.filter(|it| it.is_empty() || self.versions.contains_key(*it))
+    }
+
     /// Adds a version of each; all of them, or none where the start of one makes no sense.
     #[doc(hidden)] // Programs deploy files, with `Engine::deploy`.
     pub fn add(
@@ -784,6 +817,23 @@ fn drop_version<K: Ord, T: Versioned>(all: &mut BTreeMap<K, Versions<T>>, of: &K
 impl Definition {
     /// What a message must say to be heard by a trigger of a start event, besides its name.
     pub(crate) fn wanted(&self, trigger: &StartTrigger) -> Assignments {
+        let mut wanted = self.wanted_by_flows(trigger);
+        let process = self.process_of_messages();
+        if !process.is_empty() {
+            wanted.push((PROCESS.into(), process.into()));
+        }
+        wanted
+    }
+
+    /// The process that has messages of its own; an empty id, where all have them together.
+    pub(crate) fn process_of_messages(&self) -> Name {
+        match self.plan.policy.receivers {
+            Receivers::One => "".into(),
+            Receivers::PerProcess => Name::clone(&self.id),
+        }
+    }
+
+    fn wanted_by_flows(&self, trigger: &StartTrigger) -> Assignments {
         let triggers = self.start(trigger.node).map_or(&[][..], |it| &it.triggers);
         let Some(Trigger::Message(message)) = triggers.get(trigger.position) else {
             return Vec::new();

@@ -90,6 +90,19 @@ impl Deployed {
 }
 
 impl DeployedKind {
+    /// Whether it is out of a file that can be checked: BPMN or DMN.
+    ///
+    /// ```
+    /// # use travertine_runtime::DeployedKind;
+    /// assert!(DeployedKind::Decision.is_model() && !DeployedKind::Form.is_model());
+    /// ```
+    pub fn is_model(self) -> bool {
+        match self {
+            Self::Process | Self::Decision | Self::Requirements => true,
+            Self::Function | Self::Form | Self::Resource => false,
+        }
+    }
+
     /// What people call it.
     ///
     /// ```

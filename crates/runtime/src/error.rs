@@ -153,6 +153,11 @@ pub enum Error {
         /// The diagnostics that say why.
         diagnostics: Vec<String>,
     },
+    /// It is more than can be done at once.
+    TooMany {
+        /// How many, and what to do.
+        reason: String,
+    },
     /// Something else still needs it.
     InUse {
         /// What is needed, and by what.
@@ -225,6 +230,8 @@ pub enum Error {
     Restless {
         /// How many.
         events: u64,
+        /// How many bytes tell of them.
+        bytes: u64,
     },
 }
 
@@ -347,9 +354,10 @@ impl fmt::Display for Error {
             Self::NoReceiver { message, reason } => {
                 write!(f, "nobody has received message {message}: {reason}")
             }
-            Self::Busy { reason } | Self::InUse { reason } | Self::BadLabel { reason } => {
-                f.write_str(reason)
-            }
+            Self::Busy { reason }
+            | Self::TooMany { reason }
+            | Self::InUse { reason }
+            | Self::BadLabel { reason } => f.write_str(reason),
             Self::Failed { reason } => write!(f, "the engine failed: {reason}"),
             Self::Closed { reason } => write!(f, "the engine is closed: {reason}"),
             Self::Unknown { reason } => {
@@ -382,9 +390,11 @@ impl fmt::Display for Error {
                  by itself: find out what became of memory, stack or native code, then have it tried again"
             ),
             Self::Backwards { .. } => f.write_str("the clock does not go backwards"),
-            Self::Restless { events } => {
-                write!(f, "the instances have not come to rest after {events} events")
-            }
+            Self::Restless { events, bytes } => write!(
+                f,
+                "the instances have not come to rest after {events} events, {} MiB of them",
+                bytes >> 20
+            ),
         }
     }
 }

@@ -89,6 +89,11 @@ impl Index {
         self.shapes.keys().any(|it| it.iter().any(|it| &**it == name))
     }
 
+    /// Whether some of them do not define a property.
+    pub(crate) fn some_without(&self, name: &str) -> bool {
+        self.shapes.keys().any(|it| !it.iter().any(|it| &**it == name))
+    }
+
     /// Takes out what was put in with the same properties.
     pub(crate) fn remove(&mut self, correlation: &Assignments, place: Place) {
         let names = names(correlation);

@@ -13,6 +13,8 @@
 
 use std::{fmt, str::FromStr};
 
+use travertine_kernel::WaitId;
+
 use crate::{Address, InstanceId};
 
 /// Bits below the kind.
@@ -58,6 +60,8 @@ pub enum Named {
     Form(u64),
     /// A version of a file that is deployed as it is.
     Resource(u64),
+    /// A start event that waits for something: the number of its definition, and which of its elements.
+    StartEvent(u64, u64),
 }
 
 /// A number for anything that can be named: positive, never used twice, the same as long as the thing
@@ -95,6 +99,7 @@ mod kind {
     pub(super) const DECISION_REQUIREMENTS: u64 = 10;
     pub(super) const FORM: u64 = 11;
     pub(super) const RESOURCE: u64 = 12;
+    pub(super) const START_EVENT: u64 = 13;
 }
 
 impl Key {
@@ -124,6 +129,10 @@ impl Key {
             Named::DecisionRequirements(number) => (kind::DECISION_REQUIREMENTS, whole(number)?),
             Named::Form(number) => (kind::FORM, whole(number)?),
             Named::Resource(number) => (kind::RESOURCE, whole(number)?),
+            // Packed as what is in an instance.
+            Named::StartEvent(definition, number) => {
+                (kind::START_EVENT, inner(InstanceId(definition), number)?)
+            }
         };
         let number = i64::try_from(kind << BITS | rest).ok()?;
         (number > 0).then_some(Self(number))
@@ -143,9 +152,8 @@ impl Key {
         Some(match bits >> BITS {
             kind::INSTANCE => Named::Instance(InstanceId(rest)),
             kind::VISIT => pair().map(|(instance, number)| Named::Visit(instance, number))?,
-            kind::WAIT => {
-                pair().map(|(instance, wait)| Named::Wait(Address::new((instance.0, wait))))?
-            }
+            kind::WAIT => pair()
+                .map(|(instance, wait)| Named::Wait(Address { instance, wait: WaitId(wait) }))?,
             kind::VARIABLE => pair().map(|(instance, it)| Named::Variable(instance, it))?,
             kind::INCIDENT => pair().map(|(instance, it)| Named::Incident(instance, it))?,
             kind::EVALUATION => pair().map(|(instance, it)| Named::Evaluation(instance, it))?,
@@ -156,6 +164,9 @@ impl Key {
             kind::DECISION_REQUIREMENTS => Named::DecisionRequirements(rest),
             kind::FORM => Named::Form(rest),
             kind::RESOURCE => Named::Resource(rest),
+            kind::START_EVENT => {
+                pair().map(|(definition, it)| Named::StartEvent(definition.0, it))?
+            }
             _ => return None,
         })
     }
@@ -231,7 +242,8 @@ impl Named {
             | Self::Decision(_)
             | Self::DecisionRequirements(_)
             | Self::Form(_)
-            | Self::Resource(_) => None,
+            | Self::Resource(_)
+            | Self::StartEvent(..) => None,
         }
     }
 
@@ -256,6 +268,7 @@ impl Named {
             Self::DecisionRequirements(_) => "decision requirements graph",
             Self::Form(_) => "form",
             Self::Resource(_) => "resource",
+            Self::StartEvent(..) => "start event",
         }
     }
 }
@@ -272,6 +285,9 @@ impl fmt::Display for Named {
                 write!(f, "{what} {number} of instance {instance}")
             }
             Self::Wait(it) => write!(f, "{what} {it}"),
+            Self::StartEvent(definition, number) => {
+                write!(f, "{what} {number} of definition {definition}")
+            }
             Self::Instance(InstanceId(number))
             | Self::Message(number)
             | Self::Deployment(number)
@@ -325,7 +341,7 @@ mod tests {
         (0..13, number(), number()).prop_map(|(kind, one, two)| match kind {
             0 => Named::Instance(InstanceId(one)),
             1 => Named::Visit(InstanceId(one), two),
-            2 => Named::Wait(Address::new((one, two))),
+            2 => Named::Wait(Address { instance: InstanceId(one), wait: WaitId(two) }),
             3 => Named::Variable(InstanceId(one), two),
             4 => Named::Incident(InstanceId(one), two),
             5 => Named::Evaluation(InstanceId(one), two),
@@ -376,7 +392,10 @@ mod tests {
         assert_eq!(of(Named::Instance(instance)), Some(12));
         assert_eq!(of(Named::Visit(instance, 7)), Some((1 << 59) + (12 << 8) + 7));
         assert_eq!(of(Named::Visit(instance, 256)), Some((1 << 59) + (1 << 57) + (12 << 16) + 256));
-        assert_eq!(of(Named::Wait(Address::new((12, 7)))), Some((2 << 59) + (12 << 8) + 7));
+        assert_eq!(
+            of(Named::Wait(Address { instance: InstanceId(12), wait: WaitId(7) })),
+            Some((2 << 59) + (12 << 8) + 7)
+        );
         assert_eq!(of(Named::Variable(instance, 7)), Some((3 << 59) + (12 << 8) + 7));
         assert_eq!(of(Named::Incident(instance, 7)), Some((4 << 59) + (12 << 8) + 7));
         assert_eq!(of(Named::Evaluation(instance, 7)), Some((5 << 59) + (12 << 8) + 7));

@@ -50,7 +50,13 @@ fn is_tag(tag: &str) -> bool {
 }
 
 /// Whether a text is a `traceparent` of the W3C. Later versions may have more after the flags.
-fn is_trace(text: &str) -> bool {
+///
+/// ```
+/// # use travertine_runtime::is_trace;
+/// assert!(is_trace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+/// assert!(!is_trace("4bf92f3577b34da6"));
+/// ```
+pub fn is_trace(text: &str) -> bool {
     let is_hex = |it: &str, length: usize| {
         it.len() == length && it.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
     };

@@ -10,10 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod awaited;
+pub mod batch;
 mod board;
 mod decision;
 mod definition;
 mod deployed;
+mod descendants;
 pub mod engine;
 mod error;
 mod id;
@@ -31,26 +33,42 @@ mod shard;
 pub mod trace;
 mod wakes;
 
+pub use batch::{Batch, BatchCause, BatchItem, BatchOutcome, BatchPage, BatchStep, BatchWork};
 pub use board::{Board, Offer};
 pub use decision::{DecisionDefinition, DecisionModel};
 pub use definition::{Definition, Definitions, StartOn, StartTrigger};
 pub use deployed::{Deployed, DeployedKind};
 pub use engine::Engine;
 pub use error::{BadId, Error};
-pub use id::{Address, InstanceId};
 pub use key::{Key, Named};
+pub use label::is_trace;
 pub use limit::Limit;
 pub use message::{
     Consume, Correlated, DeadLetter, Delivery, INSTANCE, Message, Published, Receipt,
     SignalReceipt, WHERE, correlates, is_for,
 };
-pub use model::{Models, OtherFile, is_decision, read_models};
+pub use model::{Models, OtherFile, is_decision, kind_of, read_models};
 pub use outcome::RequestOutcome;
 pub use sandbox::{Sandbox, Start, Turned};
 pub use schedule::{Overlap, Schedule, When};
 pub use shard::{
     Activated, At, Begin, Checkpoint, Difference, Edit, Ended, FunctionSettings, Given, JobChange,
-    JobFailure, Lease, Live, Opening, Recovered, RunStatus, Sealed, Seen, Settings, Shard,
-    TaskChange, Trouble, Verified,
+    JobFailure, Kept, KeptHistory, Lease, Live, Opening, Recovered, RunStatus, Sealed, Seen,
+    Settings, Shard, TaskChange, Trouble, Verified,
 };
+pub use travertine_store::{Address, InstanceId, NUMBER};
 pub use travertine_value::time::Timestamp;
+
+/// Whether something is a function that every engine has: its instances are kept by the engine for people, and listed
+/// by what they are.
+///
+/// ```
+/// assert!(travertine_runtime::is_own("travertine.schedule"));
+/// assert!(!travertine_runtime::is_own("order"));
+/// ```
+pub fn is_own(definition: &str) -> bool {
+    OWN.contains(&definition)
+}
+
+/// The functions that every engine has.
+pub const OWN: [&str; 2] = [schedule::SCHEDULE, batch::BATCH];

@@ -3,9 +3,10 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
 };
 
-use travertine_kernel::{Assignments, plan::TO};
+use travertine_kernel::{Assignments, WaitId, plan::TO};
 use travertine_store::codec::record::{Held as HeldMessage, Subscription, SubscriptionKind};
 use travertine_value::{Map, Name, Value};
 
@@ -21,8 +22,17 @@ pub use travertine_store::codec::record::{Consume, Delivery, Message};
 /// else it says.
 pub const INSTANCE: &str = "$to";
 
-/// The property of a message that is only for one whose variables are so: an object of names and values.
+/// The property of a message that is only for one whose variables are so: an object of names and values. One
+/// that is for all is for all such.
 pub const WHERE: &str = "$where";
+
+/// The property of a message that is for one process alone, because others have it, too; and of whoever waits for such
+/// messages. It is empty where the message is for one of all who have no process of their own.
+pub(crate) const PROCESS: &str = "$process";
+
+/// The property of a message for one process that leaves no trace where nobody takes it, because somebody else has it or
+/// stands for it.
+const SPARE: &str = "$spare";
 
 /// The property of a receiver whose model names none: those of a message are about its variables.
 pub(crate) const BY_VARIABLES: &str = "$variables";
@@ -148,7 +158,10 @@ impl MessageKey {
     pub(crate) fn of(message: &Message) -> Option<Self> {
         let id = Name::clone(message.id.as_ref()?);
         let mut properties: Vec<(&Name, Cow<'_, Value>)> = Vec::new();
-        for (name, value) in message.correlation.iter().filter(|(_, it)| !it.is_null()) {
+        // What is held for several processes is one message.
+        let is_said = |name: &Name| ![PROCESS, SPARE].contains(&&**name);
+        let said = message.correlation.iter().filter(|(name, it)| !it.is_null() && is_said(name));
+        for (name, value) in said {
             properties.push((name, scalar_as_text(value)));
         }
         properties.sort_by_key(|(name, _)| *name);
@@ -205,8 +218,8 @@ pub fn correlates(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool
 
 /// Whether a message is for a wait, as far as that can be told without its variables.
 fn hears(wait: &Subscription, message: &Message) -> bool {
-    let is_to =
-        numbered(message) == Some(wait.instance) || is_to(&wait.correlation, &message.correlation);
+    let is_to = numbered(message) == Some(wait.instance.0)
+        || is_to(&wait.correlation, &message.correlation);
     is_to && agrees(&wait.correlation, &message.correlation)
 }
 
@@ -216,12 +229,50 @@ fn agrees(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
         let theirs = property(message, name);
         value.is_null() || theirs.is_none_or(|it| it.is_null() || is_same(it, value))
     });
-    agrees && leads_to(receiver, message)
+    agrees && leads_to(receiver, message) && is_of_process(receiver, message)
+}
+
+/// Whether a message is not for one process alone, or for that of the receiver.
+fn is_of_process(receiver: &[(Name, Value)], message: &[(Name, Value)]) -> bool {
+    let theirs = property(message, PROCESS).and_then(Value::as_str);
+    let ours = property(receiver, PROCESS).and_then(Value::as_str).unwrap_or_default();
+    theirs.is_none_or(|it| it == ours)
+}
+
+/// A message as it is for one process.
+pub(crate) fn for_process(message: &Message, process: &Name) -> Message {
+    let mut message = message.clone();
+    message.correlation.push((PROCESS.into(), Name::clone(process).into()));
+    message
+}
+
+/// Whether a message is for one process already.
+pub(crate) fn is_for_process(message: &Message) -> bool {
+    property(&message.correlation, PROCESS).is_some()
+}
+
+/// A message will leave no trace where nobody takes it.
+pub(crate) fn note_spare(message: &mut Message) {
+    message.correlation.push((SPARE.into(), true.into()));
+}
+
+/// Whether it leaves none.
+pub(crate) fn is_spare(message: &Message) -> bool {
+    property(&message.correlation, SPARE).is_some()
+}
+
+/// What people see of a correlation: not which process it is of, which they see anyway.
+pub(crate) fn shown(correlation: &Assignments) -> Cow<'_, Assignments> {
+    let is_hidden = |name: &str| name == PROCESS || name == SPARE;
+    if !correlation.iter().any(|(name, _)| is_hidden(name)) {
+        return Cow::Borrowed(correlation);
+    }
+    Cow::Owned(correlation.iter().filter(|(name, _)| !is_hidden(name)).cloned().collect())
 }
 
 /// Whether a property is one that both sides must agree on, and not one that says who is meant.
 fn is_plain(name: &str) -> bool {
-    ![TO, INSTANCE, WHERE, BY_VARIABLES, AWAITED].contains(&name)
+    ![TO, INSTANCE, WHERE, BY_VARIABLES, AWAITED, PROCESS, SPARE].contains(&name)
 }
 
 /// Whether a message to one instance is to this receiver.
@@ -242,11 +293,17 @@ pub(crate) fn is_addressed(message: &Message) -> bool {
     names(INSTANCE) || names(WHERE)
 }
 
+/// Whether a message has one receiver, whatever else it says.
+pub(crate) fn is_to_one(message: &Message) -> bool {
+    let to_instance = property(&message.correlation, INSTANCE).is_some_and(|it| !it.is_null());
+    to_instance || is_addressed(message) && message.consume == Consume::One
+}
+
 /// A message that has found its receiver by its variables, to that instance alone.
-pub(crate) fn address(mut message: Message, instance: u64) -> Message {
+pub(crate) fn address(mut message: Message, instance: InstanceId) -> Message {
     if property(&message.correlation, WHERE).is_some() {
         message.correlation.retain(|(name, _)| &**name != WHERE && &**name != INSTANCE);
-        let to = InstanceId(instance).unnamed();
+        let to = instance.unnamed();
         message.correlation.push((INSTANCE.into(), to.into()));
     }
     message
@@ -303,7 +360,7 @@ pub fn is_for(wait: &Subscription, delivery: Delivery, published: i64) -> bool {
 pub(crate) struct Waiting {
     by_name: BTreeMap<(SubscriptionKind, Name), Queue>,
     /// By instance and wait.
-    places: BTreeMap<(u64, u64), (SubscriptionKind, Name, u64)>,
+    places: BTreeMap<Address, (SubscriptionKind, Name, u64)>,
     begun: u64,
 }
 
@@ -316,19 +373,19 @@ struct Queue {
 impl Waiting {
     /// Someone waits: last of all, unless a place was given before.
     pub(crate) fn add(&mut self, mut it: Subscription) {
-        self.remove((it.instance, it.wait));
+        self.remove(it.address());
         if it.place == 0 {
             it.place = self.begun + 1;
         }
         self.begun = self.begun.max(it.place);
         let place = (it.kind, Name::clone(&it.name), it.place);
-        self.places.insert((it.instance, it.wait), place);
+        self.places.insert(it.address(), place);
         let queue = self.by_name.entry((it.kind, Name::clone(&it.name))).or_default();
         queue.index.insert(&it.correlation, (0, it.place));
         queue.by_place.insert(it.place, it);
     }
 
-    pub(crate) fn remove(&mut self, address: (u64, u64)) -> Option<Subscription> {
+    pub(crate) fn remove(&mut self, address: Address) -> Option<Subscription> {
         let (kind, name, order) = self.places.remove(&address)?;
         let key = (kind, name);
         let queue = self.by_name.get_mut(&key).expect("a place is in a queue");
@@ -364,7 +421,7 @@ impl Waiting {
         message: &'a Message,
     ) -> Box<dyn Iterator<Item = u64> + 'a> {
         if let Some(instance) = numbered(message) {
-            let waits = self.places.range((instance, 0)..=(instance, u64::MAX));
+            let waits = self.places.range(waits_of(InstanceId(instance)));
             let meant = waits.filter(|(_, (kind, name, _))| {
                 *kind == SubscriptionKind::Message && *name == message.name
             });
@@ -376,21 +433,27 @@ impl Waiting {
         Box::new(queue.index.candidates(&message.correlation, (0, 0), wanted).map(|(_, it)| it))
     }
 
-    /// All who wait for signals of this name.
-    pub(crate) fn signal(&self, name: &Name) -> Vec<(u64, u64)> {
-        let queue = self.by_name.get(&(SubscriptionKind::Signal, Name::clone(name)));
-        let all = queue.into_iter().flat_map(|it| it.by_place.values());
-        all.map(|it| (it.instance, it.wait)).collect()
+    /// Whether some who wait for messages of this name do not define a property.
+    pub(crate) fn some_without(&self, name: &Name, property: &str) -> bool {
+        let queue = self.by_name.get(&(SubscriptionKind::Message, Name::clone(name)));
+        queue.is_some_and(|it| it.index.some_without(property))
     }
 
-    pub(crate) fn get(&self, address: (u64, u64)) -> Option<&Subscription> {
+    /// All who wait for signals of this name.
+    pub(crate) fn signal(&self, name: &Name) -> Vec<Address> {
+        let queue = self.by_name.get(&(SubscriptionKind::Signal, Name::clone(name)));
+        let all = queue.into_iter().flat_map(|it| it.by_place.values());
+        all.map(Subscription::address).collect()
+    }
+
+    pub(crate) fn get(&self, address: Address) -> Option<&Subscription> {
         let (kind, name, order) = self.places.get(&address)?;
         self.by_name.get(&(*kind, Name::clone(name)))?.by_place.get(order)
     }
 
     /// The waits of one instance.
-    pub(crate) fn of(&self, instance: u64) -> Vec<(u64, u64)> {
-        let waits = self.places.range((instance, 0)..=(instance, u64::MAX));
+    pub(crate) fn of(&self, instance: InstanceId) -> Vec<Address> {
+        let waits = self.places.range(waits_of(instance));
         waits.map(|(address, _)| *address).collect()
     }
 
@@ -516,7 +579,7 @@ impl Held {
         let numbered: Box<dyn Iterator<Item = &HeldMessage>> = if kept.once.defines(INSTANCE) {
             let mut correlation = correlation.clone();
             correlation.retain(|(name, _)| &**name != INSTANCE);
-            correlation.push((INSTANCE.into(), InstanceId(wait.instance).unnamed().into()));
+            correlation.push((INSTANCE.into(), wait.instance.unnamed().into()));
             let to_one = |names: &[Name]| names.iter().any(|it| &**it == INSTANCE);
             let found = kept.once.candidates(&correlation, (i64::MIN, 0), to_one);
             Box::new(found.map(held).filter(is_it))
@@ -616,4 +679,9 @@ impl Held {
 
 fn numbers(ids: &BTreeSet<(MessageKey, u64)>, key: &MessageKey) -> impl Iterator<Item = u64> {
     ids.range((key.clone(), 0)..=(key.clone(), u64::MAX)).map(|(_, number)| *number)
+}
+/// All waits that an instance may have.
+fn waits_of(instance: InstanceId) -> RangeInclusive<Address> {
+    let at = |wait: u64| Address { instance, wait: WaitId(wait) };
+    at(0)..=at(u64::MAX)
 }

@@ -34,6 +34,18 @@ pub struct OtherFile {
     pub tag: Option<Name>,
 }
 
+impl Models {
+    /// The ids of everything in the files, whether it can be deployed or not.
+    pub fn ids(&self) -> impl Iterator<Item = Name> {
+        let processes = self.report.processes.iter().map(|it| Name::from(it.id.as_str()));
+        let decisions = self.decisions.iter().flat_map(|it| {
+            let own = it.decisions().iter().map(|it| Name::clone(&it.id));
+            own.chain([it.requirements().0])
+        });
+        processes.chain(decisions).chain(self.others.iter().map(|it| Name::clone(&it.id)))
+    }
+}
+
 /// The namespace of BPMN models.
 const BPMN: &[u8] = b"http://www.omg.org/spec/BPMN/20100524/MODEL";
 
@@ -43,7 +55,7 @@ pub fn is_decision(name: &str, body: &[u8]) -> bool {
 }
 
 /// What a file has in it. Its name says so; where it does not, the namespace of its XML does.
-pub(crate) fn kind_of(name: &str, body: &[u8]) -> DeployedKind {
+pub fn kind_of(name: &str, body: &[u8]) -> DeployedKind {
     let extension = Path::new(name).extension().unwrap_or_default();
     let is = |it: &str| extension.eq_ignore_ascii_case(it);
     let is_xml = || {

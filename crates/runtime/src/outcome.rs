@@ -90,6 +90,7 @@ codes! {
     Self::Closed { .. } => "closed",
     Self::Unknown { .. } => "unknown",
     Self::Refused { .. } => "refused",
+    Self::TooMany { .. } => "too_many",
     Self::InUse { .. } => "in_use",
     Self::AlreadyExists { .. } => "already_exists",
     Self::ReservedId(_) => "reserved_id",

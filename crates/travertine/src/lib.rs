@@ -58,17 +58,19 @@ pub use travertine_kernel::{
 };
 pub use travertine_macros::{Event, activity, workflow};
 pub use travertine_runtime::{
-    Activated, Address, BadId, Correlated, DeadLetter, DecisionDefinition, Definition, Definitions,
-    Deployed, DeployedKind, Edit, Ended, Engine, Error, FunctionSettings, InstanceId, JobChange,
-    JobFailure, Key, Limit, Message, Named, Overlap, Published, Receipt, Recovered, RequestOutcome,
-    RunStatus, Schedule, Settings, SignalReceipt, TaskChange, Timestamp, When,
+    Activated, Address, BadId, Batch, BatchCause, BatchItem, BatchOutcome, BatchPage, BatchStep,
+    BatchWork, Correlated, DeadLetter, DecisionDefinition, Definition, Definitions, Deployed,
+    DeployedKind, Edit, Ended, Engine, Error, FunctionSettings, InstanceId, JobChange, JobFailure,
+    Kept, KeptHistory, Key, Limit, Message, Named, Overlap, Published, Receipt, Recovered,
+    RequestOutcome, RunStatus, Schedule, Settings, SignalReceipt, TaskChange, Timestamp, When,
     engine::{
-        Clock, Decided, DecisionOf, Deployment, Difference, Evaluated, EvaluatedRule,
-        EvaluatedValue, FailedDecision, File, History, Job, JobAsk, JobStream, Look, MadeBy,
-        Making, ManualClock, MessageRequest, Metrics, Opened, Options, Outcome, Pace, Pending,
-        Preflight, Progress, PublishOptions, RecoveryReport, Retention, Retired, Run, RunError,
-        Scheduled, Scheduling, Sending, Startable, Starting, StartingFunction, Step, Swept,
-        SystemClock, Target, Updating, Verified, Worker, Workers,
+        Asker, BadPositions, BatchGuard, Clock, Decided, DecisionOf, Deployment, Difference,
+        Evaluated, EvaluatedRule, EvaluatedValue, FailedDecision, Feed, File, Gap, History, Job,
+        JobAsk, JobStream, Look, MadeBy, Making, ManualClock, MessageRequest, Metrics, News,
+        Opened, Options, Outcome, Pace, Pending, Positions, Preflight, Progress, PublishOptions,
+        RecoveryReport, Retention, Retired, Run, RunError, Scheduled, Scheduling, Sending,
+        Startable, Starting, StartingFunction, Step, Swept, SystemClock, Target, Updating,
+        Verified, Worker, Workers,
     },
 };
 pub use travertine_value::{Excess, JsonError, Map, Name, Number, NumberError, Rounding, Value};
@@ -138,8 +140,8 @@ pub mod store {
 pub mod view {
     pub use travertine_store::view::{
         Cursor, ElementRow, Filter, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, Key,
-        MessageRow, Page, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, TimerRow,
-        VariableRow,
+        MessageRow, Page, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow, TaskState,
+        TimerRow, VariableRow,
     };
 }
 
@@ -167,9 +169,9 @@ pub mod view {
 /// ```
 pub mod search {
     pub use travertine_store::search::{
-        Column, Condition, Cursor, ElementColumn, Found, IncidentColumn, InstanceColumn, JobColumn,
-        MessageColumn, Pattern, Place, Search, Sort, SubscriptionColumn, Tally, TaskColumn, Test,
-        TimerColumn, Total, Value, VariableColumn,
+        Column, Condition, Cursor, ElementColumn, Era, Found, IncidentColumn, InstanceColumn,
+        JobColumn, MessageColumn, Pattern, Place, Search, Sort, SubscriptionColumn, Tally,
+        TaskColumn, Test, TimerColumn, Total, Value, VariableColumn,
     };
 }
 
@@ -184,7 +186,7 @@ pub fn vars<const N: usize>(all: [(&str, Value); N]) -> Assignments {
     all.into_iter().map(|(name, value)| (Name::from(name), value)).collect()
 }
 
-/// The programs of the tutorial are run with the tests.
+/// The programs of the tutorial, and of other pages, are run with the tests.
 #[cfg(doctest)]
 mod tutorial {
     #[doc = include_str!("../../../docs/functions/1-order.md")]
@@ -193,4 +195,6 @@ mod tutorial {
     mod waiting {}
     #[doc = include_str!("../../../docs/functions/3-living.md")]
     mod living {}
+    #[doc = include_str!("../../../docs/sources/workflow-engine.md")]
+    mod source {}
 }

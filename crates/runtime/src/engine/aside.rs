@@ -117,7 +117,7 @@ impl Engine {
         what: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
     ) -> Pending<T> {
         // It does not keep the engine open.
-        let engine = Self { inner: Arc::clone(&self.inner), threads: None };
+        let engine = Self { inner: Arc::clone(&self.inner), threads: None, by: self.by.clone() };
         let (sender, receiver) = oneshot::channel();
         let task = move || {
             let done = catch_unwind(AssertUnwindSafe(|| what(&engine)));

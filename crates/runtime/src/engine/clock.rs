@@ -2,11 +2,14 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicI64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
     time::SystemTime,
 };
 
-use crate::Timestamp;
+use crate::{Error, Timestamp};
 
 /// Where the engine's time comes from.
 ///
@@ -125,5 +128,86 @@ impl Clock for ManualClock {
 
     fn runs(&self) -> bool {
         false
+    }
+}
+
+/// The clock of this machine, which can be stopped at a time and let go again from there: for tests of what runs on an
+/// engine elsewhere.
+///
+/// ```
+/// # use travertine_runtime::{Engine, Error};
+/// # use travertine_runtime::engine::{Options, TestClock};
+/// # use std::sync::Arc;
+/// let clock = Arc::new(TestClock::default());
+/// let options = Options { clock: Arc::<TestClock>::clone(&clock), ..Options::default() };
+/// let engine = Engine::in_memory(options)?;
+/// let tomorrow = engine.now().after_millis(86_400_000);
+/// clock.pin(tomorrow)?;
+/// engine.wake();
+/// assert_eq!(engine.now(), tomorrow);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct TestClock(Mutex<Pinned>);
+
+#[derive(Debug, Default)]
+struct Pinned {
+    at: Option<Timestamp>,
+    /// How far it is before the clock of this machine, in milliseconds.
+    ahead: i64,
+}
+
+impl Pinned {
+    fn now(&self) -> Timestamp {
+        self.at.unwrap_or_else(|| SystemClock.now().after_millis(self.ahead))
+    }
+}
+
+impl TestClock {
+    /// It shows this time until it is pinned to another one or let go. It does not go back.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Error, Timestamp};
+    /// # use travertine_runtime::engine::TestClock;
+    /// let clock = TestClock::default();
+    /// let past = clock.pin(Timestamp::from_millis(0));
+    /// assert!(matches!(past, Err(Error::Backwards { .. })));
+    /// ```
+    pub fn pin(&self, to: Timestamp) -> Result<(), Error> {
+        let mut it = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = it.now();
+        if to < now {
+            return Err(Error::Backwards { now });
+        }
+        it.at = Some(to);
+        Ok(())
+    }
+
+    /// It goes again by itself, from the time that it shows.
+    ///
+    /// ```
+    /// # use travertine_runtime::Timestamp;
+    /// # use travertine_runtime::engine::{Clock, TestClock};
+    /// let (clock, later) = (TestClock::default(), Timestamp::from_millis(9_000_000_000_000));
+    /// clock.pin(later).unwrap();
+    /// assert!(!clock.runs());
+    /// clock.release();
+    /// assert!(clock.runs() && clock.now() >= later);
+    /// ```
+    pub fn release(&self) {
+        let mut it = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = it.at.take() {
+            it.ahead = at.as_millis().saturating_sub(SystemClock.now().as_millis());
+        }
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).now()
+    }
+
+    fn runs(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).at.is_none()
     }
 }

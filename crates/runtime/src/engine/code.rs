@@ -281,19 +281,19 @@ pub(super) fn try_all(
             })
         };
         each_page(Table::Instances, &open_runs(function), ask, &mut |row| {
-            ids.insert(row.key().instance);
+            ids.insert(InstanceId(row.key().instance));
             Ok(())
         })?;
     }
     // Of the latest the views may not know yet.
     for shard in shards {
         let is_open = |it: &&Live| it.definition.is_function() && !it.has_ended();
-        ids.extend(shard.in_memory().into_iter().filter(is_open).map(|it| it.id.0));
+        ids.extend(shard.in_memory().into_iter().filter(is_open).map(|it| it.id));
     }
     let mut problems = Vec::new();
     for id in ids {
-        let shard = &shards[usize::from(ShardId::of(id, store.shards()).0)];
-        if let Err(problem) = shard.try_code(InstanceId(id))? {
+        let shard = &shards[usize::from(ShardId::of(id.0, store.shards()).0)];
+        if let Err(problem) = shard.try_code(id)? {
             problems.push(format!("instance {id}: {problem}"));
         }
     }

@@ -44,7 +44,7 @@ fn what_has_ended_gives_up_its_room_and_can_still_be_asked() {
     let engine = engine();
     let task = end(&engine, "mine");
     assert!(!is_in_memory(&engine, task.instance));
-    assert!(engine.store().instance(task.instance.0).unwrap().is_none(), "no row is stored yet");
+    assert!(engine.store().instance(task.instance).unwrap().is_none(), "no row is stored yet");
     let again = engine.complete(task, Vec::new()).wait();
     assert_eq!(again, Err(Error::Rejected(Rejection::Ended)));
     let ended = engine.result(task.instance).wait().unwrap();
@@ -60,7 +60,7 @@ fn what_is_left_is_what_the_log_says() {
     engine.flush_now().unwrap();
     assert_eq!(before, engine.history(asked).unwrap().state_at(u64::MAX));
     for id in [asked, other] {
-        let row = engine.store().instance(id.0).unwrap().unwrap();
+        let row = engine.store().instance(id).unwrap().unwrap();
         assert_eq!(row.result.as_deref(), Some(r#"{"n":1}"#));
     }
     assert!(engine.verify().unwrap().differences.is_empty());
@@ -75,5 +75,5 @@ fn what_is_forgotten_does_not_come_back_with_its_row() {
     let last = engine.ask(GlanceRequest {}).wait().unwrap().seq;
     assert_eq!(engine.ask(RetireRequest { instance, last }).wait(), Ok(true));
     engine.flush_now().unwrap();
-    assert!(engine.store().instance(instance.0).unwrap().is_none());
+    assert!(engine.store().instance(instance).unwrap().is_none());
 }

@@ -11,13 +11,13 @@ use std::{
 
 use travertine_func::Functions;
 use travertine_store::{
-    Advance, Claim, Claimed, Claiming, Error as StoreError, Layer, Seq, ShardId, Store,
+    Advance, Claim, Claimed, Claiming, Error as StoreError, Layer, Loaded, Seq, ShardId, Store,
     search::{Column, Found, Search, Tally},
     view::{InstanceRow, Table},
 };
 
 use super::load::load;
-use crate::{Board, Error, Opening, Settings, Shard, Timestamp};
+use crate::{Address, Board, Error, InstanceId, Opening, Settings, Shard, Timestamp};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -244,20 +244,34 @@ impl Layer for Healing {
         Ok(())
     }
 
-    fn instance(&self, id: u64) -> Result<Option<InstanceRow>> {
+    fn instance(&self, id: InstanceId) -> Result<Option<InstanceRow>> {
         self.of_views(|it| it.instance(id))
     }
 
-    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<u64>> {
+    fn named(&self, shard: ShardId, business_id: &str) -> Result<Vec<InstanceId>> {
         self.of_views(|it| it.named(shard, business_id))
     }
 
-    fn called(&self, caller: u64, wait: u64) -> Result<Option<u64>> {
-        self.of_views(|it| it.called(caller, wait))
+    fn called(&self, call: Address) -> Result<Option<InstanceId>> {
+        self.of_views(|it| it.called(call))
     }
 
-    fn snapshot(&self, instance: u64) -> Result<Option<(Seq, Vec<u8>)>> {
+    fn snapshot(&self, instance: InstanceId) -> Result<Option<(Seq, Vec<u8>)>> {
         self.of_views(|it| it.snapshot(instance))
+    }
+
+    /// What is damaged is asked for again by itself, and made again then.
+    fn load(&self, shard: ShardId, instances: &[InstanceId]) -> Vec<Loaded> {
+        let _views = self.views.read().unwrap_or_else(PoisonError::into_inner);
+        self.store.load(shard, instances)
+    }
+
+    fn named_many(&self, shard: ShardId, names: &[&str]) -> Result<Vec<Vec<InstanceId>>> {
+        self.of_views(|it| it.named_many(shard, names))
+    }
+
+    fn called_many(&self, calls: &[Address]) -> Result<Vec<Option<InstanceId>>> {
+        self.of_views(|it| it.called_many(calls))
     }
 
     // Not `scan`: who has seen some rows cannot see them again, so views that are damaged there are made again by

@@ -77,7 +77,7 @@ pub(super) fn history(
     definitions: &Definitions,
     instance: InstanceId,
 ) -> Result<History, Error> {
-    let row = store.instance(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
+    let row = store.instance(instance)?.ok_or(Error::NoSuchInstance(instance))?;
     let mut steps = Vec::new();
     let mut key = row.definition_key;
     for entry in entries(store, &row)? {
@@ -108,7 +108,7 @@ fn entries(store: &dyn Store, row: &InstanceRow) -> Result<Vec<Entry>, Error> {
         Err(StoreError::NoSuchEntry { .. }) => {}
         other => return Ok(other?),
     }
-    let Some(row) = store.instance(row.id)? else { return missing };
+    let Some(row) = store.instance(InstanceId(row.id))? else { return missing };
     match store.chain(shard, row.last, 0) {
         // It was forgotten, and a crash has brought its row back; unless the log has lost it.
         Err(StoreError::NoSuchEntry { .. }) if row.ended.is_some() => {

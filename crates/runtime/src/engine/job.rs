@@ -106,7 +106,8 @@ impl Engine {
         self.ask(UpdateJobRequest { job, change })
     }
 
-    /// A job has raised an error for the model to catch. A user task is refused.
+    /// A job has raised an error for the model to catch. A user task is refused, and so is a job that may not be tried any
+    /// more.
     ///
     /// ```no_run
     /// # use travertine_runtime::{Engine, Error};

@@ -84,9 +84,11 @@ fn load_definitions(
             Ok(definition) => definitions.insert(definition),
             Err(why) => {
                 let (id, version, number) = (&deployed.id, deployed.version, deployment.number);
-                unreadable.push(format!(
+                let why = format!(
                     "version {version} of {id}, deployment {number}, cannot be read: {why}"
-                ));
+                );
+                definitions.note_unreadable(deployed.key, &why);
+                unreadable.push(why);
             }
         }
     }
@@ -122,7 +124,8 @@ fn read(deployment: &Stored, at: Timestamp) -> Report {
         .filter(|it| kind_of(&it.name, &it.body) == DeployedKind::Process)
         .map(|it| (it.name.as_str(), it.body.as_slice()))
         .collect();
-    travertine_bpmn::read(&files, &travertine_bpmn::Options { now: at, ..Default::default() })
+    let options = travertine_bpmn::Options { now: at, ..travertine_bpmn::Options::patient() };
+    travertine_bpmn::read(&files, &options)
 }
 
 /// Takes over forms and other files of a deployment.

@@ -294,7 +294,9 @@ impl MessageRequest<'_> {
         }
         let name = Name::clone(&message.name);
         match publish(message).await? {
-            Receipt::Dropped => {
+            receipt @ (Receipt::Dropped | Receipt::Shared(0))
+                if receipt == Receipt::Dropped || ttl == 0 =>
+            {
                 if let Some(instance) = instance {
                     engine.check_open(instance, &name).await?;
                 }
@@ -433,7 +435,7 @@ impl Lookup {
         let router = Router::new(common);
         let mut by_shard: BTreeMap<ShardId, Vec<Candidate>> = BTreeMap::new();
         for it in candidates {
-            by_shard.entry(router.shard_of(InstanceId(it.0.0))).or_default().push(it);
+            by_shard.entry(router.shard_of(it.0.instance)).or_default().push(it);
         }
         let chunks: Vec<Vec<Candidate>> =
             by_shard.values().flat_map(|all| all.chunks(CHUNK)).map(<[_]>::to_vec).collect();

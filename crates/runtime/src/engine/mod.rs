@@ -5,13 +5,18 @@
 
 mod activity;
 mod aside;
+mod askers;
+mod batch;
 mod clock;
 mod code;
+#[cfg(feature = "postgres")]
+mod connect;
 mod decide;
 mod deploy;
 #[cfg(test)]
 mod ended;
 mod event;
+mod feed;
 mod function;
 mod heal;
 mod history;
@@ -49,18 +54,22 @@ use std::{
 
 use travertine_func::Functions;
 use travertine_store::Store;
+use travertine_value::Name;
 
 pub use crate::{
-    id::NUMBER,
+    NUMBER,
     request::{Look, Outcome},
 };
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use askers::Asker;
+pub use batch::BatchGuard;
+pub use clock::{Clock, ManualClock, SystemClock, TestClock};
 pub use code::{Preflight, RecoveryReport};
 pub use decide::{
     Decided, DecisionOf, Evaluated, EvaluatedRule, EvaluatedValue, FailedDecision, MadeBy,
 };
 pub use deploy::{Deployment, File, Retired};
 pub use event::Sending;
+pub use feed::{BadPositions, Feed, Gap, News, Positions};
 pub use function::StartingFunction;
 pub use history::{History, Step};
 pub use message::{MessageRequest, PublishOptions};
@@ -107,6 +116,8 @@ pub struct Engine {
     inner: Arc<Inner>,
     /// What ends when nobody has the engine any more. Its own threads do not keep it open.
     threads: Option<Arc<Threads>>,
+    /// Who asks, where that is known.
+    by: Option<Name>,
 }
 
 #[derive(Debug)]
@@ -122,6 +133,9 @@ struct Inner {
     functions: Arc<Functions>,
     performers: Mutex<Performers>,
     readers: Arc<Readers>,
+    /// Who asks for jobs.
+    askers: askers::Askers,
+    batches: batch::Batches,
     retention: Retention,
     event_retention: Duration,
     /// Whether nothing goes on by itself.
@@ -141,6 +155,20 @@ impl Engine {
     /// ```
     pub fn opened(&self) -> &Opened {
         &self.inner.recovered
+    }
+
+    /// The engine for somebody who is known by name: what they do is written down with who did it.
+    ///
+    /// ```
+    /// # use travertine_runtime::{Engine, Error, InstanceId};
+    /// # use travertine_runtime::engine::Options;
+    /// let engine = Engine::in_memory(Options::default())?;
+    /// assert!(engine.by("ann").cancel(InstanceId(12)).wait().is_err(), "there is no such instance");
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn by(&self, who: &str) -> Self {
+        Self { by: Some(who.into()), ..self.clone() }
     }
 
     /// What is deployed.
@@ -295,7 +323,7 @@ impl Engine {
     }
 
     fn router(&self) -> Router<'_> {
-        Router::new(&self.inner.common)
+        Router::new(&self.inner.common).by(self.by.as_ref())
     }
 
     /// Asks the shard that a request is for.

@@ -26,7 +26,7 @@ use super::{
     retention::Retention,
     threads::{self, Claims, Common, Signal},
 };
-use crate::{Board, Definitions, Error, Recovered, Shard, schedule};
+use crate::{Board, Definitions, Error, Recovered, Shard, batch, is_own, schedule};
 
 /// The threads of an engine.
 #[derive(Debug)]
@@ -112,8 +112,9 @@ impl Engine {
         let began = Instant::now();
         options.functions.check().map_err(|error| Error::Failed { reason: error.to_string() })?;
         crate::limit::check(&options.limits, &options.functions)?;
-        // Schedules are functions that every program has.
-        let functions = Arc::new(options.functions.clone().workflow(schedule::DEFINITION));
+        // Schedules and batches are functions that every program has.
+        let functions = options.functions.clone().workflow(schedule::DEFINITION);
+        let functions = Arc::new(functions.workflow(batch::DEFINITION));
         let store: &Arc<dyn Store> =
             &(Arc::new(Healing::new(store, &functions, &options.settings)) as Arc<dyn Store>);
         let (definitions, unreadable) = read_definitions(&**store, &functions, &options)?;
@@ -138,6 +139,8 @@ impl Engine {
         };
         tracing::info!(took = ?recovered.took, shards = store.shards(), "the engine is open");
         let inner = Arc::new(Inner {
+            askers: super::askers::Askers::default(),
+            batches: super::batch::Batches::default(),
             functions,
             performers: Mutex::new(performers),
             readers: Arc::default(),
@@ -159,9 +162,10 @@ impl Engine {
             inner: Arc::clone(&inner),
             asked: Mutex::new(threads),
         };
-        let engine = Self { inner, threads: Some(Arc::new(threads)) };
+        let engine = Self { inner, threads: Some(Arc::new(threads)), by: None };
         if !at_rest {
             engine.welcome_code()?.tell(options.settings.functions.prints_incidents);
+            engine.resume_batches()?;
         }
         Ok(engine)
     }
@@ -173,7 +177,7 @@ fn read_definitions(
     functions: &Functions,
     options: &Options,
 ) -> Result<(Arc<Definitions>, Vec<String>), Error> {
-    let given: Vec<_> = functions.workflows().filter(|it| it.name != schedule::SCHEDULE).collect();
+    let given: Vec<_> = functions.workflows().filter(|it| !is_own(it.name)).collect();
     deploy::deploy_functions(store, &given, options.clock.now())?;
     let (definitions, unreadable) = load::load(store, functions, options.script_time_max)?;
     for it in &unreadable {
@@ -194,6 +198,7 @@ fn common(
         board,
         clock: Arc::clone(&options.clock),
         counters: metrics::Counters::default(),
+        written: tokio::sync::Notify::new(),
         queues: shards.iter().map(|_| Queue::new(options.requests_max)).collect(),
         claims: Claims::of(shards),
         next: AtomicU64::new(0),
@@ -212,7 +217,7 @@ fn start_sweeper(inner: &Arc<Inner>, every: Duration) -> Result<Option<JoinHandl
     if inner.retention == Retention::default() || inner.at_rest.load(Ordering::SeqCst) {
         return Ok(None);
     }
-    let engine = Engine { inner: Arc::clone(inner), threads: None };
+    let engine = Engine { inner: Arc::clone(inner), threads: None, by: None };
     let since = engine.now();
     let sweep = guarded(&inner.common, move || engine.sweep_now_and_then(since, every));
     spawn("sweeper".into(), sweep).map(Some)
@@ -221,6 +226,7 @@ fn start_sweeper(inner: &Arc<Inner>, every: Duration) -> Result<Option<JoinHandl
 impl Threads {
     pub(super) fn stop(&self) {
         let common = &self.inner.common;
+        self.inner.batches.stop();
         *self.inner.performers.lock().unwrap_or_else(PoisonError::into_inner) =
             Performers::default();
         common.stopping.store(true, Ordering::SeqCst);

@@ -6,10 +6,11 @@ use std::{
     sync::{Arc, Weak},
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tokio::sync::oneshot;
+use travertine_value::patience::Patience;
 
 use super::threads::Common;
 use crate::{Error, request::Reply, wakes};
@@ -93,9 +94,9 @@ impl<T> Pending<T> {
         }
     }
 
-    /// The same, until then; `None` where no answer has come.
-    pub(super) fn wait_until(mut self, deadline: Option<Instant>) -> Option<Result<T, Error>> {
-        block_on_until(&mut self, deadline)
+    /// The same, for so long; `None` where no answer has come.
+    pub(super) fn wait_for(mut self, patience: &mut Patience) -> Option<Result<T, Error>> {
+        block_on_for(&mut self, Some(patience))
     }
 }
 
@@ -124,12 +125,12 @@ impl<T> Unpin for Pending<T> {}
 
 /// Polls a future on this thread until it is ready. A thread of an executor is blocked, not ended.
 pub(super) fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
-    block_on_until(future, None).expect("without a deadline it is waited for")
+    block_on_for(future, None).expect("it is waited for as long as it takes")
 }
 
-fn block_on_until<F: Future + Unpin>(
+fn block_on_for<F: Future + Unpin>(
     future: &mut F,
-    deadline: Option<Instant>,
+    mut patience: Option<&mut Patience>,
 ) -> Option<F::Output> {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -143,9 +144,9 @@ fn block_on_until<F: Future + Unpin>(
         if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut cx) {
             return Some(output);
         }
-        match deadline.map(|it| it.saturating_duration_since(Instant::now())) {
+        match patience.as_mut().map(|it| it.look()) {
             Some(Duration::ZERO) => return None,
-            Some(left) => thread::park_timeout(left),
+            Some(look) => thread::park_timeout(look),
             None => thread::park(),
         }
     }

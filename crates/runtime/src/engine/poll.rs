@@ -89,6 +89,7 @@ impl Engine {
             Duration::ZERO | Duration::MAX => None,
             wait => Instant::now().checked_add(wait),
         };
+        let _asks = self.inner.askers.asks(&ask.job_type, &ask.worker, self.now());
         let board = &self.inner.common.board;
         let mut turn = board.turn(&ask.job_type);
         loop {

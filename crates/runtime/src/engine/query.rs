@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, future::Future, pin::pin, sync::Arc};
 use travertine_store::{
     Error as StoreError, Store,
     search::{
-        Column, Condition, ElementColumn, Found, IncidentColumn, InstanceColumn, JobColumn,
+        Column, Condition, ElementColumn, Era, Found, IncidentColumn, InstanceColumn, JobColumn,
         LIMIT_MAX, MessageColumn, Search, Source, SubscriptionColumn, Tally, TaskColumn, Test,
-        TimerColumn, Value, VariableColumn, evaluate,
+        TimerColumn, Value, VariableColumn, evaluate, find,
     },
     view::{ElementRow, InstanceRow, Page, Query, Row, Table},
 };
@@ -123,7 +123,7 @@ impl Engine {
         }
     }
 
-    fn reading(&self) -> Reading {
+    pub(super) fn reading(&self) -> Reading {
         let Inner { common, readers, .. } = &*self.inner;
         Reading { common: Arc::clone(common), readers: Arc::clone(readers) }
     }
@@ -180,7 +180,7 @@ fn searches_for(of: Named) -> Vec<Search> {
         vec![one(table, column, Value::from((instance.0, number)))]
     };
     match of {
-        Named::Instance(id) => vec![one(Table::Instances, InstanceColumn::Id.into(), id.0.into())],
+        Named::Instance(id) => vec![one(Table::Instances, InstanceColumn::Id.into(), id.into())],
         Named::Visit(id, number) => {
             inside(Table::Elements, ElementColumn::Visit.into(), id, number)
         }
@@ -197,7 +197,7 @@ fn searches_for(of: Named) -> Vec<Search> {
                 (Table::Timers, TimerColumn::Key.into()),
                 (Table::Subscriptions, SubscriptionColumn::Key.into()),
             ];
-            let at = Value::from((at.instance.0, at.wait.0));
+            let at = Value::from(at);
             tables.into_iter().map(|(table, column)| one(table, column, at.clone())).collect()
         }
         Named::Message(number) => {
@@ -209,12 +209,13 @@ fn searches_for(of: Named) -> Vec<Search> {
         | Named::Decision(_)
         | Named::DecisionRequirements(_)
         | Named::Form(_)
-        | Named::Resource(_) => Vec::new(),
+        | Named::Resource(_)
+        | Named::StartEvent(..) => Vec::new(),
     }
 }
 
 /// What reads rows.
-struct Reading {
+pub(super) struct Reading {
     common: Arc<Common>,
     readers: Arc<Readers>,
 }
@@ -225,7 +226,18 @@ impl Reading {
         if search.table == Table::Messages {
             search.conditions.push(Condition::of(MessageColumn::IsHeld, Test::eq(true)));
         }
-        if !search.relaxed {
+        let is_past = search.era != Era::Present;
+        if is_past && !search.relaxed {
+            // Shards have no rows of what is over.
+            match search.instance().filter(|it| *it > 0) {
+                Some(instance) => {
+                    let router = Router::new(&self.common);
+                    let shard = router.shard_of(InstanceId(instance));
+                    router.ask_at(shard, FlushRequest {}).await?;
+                }
+                None => self.readers.fresh(&self.common).await?,
+            }
+        } else if !search.relaxed {
             match search.instance().filter(|it| *it > 0 && is_of_one(&search)) {
                 Some(instance) => {
                     if let Some(found) = self.search_one(InstanceId(instance), &search).await? {
@@ -235,7 +247,7 @@ impl Reading {
                 None => self.readers.fresh(&self.common).await?,
             }
         }
-        self.read(move |store| Ok(store.search(&search)?)).await
+        self.read(move |store| Ok(find(store, &search)?)).await
     }
 
     /// Searches among the rows of one instance, as its shard has them. `None` where those that are stored are
@@ -273,7 +285,7 @@ impl Reading {
         undated: &[u64],
     ) -> Result<bool, Error> {
         let all = Search::of(Table::Elements)
-            .with(Condition::of(ElementColumn::Instance, Test::eq(instance.0)))
+            .with(Condition::of(ElementColumn::Instance, Test::eq(instance)))
             .limit(LIMIT_MAX);
         let stored = self.read(move |store| Ok(store.search(&all)?)).await?;
         let mut left = undated.len();
@@ -298,7 +310,7 @@ impl Reading {
     }
 
     /// Reads stored rows. A row of an instance that cannot be read is made again from the log by its shard first.
-    async fn read<T: Send + 'static>(
+    pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl Fn(&dyn Store) -> Result<T, Error> + Send + Sync + 'static,
     ) -> Result<T, Error> {
@@ -432,7 +444,7 @@ mod tests {
         assert!(in_memory(runs) && !in_memory(ended));
         engine.flush_now().unwrap();
         for (id, has_ended) in [(runs, false), (ended, true)] {
-            let row = engine.store().instance(id.0).unwrap().unwrap();
+            let row = engine.store().instance(id).unwrap().unwrap();
             assert_eq!(row.ended.is_some(), has_ended);
         }
     }

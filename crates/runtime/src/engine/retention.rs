@@ -9,10 +9,10 @@ use travertine_store::{
 
 use travertine_value::Name;
 
-use super::Engine;
+use super::{Engine, Pending};
 use crate::{
     Error, InstanceId, Timestamp,
-    request::{DescribeRequest, FoldRequest, RetireRequest},
+    request::{DescribeRequest, ExpirePastRequest, FoldRequest, RetireRequest},
 };
 
 /// How long ended instances are kept. What was called is kept as long as what called it.
@@ -115,6 +115,7 @@ impl Engine {
         if let Some(age) = retention.history {
             swept.folded += self.fold_ended(self.before(age))?;
         }
+        self.router().ask_each(&ExpirePastRequest {}).into_iter().try_for_each(Pending::wait)?;
         Ok(swept)
     }
 
@@ -128,7 +129,7 @@ impl Engine {
     /// ```
     pub fn delete(&self, instance: InstanceId) -> Result<(), Error> {
         self.flush_now()?;
-        let row = self.stored_row(instance.0)?.ok_or(Error::NoSuchInstance(instance))?;
+        let row = self.stored_row(instance)?.ok_or(Error::NoSuchInstance(instance))?;
         if row.ended.is_none() && !self.is_damaged(instance)? {
             return Err(Error::InUse { reason: format!("instance {instance} has not ended") });
         }
@@ -137,6 +138,29 @@ impl Engine {
             return Err(Error::Busy { reason });
         }
         Ok(())
+    }
+
+    /// Forgets instances that have ended. What is stored is brought up to date once for all of them.
+    pub(super) fn delete_all(&self, instances: &[InstanceId]) -> Vec<Result<(), Error>> {
+        if let Err(error) = self.flush_now() {
+            return instances.iter().map(|_| Err(error.clone())).collect();
+        }
+        let forget = |instance: InstanceId| {
+            let row = self.stored_row(instance)?.ok_or(Error::NoSuchInstance(instance))?;
+            if row.ended.is_none() && !self.is_damaged(instance)? {
+                return Err(Error::InUse { reason: format!("instance {instance} has not ended") });
+            }
+            if !self.ask(RetireRequest { instance, last: row.last }).wait()? {
+                let reason = format!("what instance {instance} has sent is on its way; try again");
+                return Err(Error::Busy { reason });
+            }
+            Ok(())
+        };
+        let mut all: Vec<Result<(), Error>> = instances.iter().map(|it| forget(*it)).collect();
+        if let Err(error) = self.flush_now() {
+            all.iter_mut().filter(|it| it.is_ok()).for_each(|it| *it = Err(error.clone()));
+        }
+        all
     }
 
     fn is_damaged(&self, instance: InstanceId) -> Result<bool, Error> {
@@ -176,7 +200,7 @@ impl Engine {
             let mut found = Vec::new();
             for row in page.rows {
                 let Row::Instance(row) = row else { continue };
-                if row.root != row.id && self.runs(row.root)? {
+                if row.root != row.id && self.runs(InstanceId(row.root))? {
                     continue;
                 }
                 found.push((InstanceId(row.id), row.last));
@@ -201,11 +225,11 @@ impl Engine {
         Ok(removed)
     }
 
-    fn stored_row(&self, instance: u64) -> Result<Option<InstanceRow>, Error> {
+    fn stored_row(&self, instance: InstanceId) -> Result<Option<InstanceRow>, Error> {
         self.read_views(|store| Ok(store.instance(instance)?))
     }
 
-    fn runs(&self, instance: u64) -> Result<bool, Error> {
+    fn runs(&self, instance: InstanceId) -> Result<bool, Error> {
         Ok(self.stored_row(instance)?.is_some_and(|it| it.ended.is_none()))
     }
 
@@ -280,7 +304,7 @@ mod tests {
     fn what_someone_else_has_forgotten_meanwhile_is_not_shortened() {
         let engine = Engine::in_memory(Options::default()).unwrap();
         let id = cancelled(&engine);
-        let last = engine.store().instance(id.0).unwrap().unwrap().last;
+        let last = engine.store().instance(id).unwrap().unwrap().last;
         engine.delete(id).unwrap();
         let folded = engine.ask(FoldRequest { instance: id, last }).wait();
         assert_eq!(folded, Ok(false));
@@ -332,6 +356,6 @@ mod tests {
         clock.time.set(Timestamp::from_millis(300_000));
         clock.goes_on.set(()).unwrap();
         slept.recv().unwrap();
-        assert_eq!(engine.store().instance(id.0), Ok(None));
+        assert_eq!(engine.store().instance(id), Ok(None));
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use tokio::sync::oneshot;
 use travertine_store::ShardId;
+use travertine_value::Name;
 
 use super::{
     metrics::add,
@@ -24,11 +25,18 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Router<'a> {
     common: &'a Arc<Common>,
+    /// Who asks, where that is known.
+    by: Option<&'a Name>,
 }
 
 impl<'a> Router<'a> {
     pub(super) fn new(common: &'a Arc<Common>) -> Self {
-        Self { common }
+        Self { common, by: None }
+    }
+
+    /// For somebody who asks.
+    pub(super) fn by(self, by: Option<&'a Name>) -> Self {
+        Self { by, ..self }
     }
 
     /// Asks the shard that a request is for.
@@ -54,7 +62,7 @@ impl<'a> Router<'a> {
     }
 
     fn ask_shard<T>(self, shard: ShardId, request: Request, wanted: fn(Reply) -> T) -> Pending<T> {
-        let (to, receiver) = ReplyTo::caller();
+        let (to, receiver) = ReplyTo::caller_by(self.by.cloned());
         match self.send(shard, request, to) {
             Ok(()) => Pending::new(receiver, self.common, wanted),
             Err(error) => Pending::refused(error),

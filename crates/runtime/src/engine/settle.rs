@@ -1,15 +1,9 @@
 //! When nothing goes on by itself any more.
 
-use std::{
-    collections::BTreeMap,
-    future::Future,
-    sync::atomic::Ordering,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, future::Future, sync::atomic::Ordering, thread, time::Duration};
 
 use travertine_store::{Mail, Seq, ShardId, codec::record::decode_letter};
-use travertine_value::Name;
+use travertine_value::{Name, patience::Patience};
 
 use super::{Engine, Pending};
 use crate::{
@@ -44,14 +38,13 @@ impl Engine {
         within: Duration,
         may_go: impl Fn(&[InstanceId]) -> bool,
     ) -> Result<Settled, Error> {
-        let began = Instant::now();
+        let mut patience = Patience::new(within);
         let mut before = None;
         let mut only_restless = false;
         loop {
             // A shard whose store is full does not answer.
-            let deadline = began.checked_add(within);
             let looks: Option<Vec<_>> =
-                self.looks().into_iter().map(|it| it.wait_until(deadline)).collect();
+                self.looks().into_iter().map(|it| it.wait_for(&mut patience)).collect();
             let (restless, throttled) = looks.as_deref().map(hurried).unwrap_or_default();
             let rest = looks.map_or(Ok(None), |looks| self.shards_rest(looks, false))?;
             // What one shard sent while another was asked shows in the second look.
@@ -59,7 +52,7 @@ impl Engine {
                 let (restless, throttled) = (Vec::new(), Vec::new());
                 return Ok(Settled { rests: true, restless, throttled });
             }
-            let over = began.elapsed() > within;
+            let over = patience.is_over();
             let hurries = !restless.is_empty() || !throttled.is_empty();
             let again = std::mem::replace(&mut only_restless, hurries);
             if over || (again && only_restless && may_go(&restless)) {
@@ -87,9 +80,9 @@ impl Engine {
     }
 
     fn hurried(&self, within: Duration) -> Hurried {
-        let deadline = Instant::now().checked_add(within);
+        let mut patience = Patience::new(within);
         let looks: Option<Vec<_>> =
-            self.looks().into_iter().map(|it| it.wait_until(deadline)).collect();
+            self.looks().into_iter().map(|it| it.wait_for(&mut patience)).collect();
         looks.as_deref().map(hurried).unwrap_or_default()
     }
 

@@ -178,6 +178,21 @@ impl Starting<'_> {
         self
     }
 
+    /// Ends the instance once this element is over, whether it was done or cut short: all else is cancelled, and
+    /// nothing that comes after it begins. May be said again for several; whichever is over first ends it.
+    ///
+    /// ```no_run
+    /// # use travertine_runtime::{Engine, Error};
+    /// # async fn example(engine: Engine) -> Result<(), Error> {
+    /// // Only that parcels are packed is tried.
+    /// let delivery = engine.start("delivery").ends_after("pack").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn ends_after(mut self, element: &str) -> Self {
+        self.begin.ends_after.push(element.into());
+        self
+    }
+
     /// A tag, by which it can be found and which its jobs are handed; may be said again for up to ten. A tag
     /// begins with a letter and goes on with letters, digits, `_`, `-`, `:` or `.`.
     ///

@@ -20,6 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::sync::Notify;
 use travertine_func::Retry;
 use travertine_store::{Claim, Error as StoreError, Mail, Seq, ShardId, Store};
 use travertine_value::interrupt::{Interrupted, interrupt_by};
@@ -31,7 +32,7 @@ use super::{
 };
 use crate::{
     Board, Checkpoint, Error, Sealed, Shard,
-    request::{ReplyTo, Request},
+    request::{Needs, ReplyTo, Request},
     shard::{Case, panic_text},
 };
 
@@ -149,6 +150,8 @@ pub(super) struct Common {
     pub(super) board: Arc<Board>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) counters: Counters,
+    /// Tells those who read the log that there is more of it.
+    pub(super) written: Notify,
     pub(super) queues: Vec<Queue<Input, Signal>>,
     pub(super) claims: Claims,
     /// What belongs nowhere yet goes to the shards in turn.
@@ -452,6 +455,10 @@ impl Decider {
             Input::Ask(Request::EndAttempt(it), _) => Some(Case::attempt(it.given.job)),
             _ => None,
         }));
+        let is_far = !common.store.is_near();
+        if is_far {
+            shard.fetch(needs(&self.inputs));
+        }
         while let Some(input) = self.inputs.pop_front() {
             match input {
                 Input::Ask(Request::Flush(_), to) => self.flushes.push(to),
@@ -464,6 +471,9 @@ impl Decider {
             }
         }
         shard.work();
+        if is_far {
+            shard.forget_fetched();
+        }
         if let Some(error) = shard.fault() {
             return Err(error.clone());
         }
@@ -499,6 +509,19 @@ impl Decider {
             && common.queue(self.shard.id()).len() == 0
             && self.shard.changed() == 0
     }
+}
+
+/// What will be needed for what waits, as much of it as is looked at beforehand.
+fn needs(inputs: &VecDeque<Input>) -> Needs {
+    let mut needs = Needs::default();
+    for input in inputs.iter().take(FORESEEN) {
+        match input {
+            Input::Ask(request, _) => needs.note_request(request),
+            Input::Mail(mail) => Shard::note_mail(&mut needs, &mail.body),
+            Input::Wake => {}
+        }
+    }
+    needs
 }
 
 /// How long the shard has nothing to do, if nobody asks.

@@ -13,6 +13,7 @@
 )]
 
 mod answer;
+mod needs;
 mod route;
 
 use std::{fmt, sync::Arc};
@@ -25,6 +26,7 @@ use travertine_store::{Seq, view::Table};
 use travertine_value::{Name, Value};
 
 pub use answer::{Description, Glance, Look, Outcome};
+pub use needs::Needs;
 pub use route::{Origin, Route};
 
 pub use crate::shard::{AttemptOutcome, Candidate, How, Looked, Publishing, Rows, Unblocked};
@@ -179,7 +181,7 @@ requests! {
     /// Publishes a message, unless variables of other shards decide who has it.
     TryPublish: TryPublishRequest { message: Message, how: How } -> Publishing;
     /// Those of a shard's waits that see the variables a message wants.
-    MatchVariables: MatchVariablesRequest { candidates: Vec<Candidate> } -> Vec<(u64, u64)>;
+    MatchVariables: MatchVariablesRequest { candidates: Vec<Candidate> } -> Vec<Address>;
     /// Publishes a message once the variables that decide who has it were looked at.
     FinishPublish: FinishPublishRequest { message: Message, looked: Box<Looked>, how: How } -> Published;
     /// Publishes a dead letter again.
@@ -217,7 +219,7 @@ requests! {
     } -> ();
     /// A job has failed. What is of another kind is refused, where one is named.
     Fail: FailRequest { job: Address, failure: Box<JobFailure>, kind: Option<WorkKind> } -> ();
-    /// A job has raised an error for the model to catch. A user task is refused.
+    /// A job has raised an error for the model to catch. A user task is refused, and so is what may not be tried any more.
     ThrowError: ThrowErrorRequest {
         job: Address,
         code: Name,
@@ -260,6 +262,8 @@ requests! {
     Retire: RetireRequest { instance: InstanceId, last: Seq } -> bool;
     /// Shortens the history of an instance that has ended. Says whether it could.
     Fold: FoldRequest { instance: InstanceId, last: Seq } -> bool;
+    /// Forgets rows of what was over too long ago.
+    ExpirePast: ExpirePastRequest {} -> ();
     /// Replays the log and compares it with the views. How far it is goes to [`ReplyTo::progress`].
     Verify: VerifyRequest {} -> Verified;
     /// Answers when the views have everything that was acknowledged before. Whoever drives the shard sees
@@ -306,12 +310,14 @@ pub enum ReplyTo {
 pub struct Caller {
     sender: Option<oneshot::Sender<Result<Reply, Error>>>,
     has_begun: bool,
+    /// Whom they log in as, where that is known.
+    by: Option<Name>,
 }
 
 impl Caller {
     /// Someone for whom something has been done already.
     pub(crate) fn begun(sender: oneshot::Sender<Result<Reply, Error>>) -> Self {
-        Self { sender: Some(sender), has_begun: true }
+        Self { sender: Some(sender), has_begun: true, by: None }
     }
 
     fn send(mut self, reply: Result<Reply, Error>) {
@@ -343,8 +349,13 @@ pub trait Relay: fmt::Debug + Send {
 impl ReplyTo {
     /// A caller in this process, and where it is told.
     pub fn caller() -> (Self, oneshot::Receiver<Result<Reply, Error>>) {
+        Self::caller_by(None)
+    }
+
+    /// A caller in this process, and where it is told; whom they log in as, where that is known.
+    pub(crate) fn caller_by(by: Option<Name>) -> (Self, oneshot::Receiver<Result<Reply, Error>>) {
         let (sender, receiver) = oneshot::channel();
-        (Self::Caller(Caller { sender: Some(sender), has_begun: false }), receiver)
+        (Self::Caller(Caller { sender: Some(sender), has_begun: false, by }), receiver)
     }
 
     /// Tells the reply.
@@ -356,11 +367,11 @@ impl ReplyTo {
         }
     }
 
-    /// A shard begins with the request.
-    pub(crate) fn begin(&mut self) {
-        if let Self::Caller(caller) = self {
-            caller.has_begun = true;
-        }
+    /// A shard begins with the request. Answers whom the caller logs in as, where that is known.
+    pub(crate) fn begin(&mut self) -> Option<Name> {
+        let Self::Caller(caller) = self else { return None };
+        caller.has_begun = true;
+        caller.by.take()
     }
 
     /// Says how far it is.

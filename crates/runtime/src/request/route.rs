@@ -4,9 +4,9 @@ use super::{
     AdoptRequest, AttemptBeginsRequest, AwaitRequest, BarrierRequest, BeginAttemptRequest,
     CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
     CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
-    EvaluateConditionsRequest, ExpectRequest, ExtendRequest, FailRequest, FindRunRequest,
-    FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest,
-    FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest,
+    EvaluateConditionsRequest, ExpectRequest, ExpirePastRequest, ExtendRequest, FailRequest,
+    FindRunRequest, FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest,
+    FlushRequest, FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest,
     IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, MatchVariablesRequest,
     MendRequest, MigrateRequest, MoveTimerRequest, PublishRequest, PutBackRequest,
     QueryFunctionRequest, ReleaseHaltedRequest, ReplayRequest, Request, ResolveRequest,
@@ -86,7 +86,7 @@ impl Request {
                 Route::Keeper(&message.name)
             }
             Self::MatchVariables(MatchVariablesRequest { candidates }) => {
-                let first = candidates.first().map(|((instance, _), _)| InstanceId(*instance));
+                let first = candidates.first().map(|(it, _)| it.instance);
                 first.map_or(Route::Any, Route::Instance)
             }
             Self::LeaseAll(LeaseAllRequest { jobs, .. }) => {
@@ -121,6 +121,7 @@ impl Request {
                 Route::Instance(given.job.instance)
             }
             Self::Verify(VerifyRequest {})
+            | Self::ExpirePast(ExpirePastRequest {})
             | Self::Flush(FlushRequest {})
             | Self::Barrier(BarrierRequest {})
             | Self::Glance(GlanceRequest {})
@@ -193,6 +194,7 @@ impl Kind {
             | Self::AttemptBegins
             | Self::Heartbeat
             | Self::EndAttempt
+            | Self::ExpirePast
             | Self::Flush
             | Self::Expect
             | Self::Adopt => Origin::Engine,

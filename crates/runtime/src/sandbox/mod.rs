@@ -26,6 +26,12 @@ use crate::{
 /// How many events one request may cause, where nobody says otherwise.
 const EVENTS_MAX: u64 = 10_000_000;
 
+/// How many bytes may tell of them: all of that stays in memory, and the instances beside it.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// What an entry or a letter takes besides what it says, with its share of an instance.
+const ENTRY_BYTES: u64 = 512;
+
 /// A world in memory, with a clock that moves only when told.
 #[derive(Debug)]
 pub struct Sandbox {
@@ -34,6 +40,9 @@ pub struct Sandbox {
     definitions: Definitions,
     shard: Shard,
     events_max: u64,
+    bytes_max: u64,
+    /// How many bytes the request at hand has written.
+    written: u64,
     restless: Option<Restless>,
 }
 
@@ -112,12 +121,31 @@ impl Sandbox {
     pub fn on(store: Arc<dyn Store>, settings: Settings, now: Timestamp) -> Result<Self, Error> {
         let definitions = Definitions::default();
         let shard = open(&store, &definitions, &settings, now)?;
-        Ok(Self { store, settings, definitions, shard, events_max: EVENTS_MAX, restless: None })
+        Ok(Self {
+            store,
+            settings,
+            definitions,
+            shard,
+            events_max: EVENTS_MAX,
+            bytes_max: BYTES_MAX,
+            written: 0,
+            restless: None,
+        })
     }
 
     /// Sets how many events one request may cause before it is given up as one that never rests.
     pub fn limit_events(&mut self, events_max: u64) {
         self.events_max = events_max;
+    }
+
+    /// Sets how many bytes may tell of what one request causes before it is given up.
+    pub fn limit_bytes(&mut self, bytes_max: u64) {
+        self.bytes_max = bytes_max;
+    }
+
+    /// How many bytes tell of what the last request has caused.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// Has `tell` called once where one request has caused so many events and does not come to rest: with how many
@@ -249,6 +277,7 @@ impl Sandbox {
         if to < self.now() {
             return Err(Error::Backwards { now: self.now() });
         }
+        self.written = 0;
         while let Some(due) = self.shard.next_due().filter(|it| *it <= to) {
             self.shard.tick(due);
             self.settle()?;
@@ -329,11 +358,13 @@ impl Sandbox {
     /// Lets the seconds pass that such starts wait for.
     pub fn start_throttled(&mut self) -> Result<(), Error> {
         let mut events = 0;
+        self.written = 0;
         while let Some(due) = self.next_due().filter(|_| !self.throttled().is_empty()) {
             self.shard.tick(due);
             events += self.come_to_rest()?;
-            if events > self.events_max {
-                return Err(Error::Restless { events });
+            let bytes = self.written;
+            if events > self.events_max || bytes > self.bytes_max {
+                return Err(Error::Restless { events, bytes });
             }
         }
         Ok(())
@@ -344,6 +375,7 @@ impl Sandbox {
     }
 
     fn ask<A: Ask>(&mut self, ask: A) -> Result<A::Reply, Error> {
+        self.written = 0;
         let (to, mut receiver) = ReplyTo::caller();
         self.shard.request(ask.into_request(), to);
         let settled = self.settle();
@@ -369,14 +401,18 @@ impl Sandbox {
             if let Some(mut it) = self.restless.take_if(|it| events > it.after) {
                 (it.tell)(events, self.events_max);
             }
-            if events > self.events_max {
-                return Err(Error::Restless { events });
+            let bytes = self.written;
+            if events > self.events_max || bytes > self.bytes_max {
+                return Err(Error::Restless { events, bytes });
             }
         }
     }
 
     fn write(&mut self) -> Result<(), Error> {
         let Some(sealed) = self.shard.seal() else { return Ok(()) };
+        let bodies = sealed.batch.entries.iter().map(|it| &it.body);
+        let bodies = bodies.chain(sealed.batch.sent.iter().map(|it| &it.body));
+        self.written += bodies.map(|it| it.len() as u64 + ENTRY_BYTES).sum::<u64>();
         self.store.append(&self.shard.claim(), std::slice::from_ref(&sealed.batch))?;
         for mail in sealed.release(self.shard.board()) {
             self.shard.receive(&mail);

@@ -15,6 +15,7 @@ use travertine_value::{Name, Program, Value};
 
 use super::*;
 use crate::request::{MigrateRequest, ReleaseHaltedRequest, TryMigrationRequest};
+use crate::{Address, InstanceId};
 
 const NOON: Timestamp = Timestamp::from_millis(1_000_000);
 
@@ -175,14 +176,14 @@ fn timers_fire_in_the_order_they_are_due_each_at_its_time() {
     sandbox.observe(move |it| {
         seen.lock()
             .expect("nobody fails while looking on")
-            .push((it.instance.0, it.now.as_millis() - NOON.as_millis()));
+            .push((it.instance, it.now.as_millis() - NOON.as_millis()));
     });
     sandbox.advance_by(999).unwrap();
     assert_eq!(fired.lock().expect("nobody fails while looking on").len(), 0);
     sandbox.advance_by(9_000).unwrap();
     assert_eq!(
         *fired.lock().expect("nobody fails while looking on"),
-        [(2, 1_000), (2, 2_000), (1, 3_000)]
+        [(2, 1_000), (2, 2_000), (1, 3_000)].map(|(id, at)| (InstanceId(id), at))
     );
     assert_eq!(sandbox.now(), NOON.after_millis(9_999));
 }
@@ -524,6 +525,20 @@ fn what_never_rests_is_given_up() {
     // It has been started all the same, and can be stopped.
     assert_eq!(sandbox.cancel(InstanceId(1)), Ok(()));
     assert_eq!(*sandbox.instance(InstanceId(1)).unwrap().phase(), Phase::Ended(Ending::Cancelled));
+}
+
+#[test]
+fn what_never_rests_is_given_up_before_it_takes_all_memory() {
+    let endless =
+        plan("p", vec![begin(), ("a", Element::Task), ("b", Element::Task)], |_, flows| {
+            flows.push(Flow::new("", NodeId(3), NodeId(2)));
+        });
+    let mut sandbox = world(&[endless]);
+    sandbox.bytes_max = 100_000;
+    let given_up = sandbox.start(Start::of("p"));
+    let Err(Error::Restless { bytes, .. }) = given_up else { panic!("{given_up:?}") };
+    assert!(bytes > 100_000, "{bytes}");
+    assert_eq!(sandbox.cancel(InstanceId(1)), Ok(()));
 }
 
 #[test]

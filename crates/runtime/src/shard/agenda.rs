@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, fmt};
 
 use super::quarantine::Quarantine;
-use crate::Error;
+use crate::{Error, InstanceId};
 
 /// What a shard does without anyone asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Drive {
 pub(super) struct Agenda {
     pub(super) drive: Drive,
     /// Instances that used up their turn.
-    pub(super) unfinished: VecDeque<u64>,
+    pub(super) unfinished: VecDeque<InstanceId>,
     /// How many of them had when it was opened; they are the first.
     pub(super) left: usize,
     /// How many events there have been since this was set to 0.
@@ -34,7 +34,7 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    pub(super) fn new(at_rest: bool, unfinished: Vec<u64>) -> Self {
+    pub(super) fn new(at_rest: bool, unfinished: Vec<InstanceId>) -> Self {
         Self {
             drive: if at_rest { Drive::Rests } else { Drive::Goes },
             unfinished: unfinished.into(),
@@ -52,12 +52,12 @@ impl Agenda {
     }
 
     /// Those that may go on, among the instances that used up their turn.
-    pub(super) fn unfinished(&self) -> impl ExactSizeIterator<Item = u64> {
+    pub(super) fn unfinished(&self) -> impl ExactSizeIterator<Item = InstanceId> {
         self.unfinished.range(self.first()..).copied()
     }
 
     /// The next of them.
-    pub(super) fn take_unfinished(&mut self) -> Option<u64> {
+    pub(super) fn take_unfinished(&mut self) -> Option<InstanceId> {
         self.unfinished.remove(self.first())
     }
 
@@ -83,14 +83,17 @@ mod tests {
 
     #[test]
     fn what_was_left_when_it_was_opened_waits_until_all_may_go_on() {
-        let mut agenda = Agenda::new(true, vec![1, 2]);
+        let mut agenda = Agenda::new(true, vec![InstanceId(1), InstanceId(2)]);
         agenda.left = 2;
-        agenda.unfinished.push_back(3);
+        agenda.unfinished.push_back(InstanceId(3));
         assert_eq!(agenda.take_unfinished(), None);
         agenda.drive = Drive::Follows;
-        assert_eq!(agenda.unfinished().collect::<Vec<_>>(), [3]);
-        assert_eq!((agenda.take_unfinished(), agenda.take_unfinished()), (Some(3), None));
+        assert_eq!(agenda.unfinished().collect::<Vec<_>>(), [InstanceId(3)]);
+        assert_eq!(
+            (agenda.take_unfinished(), agenda.take_unfinished()),
+            (Some(InstanceId(3)), None)
+        );
         agenda.drive = Drive::Goes;
-        assert_eq!(agenda.take_unfinished(), Some(1));
+        assert_eq!(agenda.take_unfinished(), Some(InstanceId(1)));
     }
 }

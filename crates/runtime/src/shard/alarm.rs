@@ -2,24 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use travertine_kernel::WaitId;
 use travertine_store::codec::record::StartKey;
 use travertine_value::time::Timestamp;
 
 use super::guard::Undo;
+use crate::{Address, InstanceId};
 
 /// Whom a timer wakes. Of those due at once the order is that of their kinds, then of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Alarm {
     /// A token that waits: instance and wait.
-    Wait(u64, u64),
+    Wait(Address),
     /// A start event of a definition.
     Start(StartKey),
     /// The end of a lease, or of a pause, of a job: instance and wait.
-    Job(u64, u64),
+    Job(Address),
     /// The end of a held message.
     Message(u64),
     /// The end of an attempt of this process at an activity: instance and wait.
-    Attempt(u64, u64),
+    Attempt(Address),
     /// A limit that time gives room to.
     Limit,
     /// Starts that wait for another second.
@@ -83,11 +85,12 @@ impl Alarms {
     }
 
     /// Unsets all that wake an instance.
-    pub(super) fn forget(&mut self, instance: u64) {
-        for (first, last) in [
-            (Alarm::Wait(instance, 0), Alarm::Wait(instance, u64::MAX)),
-            (Alarm::Job(instance, 0), Alarm::Job(instance, u64::MAX)),
-        ] {
+    pub(super) fn forget(&mut self, instance: InstanceId) {
+        let first = Address { instance, wait: WaitId(0) };
+        let last = Address { instance, wait: WaitId(u64::MAX) };
+        for (first, last) in
+            [(Alarm::Wait(first), Alarm::Wait(last)), (Alarm::Job(first), Alarm::Job(last))]
+        {
             let set: Vec<Alarm> = self.due.range(first..=last).map(|(it, _)| *it).collect();
             for alarm in set {
                 self.unset(alarm);

@@ -30,9 +30,9 @@ use crate::{Address, Error, InstanceId, JobFailure, Timestamp};
 /// Attempts that workers of this process are making.
 pub(super) struct Attempts {
     /// By instance and wait.
-    all: HashMap<(u64, u64), Attempt, Hashed>,
+    all: HashMap<Address, Attempt, Hashed>,
     /// What such attempts have told of themselves last.
-    details: HashMap<(u64, u64), Value, Hashed>,
+    details: HashMap<Address, Value, Hashed>,
     /// Jobs that are not begun before something under suspicion has come to its end.
     waiting: Vec<Address>,
     /// What a function calls the result of an activity.
@@ -53,7 +53,7 @@ impl Default for Attempts {
 impl Attempts {
     /// Whether one is made at a job.
     pub(super) fn has(&self, job: Address) -> bool {
-        self.all.contains_key(&(job.instance.0, job.wait.0))
+        self.all.contains_key(&job)
     }
 }
 
@@ -162,17 +162,17 @@ impl Shard {
             }
             Admits::Soon => {
                 self.leave_if_free(job);
-                self.alarms.set(self.now, Alarm::Job(job.instance.0, job.wait.0));
+                self.alarms.set(self.now, Alarm::Job(job));
                 return None;
             }
         }
-        let begun = self.with(job.instance.0, |shard, live| {
+        let begun = self.with(job.instance, |shard, live| {
             if !shard.may_begin(live, job.wait) {
                 return Ok(None);
             }
             let given = shard.prepare_attempt(live, job.wait);
             if given.deadline.is_some_and(|it| it <= shard.now.as_millis()) {
-                shard.forget_attempt((job.instance.0, job.wait.0));
+                shard.forget_attempt(job);
                 let failure = Failure::timeout("nobody could begin with it before its deadline");
                 shard.attempt_failed(live, job.wait, &failure, None)?;
                 return Ok(None);
@@ -200,7 +200,7 @@ impl Shard {
     pub(super) fn prepare_attempt(&mut self, live: &mut Live, wait: WaitId) -> Arc<Given> {
         step("attempt");
         let job = live.address(wait);
-        let key = (job.instance.0, wait.0);
+        let key = Address { wait, ..job };
         live.take(wait);
         let work = live.job(wait).expect("only jobs are offered");
         let options = work.options.as_deref();
@@ -255,22 +255,22 @@ impl Shard {
     pub(crate) fn beat(&mut self, given: &Arc<Given>, details: Value) {
         if self.attempt(given).is_some() {
             let job = given.job;
-            self.attempts.details.insert((job.instance.0, job.wait.0), details);
+            self.attempts.details.insert(job, details);
             self.set_attempt_alarm(job);
         }
     }
 
     /// The attempt that whoever was given this makes, if it is still that one.
     fn attempt(&mut self, given: &Arc<Given>) -> Option<&mut Attempt> {
-        let attempt = self.attempts.all.get_mut(&(given.job.instance.0, given.job.wait.0))?;
+        let attempt = self.attempts.all.get_mut(&given.job)?;
         (Arc::ptr_eq(&attempt.given, given) && attempt.outcome.is_none()).then_some(attempt)
     }
 
     fn set_attempt_alarm(&mut self, job: Address) {
-        let Some(attempt) = self.attempts.all.get(&(job.instance.0, job.wait.0)) else { return };
+        let Some(attempt) = self.attempts.all.get(&job) else { return };
         let silent = attempt.heartbeat.map(|it| self.now.as_millis().saturating_add(it));
         if let Some(due) = attempt.ends.into_iter().chain(silent).min() {
-            let alarm = Alarm::Attempt(job.instance.0, job.wait.0);
+            let alarm = Alarm::Attempt(job);
             self.alarms.set(Timestamp::from_millis(due), alarm);
         }
     }
@@ -307,12 +307,12 @@ impl Shard {
         outcome: AttemptOutcome<Assignments>,
     ) -> Result<(), Error> {
         let told =
-            self.with(job.instance.0, |shard, live| shard.apply_outcome_to(live, job, outcome));
+            self.with(job.instance, |shard, live| shard.apply_outcome_to(live, job, outcome));
         match told {
             // It may have been withdrawn while it was made.
             Err(Error::Rejected(_)) => Ok(()),
             Err(Error::NoSuchInstance(_)) => {
-                self.forget_attempt((job.instance.0, job.wait.0));
+                self.forget_attempt(job);
                 Ok(())
             }
             told => told,
@@ -325,7 +325,7 @@ impl Shard {
         job: Address,
         outcome: AttemptOutcome<Assignments>,
     ) -> Result<(), Error> {
-        let key = (job.instance.0, job.wait.0);
+        let key = job;
         if live.is_deaf(job.wait) {
             if let Some(attempt) = self.attempts.all.get_mut(&key) {
                 attempt.outcome = Some(outcome);
@@ -333,7 +333,7 @@ impl Shard {
                     self.env.board.leave(job);
                 }
             }
-            self.alarms.unset(Alarm::Attempt(key.0, key.1));
+            self.alarms.unset(Alarm::Attempt(key));
             return Ok(());
         }
         self.forget_attempt(key);
@@ -356,12 +356,12 @@ impl Shard {
     /// Whether an attempt is being made at a job, or has been and was not heard of. In that case the
     /// instance hears of it in a moment, if it can hear again.
     pub(super) fn is_attempted(&mut self, live: &mut Live, wait: WaitId) -> bool {
-        let key = (live.id.0, wait.0);
+        let key = live.address(wait);
         let Some(attempt) = self.attempts.all.get(&key) else { return false };
         let has_outcome = attempt.outcome.is_some();
         live.take(wait);
         if has_outcome && !live.is_deaf(wait) {
-            self.alarms.set(self.now, Alarm::Attempt(key.0, key.1));
+            self.alarms.set(self.now, Alarm::Attempt(key));
         }
         true
     }
@@ -403,7 +403,7 @@ impl Shard {
 
     /// An attempt has taken too long, or was silent for too long; or it has ended, and the instance can
     /// hear of that now.
-    pub(super) fn attempt_rang(&mut self, key: (u64, u64)) {
+    pub(super) fn attempt_rang(&mut self, key: Address) {
         let now = self.now.as_millis();
         let Some(attempt) = self.attempts.all.get_mut(&key) else { return };
         let outcome = attempt.outcome.take().unwrap_or_else(|| {
@@ -415,36 +415,36 @@ impl Shard {
             attempt.given.call_off();
             Err(Box::new((Failure::new(Failure::TIMEOUT, late), None)))
         });
-        let job = Address::new(key);
+        let job = key;
         if let Err(error) = self.apply_outcome(job, outcome) {
             tracing::warn!(%job, %error, "the outcome of an activity could not be told");
         }
     }
 
     /// Nobody needs an attempt any more.
-    pub(super) fn call_off_attempt(&mut self, id: u64, wait: WaitId) {
-        self.attempts.details.remove(&(id, wait.0));
-        self.forget_attempt((id, wait.0));
+    pub(super) fn call_off_attempt(&mut self, id: InstanceId, wait: WaitId) {
+        self.attempts.details.remove(&Address { instance: id, wait });
+        self.forget_attempt(Address { instance: id, wait });
     }
 
-    pub(super) fn forget_attempt(&mut self, key: (u64, u64)) {
+    pub(super) fn forget_attempt(&mut self, key: Address) {
         let Some(attempt) = self.attempts.all.remove(&key) else { return };
         if attempt.is_limited {
-            self.env.board.leave(Address::new(key));
+            self.env.board.leave(key);
         }
         attempt.given.call_off();
-        self.alarms.unset(Alarm::Attempt(key.0, key.1));
+        self.alarms.unset(Alarm::Attempt(key));
         if self.agenda.quarantine.activity_ends(key) {
             for job in std::mem::take(&mut self.attempts.waiting) {
-                self.alarms.set(self.now, Alarm::Job(job.instance.0, job.wait.0));
+                self.alarms.set(self.now, Alarm::Job(job));
             }
         }
     }
 
     /// Nobody hears of the attempts for an instance any more.
     pub(super) fn forget_attempts(&mut self, instance: InstanceId) {
-        let of = |key: &&(u64, u64)| key.0 == instance.0;
-        let keys: Vec<(u64, u64)> = self.attempts.all.keys().filter(of).copied().collect();
+        let of = |key: &&Address| key.instance == instance;
+        let keys: Vec<Address> = self.attempts.all.keys().filter(of).copied().collect();
         for key in keys {
             self.forget_attempt(key);
         }

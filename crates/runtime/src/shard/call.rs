@@ -7,11 +7,13 @@ use travertine_kernel::{
 use travertine_store::{
     ShardId,
     codec::record::{Call, Created, Letter},
+    search::{Condition, InstanceColumn, Search, Test, Value},
+    view::{InstanceState, Table},
 };
 use travertine_value::Name;
 
 use super::{Live, Shard, guard::Heard};
-use crate::Error;
+use crate::{Address, Error, InstanceId};
 
 impl Shard {
     /// The shard on which a call is started. A plain call of a process stays with its caller; the runs
@@ -30,7 +32,7 @@ impl Shard {
         variables: &Assignments,
         catches: &Catches,
     ) {
-        let from = (live.id.0, wait.0);
+        let from = live.address(wait);
         let definitions = self.env.newest();
         let Some(definition) = definitions.bound(definition, binding, &live.definition) else {
             let failure = Failure::of(missing(definition, binding));
@@ -57,7 +59,7 @@ impl Shard {
             Ok(false) => return self.start_later(call.definition, Letter::Call(call)),
             Err(error) => {
                 let (to, failure) = (call.from, not_created(&error));
-                return self.send(self.shard_of(to.0), Letter::CallFailed { to, failure });
+                return self.send(self.shard_of(to.instance), Letter::CallFailed { to, failure });
             }
         }
         let Call { from, definition, variables, catches, root, depth } = call;
@@ -80,21 +82,34 @@ impl Shard {
             self.create(created, start).map_err(|error| not_created(&error))
         };
         if let Err(failure) = outcome {
-            self.send(self.shard_of(from.0), Letter::CallFailed { to: from, failure });
+            self.send(self.shard_of(from.instance), Letter::CallFailed { to: from, failure });
         }
     }
 
     /// How many instances may be open below `root`, where that is exceeded.
-    fn too_many_descendants(&self, root: u64, depth: u32) -> Option<u32> {
+    fn too_many_descendants(&self, root: InstanceId, depth: u32) -> Option<u32> {
         let max = self.env.settings.descendants_max;
-        (depth > 1 && self.instances.descendants(root) > max).then_some(max)
+        let stored = || self.stored_descendants(root).unwrap_or(0);
+        (depth > 1 && self.env.board.descendants.of(root, stored) > max).then_some(max)
+    }
+
+    /// How many called instances run below `root` that others have called, as rows have it.
+    fn stored_descendants(&self, root: InstanceId) -> Result<u32, Error> {
+        let is = |column: InstanceColumn, test| Condition::of(column, test);
+        let below = Search::of(Table::Instances)
+            .with(is(InstanceColumn::Root, Test::eq(root)))
+            .with(is(InstanceColumn::Parent, Test::Neq(Value::from(root))))
+            .with(is(InstanceColumn::State, Test::any_of([InstanceState::Running])));
+        let counts = self.env.store.tally(&below, &[InstanceColumn::State.into()])?;
+        let count: u64 = counts.iter().map(|it| it.count).sum();
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// What an instance called cannot be started.
-    pub(super) fn call_failed(&mut self, to: (u64, u64), failure: Failure) {
+    pub(super) fn call_failed(&mut self, to: Address, failure: Failure) {
         let letter = Letter::CallFailed { to, failure: failure.clone() };
-        self.handle_or_defer(to.0, &letter, |shard, live| {
-            let command = unanswered(live, WaitId(to.1), func::Failure::NOT_STARTED, failure);
+        self.handle_or_defer(to.instance, &letter, |shard, live| {
+            let command = unanswered(live, to.wait, func::Failure::NOT_STARTED, failure);
             shard.turn(live, command)
         });
     }
@@ -102,15 +117,15 @@ impl Shard {
     /// What an instance called has ended.
     pub(super) fn child_ended(
         &mut self,
-        to: (u64, u64),
-        child: u64,
+        to: Address,
+        child: InstanceId,
         ending: Ending,
         variables: Assignments,
     ) {
-        let wait = WaitId(to.1);
+        let wait = to.wait;
         let letter =
             Letter::Ended { to, child, ending: ending.clone(), variables: variables.clone() };
-        let heard = self.handle_or_defer(to.0, &letter, |shard, live| {
+        let heard = self.handle_or_defer(to.instance, &letter, |shard, live| {
             let command = match ending {
                 Ending::Completed => Command::Complete { wait, variables },
                 Ending::Failed(failure) => {
@@ -126,7 +141,7 @@ impl Shard {
             let was_open = live.calls.remove(&wait).is_some();
             let told = shard.turn(live, command);
             if was_open && live.created.depth > 0 {
-                shard.instances.count_calls(live.root(), 1, 0);
+                shard.env.board.descendants.change(live.root(), 1, 0);
             }
             told
         });
@@ -139,7 +154,7 @@ impl Shard {
     /// What an instance called has raised an escalation.
     pub(super) fn escalated(
         &mut self,
-        to: (u64, u64),
+        to: Address,
         code: Option<Name>,
         variables: Assignments,
         confirm: Box<Letter>,
@@ -150,14 +165,15 @@ impl Shard {
             variables: variables.clone(),
             confirm: confirm.clone(),
         };
-        let command = Command::Escalate { wait: WaitId(to.1), code, variables };
-        let heard = self.handle_or_defer(to.0, &letter, |shard, live| shard.turn(live, command));
+        let command = Command::Escalate { wait: to.wait, code, variables };
+        let heard =
+            self.handle_or_defer(to.instance, &letter, |shard, live| shard.turn(live, command));
         if let Heard::TooMuch(why) = heard {
             let message = format!("an escalation of the called instance is too much: {why}");
             self.call_failed(to, Failure::new(FailureKind::Call, message));
         }
         let child = if let Letter::Signal { to, .. } = *confirm {
-            to.0
+            to.instance
         } else if let Letter::Delivered { instance, .. } = *confirm {
             instance
         } else {
@@ -167,7 +183,7 @@ impl Shard {
     }
 
     /// A caller needs its call no more.
-    pub(super) fn uncalled(&mut self, from: (u64, u64)) {
+    pub(super) fn uncalled(&mut self, from: Address) {
         if let Some(queued) = self.starts.throttle.call_off(from) {
             self.outbox.take(queued.mail);
         } else if let Some(child) = self.child(from) {
@@ -176,13 +192,13 @@ impl Shard {
     }
 
     /// The instance that a call has started, where it may still run.
-    fn child(&self, from: (u64, u64)) -> Option<u64> {
+    fn child(&self, from: Address) -> Option<InstanceId> {
         if let Some(child) = self.instances.started_by(from) {
             return Some(child);
         }
-        let found = self.env.store.called(from.0, from.1).map_err(Error::from);
+        let found = self.env.called(from).map_err(Error::from);
         match found.and_then(|it| it.map_or(Ok(None), |id| self.row_of(id))) {
-            Ok(row) => row.filter(|(it, _)| it.ended.is_none()).map(|(it, _)| it.id),
+            Ok(row) => row.filter(|(it, _)| it.ended.is_none()).map(|(it, _)| InstanceId(it.id)),
             Err(error) => {
                 tracing::error!(%error, "cannot look for what was called");
                 None

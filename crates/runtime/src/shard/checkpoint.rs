@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use travertine_kernel::{
     Assignments, Cue, ElementKind, Ending, Layer, LayerId, NodeId, Phase, ROOT, Role, Slot, State,
-    Token, TokenId, WaitFor, WaitId,
+    Token, TokenId, Wait, WaitFor, WaitId,
     plan::{Moment, Node},
 };
 use travertine_store::{
@@ -15,7 +15,7 @@ use travertine_store::{
     },
     view::{
         self, Change, ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, Key,
-        MessageRow, Row, SubscriptionRow, Table, TaskRow, TimerRow, VariableRow,
+        MessageRow, Row, SubscriptionRow, Table, TaskRow, TaskState, TimerRow, VariableRow,
     },
 };
 use travertine_value::{Map, Name, Value, time::Timestamp};
@@ -26,7 +26,8 @@ use super::{
     live::{Live, field},
     start::name_of,
 };
-use crate::message::MessageKey;
+use crate::InstanceId;
+use crate::message::{MessageKey, shown};
 
 /// What brings the rows of a shard up to date.
 #[derive(Debug)]
@@ -116,8 +117,8 @@ impl Shard {
                 tracing::error!(%error, "a subscription cannot be stored");
             }
             changes.push(Change::Put(Row::Subscription(SubscriptionRow {
-                instance: it.instance,
-                wait: it.wait,
+                instance: it.instance.0,
+                wait: it.wait.0,
                 keeper: self.id(),
                 kind: match it.kind {
                     SubscriptionKind::Message => view::SubscriptionKind::Message,
@@ -125,7 +126,7 @@ impl Shard {
                 },
                 name: Name::clone(&it.name),
                 element: Name::clone(&it.element),
-                correlation: json(&it.correlation),
+                correlation: json(&shown(&it.correlation)),
                 body,
                 created: it.since,
             })));
@@ -176,17 +177,18 @@ impl Shard {
                 due,
                 body: Vec::new(),
             })),
-            _ => Change::Delete(Table::Timers, key(0, wait)),
+            _ => Change::Delete(Table::Timers, key(InstanceId::NONE, wait)),
         }
     }
 }
 
-fn key(instance: u64, number: u64) -> Key {
-    Key { instance, number, name: "".into() }
+fn key(instance: InstanceId, number: u64) -> Key {
+    Key { instance: instance.0, number, name: "".into() }
 }
 
 pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mut Vec<Change>) {
     let mut touched = std::mem::take(&mut live.touched);
+    changes.extend(live.past.drain(..).map(Change::Put));
     let row = instance_row(live);
     if live.halted.is_some() {
         // Its state is not to be believed; the other rows stay as they were.
@@ -210,7 +212,7 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
         match element_row(live, token, since) {
             Some(row) => changes.push(Change::Put(Row::Element(row))),
             None if had(token.0) => {
-                changes.push(Change::Delete(Table::Elements, key(live.id.0, token.0)));
+                changes.push(Change::Delete(Table::Elements, key(live.id, token.0)));
             }
             None => {}
         }
@@ -219,7 +221,7 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
         match (wait_row(live, wait), closed) {
             (Some(row), _) => changes.push(Change::Put(row)),
             (None, Some(table)) if had(wait.0) => {
-                changes.push(Change::Delete(table, key(live.id.0, wait.0)));
+                changes.push(Change::Delete(table, key(live.id, wait.0)));
             }
             (None, _) => {}
         }
@@ -244,8 +246,8 @@ pub(super) fn instance_rows(live: &mut Live, snapshot_bytes: usize, changes: &mu
         changes.extend(incident_row(live, token).map(Change::Put));
     }
     // A token takes its incident along when it goes.
-    for token in live.incidents_over() {
-        changes.push(Change::Delete(Table::Incidents, key(live.id.0, token.0)));
+    for number in live.incidents_over() {
+        changes.push(Change::Delete(Table::Incidents, key(live.id, number)));
     }
     if live.tail > snapshot_bytes.max(live.snapshot_size) {
         snapshot(live, changes);
@@ -290,8 +292,8 @@ pub(super) fn instance_row(live: &Live) -> InstanceRow {
         state,
         started: live.state.started.map_or(live.at, Timestamp::as_millis),
         ended: ended.then_some(live.at),
-        parent: live.created.caller,
-        root: live.root(),
+        parent: live.created.caller.map(|it| (it.instance.0, it.wait.0)),
+        root: live.root().0,
         incidents: u32::try_from(live.state.incidents.len()).unwrap_or(u32::MAX),
         reason,
         result: ended.then(|| json(&live.result())),
@@ -301,7 +303,7 @@ pub(super) fn instance_row(live: &Live) -> InstanceRow {
 }
 
 /// Names as a list in JSON.
-fn list(names: &[Name]) -> Name {
+pub(super) fn list(names: &[Name]) -> Name {
     let items: Vec<Value> = names.iter().map(|it| Value::String(Name::clone(it))).collect();
     Value::from(items).to_json().into()
 }
@@ -394,6 +396,8 @@ pub(super) fn incident_row(live: &Live, token: TokenId) -> Option<Row> {
         code: incident.failure.code.clone(),
         message: incident.failure.message.as_str().into(),
         since: incident.since.as_millis(),
+        ended: None,
+        by: None,
     }))
 }
 
@@ -406,9 +410,15 @@ pub(super) fn failed_work(live: &Live, token: TokenId) -> Option<WaitId> {
 
 /// What a job is called on, where it is that of a listener.
 fn listener(live: &Live, wait: WaitId) -> Option<Name> {
-    let Slot::Listener(moment, _) = live.state.waits.get(&wait)?.slot else { return None };
+    listener_of(live.state.waits.get(&wait)?)
+}
+
+pub(super) fn listener_of(wait: &Wait) -> Option<Name> {
+    let (Slot::Listener(moment, _), WaitFor::Work(job)) = (wait.slot, &*wait.on) else {
+        return None;
+    };
     // Models say it by a field of this name.
-    let said = live.job(wait).and_then(|it| field(it, "listener")).and_then(Value::as_str);
+    let said = field(job, "listener").and_then(Value::as_str);
     Some(said.map_or_else(|| moment_name(moment).into(), Name::from))
 }
 
@@ -464,10 +474,12 @@ pub(super) fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
                     .or_else(|| job.failure.clone()),
                 error_code: failure.and_then(|it| it.code.clone()),
                 created: work.since,
+                ended: None,
+                by: None,
             }))
         }
         WaitFor::Work(job) => {
-            let fields = TaskFields::of(live, wait);
+            let fields = TaskFields::of_work(job, live.work.get(&wait)?);
             Some(Row::Task(TaskRow {
                 instance: live.id.0,
                 wait: wait.0,
@@ -484,6 +496,9 @@ pub(super) fn wait_row(live: &Live, wait: WaitId) -> Option<Row> {
                 form: fields.form,
                 fields: json(&job.fields),
                 created: live.work.get(&wait).map_or(live.at, |it| it.since),
+                state: TaskState::Open,
+                ended: None,
+                by: None,
             }))
         }
         WaitFor::Timer { due, .. } => Some(Row::Timer(TimerRow {
@@ -515,7 +530,7 @@ fn message_row(held: &travertine_store::codec::record::Held) -> MessageRow {
         id: held.number,
         name: Name::clone(&held.message.name),
         message_id: held.message.id.clone(),
-        correlation: json(&held.message.correlation),
+        correlation: json(&shown(&held.message.correlation)),
         body,
         published: held.published,
         expires: held.expires,

@@ -16,14 +16,14 @@ use travertine_store::{
 };
 
 use super::{Hashed, Shard, checkpoint::instance_row, live::Live};
-use crate::Definition;
+use crate::{Definition, InstanceId};
 
 /// Instances that have ended, in the order in which they did.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
     all: VecDeque<Box<Closed>>,
     /// Where each is, counted from the first that there ever was.
-    places: HashMap<u64, usize, Hashed>,
+    places: HashMap<InstanceId, usize, Hashed>,
     /// How many have left.
     gone: usize,
     /// How many have handed over their rows.
@@ -33,7 +33,7 @@ pub(super) struct Closing {
 /// What is kept of an instance that has ended.
 #[derive(Debug)]
 pub(super) struct Closed {
-    id: u64,
+    id: InstanceId,
     pub(super) created: Created,
     pub(super) definition: Arc<Definition>,
     /// `None` where the instance is in memory again.
@@ -44,6 +44,8 @@ pub(super) struct Closed {
     has_rows: bool,
     /// Its own row, until that is handed over.
     row: Option<InstanceRow>,
+    /// Rows of what was over in it, until they are handed over.
+    past: Vec<Row>,
 }
 
 impl Closed {
@@ -60,16 +62,16 @@ impl Closing {
     }
 
     /// What is kept of an instance.
-    pub(super) fn get(&self, id: u64) -> Option<&Closed> {
+    pub(super) fn get(&self, id: InstanceId) -> Option<&Closed> {
         self.all.get(self.places.get(&id)? - self.gone).map(|it| &**it)
     }
 
-    fn get_mut(&mut self, id: u64) -> Option<&mut Closed> {
+    fn get_mut(&mut self, id: InstanceId) -> Option<&mut Closed> {
         self.all.get_mut(self.places.get(&id)? - self.gone).map(|it| &mut **it)
     }
 
     /// An instance as it was when it ended.
-    pub(super) fn reopen(&mut self, id: u64) -> Option<Live> {
+    pub(super) fn reopen(&mut self, id: InstanceId) -> Option<Live> {
         let closed = self.get_mut(id)?;
         let mut live = Live::new(id, closed.created.clone(), Arc::clone(&closed.definition));
         live.state = closed.state.take()?.into();
@@ -79,9 +81,10 @@ impl Closing {
     }
 
     /// An instance is not kept any more.
-    pub(super) fn forget(&mut self, id: u64) {
+    pub(super) fn forget(&mut self, id: InstanceId) {
         if let Some(closed) = self.get_mut(id) {
             closed.row = None;
+            closed.past = Vec::new();
             self.places.remove(&id);
         }
     }
@@ -90,9 +93,10 @@ impl Closing {
     pub(super) fn hand_over(&mut self, changes: &mut Vec<Change>) {
         let new = self.handed.max(self.gone) - self.gone;
         for closed in self.all.range_mut(new..) {
+            changes.extend(closed.past.drain(..).map(Change::Put));
             let Some(row) = closed.row.take() else { continue };
             if closed.has_rows {
-                changes.push(Change::Clear(closed.id));
+                changes.push(Change::Clear(closed.id.0));
             }
             changes.push(Change::Put(Row::Instance(row)));
         }
@@ -132,6 +136,7 @@ impl Shard {
                 at: live.at,
                 has_rows: live.rowed > 0,
                 row: Some(row),
+                past: live.past,
             }));
         }
         self.instances.ending = ending;

@@ -23,8 +23,10 @@ impl Shard {
             self.watch(instance, Watcher { to, waits_through: through_incidents });
             return;
         }
-        to.begin();
+        self.outbox.by = to.begin();
         let reply = self.handle(request, &to);
+        // What follows from it nobody has asked for.
+        self.outbox.by = None;
         self.handle_letters();
         match (to, reply) {
             (ReplyTo::Nobody, Ok(_)) => {}
@@ -64,9 +66,7 @@ impl Shard {
             Request::Look(it) => self.look_at_all(it.instance).map(Box::new).map(Reply::Look),
             Request::Why(it) => self.look(it.instance).map(Live::reasons).map(Reply::Why),
             Request::Result(it) => self.look(it.instance).map(result).map(Reply::Result),
-            Request::FindRun(it) => {
-                self.run_named(&it.name).map(|found| Reply::FindRun(found.map(InstanceId)))
-            }
+            Request::FindRun(it) => self.run_named(&it.name).map(Reply::FindRun),
             Request::QueryFunction(it) => {
                 self.query_function(it.instance, &it.name, &it.input).map(Reply::QueryFunction)
             }
@@ -111,10 +111,14 @@ impl Shard {
                 .map(Reply::CompleteWork),
             Request::Fail(it) => {
                 it.kind.map_or(Ok(()), |kind| self.check_work(it.job, kind))?;
+                if it.failure.strict {
+                    self.check_retries(it.job)?;
+                }
                 self.fail(it.job, *it.failure).map(Reply::Fail)
             }
             Request::ThrowError(it) => {
                 self.check_work(it.job, WorkKind::Job)?;
+                self.check_retries(it.job)?;
                 let (wait, code) = (it.job.wait, Some(it.code));
                 let (message, variables) = (it.message, it.variables);
                 let raise = Command::Raise { wait, code, message, variables };
@@ -156,6 +160,10 @@ impl Shard {
                 self.verify(&mut |read, all| to.progress(read, all)).map(Reply::Verify)
             }
             // Whoever drives it stores the rows that it hands over.
+            Request::ExpirePast(_) => {
+                self.expire_past();
+                Ok(Reply::ExpirePast(()))
+            }
             Request::Flush(_) => Ok(Reply::Flush(())),
             Request::Barrier(_) => Ok(Reply::Barrier(())),
             Request::Glance(_) => Ok(Reply::Glance(self.glance())),

@@ -7,7 +7,7 @@ use travertine_store::codec::record::{Letter, Message};
 use travertine_value::Name;
 
 use super::{Case, Live, Shard, alarm::Alarm, function, guard::step, outbox::Release};
-use crate::Timestamp;
+use crate::{Address, InstanceId, Timestamp};
 
 /// Instances that start others sooner than this after their own start are links of one chain.
 const CHAIN_MS: i64 = 1_000;
@@ -20,25 +20,25 @@ impl Shard {
             Effect::Disarm(wait) => self.disarm(live, wait),
             Effect::Send(post, what) => {
                 step("send");
-                let instance = live.id.0;
-                self.post(live, &what, Letter::Delivered { instance, post: post.0 });
+                let instance = live.id;
+                self.post(live, &what, Letter::Delivered { instance, post });
             }
         }
     }
 
     fn arm(&mut self, live: &mut Live, wait: WaitId, on: &Arc<WaitFor>) {
         step("arm");
-        let id = live.id.0;
+        let id = live.id;
         match &**on {
             WaitFor::Timer { due, .. } => {
                 if *due <= self.now {
                     live.hurried.insert(wait);
                 }
-                self.alarms.set(*due, Alarm::Wait(id, wait.0));
+                self.alarms.set(*due, Alarm::Wait(Address { instance: id, wait }));
             }
             WaitFor::Message { .. } | WaitFor::Signal { .. } => self.subscribe(live, wait, on),
             WaitFor::Delivery(post) => {
-                let to = (id, wait.0);
+                let to = Address { instance: id, wait };
                 self.post(live, post, Letter::Signal { to, variables: Vec::new() });
             }
             WaitFor::Child { definition, binding, variables, catches } => {
@@ -54,7 +54,7 @@ impl Shard {
     /// Finds again, after the log was read, what `arm` saw to; what went to others is there already.
     pub(super) fn arm_again(&mut self, live: &mut Live, wait: WaitId, on: &Arc<WaitFor>) {
         match &**on {
-            WaitFor::Timer { due, .. } => self.alarms.set(*due, Alarm::Wait(live.id.0, wait.0)),
+            WaitFor::Timer { due, .. } => self.alarms.set(*due, Alarm::Wait(live.address(wait))),
             WaitFor::Message { .. } | WaitFor::Signal { .. } => {
                 self.subscribe_again(live, wait, on);
             }
@@ -72,11 +72,11 @@ impl Shard {
 
     pub(super) fn disarm(&mut self, live: &mut Live, wait: WaitId) {
         step("disarm");
-        let id = live.id.0;
-        self.alarms.unset(Alarm::Wait(id, wait.0));
+        let id = live.id;
+        self.alarms.unset(Alarm::Wait(Address { instance: id, wait }));
         live.hurried.remove(&wait);
         if let Some(work) = live.work.remove(&wait) {
-            self.alarms.unset(Alarm::Job(id, wait.0));
+            self.alarms.unset(Alarm::Job(Address { instance: id, wait }));
             if work.limit.is_some() {
                 self.env.board.leave(live.address(wait));
             }
@@ -87,7 +87,7 @@ impl Shard {
             self.call_off_attempt(id, wait);
         } else if let Some(run) = live.calls.remove(&wait) {
             let to = self.place_of_run(run);
-            self.send(to, Letter::Uncall { from: (id, wait.0) });
+            self.send(to, Letter::Uncall { from: Address { instance: id, wait } });
         } else {
             self.unsubscribe(live, wait);
         }
@@ -113,7 +113,7 @@ impl Shard {
             // The sender has told its own tokens already.
             Post::Signal { name, payload } => {
                 let (name, variables) = (Name::clone(name), payload.clone());
-                let from = Some(live.id.0);
+                let from = Some(live.id);
                 (self.keeper(&name), Letter::Broadcast { name, variables, from })
             }
             Post::Escalation { code, variables } => {
@@ -124,7 +124,7 @@ impl Shard {
                 let (code, variables, confirm) =
                     (code.clone(), variables.clone(), Box::new(confirm));
                 let letter = Letter::Escalated { to, code, variables, confirm };
-                self.send(self.shard_of(to.0), letter);
+                self.send(self.shard_of(to.instance), letter);
                 return;
             }
             Post::Start { definition, id, variables } => {
@@ -152,11 +152,11 @@ impl Shard {
             self.agenda.quarantine.begin(case, next);
         }
         match alarm {
-            Alarm::Wait(instance, wait) => self.rung((instance, wait)),
+            Alarm::Wait(at) => self.rung(at),
             Alarm::Start(start) => self.start_timer_due(start),
-            Alarm::Job(instance, wait) => self.job_again(instance, WaitId(wait)),
+            Alarm::Job(Address { instance, wait }) => self.job_again(instance, wait),
             Alarm::Message(number) => self.expire(number),
-            Alarm::Attempt(instance, wait) => self.attempt_rang((instance, wait)),
+            Alarm::Attempt(at) => self.attempt_rang(at),
             Alarm::Limit => {
                 self.env.board.pass(self.now);
                 self.set_limit_alarm();
@@ -166,15 +166,15 @@ impl Shard {
         true
     }
 
-    pub(super) fn rung(&mut self, to: (u64, u64)) {
+    pub(super) fn rung(&mut self, to: Address) {
         let letter = Letter::Ring { to };
         let again = |it: &Letter| matches!(it, Letter::Ring { to: it } if *it == to);
-        if self.live(to.0).is_ok_and(|it| it.deferred.iter().any(again)) {
+        if self.live(to.instance).is_ok_and(|it| it.deferred.iter().any(again)) {
             // It rang before a restart, too.
             return;
         }
-        self.handle_or_defer(to.0, &letter, |shard, live| {
-            let wait = WaitId(to.1);
+        self.handle_or_defer(to.instance, &letter, |shard, live| {
+            let wait = to.wait;
             live.hurry = live.hurried.remove(&wait);
             let command = Command::Complete { wait, variables: Vec::new() };
             let told = shard.turn(live, command);
@@ -184,13 +184,13 @@ impl Shard {
     }
 
     /// What an instance has sent is there. The instance may have ended since, or gone on without.
-    pub(super) fn delivered(&mut self, id: u64, post: u64) {
+    pub(super) fn delivered(&mut self, id: InstanceId, post: PostId) {
         self.with_or_defer(id, &Letter::Delivered { instance: id, post }, |shard, live| {
-            shard.turn(live, Command::Delivered { post: PostId(post) })
+            shard.turn(live, Command::Delivered { post })
         });
     }
 
-    pub(super) fn cancelled(&mut self, id: u64) {
+    pub(super) fn cancelled(&mut self, id: InstanceId) {
         // It may have ended by itself.
         self.with_or_defer(id, &Letter::Cancel { instance: id }, |shard, live| {
             shard.cancel_live(live)
@@ -198,7 +198,7 @@ impl Shard {
     }
 
     /// When a timer is due, as far as anyone has moved it.
-    pub(super) fn set_timer(&mut self, id: u64, wait: WaitId, due: i64) {
-        self.alarms.set(Timestamp::from_millis(due), Alarm::Wait(id, wait.0));
+    pub(super) fn set_timer(&mut self, id: InstanceId, wait: WaitId, due: i64) {
+        self.alarms.set(Timestamp::from_millis(due), Alarm::Wait(Address { instance: id, wait }));
     }
 }

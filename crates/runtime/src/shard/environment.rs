@@ -5,8 +5,8 @@ use std::sync::Arc;
 use travertine_kernel::Budgets;
 use travertine_store::{Claim, ShardId, Store};
 
-use super::settings::Settings;
-use crate::{Definition, Definitions, Error, board::Board};
+use super::{lots::Lots, settings::Settings};
+use crate::{Definition, Definitions, Error, InstanceId, board::Board};
 
 /// What a shard stands on. Little of it ever changes.
 pub(super) struct Environment {
@@ -21,6 +21,8 @@ pub(super) struct Environment {
     pub(super) board: Arc<Board>,
     pub(super) settings: Settings,
     pub(super) budgets: Arc<Budgets>,
+    /// What was read beforehand for the batch that is being made.
+    pub(super) lots: Lots,
 }
 
 impl Environment {
@@ -30,8 +32,8 @@ impl Environment {
     }
 
     /// The shard of an instance.
-    pub(super) fn shard_of(&self, instance: u64) -> ShardId {
-        ShardId::of(instance, self.shards)
+    pub(super) fn shard_of(&self, instance: InstanceId) -> ShardId {
+        ShardId::of(instance.0, self.shards)
     }
 
     /// The shard that finds receivers for messages and signals of a name.

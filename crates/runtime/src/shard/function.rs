@@ -330,7 +330,7 @@ impl Shard {
         name: &str,
         input: &Value,
     ) -> Result<Value, Error> {
-        self.with(id.0, |shard, live| {
+        self.with(id, |shard, live| {
             let session = shard.awaken_to_date(live)?;
             let answer = session.query(name, input);
             live.keep_decided(session);
@@ -347,7 +347,7 @@ impl Shard {
         input: Value,
         sent_as: Option<Name>,
     ) -> Result<Value, Error> {
-        self.with(id.0, |shard, live| {
+        self.with(id, |shard, live| {
             let known = sent_as.as_ref().and_then(|it| live.state.answer(it));
             if let Some(said) = known {
                 return answer_of(said)
@@ -399,10 +399,10 @@ impl Shard {
     pub(crate) fn try_code(&self, id: InstanceId) -> Result<Result<(), String>, Error> {
         // One that is not in memory need not stay there for this.
         let loaded;
-        let live = if let Some(live) = self.instances.lives.get(&id.0) {
+        let live = if let Some(live) = self.instances.lives.get(&id) {
             live
         } else {
-            loaded = self.load(id.0)?;
+            loaded = self.load(id)?;
             &loaded
         };
         Ok(self.try_code_of(live).map_err(|it| it.message))
@@ -423,10 +423,10 @@ impl Shard {
     pub(crate) fn unblock(&mut self, id: InstanceId) -> Result<Unblocked, Error> {
         // Those that stay as they are need not stay in memory.
         let loaded;
-        let live = if let Some(live) = self.instances.lives.get(&id.0) {
+        let live = if let Some(live) = self.instances.lives.get(&id) {
             live
         } else {
-            loaded = self.load(id.0)?;
+            loaded = self.load(id)?;
             &loaded
         };
         let is_of_code = |it: &&Incident| it.failure.kind.is_of_code();
@@ -435,7 +435,7 @@ impl Shard {
         let Some(token) = blocked.and(live.state.journal.as_ref()).map(|it| it.token) else {
             return Ok(Unblocked::IsNot);
         };
-        let case = Case::Turn(id.0, live.position());
+        let case = Case::Turn(id, live.position());
         self.agenda.quarantine.begin(case, std::iter::empty());
         if let Err(blocked) = self.try_code_of(live) {
             return Ok(Unblocked::No { id: live.name(), reason: blocked.message });
@@ -481,7 +481,7 @@ impl Shard {
     }
 
     /// The function instance that people call so.
-    pub(super) fn run_named(&mut self, name: &Name) -> Result<Option<u64>, Error> {
+    pub(super) fn run_named(&mut self, name: &Name) -> Result<Option<InstanceId>, Error> {
         if let Some(known) = self.instances.function_named(name) {
             return Ok(Some(known));
         }
@@ -498,7 +498,7 @@ impl Shard {
         given: &Assignments,
     ) -> Result<(), Error> {
         let definitions = Arc::clone(&self.env.definitions);
-        let live = self.live(known)?;
+        let live = self.live(InstanceId(known))?;
         let first = definitions.get(live.created.definition).map(|it| &it.id);
         let mut was = [Some(&live.definition.id), first, live.began_as.as_ref()].into_iter();
         let is_so = was.any(|it| it == Some(&definition.id));

@@ -14,12 +14,13 @@ use travertine_kernel::Rejection;
 use travertine_store::{
     Seq,
     codec::record::{Letter, Record},
+    view::Change,
 };
 
 use travertine_value::interrupt::Interrupted;
 
 use super::{Live, Shard, outbox};
-use crate::{Definition, Error};
+use crate::{Definition, Error, InstanceId};
 
 /// Whether an instance has heard something.
 pub(super) enum Heard {
@@ -38,6 +39,7 @@ struct Mark {
     last: Seq,
     tail: usize,
     at: i64,
+    past: usize,
     definition: Arc<Definition>,
 }
 
@@ -46,7 +48,7 @@ impl Shard {
     /// touched: it is nowhere else meanwhile.
     pub(super) fn with<T>(
         &mut self,
-        id: u64,
+        id: InstanceId,
         act: impl FnOnce(&mut Self, &mut Live) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut live = self.take_out(id)?;
@@ -56,20 +58,20 @@ impl Shard {
     }
 
     /// Does something to one instance that cannot be refused, and leaves it alone where it is not there.
-    pub(super) fn with_any(&mut self, id: u64, act: impl FnOnce(&mut Self, &mut Live)) {
+    pub(super) fn with_any(&mut self, id: InstanceId, act: impl FnOnce(&mut Self, &mut Live)) {
         let done = self.with(id, |shard, live| {
             act(shard, live);
             Ok(())
         });
         if let Err(error) = done {
-            tracing::debug!(instance = id, %error, "an instance was left alone");
+            tracing::debug!(instance = id.0, %error, "an instance was left alone");
         }
     }
 
     /// Has an instance hear something, or keeps it for the instance where it cannot hear it now.
     pub(super) fn handle_or_defer(
         &mut self,
-        id: u64,
+        id: InstanceId,
         letter: &Letter,
         act: impl FnOnce(&mut Self, &mut Live) -> Result<(), Error>,
     ) -> Heard {
@@ -109,7 +111,7 @@ impl Shard {
     /// instance where that is halted.
     pub(super) fn with_or_defer(
         &mut self,
-        id: u64,
+        id: InstanceId,
         letter: &Letter,
         act: impl FnOnce(&mut Self, &mut Live) -> Result<(), Error>,
     ) {
@@ -152,6 +154,7 @@ impl Shard {
             last: live.last,
             tail: live.tail,
             at: live.at,
+            past: live.past.len(),
             definition: Arc::clone(&live.definition),
         };
         self.alarms.undo.begin();
@@ -181,7 +184,7 @@ impl Shard {
     /// Drops what has come of something that happened to an instance.
     fn roll_back(&mut self, live: &mut Live, mark: Mark) {
         for watcher in self.outbox.roll_back(mark.outbox, live.id) {
-            self.watchers.add(live.id.0, watcher);
+            self.watchers.add(live.id, watcher);
         }
         self.views.rows.truncate(mark.rows);
         self.alarms.roll_back();
@@ -191,11 +194,14 @@ impl Shard {
         live.last = mark.last;
         live.tail = mark.tail;
         live.at = mark.at;
+        // It is read from the log again some time, and these would not be among what follows from that.
+        live.past.truncate(mark.past);
+        self.views.rows.extend(live.past.drain(..).map(Change::Put));
         live.definition = mark.definition;
     }
 
     /// The instance of that number, which is nowhere else until it is put back.
-    pub(super) fn take_out(&mut self, id: u64) -> Result<Box<Live>, Error> {
+    pub(super) fn take_out(&mut self, id: InstanceId) -> Result<Box<Live>, Error> {
         let mut live = self.bring(id)?;
         self.instances.ticks += 1;
         live.used = self.instances.ticks;

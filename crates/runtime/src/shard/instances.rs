@@ -6,36 +6,34 @@ use travertine_store::Seq;
 use travertine_value::Name;
 
 use super::{Hashed, Live, closing::Closing};
-use crate::Definition;
+use crate::{Address, Definition, InstanceId};
 
 /// The instances of a shard.
 #[derive(Default)]
 pub(super) struct Instances {
     /// Those in memory.
-    pub(super) lives: HashMap<u64, Box<Live>, Hashed>,
+    pub(super) lives: HashMap<InstanceId, Box<Live>, Hashed>,
     /// The same, in the order in which they are considered for being forgotten.
-    pub(super) order: VecDeque<u64>,
+    pub(super) order: VecDeque<InstanceId>,
     /// How often one was asked for.
     pub(super) ticks: u64,
     /// How many there have been.
     pub(super) count: u64,
     /// Processes with a business key whose rows are not stored yet, by definition and key.
-    named: HashMap<(Name, Name), u64>,
+    named: HashMap<(Name, Name), InstanceId>,
     /// Functions with an id whose rows are not stored yet. All definitions share these ids, and one may
     /// go on as another.
-    runs: HashMap<Name, u64>,
+    runs: HashMap<Name, InstanceId>,
     /// Instances that were called and whose rows are not stored yet, by the call.
-    called: HashMap<(u64, u64), u64, Hashed>,
+    called: HashMap<Address, InstanceId, Hashed>,
     /// New instances that `named`, `runs` or `called` knows, oldest first: the entry that made them.
-    fresh: VecDeque<(Seq, u64)>,
-    /// How many calls of what others have called are open, by the outermost caller.
-    descendants: HashMap<u64, u32, Hashed>,
+    fresh: VecDeque<(Seq, InstanceId)>,
     /// Instances that have just ended.
-    pub(super) ending: Vec<u64>,
+    pub(super) ending: Vec<InstanceId>,
     /// Those of them of which not more is kept than what is left.
     pub(super) closing: Closing,
     /// Other ended instances whose last row is not stored yet, oldest first: their last entry.
-    pub(super) ended: VecDeque<(Seq, u64)>,
+    pub(super) ended: VecDeque<(Seq, InstanceId)>,
 }
 
 impl Instances {
@@ -45,17 +43,17 @@ impl Instances {
     }
 
     /// Takes an instance out of memory.
-    pub(super) fn take(&mut self, id: u64) -> Option<Box<Live>> {
+    pub(super) fn take(&mut self, id: InstanceId) -> Option<Box<Live>> {
         self.lives.remove(&id)
     }
 
     /// Puts an instance into memory.
     pub(super) fn put(&mut self, live: Box<Live>) -> &mut Live {
-        self.lives.entry(live.id.0).insert_entry(live).into_mut()
+        self.lives.entry(live.id).insert_entry(live).into_mut()
     }
 
     /// An instance came to be with that entry.
-    pub(super) fn born(&mut self, id: u64, seq: Seq, is_known: bool) {
+    pub(super) fn born(&mut self, id: InstanceId, seq: Seq, is_known: bool) {
         if is_known {
             self.fresh.push_back((seq, id));
         }
@@ -63,17 +61,17 @@ impl Instances {
     }
 
     /// A call has started an instance.
-    pub(super) fn call_started(&mut self, caller: (u64, u64), id: u64) {
+    pub(super) fn call_started(&mut self, caller: Address, id: InstanceId) {
         self.called.insert(caller, id);
     }
 
     /// The instance that a call has started, where its row is not stored yet.
-    pub(super) fn started_by(&self, caller: (u64, u64)) -> Option<u64> {
+    pub(super) fn started_by(&self, caller: Address) -> Option<InstanceId> {
         self.called.get(&caller).copied()
     }
 
     /// People call an instance so.
-    pub(super) fn name(&mut self, definition: &Definition, name: Name, id: u64) {
+    pub(super) fn name(&mut self, definition: &Definition, name: Name, id: InstanceId) {
         if definition.is_function() {
             self.runs.insert(name, id);
         } else {
@@ -82,29 +80,13 @@ impl Instances {
     }
 
     /// The process that people call so, where its row is not stored yet.
-    pub(super) fn process_named(&self, definition: &Name, name: &Name) -> Option<u64> {
+    pub(super) fn process_named(&self, definition: &Name, name: &Name) -> Option<InstanceId> {
         self.named.get(&(Name::clone(definition), Name::clone(name))).copied()
     }
 
     /// The function that people call so, where its row is not stored yet.
-    pub(super) fn function_named(&self, name: &Name) -> Option<u64> {
+    pub(super) fn function_named(&self, name: &Name) -> Option<InstanceId> {
         self.runs.get(name).copied()
-    }
-
-    /// An instance below `root` has more or fewer calls open than before.
-    pub(super) fn count_calls(&mut self, root: u64, before: usize, after: usize) {
-        let count = self.descendants.entry(root).or_default();
-        let more = u32::try_from(after.saturating_sub(before)).unwrap_or(u32::MAX);
-        let fewer = u32::try_from(before.saturating_sub(after)).unwrap_or(u32::MAX);
-        *count = count.saturating_add(more).saturating_sub(fewer);
-        if *count == 0 {
-            self.descendants.remove(&root);
-        }
-    }
-
-    /// How many calls of what others have called are open below `root`.
-    pub(super) fn descendants(&self, root: u64) -> u32 {
-        self.descendants.get(&root).copied().unwrap_or(0)
     }
 
     /// All rows up to an entry are stored, so they tell what is known here of new and of ended instances.
@@ -125,7 +107,7 @@ impl Instances {
         }
     }
 
-    fn forget_names(&mut self, id: u64) {
+    fn forget_names(&mut self, id: InstanceId) {
         let live = self.lives.get(&id).map(|it| (&it.created, &it.definition));
         let closed = || self.closing.get(id).map(|it| (&it.created, &it.definition));
         let Some((created, definition)) = live.or_else(closed) else { return };
@@ -173,11 +155,13 @@ impl Instances {
 mod tests {
     use super::*;
 
+    use travertine_kernel::WaitId;
+
     fn instances(count: u64) -> Instances {
         let mut instances = Instances::default();
         for id in 1..=count {
-            instances.lives.insert(id, Box::new(Live::unknown(id)));
-            instances.born(id, id, true);
+            instances.lives.insert(InstanceId(id), Box::new(Live::unknown(InstanceId(id))));
+            instances.born(InstanceId(id), id, true);
         }
         instances
     }
@@ -185,37 +169,28 @@ mod tests {
     #[test]
     fn what_is_not_stored_or_was_used_lately_stays_in_memory() {
         let mut instances = instances(4);
-        instances.lives.get_mut(&1).expect("it is there").last = 9;
-        instances.lives.get_mut(&2).expect("it is there").touched.any = true;
-        instances.lives.get_mut(&3).expect("it is there").used = 1;
+        instances.lives.get_mut(&InstanceId(1)).expect("it is there").last = 9;
+        instances.lives.get_mut(&InstanceId(2)).expect("it is there").touched.any = true;
+        instances.lives.get_mut(&InstanceId(3)).expect("it is there").used = 1;
         instances.evict(0, 8);
-        let mut left: Vec<u64> = instances.lives.keys().copied().collect();
+        let mut left: Vec<InstanceId> = instances.lives.keys().copied().collect();
         left.sort_unstable();
-        assert_eq!(left, [1, 2, 3]);
+        assert_eq!(left, [1, 2, 3].map(InstanceId));
         instances.evict(0, 9);
-        let mut left: Vec<u64> = instances.lives.keys().copied().collect();
+        let mut left: Vec<InstanceId> = instances.lives.keys().copied().collect();
         left.sort_unstable();
-        assert_eq!(left, [2]);
-    }
-
-    #[test]
-    fn open_calls_are_counted_by_the_outermost_caller() {
-        let mut instances = instances(0);
-        instances.count_calls(7, 0, 3);
-        instances.count_calls(7, 1, 0);
-        assert_eq!((instances.descendants(7), instances.descendants(8)), (2, 0));
-        instances.count_calls(7, 2, 0);
-        assert!(instances.descendants.is_empty(), "nothing is kept of callers without calls");
+        assert_eq!(left, [InstanceId(2)]);
     }
 
     #[test]
     fn a_call_is_forgotten_once_the_row_of_the_called_is_stored() {
         let mut instances = instances(1);
-        instances.lives.get_mut(&1).expect("it is there").created.caller = Some((5, 2));
-        instances.call_started((5, 2), 1);
-        assert_eq!(instances.started_by((5, 2)), Some(1));
+        let call = Address { instance: InstanceId(5), wait: WaitId(2) };
+        instances.lives.get_mut(&InstanceId(1)).expect("it is there").created.caller = Some(call);
+        instances.call_started(call, InstanceId(1));
+        assert_eq!(instances.started_by(call), Some(InstanceId(1)));
         instances.stored(1);
-        assert_eq!(instances.started_by((5, 2)), None);
+        assert_eq!(instances.started_by(call), None);
         assert_eq!(instances.unstored(), (0, 0));
     }
 }

@@ -11,7 +11,7 @@ impl Shard {
     pub fn inventory(&mut self, instances: &[InstanceId]) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
         for id in instances {
-            let live = self.live(id.0)?;
+            let live = self.live(*id)?;
             lines.push(format!(
                 "instance {id} of {} with {:?}, suspended {}, halted {:?}, last entry {}",
                 live.definition.key, live.created, live.suspended, live.halted, live.last

@@ -13,7 +13,7 @@ use super::{
     Shard,
     alarm::Alarm,
     guard::step,
-    live::{Live, field, is_inner},
+    live::{Live, Work, field},
     outbox::Release,
 };
 use crate::{Address, Error, InstanceId, Timestamp};
@@ -108,6 +108,8 @@ pub struct JobFailure {
     pub message: String,
     /// Variables for the next try: they are the element's own, and go with it unless they are mapped.
     pub variables: Assignments,
+    /// Whether it is refused where the job may not be tried any more: then nobody has it who could say so.
+    pub strict: bool,
 }
 
 impl JobFailure {
@@ -148,7 +150,7 @@ impl Shard {
         lease: &Lease,
         names: &[Name],
     ) -> Option<Activated> {
-        let leased = self.with(job.instance.0, |shard, live| {
+        let leased = self.with(job.instance, |shard, live| {
             if !shard.may_begin(live, job.wait) {
                 return Ok(None);
             }
@@ -166,9 +168,9 @@ impl Shard {
         match lease {
             Lease::Until { worker, until } => {
                 let worker = Name::clone(worker);
-                self.learn(live, &[Record::Leased { wait: wait.0, worker, until: *until }]);
+                self.learn(live, &[Record::Leased { wait, worker, until: *until }]);
                 let until = Timestamp::from_millis(*until);
-                self.alarms.set(until, Alarm::Job(live.id.0, wait.0));
+                self.alarms.set(until, Alarm::Job(live.address(wait)));
                 Some(until)
             }
             Lease::Process => {
@@ -193,7 +195,7 @@ impl Shard {
         };
         let (mut given, mut left) = (Vec::new(), bytes_max);
         for (position, &job) in jobs.iter().enumerate() {
-            let leased = self.with(job.instance.0, |shard, live| {
+            let leased = self.with(job.instance, |shard, live| {
                 if !shard.may_begin(live, job.wait) {
                     return Ok(None);
                 }
@@ -225,7 +227,7 @@ impl Shard {
     pub(super) fn offer_again(&mut self, job: Address) {
         self.leave_if_free(job);
         // Of an instance that is gone there is nothing to offer.
-        let _: Result<(), Error> = self.with(job.instance.0, |shard, live| {
+        let _: Result<(), Error> = self.with(job.instance, |shard, live| {
             shard.offer(live, job.wait);
             Ok(())
         });
@@ -237,7 +239,7 @@ impl Shard {
         let kind = FailureKind::Oversized { bytes: size(bytes), max: size(max) };
         let failure = Box::new(Failure::of(kind));
         let command = Command::NotGiven { wait: job.wait, failure };
-        let told = self.with(job.instance.0, |shard, live| {
+        let told = self.with(job.instance, |shard, live| {
             live.ready()?;
             shard.turn(live, command)
         });
@@ -250,11 +252,11 @@ impl Shard {
     /// Puts jobs up again that a worker elsewhere has been given, until then, and will not do.
     pub(super) fn hand_back(&mut self, worker: &Name, jobs: &[(Address, i64)]) {
         for (job, until) in jobs {
-            let handed = self.with(job.instance.0, |shard, live| {
+            let handed = self.with(job.instance, |shard, live| {
                 let lease = live.work.get(&job.wait).and_then(|it| it.lease.as_ref());
                 // Somebody else may have it by now.
                 if lease.is_some_and(|(by, upto)| by == worker && upto == until) {
-                    shard.learn(live, &[Record::Paused { wait: job.wait.0, until: 0 }]);
+                    shard.learn(live, &[Record::Paused { wait: job.wait, until: 0 }]);
                     shard.offer(live, job.wait);
                 }
                 Ok(())
@@ -276,17 +278,22 @@ impl Shard {
     ) -> Result<(), Error> {
         self.check_work(work, kind)?;
         if strict && kind == WorkKind::Job {
-            self.with(work.instance.0, |_, live| match live.job(work.wait) {
-                Some(job) if job.retries == 0 => Err(Error::NoRetriesLeft(work)),
-                _ => Ok(()),
-            })?;
+            self.check_retries(work)?;
         }
         self.complete(work, variables)
     }
 
+    /// Refuses a job that may not be tried any more.
+    pub(super) fn check_retries(&mut self, job: Address) -> Result<(), Error> {
+        self.with(job.instance, |_, live| match live.job(job.wait) {
+            Some(it) if it.retries == 0 => Err(Error::NoRetriesLeft(job)),
+            _ => Ok(()),
+        })
+    }
+
     /// Refuses what is no open work of that kind.
     pub(super) fn check_work(&mut self, work: Address, kind: WorkKind) -> Result<(), Error> {
-        self.with(work.instance.0, |_, live| {
+        self.with(work.instance, |_, live| {
             live.ready()?;
             let found = live.work.get(&work.wait).map(|it| it.kind);
             match found.ok_or(Rejection::NoSuchWait(work.wait))? {
@@ -299,18 +306,18 @@ impl Shard {
     /// Changes a job: all of it, or nothing.
     pub(super) fn update_job(&mut self, job: Address, change: &JobChange) -> Result<(), Error> {
         self.check_work(job, WorkKind::Job)?;
-        let (id, wait) = (job.instance.0, job.wait);
+        let (id, wait) = (job.instance, job.wait);
         let until = change.lease.map(|it| self.now.after_millis(it).as_millis());
         self.with(id, |shard, live| {
             let lease = live.work.get(&wait).and_then(|it| it.lease.clone());
             let mut records = Vec::new();
             if let Some(until) = until {
                 let (worker, _) = lease.ok_or(Error::NotLeased(job))?;
-                records.push(Record::Leased { wait: wait.0, worker, until });
+                records.push(Record::Leased { wait, worker, until });
             }
             if change.priority.is_some() {
                 let change = TaskChange { priority: change.priority, ..TaskChange::default() };
-                records.push(Record::TaskChanged { wait: wait.0, change });
+                records.push(Record::TaskChanged { wait, change });
             }
             // It is up with its priority of before.
             let before = live.work.get(&wait).filter(|it| it.is_up);
@@ -321,7 +328,9 @@ impl Shard {
                 shard.learn(live, &records);
             }
             if let Some(until) = until {
-                shard.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
+                shard
+                    .alarms
+                    .set(Timestamp::from_millis(until), Alarm::Job(Address { instance: id, wait }));
             }
             if change.priority.is_some() {
                 if let Some(before) = before {
@@ -363,9 +372,9 @@ impl Shard {
 
     /// Puts a job up again that a worker of this process does not do after all.
     pub(super) fn put_back(&mut self, job: Address) -> Result<(), Error> {
-        self.with(job.instance.0, |shard, live| {
+        self.with(job.instance, |shard, live| {
             live.put_back(job.wait);
-            shard.forget_attempt((job.instance.0, job.wait.0));
+            shard.forget_attempt(job);
             shard.offer(live, job.wait);
             Ok(())
         })
@@ -373,14 +382,16 @@ impl Shard {
 
     /// Lets a worker have its job for longer.
     pub(super) fn extend(&mut self, job: Address, until: i64) -> Result<(), Error> {
-        let (id, wait) = (job.instance.0, job.wait);
+        let (id, wait) = (job.instance, job.wait);
         self.with(id, |shard, live| {
             live.check_work(wait, WorkKind::Job)?;
             let Some((worker, _)) = live.work.get(&wait).and_then(|it| it.lease.clone()) else {
                 return Err(Error::NotLeased(job));
             };
-            shard.learn(live, &[Record::Leased { wait: wait.0, worker, until }]);
-            shard.alarms.set(Timestamp::from_millis(until), Alarm::Job(id, wait.0));
+            shard.learn(live, &[Record::Leased { wait, worker, until }]);
+            shard
+                .alarms
+                .set(Timestamp::from_millis(until), Alarm::Job(Address { instance: id, wait }));
             Ok(())
         })
     }
@@ -388,7 +399,7 @@ impl Shard {
     /// A job has failed. It is offered again after `backoff` milliseconds, or becomes an incident
     /// where it may not be tried again. Without `retries` one try less is left.
     pub(super) fn fail(&mut self, job: Address, failure: JobFailure) -> Result<(), Error> {
-        self.with(job.instance.0, |shard, live| shard.fail_live(live, job.wait, failure))
+        self.with(job.instance, |shard, live| shard.fail_live(live, job.wait, failure))
     }
 
     pub(super) fn fail_live(
@@ -397,7 +408,7 @@ impl Shard {
         wait: WaitId,
         failure: JobFailure,
     ) -> Result<(), Error> {
-        let JobFailure { retries, backoff, message, variables } = failure;
+        let JobFailure { retries, backoff, message, variables, strict: _ } = failure;
         // Without one, nothing would tell it from a change of how often it may fail.
         let message =
             if message.is_empty() { "it failed, and said nothing".to_owned() } else { message };
@@ -406,21 +417,21 @@ impl Shard {
         let retries = retries.unwrap_or_else(|| left.unwrap_or(1).saturating_sub(1));
         let pause = retries > 0 && backoff > 0;
         let until = self.now.after_millis(backoff);
-        let paused = Record::Paused { wait: wait.0, until: until.as_millis() };
+        let paused = Record::Paused { wait, until: until.as_millis() };
         self.turn_with(
             live,
             Command::Fail { wait, retries, message, variables },
             pause.then_some(paused).into_iter().collect(),
         )?;
         if pause {
-            self.alarms.set(until, Alarm::Job(live.id.0, wait.0));
+            self.alarms.set(until, Alarm::Job(live.address(wait)));
         }
         Ok(())
     }
 
     /// Someone takes a user task, and nobody else can. Whoever has it may take it again.
     pub(super) fn claim_task(&mut self, task: Address, who: &Name) -> Result<(), Error> {
-        self.with(task.instance.0, |shard, live| {
+        self.with(task.instance, |shard, live| {
             live.check_work(task.wait, WorkKind::User)?;
             let fields = TaskFields::of(live, task.wait);
             if let Some(other) = fields.assignee.filter(|it| it != who) {
@@ -428,16 +439,16 @@ impl Shard {
             }
             let assignee = Edit::Set(Name::clone(who));
             let change = TaskChange { assignee, ..TaskChange::default() };
-            shard.learn(live, &[Record::TaskChanged { wait: task.wait.0, change }]);
+            shard.learn(live, &[Record::TaskChanged { wait: task.wait, change }]);
             Ok(())
         })
     }
 
     /// Changes who does a user task, and until when.
     pub(super) fn change_task(&mut self, task: Address, change: TaskChange) -> Result<(), Error> {
-        self.with(task.instance.0, |shard, live| {
+        self.with(task.instance, |shard, live| {
             live.check_work(task.wait, WorkKind::User)?;
-            shard.learn(live, &[Record::TaskChanged { wait: task.wait.0, change }]);
+            shard.learn(live, &[Record::TaskChanged { wait: task.wait, change }]);
             Ok(())
         })
     }
@@ -480,14 +491,14 @@ impl Shard {
             && !self.agenda.quarantine.suspects_activities()
             && let Some(hand) = self.env.board.hand(&work.job_type)
         {
-            self.alarms.unset(Alarm::Job(live.id.0, wait.0));
+            self.alarms.unset(Alarm::Job(live.address(wait)));
             let given = self.prepare_attempt(live, wait);
             self.outbox.handing().add(hand, given);
             return true;
         }
         let offer = live.any_offer(wait, work);
         let release = if is_free { Release::Offer(offer) } else { Release::Withdraw(offer) };
-        let alarm = Alarm::Job(live.id.0, wait.0);
+        let alarm = Alarm::Job(live.address(wait));
         if until > 0 {
             self.alarms.set(Timestamp::from_millis(until), alarm);
         } else {
@@ -510,12 +521,12 @@ impl Shard {
     /// Counts the jobs that workers have had since before the engine was opened.
     pub(super) fn count_leased(&mut self) {
         let job = |(_, alarm): &(Timestamp, Alarm)| match alarm {
-            Alarm::Job(id, wait) => Some(Address::new((*id, *wait))),
+            Alarm::Job(at) => Some(*at),
             _ => None,
         };
         let jobs: Vec<Address> = self.alarms.iter().filter_map(job).collect();
         for job in jobs {
-            let Ok(live) = self.live(job.instance.0) else { continue };
+            let Ok(live) = self.live(job.instance) else { continue };
             if let Some(work) = live.work.get(&job.wait).filter(|it| it.lease.is_some())
                 && let Some(limit) = work.limit.clone()
             {
@@ -525,10 +536,10 @@ impl Shard {
     }
 
     /// A lease or a pause is over.
-    pub(super) fn job_again(&mut self, id: u64, wait: WaitId) {
+    pub(super) fn job_again(&mut self, id: InstanceId, wait: WaitId) {
         self.with_any(id, |shard, live| {
             if live.work.contains_key(&wait) {
-                shard.learn(live, &[Record::Paused { wait: wait.0, until: 0 }]);
+                shard.learn(live, &[Record::Paused { wait, until: 0 }]);
                 shard.offer(live, wait);
             }
         });
@@ -572,7 +583,7 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
         definition: Name::clone(&live.definition.id),
         version: live.definition.version,
         definition_key: live.definition.key,
-        root: InstanceId(live.root()),
+        root: live.root(),
         business_id: live.created.business_id.clone(),
         tags: live.tags().to_vec(),
         trace: live.labels.as_ref().and_then(|it| it.trace.clone()),
@@ -581,7 +592,12 @@ fn activated(live: &Live, wait: WaitId, names: &[Name], until: Option<Timestamp>
         visit: live.state.visit_of(token).unwrap_or(0),
         retries: job.retries,
         priority: live.work[&wait].priority,
-        headers: job.fields.iter().filter(|(it, _)| !is_inner(it)).cloned().collect(),
+        headers: job
+            .fields
+            .iter()
+            .filter(|(it, _)| !travertine_bpmn::is_inner(it))
+            .cloned()
+            .collect(),
         idempotency_key: job.options.as_ref().map(|it| Name::clone(&it.idempotency_key)),
         variables: variables(live, token, job, names),
         until,
@@ -621,8 +637,13 @@ pub(super) struct TaskFields {
 
 impl TaskFields {
     pub(super) fn of(live: &Live, wait: WaitId) -> Self {
-        let Some(job) = live.job(wait) else { return Self::default() };
-        let work = &live.work[&wait];
+        match (live.job(wait), live.work.get(&wait)) {
+            (Some(job), Some(work)) => Self::of_work(job, work),
+            _ => Self::default(),
+        }
+    }
+
+    pub(super) fn of_work(job: &Job, work: &Work) -> Self {
         let change = work.change.as_deref().cloned().unwrap_or_default();
         let field = |name: &str| field(job, name);
         let text = |name: &str| field(name).and_then(Value::as_str).map(Name::from);

@@ -30,6 +30,8 @@ pub struct Live {
     pub created: Created,
     /// What its starter says of it, where it says anything.
     pub(super) labels: Option<Box<Labels>>,
+    /// The elements after which it ends, where its starter wants that.
+    pub(super) ends_after: Option<Box<[Name]>>,
     /// What it runs.
     pub definition: Arc<Definition>,
     /// The kernel's state.
@@ -64,6 +66,8 @@ pub struct Live {
     pub(super) at: i64,
     /// What has changed since its rows were written.
     pub(super) touched: Touched,
+    /// Rows of what is over since then.
+    pub(super) past: Vec<view::Row>,
     /// The greatest name of anything that has a row; 0 where nothing has.
     pub(super) rowed: u64,
     /// The greatest name of anything so far.
@@ -89,7 +93,7 @@ pub struct Live {
     /// nobody need know after a restart.
     pub(super) generation: u32,
     /// The tokens whose incidents have rows.
-    pub(super) broken: BTreeSet<TokenId>,
+    pub(super) broken: BTreeSet<u64>,
     /// Its code, where it is a function that has thought lately.
     pub(super) session: CachedSession,
 }
@@ -156,11 +160,12 @@ pub(super) fn unknown_definition(key: u64, id: Name, version: u32) -> Definition
 }
 
 impl Live {
-    pub(super) fn new(id: u64, created: Created, definition: Arc<Definition>) -> Self {
+    pub(super) fn new(id: InstanceId, created: Created, definition: Arc<Definition>) -> Self {
         Self {
-            id: InstanceId(id),
+            id,
             created,
             labels: None,
+            ends_after: None,
             definition,
             state: Instance::default(),
             suspended: false,
@@ -177,6 +182,7 @@ impl Live {
             tail: 0,
             at: 0,
             touched: Touched::default(),
+            past: Vec::new(),
             rowed: 0,
             named: 0,
             began_as: None,
@@ -195,8 +201,14 @@ impl Live {
     }
 
     /// An instance of which nothing can be read.
-    pub(super) fn unknown(id: u64) -> Self {
-        let created = Created { definition: 0, business_id: None, caller: None, root: 0, depth: 0 };
+    pub(super) fn unknown(id: InstanceId) -> Self {
+        let created = Created {
+            definition: 0,
+            business_id: None,
+            caller: None,
+            root: InstanceId::NONE,
+            depth: 0,
+        };
         Self::new(id, created, Arc::new(unknown_definition(0, "unknown".into(), 0)))
     }
 
@@ -247,7 +259,7 @@ impl Live {
 
     /// The call that it answers, where it was called.
     pub fn caller(&self) -> Option<Address> {
-        self.created.caller.map(Address::new)
+        self.created.caller
     }
 
     /// Why its tokens rest. Timers that someone has moved are due when that one said, and work that has
@@ -376,6 +388,7 @@ impl Live {
             && self.heard.is_empty()
             && self.began_as.is_none()
             && self.labels.is_none()
+            && self.ends_after.is_none()
             && self.calls.is_empty()
             && self.subscribed.is_empty()
     }
@@ -385,8 +398,8 @@ impl Live {
     }
 
     /// The outermost caller.
-    pub(super) fn root(&self) -> u64 {
-        if self.created.root == 0 { self.id.0 } else { self.created.root }
+    pub(super) fn root(&self) -> InstanceId {
+        if self.created.root == InstanceId::NONE { self.id } else { self.created.root }
     }
 
     /// The work that `wait` waits for.
@@ -491,10 +504,12 @@ impl Work {
     pub(super) fn new(job: &Job, since: i64) -> Self {
         let (priority, limit) = match &job.options {
             Some(options) => (options.priority, options.limit.clone()),
-            // A model says them by headers of these names.
+            // What a model says of work is no header. Of user tasks the priority is a field like others.
             None => (
-                field(job, PRIORITY).or_else(|| field(job, "priority")).and_then(Value::as_i64),
-                field(job, "limit").and_then(Value::as_str).map(Name::from),
+                field(job, travertine_bpmn::JOB_PRIORITY)
+                    .or_else(|| field(job, "priority").filter(|_| job.kind == WorkKind::User))
+                    .and_then(Value::as_i64),
+                field(job, travertine_bpmn::JOB_LIMIT).and_then(Value::as_str).map(Name::from),
             ),
         };
         Self {
@@ -510,14 +525,6 @@ impl Work {
             change: None,
         }
     }
-}
-
-/// The field that says how pressing a job is where a header of its own does not.
-const PRIORITY: &str = travertine_bpmn::JOB_PRIORITY;
-
-/// Whether a field is for the engine, and no header.
-pub(super) fn is_inner(name: &str) -> bool {
-    name == PRIORITY
 }
 
 /// What the model says of work.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use travertine_func::quietly;
-use travertine_kernel::Event;
+use travertine_kernel::{Event, WaitId};
 use travertine_store::{
     Entry, Error as StoreError, Seq,
     codec::record::{Created, Record, decode_records, decode_snapshot},
@@ -17,20 +17,20 @@ use super::{
     live::{Live, Touched, unknown_definition},
     snapshot::unfolded,
 };
-use crate::{Definition, Error, InstanceId};
+use crate::{Address, Definition, Error, InstanceId};
 
 /// How many entries are read at once.
 pub(super) const PAGE: usize = 4_096;
 
 impl Shard {
     /// The instance of that number, in memory. One that cannot be read is halted.
-    pub(super) fn live(&mut self, id: u64) -> Result<&mut Live, Error> {
+    pub(super) fn live(&mut self, id: InstanceId) -> Result<&mut Live, Error> {
         let live = self.take_out(id)?;
         Ok(self.instances.put(live))
     }
 
     /// Takes an instance out of memory, or reads it.
-    pub(super) fn bring(&mut self, id: u64) -> Result<Box<Live>, Error> {
+    pub(super) fn bring(&mut self, id: InstanceId) -> Result<Box<Live>, Error> {
         if let Some(live) = self.instances.take(id) {
             return Ok(live);
         }
@@ -58,7 +58,7 @@ impl Shard {
 
     /// Has the row of an instance written again, which cannot be read.
     pub(super) fn mend(&mut self, instance: InstanceId) -> Result<(), Error> {
-        let mended = self.with(instance.0, |shard, live| {
+        let mended = self.with(instance, |shard, live| {
             shard.views.mark(live);
             shard.views.want();
             Ok(())
@@ -72,8 +72,8 @@ impl Shard {
 
     /// Forgets what rows say of an instance that is not kept any more. A crash may have brought them
     /// back.
-    fn forget_rows(&mut self, id: u64) {
-        if let Ok(Some(_)) | Err(StoreError::DamagedRow { .. }) = self.env.store.instance(id) {
+    fn forget_rows(&mut self, id: InstanceId) {
+        if let Ok(Some(_)) | Err(StoreError::DamagedRow { .. }) = self.env.instance(id) {
             self.forget_indexed(id);
             self.views.remove(id);
             self.views.want();
@@ -81,8 +81,8 @@ impl Shard {
     }
 
     /// Forgets which jobs, timers and subscriptions an instance has.
-    pub(super) fn forget_indexed(&mut self, id: u64) {
-        self.env.board.clear(|job| job.instance.0 == id);
+    pub(super) fn forget_indexed(&mut self, id: InstanceId) {
+        self.env.board.clear(|job| job.instance == id);
         self.alarms.forget(id);
         for address in self.messages.waiting.of(id) {
             self.unsubscribe_logged(address);
@@ -91,7 +91,7 @@ impl Shard {
 
     /// The instance of that number, if it runs or has ended lately.
     pub fn look(&mut self, id: InstanceId) -> Result<&Live, Error> {
-        let live = self.live(id.0)?;
+        let live = self.live(id)?;
         live.damage.clone().map_or(Ok(live), Err)
     }
 
@@ -104,11 +104,11 @@ impl Shard {
 
     /// The instance of that number, if it is in memory.
     pub(crate) fn in_memory_at(&self, id: InstanceId) -> Option<&Live> {
-        self.instances.lives.get(&id.0).map(|it| &**it)
+        self.instances.lives.get(&id).map(|it| &**it)
     }
 
-    pub(super) fn load(&self, id: u64) -> Result<Live, Error> {
-        let missing = Error::NoSuchInstance(InstanceId(id));
+    pub(super) fn load(&self, id: InstanceId) -> Result<Live, Error> {
+        let missing = Error::NoSuchInstance(id);
         let Some((row, made_again)) = self.row_of(id)? else { return Err(missing) };
         if row.ended.is_some()
             && let Some(live) = self.load_ended(id, &row)?
@@ -121,7 +121,7 @@ impl Shard {
         };
         // A snapshot alone does not tell that the instance is still kept.
         let after = live.last;
-        let chain = match self.env.store.chain(self.id(), row.last, after.min(row.last - 1)) {
+        let chain = match self.env.chain(id, row.last, after.min(row.last - 1)) {
             Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last => {
                 // It was forgotten, and a crash has brought its row back; unless the log has lost it.
                 self.env.store.check_log(self.id()).map_err(|it| broken(id, it))?;
@@ -140,6 +140,8 @@ impl Shard {
         }
         live.incidents_over();
         live.touched = Touched { any: made_again, ..Touched::default() };
+        // Their rows are stored.
+        live.past = Vec::new();
         // Whatever it has names for may have rows.
         live.rowed = live.named;
         Ok(live)
@@ -147,8 +149,8 @@ impl Shard {
 
     /// What is left of an instance that someone has ended while it was halted. Nothing of what was before
     /// need be readable.
-    fn load_ended(&self, id: u64, row: &InstanceRow) -> Result<Option<Live>, Error> {
-        let found = match self.env.store.chain(self.id(), row.last, row.last.saturating_sub(1)) {
+    fn load_ended(&self, id: InstanceId, row: &InstanceRow) -> Result<Option<Live>, Error> {
+        let found = match self.env.chain(id, row.last, row.last.saturating_sub(1)) {
             Err(StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. }) => return Ok(None),
             found => found?,
         };
@@ -164,10 +166,10 @@ impl Shard {
     }
 
     /// The row of an instance, and whether it was made again as the log says because it cannot be read.
-    pub(super) fn row_of(&self, id: u64) -> Result<Option<(InstanceRow, bool)>, Error> {
-        match self.env.store.instance(id) {
+    pub(super) fn row_of(&self, id: InstanceId) -> Result<Option<(InstanceRow, bool)>, Error> {
+        match self.env.instance(id) {
             Err(error @ StoreError::DamagedRow { .. }) => {
-                tracing::error!(instance = id, %error, "a row is made again from the log");
+                tracing::error!(instance = id.0, %error, "a row is made again from the log");
                 Ok(self.row_of_log(id)?.map(|row| (row, true)))
             }
             row => Ok(row?.map(|row| (row, false))),
@@ -176,7 +178,7 @@ impl Shard {
 
     /// How an instance came to be and which entry about it is the last that rows know, as the log says.
     /// Nothing else tells where in the log that stands, so all of it is read.
-    fn row_of_log(&self, id: u64) -> Result<Option<InstanceRow>, Error> {
+    fn row_of_log(&self, id: InstanceId) -> Result<Option<InstanceRow>, Error> {
         let mut live: Option<Live> = None;
         let mut after = 0;
         loop {
@@ -213,10 +215,10 @@ impl Shard {
     }
 
     /// The instance as its snapshot says. Where that cannot be read, the log says the same.
-    fn load_snapshot(&self, id: u64) -> Result<Option<Live>, Error> {
-        let (seq, body) = match self.env.store.snapshot(id) {
+    fn load_snapshot(&self, id: InstanceId) -> Result<Option<Live>, Error> {
+        let (seq, body) = match self.env.snapshot(id) {
             Err(error @ (StoreError::Corrupt { .. } | StoreError::DamagedViews { .. })) => {
-                tracing::warn!(instance = id, %error, "a snapshot is passed over");
+                tracing::warn!(instance = id.0, %error, "a snapshot is passed over");
                 return Ok(None);
             }
             found => match found? {
@@ -231,7 +233,7 @@ impl Shard {
         let mut live = match read {
             Ok(live) => live,
             Err(error) => {
-                tracing::warn!(instance = id, %error, "a snapshot is passed over");
+                tracing::warn!(instance = id.0, %error, "a snapshot is passed over");
                 return Ok(None);
             }
         };
@@ -244,8 +246,8 @@ impl Shard {
 
     /// An instance whose log cannot be read, as far as it can. Its state is not known, so it only
     /// keeps what comes for it. Of one that has ended the rows say enough.
-    fn load_damaged(&self, id: u64, error: Error) -> Result<Live, Error> {
-        let missing = Error::NoSuchInstance(InstanceId(id));
+    fn load_damaged(&self, id: InstanceId, error: Error) -> Result<Live, Error> {
+        let missing = Error::NoSuchInstance(id);
         let (row, made_again) = self.row_of(id)?.ok_or(missing)?;
         if row.ended.is_some() {
             return Err(error);
@@ -266,7 +268,7 @@ impl Shard {
 
     /// The entries about an instance that can be read, the newest first, as far as they follow on each
     /// other.
-    fn readable_end(&self, id: u64, last: Seq) -> Result<Vec<Entry>, Error> {
+    fn readable_end(&self, id: InstanceId, last: Seq) -> Result<Vec<Entry>, Error> {
         let mut found = Vec::new();
         let mut next = last;
         while next > 0 {
@@ -286,19 +288,22 @@ impl Shard {
         let id = live.id;
         self.env.board.clear(|job| job.instance == id);
         self.halt(live, error.to_string());
-        for watcher in self.watchers.take(id.0) {
+        for watcher in self.watchers.take(id) {
             self.reply_to_watcher(watcher, Err(error.clone()));
         }
     }
 
     /// An instance before its first entry.
-    pub(super) fn unborn(&self, id: u64, row: &InstanceRow) -> Result<Live, Error> {
+    pub(super) fn unborn(&self, id: InstanceId, row: &InstanceRow) -> Result<Live, Error> {
         Ok(Live::new(id, created_of(row), self.definition_of(id, row.definition_key)?))
     }
 
     /// What an instance runs, as what is stored of it says.
-    pub(super) fn definition_of(&self, id: u64, key: u64) -> Result<Arc<Definition>, Error> {
-        self.env.definition(key).map_err(|error| damaged(id, &error))
+    pub(super) fn definition_of(&self, id: InstanceId, key: u64) -> Result<Arc<Definition>, Error> {
+        self.env.definition(key).map_err(|error| match self.env.definitions.why_unreadable(key) {
+            Some(why) => damaged(id, &why),
+            None => damaged(id, &error),
+        })
     }
 
     /// Makes an instance in memory what it was after an entry.
@@ -308,23 +313,36 @@ impl Shard {
         entry: &Entry,
         records: &[Record],
     ) -> Result<(), Error> {
-        let id = live.id.0;
+        let id = live.id;
+        let (mut by, mut moved) = (None, false);
+        for record in records {
+            if let Record::By { who } = record {
+                by = Some(who);
+            } else if let Record::Migrated { definition: key } = record {
+                // What happened with that is about elements of what it runs from then on.
+                live.definition = self.definition_of(id, *key)?;
+                moved = true;
+            }
+        }
         for record in records {
             match record {
                 Record::Created(created) => {
                     live.created = created.clone();
-                    live.definition = self.definition_of(id, created.definition)?;
+                    if !moved {
+                        live.definition = self.definition_of(id, created.definition)?;
+                    }
                 }
                 Record::Happened(events) => {
                     // What can be read need not follow on what was before.
-                    quietly(|| live.replay(entry.at, events))
+                    live.state.keep_past(self.env.settings.history.wanted());
+                    quietly(|| live.replay(entry.at, events, by))
                         .map_err(|panic| unreadable(entry, &panic))?;
                     self.note_remote(live, events);
                 }
                 Record::Folded(folded) => {
                     live.created = folded.created.clone();
                     live.definition = self.definition_of(id, folded.created.definition)?;
-                    live.replay(entry.at, &unfolded(folded));
+                    live.replay(entry.at, &unfolded(folded), None);
                 }
                 Record::Ended(folded) => {
                     // What it ran may not be known any more.
@@ -333,9 +351,7 @@ impl Shard {
                     }
                     live.end_by(entry.at, folded);
                 }
-                Record::Migrated { definition: key } => {
-                    live.definition = self.definition_of(id, *key)?;
-                }
+                Record::Migrated { .. } => {}
                 other => live.learn(other),
             }
         }
@@ -363,12 +379,7 @@ impl Shard {
         }
     }
 
-    fn note_keeper(
-        &self,
-        live: &mut Live,
-        wait: travertine_kernel::WaitId,
-        on: &travertine_kernel::WaitFor,
-    ) {
+    fn note_keeper(&self, live: &mut Live, wait: WaitId, on: &travertine_kernel::WaitFor) {
         use travertine_kernel::WaitFor;
         if let WaitFor::Message { name, .. } | WaitFor::Signal { name } = on {
             let keeper = self.keeper(name);
@@ -400,18 +411,20 @@ fn created_of(row: &InstanceRow) -> Created {
     Created {
         definition: row.definition_key,
         business_id: row.business_id.clone(),
-        caller: row.parent,
-        root: if row.root == row.id { 0 } else { row.root },
+        caller: row
+            .parent
+            .map(|(instance, wait)| Address { instance: InstanceId(instance), wait: WaitId(wait) }),
+        root: if row.root == row.id { InstanceId::NONE } else { InstanceId(row.root) },
         depth: 0,
     }
 }
 
-pub(super) fn damaged(id: u64, error: &dyn std::fmt::Display) -> Error {
-    Error::damaged_instance(InstanceId(id), error)
+pub(super) fn damaged(id: InstanceId, error: &dyn std::fmt::Display) -> Error {
+    Error::damaged_instance(id, error)
 }
 
 /// The entries about an instance cannot be had.
-pub(super) fn broken(id: u64, error: StoreError) -> Error {
+pub(super) fn broken(id: InstanceId, error: StoreError) -> Error {
     match error {
         StoreError::NoSuchEntry { .. } | StoreError::Corrupt { .. } | StoreError::Lost { .. } => {
             damaged(id, &error)

@@ -15,7 +15,7 @@ use super::{
     views::Views,
 };
 use crate::{
-    Timestamp,
+    Address, Timestamp,
     message::{Held, MessageKey, Waiting},
 };
 
@@ -35,7 +35,7 @@ pub(super) struct Messages {
     pub(super) fresh_known: BTreeSet<u64>,
     /// Held messages and subscriptions that have no row yet.
     pub(super) fresh_held: BTreeSet<u64>,
-    pub(super) fresh_waiting: BTreeSet<(u64, u64)>,
+    pub(super) fresh_waiting: BTreeSet<Address>,
     /// How many messages and signals have a number.
     pub(super) count: u64,
     /// How many the log tells of: so many are not given again, whatever happens.
@@ -50,7 +50,7 @@ pub(super) struct Messages {
 #[derive(Debug)]
 pub(super) enum Changed {
     /// Someone waits.
-    Subscribed((u64, u64)),
+    Subscribed(Address),
     /// Someone does not wait any more, and perhaps had no row.
     Unsubscribed(Subscription, bool),
     /// Someone has taken a message that was held, and perhaps had no row.
@@ -161,14 +161,14 @@ impl Messages {
 
     /// Someone waits.
     pub(super) fn subscribe(&mut self, subscription: Subscription) {
-        let address = (subscription.instance, subscription.wait);
+        let address = subscription.address();
         self.undo.note(|| Changed::Subscribed(address));
         self.fresh_waiting.insert(address);
         self.waiting.add(subscription);
     }
 
     /// Someone does not wait any more.
-    pub(super) fn unsubscribe(&mut self, address: (u64, u64), views: &mut Views) {
+    pub(super) fn unsubscribe(&mut self, address: Address, views: &mut Views) {
         let Some(removed) = self.waiting.remove(address) else { return };
         let is_fresh = self.fresh_waiting.remove(&address);
         if !is_fresh {
@@ -187,7 +187,7 @@ impl Messages {
                 }
                 Changed::Unsubscribed(subscription, is_fresh) => {
                     if is_fresh {
-                        self.fresh_waiting.insert((subscription.instance, subscription.wait));
+                        self.fresh_waiting.insert(subscription.address());
                     }
                     self.waiting.add(subscription);
                 }

@@ -27,10 +27,12 @@ mod inventory;
 mod job;
 mod live;
 mod load;
+mod lots;
 mod messages;
 mod note;
 mod operate;
 mod outbox;
+mod past;
 mod publish;
 mod quarantine;
 mod recover;
@@ -68,7 +70,7 @@ pub use publish::{Candidate, How, Looked, Publishing};
 pub(crate) use quarantine::{Alone, Case};
 pub use recover::{Opening, Recovered};
 pub use rows::Rows;
-pub use settings::Settings;
+pub use settings::{Kept, KeptHistory, Settings};
 pub(crate) use snapshot::unfolded;
 pub use start::{At, Begin};
 pub use travertine_store::codec::record::{Edit, TaskChange};
@@ -76,7 +78,7 @@ pub use verify::{Difference, Verified};
 pub use watchers::{Ended, Seen};
 pub(crate) use watchers::{Hook, Watcher};
 
-use crate::{Error, InstanceId, board::Board};
+use crate::{Address, Error, InstanceId, board::Board};
 use agenda::{Agenda, Drive};
 use alarm::Alarms;
 use attempt::Attempts;
@@ -136,7 +138,7 @@ impl Shard {
     }
 
     /// It was claimed again by its owner. Mails are counted on.
-    pub(crate) fn claimed(&mut self, claim: Claim) {
+    pub fn claimed(&mut self, claim: Claim) {
         self.env.claim = claim;
     }
 
@@ -231,7 +233,7 @@ impl Shard {
         if !self.outbox.letters.is_empty() || is_due || self.agenda.rests() {
             return None;
         }
-        let restless = |id: u64| {
+        let restless = |id: InstanceId| {
             let live = self.instances.lives.get(&id)?;
             (live.turns >= RESTLESS).then_some(live.id)
         };
@@ -314,7 +316,7 @@ impl Shard {
     }
 
     /// The shard of an instance.
-    fn shard_of(&self, instance: u64) -> ShardId {
+    fn shard_of(&self, instance: InstanceId) -> ShardId {
         self.env.shard_of(instance)
     }
 
@@ -344,7 +346,9 @@ impl Shard {
             }
             Letter::Delivered { instance, post } => self.delivered(instance, post),
             Letter::Subscribe(subscription) => self.subscribe_remote(subscription),
-            Letter::Unsubscribe { instance, wait } => self.unsubscribe_remote((instance, wait)),
+            Letter::Unsubscribe { instance, wait } => {
+                self.unsubscribe_remote(Address { instance, wait });
+            }
             Letter::Publish { message, again: true, published, expires } => {
                 let given = publish::Given { published, expires, number: None, again: true };
                 self.give(message, given, &Looked::default());

@@ -6,12 +6,20 @@ use travertine_kernel::{
 use travertine_store::{codec::record::Record, view};
 use travertine_value::Name;
 
-use super::live::{Had, Live, Touched, Work};
+use super::{
+    live::{Had, Live, Touched, Work},
+    past::past_rows,
+};
 
 impl Live {
     /// Takes note of what has happened. The kernel's state is as it is after all of it.
-    pub(super) fn note(&mut self, at: i64, events: &[Event]) {
+    pub(super) fn note(&mut self, at: i64, events: &[Event], by: Option<&Name>) {
         self.at = at;
+        let past = self.state.take_past();
+        if !past.is_empty() {
+            let rows = past_rows(self, past, events, at, by);
+            self.past.extend(rows);
+        }
         let has_rows = self.rowed > 0;
         for event in events {
             match event {
@@ -147,8 +155,8 @@ impl Live {
     }
 
     /// Takes note that rows tell of its incidents as they are. Answers with those that are over.
-    pub(super) fn incidents_over(&mut self) -> Vec<TokenId> {
-        let now = self.state.incidents.keys().copied().collect();
+    pub(super) fn incidents_over(&mut self) -> Vec<u64> {
+        let now = self.state.incidents.values().map(|it| it.number).collect();
         let before = std::mem::replace(&mut self.broken, now);
         before.difference(&self.broken).copied().collect()
     }
@@ -192,21 +200,21 @@ impl Live {
             Record::Deferred(letter) => self.deferred.push(letter.clone()),
             Record::Recalled => self.deferred.clear(),
             Record::Leased { wait, worker, until } => {
-                self.touched.waits.push((WaitId(*wait), None));
-                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
+                self.touched.waits.push((*wait, None));
+                if let Some(work) = self.work.get_mut(wait) {
                     work.lease = Some((Name::clone(worker), *until));
                 }
             }
             Record::Paused { wait, until } => {
-                self.touched.waits.push((WaitId(*wait), None));
-                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
+                self.touched.waits.push((*wait, None));
+                if let Some(work) = self.work.get_mut(wait) {
                     work.lease = None;
                     work.paused = *until;
                 }
             }
             Record::TaskChanged { wait, change } => {
-                self.touched.waits.push((WaitId(*wait), None));
-                if let Some(work) = self.work.get_mut(&WaitId(*wait)) {
+                self.touched.waits.push((*wait, None));
+                if let Some(work) = self.work.get_mut(wait) {
                     if work.kind == WorkKind::Job {
                         work.priority = change.priority.unwrap_or(work.priority);
                     }
@@ -214,14 +222,15 @@ impl Live {
                 }
             }
             Record::TimerMoved { wait, due } => {
-                self.touched.waits.push((WaitId(*wait), None));
-                self.moved.insert(WaitId(*wait), *due);
+                self.touched.waits.push((*wait, None));
+                self.moved.insert(*wait, *due);
             }
             Record::Heard { name, after, had } => {
                 let had = Had { after: *after, had: had.clone() };
                 self.heard.insert(Name::clone(name), had);
             }
             Record::Labelled(labels) => self.labels = Some(labels.clone()),
+            Record::EndsAfter { elements } => self.ends_after = Some(elements.as_slice().into()),
             Record::BeganAs { definition } => self.began_as = Some(Name::clone(definition)),
             // The definition itself is found by whoever has them all.
             Record::Created(_)
@@ -233,6 +242,7 @@ impl Live {
             | Record::Known { .. }
             | Record::Recognised { .. }
             | Record::Numbered { .. }
+            | Record::By { .. }
             | Record::Subscribed(_)
             | Record::Unsubscribed { .. }
             | Record::Noted { .. }

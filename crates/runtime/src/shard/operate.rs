@@ -27,7 +27,7 @@ use crate::{Address, Error, InstanceId, Timestamp};
 impl Shard {
     /// Has an instance handle a command, unless it is suspended.
     pub(super) fn command(&mut self, instance: InstanceId, command: Command) -> Result<(), Error> {
-        self.with(instance.0, |shard, live| shard.command_live(live, command))
+        self.with(instance, |shard, live| shard.command_live(live, command))
     }
 
     /// Sets variables of an instance, or from one of its element instances on; 0 is the process.
@@ -38,7 +38,7 @@ impl Shard {
         variables: Assignments,
         reach: Reach,
     ) -> Result<(), Error> {
-        self.with(instance.0, |shard, live| {
+        self.with(instance, |shard, live| {
             if live.has_ended() {
                 return Err(Rejection::Ended.into());
             }
@@ -83,7 +83,7 @@ impl Shard {
 
     /// Ends an instance that is halted, by a record and nothing else.
     fn end_halted(&mut self, live: &mut Live) -> Result<(), Error> {
-        let id = live.id.0;
+        let id = live.id;
         let waits: BTreeSet<WaitId> = live
             .work
             .keys()
@@ -105,7 +105,7 @@ impl Shard {
         live.end_by(at, &folded);
         let mut records = vec![Record::Ended(Box::new(folded))];
         if !answers.is_empty() {
-            live.replay(at, &answers);
+            live.replay(at, &answers, None);
             records.push(Record::Happened(answers));
         }
         self.append(live, &records);
@@ -117,10 +117,10 @@ impl Shard {
     }
 
     /// Ends what an instance has called whose own state does not tell.
-    fn cancel_called(&mut self, id: u64) -> Result<(), Error> {
+    fn cancel_called(&mut self, id: InstanceId) -> Result<(), Error> {
         let mut query = Query {
             table: Table::Instances,
-            filters: vec![Filter::Parent(id)],
+            filters: vec![Filter::Parent(id.0)],
             descending: false,
             after: None,
             limit: 1_000,
@@ -131,7 +131,10 @@ impl Shard {
                 if let Row::Instance(it) = row
                     && it.ended.is_none()
                 {
-                    self.send(self.shard_of(it.id), Letter::Cancel { instance: it.id });
+                    self.send(
+                        self.shard_of(InstanceId(it.id)),
+                        Letter::Cancel { instance: InstanceId(it.id) },
+                    );
                 }
             }
             match page.next {
@@ -165,12 +168,12 @@ impl Shard {
 
     /// Lets a function that was asked to end go on, where it is suspended.
     pub(crate) fn resume_to_end(&mut self, instance: InstanceId) {
-        self.with_any(instance.0, Self::resume_live_to_end);
+        self.with_any(instance, Self::resume_live_to_end);
     }
 
     /// Whether an instance is halted.
     pub(crate) fn is_halted(&mut self, instance: InstanceId) -> Result<bool, Error> {
-        self.live(instance.0).map(|it| it.halted.is_some())
+        self.live(instance).map(|it| it.halted.is_some())
     }
 
     /// What a token waits for has happened: work is done, a decision is made.
@@ -180,7 +183,7 @@ impl Shard {
 
     /// Has an instance stand still until it is resumed. What comes meanwhile is kept for it.
     pub(super) fn suspend(&mut self, instance: InstanceId) -> Result<(), Error> {
-        self.with(instance.0, |shard, live| {
+        self.with(instance, |shard, live| {
             // One that is halted stands still anyway, and still does when it is tried again.
             if live.halted.is_none() || live.suspended {
                 live.ready()?;
@@ -193,7 +196,7 @@ impl Shard {
 
     /// Lets a suspended instance go on.
     pub(super) fn resume(&mut self, instance: InstanceId) -> Result<(), Error> {
-        self.with(instance.0, |shard, live| {
+        self.with(instance, |shard, live| {
             if !live.suspended {
                 return Err(Error::NotSuspended(instance));
             }
@@ -209,7 +212,7 @@ impl Shard {
 
     /// Lets an instance on which the engine failed be tried again, as the log says it was before.
     pub(super) fn release_halted(&mut self, instance: InstanceId) -> Result<(), Error> {
-        let id = instance.0;
+        let id = instance;
         let live = self.live(id)?;
         if live.halted.is_none() {
             return Err(Error::NotHalted(instance));
@@ -243,7 +246,7 @@ impl Shard {
 
     fn set_timers(&mut self, live: &Live) {
         for (wait, due) in live.timers() {
-            self.set_timer(live.id.0, wait, due);
+            self.set_timer(live.id, wait, due);
         }
     }
 
@@ -253,7 +256,7 @@ impl Shard {
             return;
         }
         if live.state.has_work() {
-            self.agenda.unfinished.push_back(live.id.0);
+            self.agenda.unfinished.push_back(live.id);
         }
         self.set_timers(live);
         self.offer_all(live);
@@ -263,10 +266,10 @@ impl Shard {
     /// Has a timer ring at another time.
     pub(super) fn move_timer(&mut self, timer: Address, due: i64) -> Result<(), Error> {
         let wait = timer.wait;
-        self.with(timer.instance.0, |shard, live| {
+        self.with(timer.instance, |shard, live| {
             check_timer(live, wait)?;
-            shard.learn(live, &[Record::TimerMoved { wait: wait.0, due }]);
-            shard.set_timer(timer.instance.0, wait, due);
+            shard.learn(live, &[Record::TimerMoved { wait, due }]);
+            shard.set_timer(timer.instance, wait, due);
             Ok(())
         })
     }
@@ -274,7 +277,7 @@ impl Shard {
     /// Has a timer ring now.
     pub(super) fn fire_timer(&mut self, timer: Address) -> Result<(), Error> {
         let wait = timer.wait;
-        self.with(timer.instance.0, |shard, live| {
+        self.with(timer.instance, |shard, live| {
             check_timer(live, wait)?;
             shard.turn(live, Command::Complete { wait, variables: Vec::new() })
         })
@@ -282,7 +285,7 @@ impl Shard {
 
     /// Tries again everything in an instance that ended in an incident. Says how many there were.
     pub(super) fn retry_all(&mut self, instance: InstanceId) -> Result<usize, Error> {
-        self.with(instance.0, |shard, live| {
+        self.with(instance, |shard, live| {
             live.ready()?;
             let tokens: Vec<TokenId> = live.state.incidents.keys().copied().collect();
             let mut retried = 0;
@@ -305,7 +308,7 @@ impl Shard {
         incident: u64,
         strict: bool,
     ) -> Result<(), Error> {
-        self.with(instance.0, |shard, live| {
+        self.with(instance, |shard, live| {
             live.ready()?;
             let mut all = live.state.incidents.iter();
             let found = all.find(|(_, it)| it.number == incident).map(|(token, _)| *token);
@@ -331,7 +334,7 @@ impl Shard {
             Ok(Some(known)) => self.reply_to_watcher(watcher, known),
             Err(error) => self.reply_to_watcher(watcher, Err(error)),
             Ok(None) => {
-                self.watchers.add(instance.0, watcher);
+                self.watchers.add(instance, watcher);
             }
         }
     }
@@ -339,7 +342,7 @@ impl Shard {
     /// Tells those who wait for a function to end that it stands still, unless they wait through that.
     pub(super) fn reply_stuck(&mut self, live: &Live) {
         let Some(error) = live.stuck() else { return };
-        for watcher in self.watchers.take_impatient(live.id.0) {
+        for watcher in self.watchers.take_impatient(live.id) {
             self.reply_to_watcher(watcher, Err(error.clone()));
         }
     }
@@ -362,7 +365,7 @@ pub(super) fn ended(live: &Live) -> Option<Ended> {
 impl Shard {
     /// The row of an instance, as it is now.
     pub(super) fn row(&mut self, instance: InstanceId) -> Result<InstanceRow, Error> {
-        self.live(instance.0).map(|it| super::checkpoint::instance_row(it))
+        self.live(instance).map(|it| super::checkpoint::instance_row(it))
     }
 
     /// Lets an instance go on by another version of its definition.
@@ -373,7 +376,7 @@ impl Shard {
         mapping: &Mapping,
     ) -> Result<(), Error> {
         let new = self.env.runnable(to)?;
-        self.with(instance.0, |shard, live| {
+        self.with(instance, |shard, live| {
             if let Some(reason) = &live.halted {
                 return Err(Error::Halted { instance, reason: reason.clone() });
             }
@@ -411,7 +414,7 @@ impl Shard {
     ) -> Result<Migration, Error> {
         let (new, now) = (self.env.runnable(to)?, self.now);
         let definitions = self.env.newest();
-        let live = self.take_out(instance.0)?;
+        let live = self.take_out(instance)?;
         // Nothing happens to it, so it need not be halted where this fails.
         let tried = catch_unwind(AssertUnwindSafe(|| {
             if let Some(damage) = &live.damage {
@@ -436,24 +439,34 @@ impl Shard {
     /// Forgets an instance that has ended, with that entry, or cannot be read. Says whether it could:
     /// what it has sent may not have arrived yet.
     pub fn retire(&mut self, instance: InstanceId, last: Seq) -> bool {
-        match self.live(instance.0) {
-            Ok(live) if live.damage.is_some() => self.forget_indexed(instance.0),
+        match self.live(instance) {
+            Ok(live) if live.damage.is_some() => self.forget_indexed(instance),
             Ok(live) if !live.is_over(last) => return false,
             Ok(_) | Err(_) => {}
         }
         // What it has sent may have arrived since someone looked, which is one more entry.
-        let last = match self.instances.lives.remove(&instance.0) {
+        let last = match self.instances.lives.remove(&instance) {
             Some(live) => last.max(live.last),
-            None => match self.row_of(instance.0) {
+            None => match self.row_of(instance) {
                 Ok(row) => row.map_or(last, |(it, _)| last.max(it.last)),
                 Err(_) => last,
             },
         };
-        self.instances.closing.forget(instance.0);
-        self.views.remove(instance.0);
+        self.instances.closing.forget(instance);
+        self.views.remove(instance);
         self.views.folds.push(Fold { last, entry: None });
         self.views.want();
         true
+    }
+
+    /// Forgets rows of what was over too long ago.
+    pub(super) fn expire_past(&mut self) {
+        for (table, kept) in self.env.settings.history.tables() {
+            if let Some(before) = kept.horizon(self.now) {
+                self.views.rows.push(Change::Expire(table, before));
+                self.views.want();
+            }
+        }
     }
 
     /// Keeps of an instance that has ended only how it began and ended. Says whether there was more.
@@ -466,7 +479,7 @@ impl Shard {
         if chain.len() < 2 {
             return Ok(false);
         }
-        let live = match self.live(instance.0) {
+        let live = match self.live(instance) {
             Err(Error::NoSuchInstance(_) | Error::Damaged { .. }) => return Ok(false),
             live => live?,
         };
@@ -493,9 +506,9 @@ impl Shard {
         let mut body = Vec::new();
         encode_records(&records, &mut body)
             .map_err(|error| Error::damaged_instance(instance, &error))?;
-        let entry = Entry { seq: last, instance: instance.0, previous: 0, at, body };
-        self.instances.lives.remove(&instance.0);
-        self.instances.closing.forget(instance.0);
+        let entry = Entry { seq: last, instance, previous: 0, at, body };
+        self.instances.lives.remove(&instance);
+        self.instances.closing.forget(instance);
         match self.env.store.fold(&self.env.claim, &[Fold { last, entry: Some(entry) }]) {
             Err(StoreError::NoSuchEntry { .. }) => Ok(false),
             folded => Ok(folded.map(|()| true)?),

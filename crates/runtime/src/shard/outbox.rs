@@ -8,8 +8,10 @@ use std::{collections::VecDeque, fmt};
 use travertine_kernel::Event;
 use travertine_store::{
     Batch, Claim, Entry, Mail, MailId, Seq, ShardId,
-    codec::record::{Letter, Record, encode_letter, encode_records},
+    codec::record::{Letter, Record, encode_letter, encode_records, encode_records_by},
 };
+
+use travertine_value::Name;
 
 use super::{Ended, Watcher, settings::Settings};
 use crate::{
@@ -30,6 +32,8 @@ pub(super) struct Outbox {
     shard: ShardId,
     /// The last entry that was written, or is about to be.
     pub(super) seq: Seq,
+    /// Who has asked for what becomes true of instances now, where that is known.
+    pub(super) by: Option<Name>,
     entries: Vec<Entry>,
     bytes: usize,
     sent: Vec<Mail>,
@@ -73,6 +77,7 @@ impl Outbox {
         Self {
             shard: claim.shard,
             seq,
+            by: None,
             entries: Vec::new(),
             bytes: 0,
             sent: Vec::new(),
@@ -173,7 +178,7 @@ impl Outbox {
     pub(super) fn append_own(&mut self, at: Timestamp, records: &[Record]) {
         let mut body = Vec::new();
         encode_records(records, &mut body).expect("values are checked where they come in");
-        self.push(at, 0, 0, body);
+        self.push(at, InstanceId::NONE, 0, body);
     }
 
     /// Appends what has become true of an instance, whose last entry was `previous`. Says how many bytes
@@ -186,17 +191,21 @@ impl Outbox {
         records: &[Record],
     ) -> usize {
         self.scratch.clear();
-        if let Err(error) = encode_records(records, &mut self.scratch) {
+        let encoded = match &self.by {
+            None => encode_records(records, &mut self.scratch),
+            Some(who) => encode_records_by(records, who, &mut self.scratch),
+        };
+        if let Err(error) = encoded {
             panic!("what has happened cannot be stored: {error}");
         }
         // Written elsewhere first, it takes no more room than it needs.
         let body = self.scratch.clone();
         let size = body.len();
-        self.push(at, instance.0, previous, body);
+        self.push(at, instance, previous, body);
         size
     }
 
-    fn push(&mut self, at: Timestamp, instance: u64, previous: Seq, body: Vec<u8>) {
+    fn push(&mut self, at: Timestamp, instance: InstanceId, previous: Seq, body: Vec<u8>) {
         self.seq += 1;
         self.bytes += body.len();
         self.entries.push(Entry { seq: self.seq, instance, previous, at: at.as_millis(), body });
@@ -385,13 +394,17 @@ impl Sealed {
 mod tests {
     use super::*;
 
+    use travertine_kernel::WaitId;
+
+    use crate::Address;
+
     fn outbox() -> Outbox {
         let claim = Claim { shard: ShardId(1), epoch: 3 };
         Outbox::new(claim, 7)
     }
 
-    fn ring(instance: u64) -> Letter {
-        Letter::Ring { to: (instance, 1) }
+    fn ring(instance: InstanceId) -> Letter {
+        Letter::Ring { to: Address { instance, wait: WaitId(1) } }
     }
 
     #[test]
@@ -399,19 +412,19 @@ mod tests {
         let at = Timestamp::from_millis(5);
         let mut outbox = outbox();
         outbox.append(at, InstanceId(4), 0, &[Record::Suspended]);
-        outbox.send(ShardId(0), ring(4));
-        outbox.enqueue(ring(5));
+        outbox.send(ShardId(0), ring(InstanceId(4)));
+        outbox.enqueue(ring(InstanceId(5)));
         outbox.notice(|| {});
         let mark = outbox.mark();
         outbox.append(at, InstanceId(6), 0, &[Record::Suspended]);
         outbox.append_own(at, &[Record::Gone { message: 1 }]);
-        outbox.send(ShardId(0), ring(6));
-        outbox.send(ShardId(1), ring(6));
+        outbox.send(ShardId(0), ring(InstanceId(6)));
+        outbox.send(ShardId(1), ring(InstanceId(6)));
         outbox.notice(|| {});
         assert!(outbox.roll_back(mark, InstanceId(6)).is_empty());
         outbox.append(at, InstanceId(8), 0, &[Record::Suspended]);
         let Sealed { batch, releases } = outbox.seal().expect("something is to be written");
-        let entries: Vec<_> = batch.entries.iter().map(|it| (it.seq, it.instance)).collect();
+        let entries: Vec<_> = batch.entries.iter().map(|it| (it.seq, it.instance.0)).collect();
         assert_eq!(entries, [(8, 4), (9, 8)]);
         let sent: Vec<_> = batch.sent.iter().map(|it| (it.to, it.id.number - (3 << 40))).collect();
         assert_eq!(sent, [(ShardId(0), 1), (ShardId(1), 2)]);
@@ -421,7 +434,7 @@ mod tests {
     #[test]
     fn a_letter_that_is_left_over_is_mailed_to_the_shard_itself_once() {
         let mut outbox = outbox();
-        outbox.enqueue(ring(5));
+        outbox.enqueue(ring(InstanceId(5)));
         let first = outbox.seal().expect("the letter is kept").batch;
         assert_eq!((first.sent.len(), first.taken.len()), (1, 0));
         assert!(outbox.seal().is_none());

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use travertine_kernel::{Assignments, View, WaitFor, WaitId};
+use travertine_kernel::{Assignments, View, WaitFor};
 use travertine_store::codec::record::{
     Consume, Dead, Delivery, Held, Letter, Message, Record, Shared, Subscription,
 };
@@ -12,7 +12,8 @@ use super::{Shard, apart::Apart, settings::millis};
 use crate::{
     Address, Error, InstanceId, Published, Receipt, SignalReceipt,
     message::{
-        MessageKey, address, has_all, is_addressed, note_awaited, take_awaited, variables_wanted,
+        MessageKey, PROCESS, address, for_process, has_all, is_addressed, is_for_process, is_spare,
+        is_to_one, note_awaited, note_spare, take_awaited, variables_wanted,
     },
 };
 
@@ -25,9 +26,9 @@ const HEARD_OF_BY: i64 = 60_000;
 #[derive(Clone, Debug, Default)]
 pub struct Looked {
     /// Whose were looked at.
-    pub at: BTreeSet<(u64, u64)>,
+    pub at: BTreeSet<Address>,
     /// Who of them has them.
-    pub agreeing: BTreeSet<(u64, u64)>,
+    pub agreeing: BTreeSet<Address>,
 }
 
 /// How far a message has come.
@@ -50,7 +51,7 @@ pub struct How {
 }
 
 /// Who may receive a message: a wait, and the variables that it must see for that.
-pub type Candidate = ((u64, u64), Assignments);
+pub type Candidate = (Address, Assignments);
 
 impl Shard {
     /// Sends a message to one receiver: who has waited longest, else a start event, else whoever
@@ -100,9 +101,11 @@ impl Shard {
 
     /// Those who have a message if they have the right variables.
     fn candidates(&self, message: &Message) -> Vec<Candidate> {
-        let all = self.messages.waiting.hear(message, None).map(|it| {
-            ((it.instance, it.wait), variables_wanted(&it.correlation, &message.correlation))
-        });
+        let all = self
+            .messages
+            .waiting
+            .hear(message, None)
+            .map(|it| (it.address(), variables_wanted(&it.correlation, &message.correlation)));
         match consume(message) {
             // Whoever comes after one whose variables do not count does not get it.
             Consume::One => all.take_while(|(_, it)| !it.is_empty()).collect(),
@@ -113,7 +116,7 @@ impl Shard {
     /// Looks at the variables of all candidates, if they are all here.
     fn look_here(&mut self, candidates: &[Candidate]) -> Option<Looked> {
         let mut at = candidates.iter().map(|(of, _)| *of);
-        if !at.clone().all(|(instance, _)| self.shard_of(instance) == self.id()) {
+        if !at.clone().all(|it| self.shard_of(it.instance) == self.id()) {
             return None;
         }
         let at = at.by_ref().collect();
@@ -121,7 +124,7 @@ impl Shard {
     }
 
     /// Those of this shard who see the variables that a message wants.
-    pub(crate) fn agreeing(&mut self, candidates: &[Candidate]) -> Vec<(u64, u64)> {
+    pub(crate) fn agreeing(&mut self, candidates: &[Candidate]) -> Vec<Address> {
         let mut agreeing = Vec::new();
         for (of, wanted) in candidates {
             let names = wanted.iter().map(|(name, _)| name);
@@ -137,11 +140,11 @@ impl Shard {
     /// Which of these variables a wait for messages sees, and for what it waits.
     pub(super) fn seen_by<'a>(
         &mut self,
-        (instance, wait): (u64, u64),
+        Address { instance, wait }: Address,
         names: impl Iterator<Item = &'a Name>,
     ) -> Option<(Name, Assignments)> {
         let live = self.live(instance).ok()?;
-        let open = live.state.waits.get(&WaitId(wait))?;
+        let open = live.state.waits.get(&wait)?;
         let WaitFor::Message { name, .. } = &*open.on else { return None };
         let view = View::new(&live.definition.plan, &live.state, open.token);
         let seen = names.filter_map(|it| Some((Name::clone(it), view.get(it)?)));
@@ -162,7 +165,11 @@ impl Shard {
         how: How,
     ) -> Result<Published, Error> {
         self.check_one(&message, looked)?;
-        self.check_room(&message, looked)?;
+        let name = Name::clone(&message.name);
+        let refuses = message.ttl.is_none() && self.env.definitions.refuses(&name);
+        if !refuses {
+            self.check_room(&message, looked)?;
+        }
         let key = MessageKey::of(&message);
         let dead = key.as_ref().map_or_else(Vec::new, |it| self.messages.held.dead_with(it));
         let known_for = how.known_for.unwrap_or_else(|| millis(self.env.settings.known_for));
@@ -178,6 +185,11 @@ impl Shard {
             self.remember(key, receipt, until, dead)?;
         }
         self.record_numbers();
+        if refuses && !is_left {
+            let reason =
+                "nobody waits for it, and who receives such messages does not have them held";
+            return Err(Error::NoReceiver { message: name, reason: reason.to_owned() });
+        }
         Ok(Published { number: Some(number), receipt })
     }
 
@@ -211,23 +223,21 @@ impl Shard {
     }
 
     /// It is decided who has a message whose sender waits for that.
-    pub(super) fn decided(&mut self, awaited: Option<u64>, by: Option<u64>) {
+    pub(super) fn decided(&mut self, awaited: Option<u64>, by: Option<InstanceId>) {
         if let Some(number) = awaited {
             let board = Arc::clone(&self.env.board);
-            self.outbox.notice(move || board.awaited.decide(number, by.map(InstanceId)));
+            self.outbox.notice(move || board.awaited.decide(number, by));
         }
     }
 
     /// Refuses a message to one instance that several could receive.
     fn check_one(&self, message: &Message, looked: &Looked) -> Result<(), Error> {
-        if !is_addressed(message) {
+        if !is_addressed(message) || consume(message) == Consume::All {
             return Ok(());
         }
         let all = self.messages.waiting.hear(message, None);
-        let instances: BTreeSet<InstanceId> = all
-            .filter(|it| has_variables(it, message, looked))
-            .map(|it| InstanceId(it.instance))
-            .collect();
+        let instances: BTreeSet<InstanceId> =
+            all.filter(|it| has_variables(it, message, looked)).map(|it| it.instance).collect();
         if instances.len() < 2 {
             return Ok(());
         }
@@ -289,9 +299,12 @@ impl Shard {
 
     /// When a new message is dropped; for good where nothing is said.
     fn expiry(&self, message: &Message) -> Option<i64> {
+        // One that an instance sends comes here first.
+        let refused = || self.env.definitions.refuses(&message.name).then_some(0);
+        let ttl = message.ttl.or_else(refused);
         let ttl = match message.delivery {
-            Delivery::AfterWait => Some(message.ttl.map_or(HEARD_OF_BY, |it| it.min(HEARD_OF_BY))),
-            Delivery::AfterCreate | Delivery::All => message.ttl,
+            Delivery::AfterWait => Some(ttl.map_or(HEARD_OF_BY, |it| it.min(HEARD_OF_BY))),
+            Delivery::AfterCreate | Delivery::All => ttl,
         };
         ttl.map(|ttl| self.now.as_millis().saturating_add(ttl))
     }
@@ -310,9 +323,75 @@ impl Shard {
             Consume::One => {
                 let given =
                     Given { published: self.now.as_millis(), expires, number, again: false };
-                self.give(message, given, looked)
+                let processes = self.processes(&message);
+                if processes.len() > 1 {
+                    self.give_each(message, given, looked, &processes)
+                } else {
+                    self.give(message, given, looked)
+                }
             }
         }
+    }
+
+    /// The processes of which one instance each is to have a message; an empty id stands for all others.
+    fn processes(&self, message: &Message) -> BTreeSet<Name> {
+        if is_addressed(message) || is_for_process(message) {
+            return BTreeSet::new();
+        }
+        let mut all: BTreeSet<Name> =
+            self.env.definitions.hearing(&message.name).cloned().collect();
+        if !all.is_empty() && self.messages.waiting.some_without(&message.name, PROCESS) {
+            all.insert("".into());
+        }
+        all
+    }
+
+    /// Finds a receiver of each process. Who is there has it first: a message that lives for good is held for nobody else
+    /// then. Of those that are held one at most becomes a dead letter.
+    fn give_each(
+        &mut self,
+        mut message: Message,
+        given: Given,
+        looked: &Looked,
+        processes: &BTreeSet<Name>,
+    ) -> Receipt {
+        let mut awaited = take_awaited(&mut message);
+        let each = processes.iter().map(|it| for_process(&message, it));
+        let (there, others): (Vec<_>, Vec<_>) = each.partition(|it| {
+            let mut waiting = self.messages.waiting.hear(it, None);
+            waiting.any(|wait| has_variables(wait, it, looked)) || self.start_for(it).is_some()
+        });
+        let mut given = given;
+        let mut best = Receipt::Dropped;
+        for message in there {
+            let receipt = self.give_awaited(message, given, looked, awaited);
+            match receipt {
+                // The receiver decides.
+                Receipt::Received(_) => awaited = None,
+                Receipt::Started(id) => self.decided(awaited.take(), Some(id)),
+                _ => {}
+            }
+            given.number = self.unused(given.number);
+            best = nearer(best, receipt);
+        }
+        self.decided(awaited, None);
+        let is_taken = best != Receipt::Dropped;
+        if is_taken && given.expires.is_none() {
+            return best;
+        }
+        for (nth, mut message) in others.into_iter().enumerate() {
+            if is_taken || nth > 0 {
+                note_spare(&mut message);
+            }
+            best = nearer(best, self.give_awaited(message, given, looked, None));
+            given.number = self.unused(given.number);
+        }
+        best
+    }
+
+    /// The number of a message, unless what is held has it already.
+    fn unused(&self, number: Option<u64>) -> Option<u64> {
+        number.filter(|it| self.messages.held.get(*it).is_none())
     }
 
     /// Finds the one receiver of a message, perhaps `again`, if whoever had it did not want it.
@@ -322,7 +401,7 @@ impl Shard {
         match receipt {
             // The receiver decides.
             Receipt::Received(_) => {}
-            Receipt::Started(id) => self.decided(awaited, Some(id.0)),
+            Receipt::Started(id) => self.decided(awaited, Some(id)),
             _ => self.decided(awaited, None),
         }
         receipt
@@ -338,15 +417,15 @@ impl Shard {
         let Given { published, expires, number, again } = given;
         let found = {
             let mut all = self.messages.waiting.hear(&message, again.then_some(published));
-            all.find(|it| has_variables(it, &message, looked)).map(|it| (it.instance, it.wait))
+            all.find(|it| has_variables(it, &message, looked)).map(Subscription::address)
         };
         if let Some(to) = found {
-            let mut message = address(message, to.0);
+            let mut message = address(message, to.instance);
             note_awaited(&mut message, awaited);
             self.forget(to);
             let letter = Letter::Deliver { to, message, published, expires, shared: None };
-            self.send(self.shard_of(to.0), letter);
-            return Receipt::Received(Address::new(to));
+            self.send(self.shard_of(to.instance), letter);
+            return Receipt::Received(to);
         }
         if let Some(start) = self.start_for(&message) {
             let variables = message.variables.clone();
@@ -375,7 +454,7 @@ impl Shard {
         self.hold(held);
         for (of, wanted) in asked {
             let names = wanted.into_iter().map(|(name, _)| name).collect();
-            self.send(self.shard_of(of.0), Letter::AskVariables { of, names });
+            self.send(self.shard_of(of.instance), Letter::AskVariables { of, names });
         }
         Receipt::Held
     }
@@ -396,14 +475,14 @@ impl Shard {
         let receivers: Vec<Subscription> =
             all.filter(|it| has_variables(it, &message, looked)).cloned().collect();
         for it in &receivers {
-            let to = (it.instance, it.wait);
+            let to = it.address();
             // One that is not kept cannot come again.
             let shared =
                 kept.then(|| Shared { number, upto: self.messages.held.had_upto(it, number) });
             self.forget(to);
             let letter =
                 Letter::Deliver { to, message: message.clone(), published, expires, shared };
-            self.send(self.shard_of(to.0), letter);
+            self.send(self.shard_of(to.instance), letter);
         }
         let mut received = receivers.len() as u64;
         for start in self.starts_for(&message) {
@@ -411,7 +490,7 @@ impl Shard {
             if let Some(Receipt::Started(id)) = receipt {
                 received += 1;
                 // It has not been held while the instance began, so nobody else can have told it.
-                self.with_any(id.0, |shard, live| {
+                self.with_any(id, |shard, live| {
                     if kept && !live.has_ended() && live.halted.is_none() {
                         let heard = live.after_hearing(&message.name, Shared { number, upto: 0 });
                         shard.learn(live, &[heard]);
@@ -454,8 +533,10 @@ impl Shard {
             // After a crash its time is over again, so nobody need know.
         } else if let Some(held) = self.let_go(number) {
             match (&held.dead, held.message.consume) {
-                (None, Consume::One) => self.bury(held, "nobody has taken it before it expired"),
-                (None, Consume::All) | (Some(_), _) => {
+                (None, Consume::One) if !is_spare(&held.message) => {
+                    self.bury(held, "nobody has taken it before it expired");
+                }
+                (None, Consume::One | Consume::All) | (Some(_), _) => {
                     self.write(&[Record::Gone { message: number }]);
                 }
             }
@@ -539,13 +620,27 @@ pub(super) struct Given {
     pub(super) again: bool,
 }
 
-/// Who receives a message. One to an instance has one receiver.
+/// Of what became of a message for two processes, what its sender is told: who has it, rather than that it waits.
+fn nearer(one: Receipt, other: Receipt) -> Receipt {
+    let far = |it: &Receipt| match it {
+        Receipt::Received(_) | Receipt::Shared(_) => 0,
+        Receipt::Started(_) => 1,
+        Receipt::Noted => 2,
+        Receipt::Held => 3,
+        Receipt::Known => 4,
+        Receipt::Dropped => 5,
+    };
+    if far(&other) < far(&one) { other } else { one }
+}
+
+/// Who receives a message. One to an instance has one receiver, whatever it says; one to those who have some
+/// variables may be for all of them.
 fn consume(message: &Message) -> Consume {
-    if is_addressed(message) { Consume::One } else { message.consume }
+    if is_to_one(message) { Consume::One } else { message.consume }
 }
 
 /// Whether someone has the variables that a message wants, as far as they were looked at.
 fn has_variables(it: &Subscription, message: &Message, looked: &Looked) -> bool {
-    looked.agreeing.contains(&(it.instance, it.wait))
+    looked.agreeing.contains(&it.address())
         || variables_wanted(&it.correlation, &message.correlation).is_empty()
 }

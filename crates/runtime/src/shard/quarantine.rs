@@ -27,12 +27,12 @@ use std::{
     time::Duration,
 };
 
-use travertine_kernel::{Command, Failure, FailureKind, WaitId};
+use travertine_kernel::{Command, Failure, FailureKind};
 use travertine_store::{Mail, MailId, ShardId, Store};
 use travertine_value::Name;
 
 use super::{Live, Shard};
-use crate::{Address, Error};
+use crate::{Address, Error, InstanceId};
 pub(crate) use note::Case;
 use note::{Note, Suspect, Turning};
 
@@ -298,14 +298,14 @@ impl Quarantine {
     /// A worker of this process begins an activity. In a usual process nobody notes that: there are many.
     pub(super) fn activity_begins(&mut self, job: Address) {
         if self.is_careful() {
-            self.note.activities.push(Case::Activity(job.instance.0, job.wait.0));
+            self.note.activities.push(Case::Activity(job));
             self.write();
         }
     }
 
     /// It has come to its end, and the process is alive. Says whether those may begin that wait for that.
-    pub(super) fn activity_ends(&mut self, (instance, wait): (u64, u64)) -> bool {
-        let case = Case::Activity(instance, wait);
+    pub(super) fn activity_ends(&mut self, Address { instance, wait }: Address) -> bool {
+        let case = Case::Activity(Address { instance, wait });
         let Some(place) = self.note.activities.iter().position(|it| *it == case) else {
             return false;
         };
@@ -319,7 +319,7 @@ impl Quarantine {
     /// Whether an activity may begin now. One under suspicion is alone in its shard, and the only one under suspicion
     /// in all shards: then it has that place until it ends, or until [`Self::activity_stays`].
     pub(super) fn admits_activity(&self, job: Address) -> Admits {
-        let case = Case::Activity(job.instance.0, job.wait.0);
+        let case = Case::Activity(job);
         let is_suspect = |case: Case| self.suspect(case).is_some();
         let under_way = &self.note.activities;
         if !is_suspect(case) {
@@ -344,7 +344,7 @@ impl Quarantine {
 
     /// An activity that was admitted does not begin.
     pub(super) fn activity_stays(&self, job: Address) {
-        self.let_go(Case::Activity(job.instance.0, job.wait.0));
+        self.let_go(Case::Activity(job));
     }
 
     /// Lets another one under suspicion begin.
@@ -473,13 +473,13 @@ impl Shard {
         for Verdict { case, deaths, turning } in
             std::mem::take(&mut self.agenda.quarantine.verdicts)
         {
-            if let Case::Activity(instance, wait) = case {
-                self.activity_died((instance, wait), deaths);
+            if let Case::Activity(at) = case {
+                self.activity_died(at, deaths);
                 self.agenda.quarantine.acquit(case);
                 continue;
             }
             let instance = match &turning {
-                Some(it) => Some(it.instance).filter(|it| *it != 0),
+                Some(it) => Some(it.instance).filter(|it| *it != InstanceId::NONE),
                 None => case.instance(),
             };
             let turning = turning.unwrap_or_default();
@@ -516,8 +516,7 @@ impl Shard {
     }
 
     /// The process has died of an activity often enough: that waits for a person.
-    fn activity_died(&mut self, (instance, wait): (u64, u64), deaths: u8) {
-        let wait = WaitId(wait);
+    fn activity_died(&mut self, Address { instance, wait }: Address, deaths: u8) {
         self.with_any(instance, |shard, live| {
             let Some(activity) = live.job(wait).map(|it| Name::clone(&it.job_type)) else { return };
             let died = format!(
@@ -535,7 +534,7 @@ impl Shard {
             let failure = Failure::new(FailureKind::Work, format!("{died}; then retry it"));
             let command = Command::NotGiven { wait, failure: Box::new(failure) };
             if let Err(error) = shard.turn(live, command) {
-                tracing::debug!(instance, %error, "an activity has gone since");
+                tracing::debug!(%instance, %error, "an activity has gone since");
             }
         });
     }
@@ -553,8 +552,8 @@ impl Shard {
     /// The turn of an instance, as something that the shard does by itself.
     pub(super) fn begin_turn(&mut self, live: &Live) {
         let lives = &self.instances.lives;
-        let case = |id: u64| lives.get(&id).map(|it| Case::Turn(id, it.position()));
-        let this = Case::Turn(live.id.0, live.position());
+        let case = |id: InstanceId| lives.get(&id).map(|it| Case::Turn(id, it.position()));
+        let this = Case::Turn(live.id, live.position());
         let next: Vec<Case> = if self.agenda.quarantine.wants(this) {
             self.agenda.unfinished().filter_map(case).take(GROUP).collect()
         } else {
@@ -565,7 +564,7 @@ impl Shard {
 
     /// Notes whose turn it is.
     pub(super) fn note_turn(&mut self, live: &Live, command: &Command) {
-        let (instance, definition) = (live.id.0, live.definition.key);
+        let (instance, definition) = (live.id, live.definition.key);
         let turning = Turning { instance, definition, asked: asked(command) };
         self.agenda.quarantine.turns(live.position(), turning);
     }
@@ -577,7 +576,7 @@ impl Shard {
             return Err(Error::Deadly { definition, deaths: u32::from(deaths) });
         }
         if self.agenda.quarantine.current.is_some() {
-            let turning = Turning { instance: 0, definition, asked: String::new() };
+            let turning = Turning { instance: InstanceId::NONE, definition, asked: String::new() };
             self.agenda.quarantine.turns(0, turning);
         }
         Ok(())

@@ -23,6 +23,7 @@ use super::{
     instances::Instances,
     live::{Live, unknown_definition},
     load::{PAGE, damaged, unreadable},
+    lots::Lots,
     messages::Messages,
     outbox::{Outbox, Release},
     quarantine::Quarantine,
@@ -31,7 +32,7 @@ use super::{
     watchers::Watchers,
 };
 use crate::{
-    Address, Definitions, Error,
+    Address, Definitions, Error, InstanceId,
     board::{Board, Offer},
     message::MessageKey,
 };
@@ -109,12 +110,14 @@ impl Shard {
         if shard.env.board.has_limits() {
             shard.count_leased();
         }
-        let damaged: Vec<u64> =
-            shard.in_memory().iter().filter(|it| it.damage.is_some()).map(|it| it.id.0).collect();
+        let damaged: Vec<InstanceId> =
+            shard.in_memory().iter().filter(|it| it.damage.is_some()).map(|it| it.id).collect();
         for id in damaged {
             // It is halted when it is looked at.
             shard.live(id)?;
         }
+        let newest = shard.id().instance(shard.instances.count.max(1), shard.env.shards);
+        shard.env.board.descendants.found(InstanceId(newest));
         shard.forget_finished();
         shard.agenda.left = shard.agenda.unfinished.len();
         shard.open_quarantine();
@@ -204,6 +207,7 @@ impl Shard {
                 coming: None,
                 board,
                 budgets: Arc::new(settings.budgets.clone()),
+                lots: Lots::default(),
                 settings,
             },
         };
@@ -238,18 +242,27 @@ impl Shard {
         scan(Table::Jobs, &mut |row| {
             let Row::Job(row) = row else { return Ok(()) };
             match (row.state, row.until) {
-                (JobState::Failed, _) => {}
+                (
+                    JobState::Failed | JobState::Completed | JobState::Cancelled | JobState::Raised,
+                    _,
+                ) => {}
                 (JobState::Available, None) => self.env.board.offer(&Offer {
                     job_type: row.job_type,
                     priority: row.priority,
                     since: row.created,
-                    job: Address::new((row.instance, row.wait)),
+                    job: Address { instance: InstanceId(row.instance), wait: WaitId(row.wait) },
                     // Who leases it finds out.
                     limit: None,
                 }),
                 (JobState::Available | JobState::Leased, until) => {
                     let until = Timestamp::from_millis(until.unwrap_or(0));
-                    self.alarms.set(until, Alarm::Job(row.instance, row.wait));
+                    self.alarms.set(
+                        until,
+                        Alarm::Job(Address {
+                            instance: InstanceId(row.instance),
+                            wait: WaitId(row.wait),
+                        }),
+                    );
                 }
             }
             Ok(())
@@ -257,7 +270,7 @@ impl Shard {
         scan(Table::Timers, &mut |row| {
             let Row::Timer(row) = row else { return Ok(()) };
             if row.instance != 0 {
-                self.set_timer(row.instance, WaitId(row.wait), row.due);
+                self.set_timer(InstanceId(row.instance), WaitId(row.wait), row.due);
             }
             Ok(())
         })?;
@@ -324,7 +337,7 @@ impl Shard {
         // Times are those of then, but the clock of this process may be behind.
         self.tick(Timestamp::from_millis(entry.at));
         let records = decode_records(&entry.body);
-        if entry.instance == 0 {
+        if entry.instance == InstanceId::NONE {
             match records {
                 Ok(records) => records.into_iter().for_each(|it| self.read_own(it)),
                 Err(error) => self.pass_over(&format!("entry {}", entry.seq), &error),
@@ -406,14 +419,14 @@ impl Shard {
     }
 
     /// An instance of that number came to be with that entry.
-    fn born(&mut self, id: u64, seq: Seq) {
-        let nth = id / u64::from(self.env.shards);
+    fn born(&mut self, id: InstanceId, seq: Seq) {
+        let nth = id.0 / u64::from(self.env.shards);
         self.instances.count = self.instances.count.max(nth);
         self.instances.born(id, seq, true);
     }
 
     /// An instance that came to be with that entry.
-    fn read_created(&mut self, id: u64, seq: Seq, created: &Created) -> Box<Live> {
+    fn read_created(&mut self, id: InstanceId, seq: Seq, created: &Created) -> Box<Live> {
         let definition = self.definition_of(id, created.definition).unwrap_or_else(|_| {
             Arc::new(unknown_definition(created.definition, "unknown".into(), 0))
         });
@@ -464,12 +477,12 @@ impl Shard {
                 }
             }
             Record::Leased { wait, .. } | Record::Paused { wait, .. } => {
-                let wait = WaitId(*wait);
+                let wait = *wait;
                 self.withdraw(live, wait);
                 self.offer(live, wait);
             }
-            Record::TimerMoved { wait, due } => self.set_timer(live.id.0, WaitId(*wait), *due),
-            Record::Ended(_) => self.forget_indexed(live.id.0),
+            Record::TimerMoved { wait, due } => self.set_timer(live.id, *wait, *due),
+            Record::Ended(_) => self.forget_indexed(live.id),
             Record::Deferred(Letter::Deliver { to, .. } | Letter::Signal { to, .. }) => {
                 self.unsubscribe_logged(*to);
             }
@@ -491,14 +504,14 @@ impl Shard {
 
     fn withdraw(&mut self, live: &Live, wait: WaitId) {
         let Some(work) = live.work.get(&wait) else { return };
-        self.alarms.unset(Alarm::Job(live.id.0, wait.0));
+        self.alarms.unset(Alarm::Job(live.address(wait)));
         self.outbox.release(Release::Withdraw(live.any_offer(wait, work)));
     }
 
     /// Forgets what a wait had asked for; whoever else was told has heard of its end too.
     fn disarm_again(&mut self, live: &Live, wait: WaitId) {
-        let address = (live.id.0, wait.0);
-        self.alarms.unset(Alarm::Wait(address.0, address.1));
+        let address = live.address(wait);
+        self.alarms.unset(Alarm::Wait(address));
         self.withdraw(live, wait);
         if self.messages.waiting.get(address).is_some() {
             self.forget(address);
@@ -534,7 +547,7 @@ impl Shard {
             Record::Numbered { messages } => self.messages.numbered(messages),
             Record::Subscribed(subscription) => self.messages.subscribe(subscription),
             Record::Unsubscribed { instance, wait } => {
-                self.unsubscribe_logged((instance, wait));
+                self.unsubscribe_logged(Address { instance, wait });
             }
             Record::Noted { start, variables } => {
                 self.starts.note(start, variables);

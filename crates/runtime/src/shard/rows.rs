@@ -34,7 +34,11 @@ pub enum Rows {
 impl Shard {
     /// The rows of an instance in these tables. Those of subscriptions are kept by others.
     pub(super) fn rows_of(&self, instance: InstanceId, tables: &[Table]) -> Rows {
-        let id = instance.0;
+        let id = instance;
+        // What is over is stored and forgotten here.
+        if tables.iter().any(|it| Table::PAST.contains(it)) {
+            return if self.views.is_going(id) { Rows::Gone } else { Rows::Behind };
+        }
         if let Some(live) = self.instances.lives.get(&id) {
             return rows_of(live, tables);
         }

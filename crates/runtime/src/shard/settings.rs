@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use travertine_kernel::Budgets;
+use travertine_kernel::{Budgets, Wanted};
+use travertine_store::view::Table;
 
 use super::FunctionSettings;
+use crate::Timestamp;
 
 /// How a shard behaves.
 ///
@@ -53,12 +55,88 @@ pub struct Settings {
     pub keeps_ended: bool,
     /// How much an instance may have, and what one turn may write.
     pub budgets: Budgets,
+    /// What is kept of what is over in instances.
+    pub history: KeptHistory,
     /// How functions behave.
     pub functions: FunctionSettings,
     /// Whether nothing goes on by itself: no timer rings, nothing that is on its way arrives, no function
     /// thinks, and no activity begins. For those who only look. What someone asks for all the same is
     /// written, and what follows from it happens when the store is opened otherwise.
     pub at_rest: bool,
+}
+
+/// What is kept of what is over in instances, as rows that can be searched. The log has all of it anyway, as long as
+/// the instance is kept.
+///
+/// ```
+/// # use travertine_runtime::{Kept, KeptHistory, Settings};
+/// # use std::time::Duration;
+/// let month = Kept::For(Duration::from_hours(30 * 24));
+/// let history = KeptHistory { jobs: month, ..KeptHistory::default() };
+/// let settings = Settings { history, ..Settings::default() };
+/// assert_eq!(settings.history.tasks, Kept::WithInstance);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptHistory {
+    /// Work for workers that is over.
+    pub jobs: Kept,
+    /// Work for people that is over.
+    pub tasks: Kept,
+    /// Incidents that are resolved.
+    pub incidents: Kept,
+}
+
+/// How long a kind of rows about what is over is kept.
+///
+/// ```
+/// # use travertine_runtime::Kept;
+/// assert_ne!(Kept::No, Kept::WithInstance);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Not at all.
+    No,
+    /// So long after it was over, and no longer than its instance.
+    For(Duration),
+    /// As long as its instance.
+    WithInstance,
+}
+
+impl Default for KeptHistory {
+    fn default() -> Self {
+        // Workers do much, and each job that is kept costs a row.
+        Self { jobs: Kept::No, tasks: Kept::WithInstance, incidents: Kept::WithInstance }
+    }
+}
+
+impl KeptHistory {
+    /// What instances are to keep for it.
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted {
+            jobs: self.jobs != Kept::No,
+            tasks: self.tasks != Kept::No,
+            incidents: self.incidents != Kept::No,
+        }
+    }
+
+    /// Of which table rows are kept how long.
+    pub(crate) fn tables(&self) -> [(Table, Kept); 3] {
+        [
+            (Table::PastJobs, self.jobs),
+            (Table::PastTasks, self.tasks),
+            (Table::PastIncidents, self.incidents),
+        ]
+    }
+}
+
+impl Kept {
+    /// What was over before that time is not kept any more; nothing where that is no question of time.
+    pub(crate) fn horizon(self, now: Timestamp) -> Option<i64> {
+        match self {
+            Self::No | Self::WithInstance => None,
+            Self::For(age) => Some(now.as_millis().saturating_sub(millis(age))),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -79,6 +157,7 @@ impl Default for Settings {
             snapshot_bytes: 16 << 10,
             keeps_ended: false,
             budgets: Budgets::default(),
+            history: KeptHistory::default(),
             functions: FunctionSettings::default(),
             at_rest: false,
         }

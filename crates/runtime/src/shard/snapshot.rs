@@ -10,12 +10,12 @@ use travertine_store::{
 use travertine_value::Name;
 
 use super::live::Live;
-use crate::{Definition, Timestamp};
+use crate::{Definition, InstanceId, Timestamp};
 
 impl Live {
     /// Is what is left of an instance that someone has ended while it was halted, whatever it was before.
     pub(super) fn end_by(&mut self, at: i64, folded: &Folded) {
-        let gone = Self::new(self.id.0, folded.created.clone(), Arc::clone(&self.definition));
+        let gone = Self::new(self.id, folded.created.clone(), Arc::clone(&self.definition));
         let Self { last, snapshot, snapshot_size, tail, used, began_as, labels, .. } = self;
         *self = Self {
             labels: labels.take(),
@@ -26,19 +26,20 @@ impl Live {
             used: *used,
             began_as: began_as.take(),
             touched: std::mem::take(&mut self.touched),
+            past: std::mem::take(&mut self.past),
             // It may have rows of whatever it had.
             rowed: u64::MAX,
             ..gone
         };
-        self.replay(at, &unfolded(folded));
+        self.replay(at, &unfolded(folded), None);
     }
 
     /// Replays what has happened.
-    pub(super) fn replay(&mut self, at: i64, events: &[Event]) {
+    pub(super) fn replay(&mut self, at: i64, events: &[Event], by: Option<&Name>) {
         for event in events {
             apply(&mut self.state, event);
         }
-        self.note(at, events);
+        self.note(at, events, by);
         if self.has_ended() {
             // Others were given it in the same batch.
             self.deferred.clear();
@@ -48,6 +49,8 @@ impl Live {
     /// All that a snapshot keeps.
     pub(super) fn to_snapshot(&self) -> Result<Snapshot, EncodeError> {
         let mut records: Vec<Record> = self.labels.iter().cloned().map(Record::Labelled).collect();
+        let ends_after = self.ends_after.iter();
+        records.extend(ends_after.map(|it| Record::EndsAfter { elements: it.to_vec() }));
         if self.suspended {
             records.push(Record::Suspended);
         }
@@ -56,17 +59,18 @@ impl Live {
         for (&WaitId(wait), work) in &self.work {
             if let Some((worker, until)) = &work.lease {
                 let worker = Name::clone(worker);
-                records.push(Record::Leased { wait, worker, until: *until });
+                records.push(Record::Leased { wait: WaitId(wait), worker, until: *until });
             }
             if work.paused != 0 {
-                records.push(Record::Paused { wait, until: work.paused });
+                records.push(Record::Paused { wait: WaitId(wait), until: work.paused });
             }
             if let Some(change) = &work.change {
-                records.push(Record::TaskChanged { wait, change: (**change).clone() });
+                records
+                    .push(Record::TaskChanged { wait: WaitId(wait), change: (**change).clone() });
             }
         }
         let moved = self.moved.iter();
-        records.extend(moved.map(|(wait, due)| Record::TimerMoved { wait: wait.0, due: *due }));
+        records.extend(moved.map(|(wait, due)| Record::TimerMoved { wait: *wait, due: *due }));
         records.extend(self.heard.iter().map(|(name, it)| Record::Heard {
             name: Name::clone(name),
             after: it.after,
@@ -78,25 +82,25 @@ impl Live {
             created: self.created.clone(),
             definition: self.definition.key,
             records,
-            since: self.work.iter().map(|(wait, it)| (wait.0, it.since)).collect(),
+            since: self.work.iter().map(|(wait, it)| (*wait, it.since)).collect(),
             state,
         })
     }
 
     /// The instance as a snapshot says.
     pub(super) fn of_snapshot(
-        id: u64,
+        id: InstanceId,
         snapshot: &Snapshot,
         definition: Arc<Definition>,
     ) -> Result<Self, DecodeError> {
         let mut live = Self::new(id, snapshot.created.clone(), definition);
         live.state = decode_instance(&snapshot.state)?;
-        let since: BTreeMap<u64, i64> = snapshot.since.iter().copied().collect();
+        let since: BTreeMap<WaitId, i64> = snapshot.since.iter().copied().collect();
         let waits: Vec<(WaitId, Wait)> =
             live.state.waits.iter().map(|(id, wait)| (*id, wait.clone())).collect();
         for (wait, it) in waits {
             live.id_given(wait.0);
-            let since = since.get(&wait.0).copied().unwrap_or(0);
+            let since = since.get(&wait).copied().unwrap_or(0);
             live.note_wait(wait, it.token, &it.on, since);
         }
         for (layer, it) in &live.state.layers {

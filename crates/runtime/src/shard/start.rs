@@ -29,6 +29,8 @@ pub struct Begin {
     pub variables: Assignments,
     /// What its starter says of it besides.
     pub labels: Labels,
+    /// The elements after which it ends: once one of them is over, all else is cancelled.
+    pub ends_after: Vec<Name>,
     /// Whether it is refused, rather than found, where one of the same definition that people call so runs, and
     /// is started where all of those have ended. Functions are found.
     pub unique: bool,
@@ -58,21 +60,21 @@ impl Shard {
             }
             if let Some(id) = &begin.business_id
                 && let Some(known) = self.run_named(id)?
-                && !self.is_past_schedule(known, &definition)?
+                && !self.is_past_schedule(known.0, &definition)?
             {
-                self.same_start(known, &definition, &begin.variables)?;
-                return Ok((InstanceId(known), true));
+                self.same_start(known.0, &definition, &begin.variables)?;
+                return Ok((known, true));
             }
         } else if let Some(id) = &begin.business_id
             && let Some(known) = self.instance_named(&definition.id, id)?
         {
             if !begin.unique {
-                return Ok((InstanceId(known), true));
+                return Ok((known, true));
             }
             if !self.live(known)?.has_ended() {
                 return Err(Error::AlreadyExists {
                     id: Name::clone(id),
-                    instance: InstanceId(known),
+                    instance: known,
                     definition: Name::clone(&definition.id),
                 });
             }
@@ -84,16 +86,22 @@ impl Shard {
                 names.iter().map(|it| element(&definition, it)).collect::<Result<_, _>>()?
             }
         };
+        for name in &begin.ends_after {
+            element(&definition, name)?;
+        }
         let created = Created {
             definition: definition.key,
             business_id: begin.business_id,
             caller: None,
-            root: 0,
+            root: InstanceId::NONE,
             depth: 0,
         };
         let command = Command::Start { at, variables: begin.variables, caller: None };
         let labels = (begin.labels != Labels::default()).then(|| Box::new(begin.labels));
-        Ok((InstanceId(self.create_labelled(created, labels, command)?), false))
+        let elements = begin.ends_after;
+        let ends = (!elements.is_empty()).then_some(Record::EndsAfter { elements });
+        let says = labels.map(Record::Labelled).into_iter().chain(ends).collect();
+        Ok((self.create_with(created, says, command)?, false))
     }
 
     /// Whether that was a schedule, whose name another one may have now.
@@ -101,7 +109,7 @@ impl Shard {
         if &*definition.id != SCHEDULE {
             return Ok(false);
         }
-        let known = self.live(known)?;
+        let known = self.live(InstanceId(known))?;
         Ok(known.has_ended() && known.definition.id == definition.id)
     }
 
@@ -354,12 +362,12 @@ impl Shard {
             definition: start.definition,
             business_id: None,
             caller: None,
-            root: 0,
+            root: InstanceId::NONE,
             depth: 0,
         };
         let at = vec![NodeId(start.node)];
         let command = Command::Start { at, variables, caller: None };
-        Ok(Receipt::Started(InstanceId(self.create(created, command)?)))
+        Ok(Receipt::Started(self.create(created, command)?))
     }
 
     /// Refuses to start what has been started by one another too often.
@@ -398,37 +406,41 @@ impl Shard {
     }
 
     /// Makes an instance and starts it; none where it refuses to start.
-    pub(super) fn create(&mut self, created: Created, start: Command) -> Result<u64, Error> {
-        self.create_labelled(created, None, start)
+    pub(super) fn create(&mut self, created: Created, start: Command) -> Result<InstanceId, Error> {
+        self.create_with(created, Vec::new(), start)
     }
 
-    fn create_labelled(
+    /// The same, of which its starter says something.
+    fn create_with(
         &mut self,
         created: Created,
-        labels: Option<Box<Labels>>,
+        says: Vec<Record>,
         start: Command,
-    ) -> Result<u64, Error> {
+    ) -> Result<InstanceId, Error> {
         let definition = self.env.runnable(created.definition)?;
         if self.agenda.quarantine.is_careful() {
             self.note_start(definition.key)?;
         }
         let id = self.id().instance(self.instances.count + 1, self.env.shards);
-        let mut live = Box::new(Live::new(id, created.clone(), definition));
+        let mut live = Box::new(Live::new(InstanceId(id), created.clone(), definition));
         live.generation = self.starts.chain;
         let seq = self.outbox.seq + 1;
         let (caller, name) = (created.caller, created.business_id.clone());
-        let records = labels.into_iter().map(Record::Labelled).collect();
-        self.guarded(&mut live, |shard, live| shard.turn_first(live, start, created, records))?;
+        // Its first turn minds it.
+        for it in &says {
+            live.learn(it);
+        }
+        self.guarded(&mut live, |shard, live| shard.turn_first(live, start, created, says))?;
         self.instances.count += 1;
-        self.instances.born(id, seq, caller.is_some() || name.is_some());
+        self.instances.born(InstanceId(id), seq, caller.is_some() || name.is_some());
         if let Some(caller) = caller {
-            self.instances.call_started(caller, id);
+            self.instances.call_started(caller, InstanceId(id));
         }
         if let Some(name) = name {
-            self.instances.name(&live.definition, name, id);
+            self.instances.name(&live.definition, name, InstanceId(id));
         }
         self.instances.put(live);
-        Ok(id)
+        Ok(InstanceId(id))
     }
 
     fn turn_first(
@@ -453,7 +465,7 @@ impl Shard {
         &mut self,
         definition: &Name,
         name: &Name,
-    ) -> Result<Option<u64>, Error> {
+    ) -> Result<Option<InstanceId>, Error> {
         if let Some(known) = self.instances.process_named(definition, name) {
             return Ok(Some(known));
         }
@@ -465,11 +477,11 @@ impl Shard {
         &mut self,
         name: &Name,
         is_meant: impl Fn(&Self, &InstanceRow) -> bool,
-    ) -> Result<Option<u64>, Error> {
-        for id in self.env.store.named(self.id(), name)? {
+    ) -> Result<Option<InstanceId>, Error> {
+        for id in self.env.named(name)? {
             let Some((row, made_again)) = self.row_of(id)? else { continue };
             if made_again {
-                self.mend(InstanceId(id))?;
+                self.mend(id)?;
             }
             if is_meant(self, &row) {
                 return Ok(Some(id));

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use travertine_kernel::{Assignments, Command, WaitFor, WaitId, plan::Correlation};
+use travertine_kernel::{
+    Assignments, Command, WaitFor, WaitId,
+    plan::{Correlation, Events},
+};
 use travertine_store::codec::record::{
     Consume, Held, Letter, Record, Shared, Subscription, SubscriptionKind,
 };
@@ -10,8 +13,8 @@ use travertine_value::Name;
 
 use super::{Live, Shard, guard::Heard};
 use crate::{
-    SignalReceipt, StartOn, Timestamp,
-    message::{BY_VARIABLES, INSTANCE, address, take_awaited},
+    Address, Definition, InstanceId, SignalReceipt, StartOn, Timestamp,
+    message::{BY_VARIABLES, INSTANCE, PROCESS, address, take_awaited},
 };
 
 impl Shard {
@@ -19,11 +22,11 @@ impl Shard {
     pub(super) fn deliver(&mut self, letter: Letter) {
         let Letter::Deliver { to, message, shared, .. } = &letter else { return };
         let (to, variables) = (*to, message.variables.clone());
-        let wait = WaitId(to.1);
+        let wait = to.wait;
         let heard = |live: &Live| -> Vec<Record> {
             shared.iter().map(|it| live.after_hearing(&message.name, *it)).collect()
         };
-        let told = self.handle_or_defer(to.0, &letter, |shard, live| {
+        let told = self.handle_or_defer(to.instance, &letter, |shard, live| {
             let records = heard(live);
             shard.turn_with(live, Command::Complete { wait, variables }, records)
         });
@@ -31,11 +34,11 @@ impl Shard {
             Heard::Yes => {
                 let Letter::Deliver { mut message, .. } = letter else { return };
                 let awaited = take_awaited(&mut message);
-                self.decided(awaited, Some(to.0));
+                self.decided(awaited, Some(to.instance));
             }
             Heard::No => self.give_back(letter),
             Heard::TooMuch(why) => {
-                self.with_any(to.0, |shard, live| {
+                self.with_any(to.instance, |shard, live| {
                     let records = heard(live);
                     if !records.is_empty() {
                         shard.learn(live, &records);
@@ -55,10 +58,10 @@ impl Shard {
         let awaited = take_awaited(&mut message);
         self.decided(awaited, None);
         let name = &message.name;
-        tracing::error!(instance = to.0, %name, why, "a message is too much for its receiver");
+        tracing::error!(instance = to.instance.0, %name, why, "a message is too much for its receiver");
         // One for all is among the messages still.
         if shared.is_none() {
-            let reason = format!("instance {} waited for it, but {why}", to.0).into();
+            let reason = format!("instance {} waited for it, but {why}", to.instance).into();
             let keeper = self.keeper(name);
             self.send(keeper, Letter::Bury { message, published, expires, reason });
         }
@@ -73,19 +76,20 @@ impl Shard {
     }
 
     /// A signal is there for a wait.
-    pub(super) fn signalled(&mut self, to: (u64, u64), variables: Assignments) {
+    pub(super) fn signalled(&mut self, to: Address, variables: Assignments) {
         let letter = Letter::Signal { to, variables: variables.clone() };
-        let wait = WaitId(to.1);
+        let wait = to.wait;
         let command = Command::Complete { wait, variables };
-        let heard = self.handle_or_defer(to.0, &letter, |shard, live| shard.turn(live, command));
+        let heard =
+            self.handle_or_defer(to.instance, &letter, |shard, live| shard.turn(live, command));
         if let Heard::TooMuch(why) = heard {
             tracing::error!(
-                instance = to.0,
-                wait = to.1,
+                instance = to.instance.0,
+                wait = to.wait.0,
                 why,
                 "a signal is too much for its receiver"
             );
-            self.with_any(to.0, |shard, live| shard.listen_again(live, wait));
+            self.with_any(to.instance, |shard, live| shard.listen_again(live, wait));
         }
     }
 
@@ -94,19 +98,25 @@ impl Shard {
         &mut self,
         name: &Name,
         variables: &Assignments,
-        from: Option<u64>,
+        from: Option<InstanceId>,
     ) -> SignalReceipt {
         let mut received = 0;
         for to in self.messages.waiting.signal(name) {
-            if Some(to.0) == from {
+            if Some(to.instance) == from {
                 continue;
             }
             received += 1;
             self.forget(to);
-            self.send(self.shard_of(to.0), Letter::Signal { to, variables: variables.clone() });
+            self.send(
+                self.shard_of(to.instance),
+                Letter::Signal { to, variables: variables.clone() },
+            );
         }
         let wanted = |on: &StartOn| matches!(on, StartOn::Signal(it) if it == name);
-        let started = self.trigger_starts(|_, on| wanted(on), variables).len() as u64;
+        let is_bare = |it: &Definition| it.plan.policy.events == Events::Strict;
+        let with = self.trigger_starts(|it, on| wanted(on) && !is_bare(it), variables).len();
+        let bare = self.trigger_starts(|it, on| wanted(on) && is_bare(it), &Vec::new()).len();
+        let started = (with + bare) as u64;
         SignalReceipt { number: 0, received, started }
     }
 
@@ -140,22 +150,22 @@ impl Shard {
             return;
         }
         let names = self.messages.held.variables_asked(&it, self.now.as_millis());
-        let of = (it.instance, it.wait);
+        let of = it.address();
         self.messages.subscribe(it);
         if !names.is_empty() {
             let names = names.into_iter().collect();
-            self.send(self.shard_of(of.0), Letter::AskVariables { of, names });
+            self.send(self.shard_of(of.instance), Letter::AskVariables { of, names });
         }
     }
 
     /// The shard that finds receivers wants to know what a wait sees.
-    pub(super) fn reply_variables(&mut self, of: (u64, u64), names: &[Name]) {
+    pub(super) fn reply_variables(&mut self, of: Address, names: &[Name]) {
         let Some((name, values)) = self.seen_by(of, names.iter()) else { return };
         self.send(self.keeper(&name), Letter::Variables { of, values });
     }
 
     /// Some variables of a wait are known now, and so perhaps which message is for it.
-    pub(super) fn variables_known(&mut self, of: (u64, u64), values: &Assignments) {
+    pub(super) fn variables_known(&mut self, of: Address, values: &Assignments) {
         let Some(it) = self.messages.waiting.get(of).cloned() else { return };
         if self.take(&it, values) {
             self.unsubscribe_logged(of);
@@ -168,7 +178,7 @@ impl Shard {
         let now = self.now.as_millis();
         let Some(held) = self.messages.held.find(it, variables, now).cloned() else { return false };
         let Held { number, message, published, expires, .. } = held;
-        let to = (it.instance, it.wait);
+        let to = it.address();
         let mut records = Vec::new();
         let shared = match message.consume {
             Consume::One => {
@@ -178,39 +188,39 @@ impl Shard {
             }
             Consume::All => Some(Shared { number, upto: self.messages.held.had_upto(it, number) }),
         };
-        if self.shard_of(to.0) != self.id() {
-            records.push(Record::Unsubscribed { instance: to.0, wait: to.1 });
+        if self.shard_of(to.instance) != self.id() {
+            records.push(Record::Unsubscribed { instance: to.instance, wait: to.wait });
         }
         if !records.is_empty() {
             self.write(&records);
         }
-        let message = address(message, to.0);
+        let message = address(message, to.instance);
         let letter = Letter::Deliver { to, message, published, expires, shared };
-        self.send(self.shard_of(to.0), letter);
+        self.send(self.shard_of(to.instance), letter);
         true
     }
 
     /// Someone does not wait any more.
-    pub(super) fn forget(&mut self, address: (u64, u64)) {
+    pub(super) fn forget(&mut self, address: Address) {
         self.unsubscribe_logged(address);
-        if self.shard_of(address.0) != self.id() {
-            let (instance, wait) = address;
+        if self.shard_of(address.instance) != self.id() {
+            let Address { instance, wait } = address;
             self.write(&[Record::Unsubscribed { instance, wait }]);
         }
     }
 
     /// Someone does not wait any more, and the log says so already.
-    pub(super) fn unsubscribe_logged(&mut self, address: (u64, u64)) {
+    pub(super) fn unsubscribe_logged(&mut self, address: Address) {
         self.messages.unsubscribe(address, &mut self.views);
     }
 
     /// A wait for messages or signals is over, if it was one.
     pub(super) fn unsubscribe(&mut self, live: &mut Live, wait: WaitId) {
-        let id = live.id.0;
+        let id = live.id;
         if let Some(keeper) = live.subscribed.remove(&wait) {
-            self.send(keeper, Letter::Unsubscribe { instance: id, wait: wait.0 });
+            self.send(keeper, Letter::Unsubscribe { instance: id, wait });
         } else {
-            self.forget((id, wait.0));
+            self.forget(Address { instance: id, wait });
         }
     }
 
@@ -221,7 +231,7 @@ impl Shard {
     }
 
     /// An instance of another shard does not wait any more.
-    pub(super) fn unsubscribe_remote(&mut self, address: (u64, u64)) {
+    pub(super) fn unsubscribe_remote(&mut self, address: Address) {
         if self.messages.waiting.get(address).is_some() {
             self.forget(address);
         }
@@ -249,8 +259,8 @@ impl Live {
         let node = self.state.tokens[&token].node;
         let heard = self.heard.get(name).filter(|_| kind == SubscriptionKind::Message);
         Some(Subscription {
-            instance: self.id.0,
-            wait: wait.0,
+            instance: self.id,
+            wait,
             kind,
             name: Name::clone(name),
             correlation,
@@ -269,6 +279,10 @@ impl Live {
         let policy = self.definition.plan.policy.correlation;
         if policy == Correlation::Variables && all.is_empty() {
             all.push((BY_VARIABLES.into(), true.into()));
+        }
+        let process = self.definition.process_of_messages();
+        if !process.is_empty() {
+            all.push((PROCESS.into(), process.into()));
         }
         if let Some(id) = &self.created.business_id
             && !all.iter().any(|(name, _)| &**name == INSTANCE)

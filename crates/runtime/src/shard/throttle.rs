@@ -10,7 +10,7 @@ use travertine_store::{codec::record::Letter, record::StartKey};
 use travertine_value::Name;
 
 use super::{Case, Shard, alarm::Alarm, outbox::Queued};
-use crate::{Error, Timestamp};
+use crate::{Address, Error, Timestamp};
 
 const SECOND: i64 = 1_000;
 
@@ -26,7 +26,7 @@ pub(super) struct Throttle {
     /// What waits, by definition, in order.
     waiting: BTreeMap<u64, BTreeMap<u64, Queued>>,
     /// Which calls wait, by who calls, and where they do.
-    calls: BTreeMap<(u64, u64), (u64, u64)>,
+    calls: BTreeMap<Address, (u64, u64)>,
     /// Those that no mail tells of yet.
     unwritten: Vec<(u64, u64)>,
     numbered: u64,
@@ -88,7 +88,7 @@ impl Throttle {
     }
 
     /// Takes a call that nobody wants any more.
-    pub(super) fn call_off(&mut self, from: (u64, u64)) -> Option<Queued> {
+    pub(super) fn call_off(&mut self, from: Address) -> Option<Queued> {
         let place = *self.calls.get(&from)?;
         self.remove(place)
     }
@@ -209,12 +209,16 @@ fn next_second(now: Timestamp) -> Timestamp {
 mod tests {
     use super::*;
 
+    use travertine_kernel::WaitId;
+
+    use crate::InstanceId;
+
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_millis(millis)
     }
 
     fn call(from: u64) -> Letter {
-        Letter::Uncall { from: (from, 1) }
+        Letter::Uncall { from: Address { instance: InstanceId(from), wait: WaitId(1) } }
     }
 
     #[test]

@@ -55,10 +55,15 @@ impl Shard {
     /// Has the kernel handle a command.
     pub(super) fn ask_kernel(&mut self, live: &mut Live, command: Command) -> Result<Turn, Error> {
         step("kernel");
+        live.state.keep_past(self.env.settings.history.wanted());
         let buffer = self.outbox.buffer();
         let definitions = self.env.newest();
-        let Live { definition, state, .. } = live;
-        let rules = definitions.rules(definition);
+        let Live { definition, state, ends_after, .. } = live;
+        let mut rules = definitions.rules(definition);
+        if let Some(elements) = ends_after {
+            // A model that it was migrated to need not have them all.
+            rules.last = elements.iter().filter_map(|it| definition.plan.find(it)).collect();
+        }
         let budgets = &self.env.budgets;
         Ok(handle_with(&definition.plan, &rules, state, self.now, command, buffer, budgets)?)
     }
@@ -77,7 +82,7 @@ impl Shard {
         let root = (live.created.depth > 0).then(|| live.root());
         let calls = live.calls.len();
         step("note");
-        live.note(self.now.as_millis(), &events);
+        live.note(self.now.as_millis(), &events, self.outbox.by.as_ref());
         self.agenda.events += events.len() as u64 + 1;
         for record in &more {
             live.learn(record);
@@ -111,7 +116,7 @@ impl Shard {
         step("finished");
         let (before, after) = (calls, live.calls.len());
         if let Some(root) = root.filter(|_| before != after) {
-            self.instances.count_calls(root, before, after);
+            self.env.board.descendants.change(root, before, after);
         }
         self.go_on_or_halt(live, unfinished);
     }
@@ -133,7 +138,7 @@ impl Shard {
             );
             self.halt(live, reason);
         } else if unfinished {
-            self.agenda.unfinished.push_back(live.id.0);
+            self.agenda.unfinished.push_back(live.id);
         }
     }
 
@@ -235,14 +240,14 @@ impl Shard {
         }
         if let Some(to) = live.created.caller {
             let (ending, variables) = (ending.clone(), variables.clone());
-            let letter = Letter::Ended { to, child: live.id.0, ending, variables };
-            self.send(self.shard_of(to.0), letter);
+            let letter = Letter::Ended { to, child: live.id, ending, variables };
+            self.send(self.shard_of(to.instance), letter);
         }
         if !self.env.settings.keeps_ended {
-            self.instances.ending.push(live.id.0);
+            self.instances.ending.push(live.id);
         }
         step("watchers");
-        for watcher in self.watchers.take(live.id.0) {
+        for watcher in self.watchers.take(live.id) {
             let ended = Ended { ending: ending.clone(), variables: variables.clone() };
             self.reply_to_watcher(watcher, Ok(ended));
         }

@@ -9,6 +9,7 @@ use travertine_kernel::{Event, WaitFor};
 use travertine_store::{
     Error as StoreError, MailId, Seq, ShardId, Store,
     codec::record::{Letter, Record, decode_letter, decode_records},
+    search::{Column, IncidentColumn, Search, TaskColumn},
     view::{Change, Cursor, InstanceRow, Query, Row, Table},
 };
 
@@ -17,8 +18,9 @@ use super::{
     checkpoint::{instance_row, instance_rows},
     live::Live,
     load::{broken, unreadable},
+    settings::Kept,
 };
-use crate::{Error, InstanceId};
+use crate::{Address, Error, InstanceId};
 
 /// How many entries are read at once.
 const PAGE: usize = 4_096;
@@ -84,15 +86,26 @@ impl Verified {
         self.differences.extend(other.differences);
     }
 
-    fn differs(&mut self, instance: u64, what: impl Into<String>) {
-        let instance = InstanceId(instance);
+    fn differs(&mut self, instance: InstanceId, what: impl Into<String>) {
         self.differences.push(Difference { instance, what: what.into() });
     }
 }
 
 /// The tables whose rows follow from one instance alone.
-const TABLES: [Table; 6] =
-    [Table::Elements, Table::Variables, Table::Jobs, Table::Tasks, Table::Timers, Table::Incidents];
+const TABLES: [Table; 9] = [
+    Table::Elements,
+    Table::Variables,
+    Table::Jobs,
+    Table::Tasks,
+    Table::Timers,
+    Table::Incidents,
+    Table::PastJobs,
+    Table::PastTasks,
+    Table::PastIncidents,
+];
+
+/// Since when rows of what is over are kept: from the oldest on that there is.
+type Oldest = BTreeMap<Table, i64>;
 
 impl Shard {
     /// Replays the log and compares what follows with the views, which must be up to date.
@@ -105,7 +118,7 @@ impl Shard {
             if let Err(error) = decode_letter(&mail.body) {
                 let MailId { from, number } = mail.id;
                 let mail = format!("mail {number} from shard {from} to {}", self.id());
-                found.differs(0, format!("{mail} cannot be read: {error}"));
+                found.differs(InstanceId::NONE, format!("{mail} cannot be read: {error}"));
             }
         }
         let mut walk = Walk { entries: 0, total: 2 * self.env.store.last(self.id())?, progress };
@@ -116,7 +129,7 @@ impl Shard {
             let Some(end) = entries.last().map(|it| it.seq) else { break };
             for entry in entries {
                 found.entries += 1;
-                of_instances += u64::from(entry.instance != 0);
+                of_instances += u64::from(entry.instance != InstanceId::NONE);
                 if let Err(error) = decode_records(&entry.body) {
                     let what = format!("entry {} cannot be read: {error}", entry.seq);
                     found.differs(entry.instance, what);
@@ -139,6 +152,7 @@ impl Shard {
         found: &mut Verified,
     ) -> Result<u64, Error> {
         let mut chained = 0;
+        let oldest = self.oldest()?;
         let mut instances = Stream::new(Table::Instances);
         let mut tables: Vec<Stream> = TABLES.map(Stream::new).into();
         let mut subscriptions = Stream::new(Table::Subscriptions);
@@ -149,7 +163,7 @@ impl Shard {
                 Err((id, what)) => {
                     if ShardId::of(id, self.env.shards) == self.id() {
                         found.instances += 1;
-                        found.differs(id, what);
+                        found.differs(InstanceId(id), what);
                     }
                     continue;
                 }
@@ -160,16 +174,18 @@ impl Shard {
             found.instances += 1;
             let mut there = Vec::new();
             for table in &mut tables {
-                there.extend(table.of(row.id, &*self.env.store)?);
+                there.extend(table.of(InstanceId(row.id), &*self.env.store)?);
             }
-            let subscribed = subscriptions.of(row.id, &*self.env.store)?;
+            let subscribed = subscriptions.of(InstanceId(row.id), &*self.env.store)?;
             let id = row.id;
-            match self.verify_instance(&row, there, &subscribed, found) {
+            match self.verify_instance(&row, there, &subscribed, &oldest, found) {
                 Ok(length) => {
                     chained += length;
                     walk.on(length);
                 }
-                Err(error @ Error::Damaged { .. }) => found.differs(id, error.to_string()),
+                Err(error @ Error::Damaged { .. }) => {
+                    found.differs(InstanceId(id), error.to_string());
+                }
                 Err(other) => return Err(other),
             }
         }
@@ -179,12 +195,12 @@ impl Shard {
     /// Finds the entries that no row leads to, by where the chain of each instance ends. That takes a little
     /// memory for each instance, so it is done only where there are such entries.
     fn verify_loose(&mut self, found: &mut Verified) -> Result<(), Error> {
-        let mut last: BTreeMap<u64, Seq> = BTreeMap::new();
+        let mut last: BTreeMap<InstanceId, Seq> = BTreeMap::new();
         let mut after = 0;
         loop {
             let entries = self.env.store.entries(self.id(), after, PAGE)?;
             let Some(end) = entries.last().map(|it| it.seq) else { break };
-            for entry in entries.iter().filter(|it| it.instance != 0) {
+            for entry in entries.iter().filter(|it| it.instance != InstanceId::NONE) {
                 let before = last.insert(entry.instance, entry.seq).unwrap_or(0);
                 if before != entry.previous {
                     let what =
@@ -224,22 +240,24 @@ impl Shard {
     fn verify_instance(
         &mut self,
         row: &InstanceRow,
-        there: Vec<Row>,
+        mut there: Vec<Row>,
         subscribed: &[Row],
+        oldest: &Oldest,
         found: &mut Verified,
     ) -> Result<u64, Error> {
         let id = row.id;
-        let mut live = self.unborn(id, row)?;
+        let mut live = self.unborn(InstanceId(id), row)?;
         let chain = match self.env.store.chain(self.id(), row.last, 0) {
             Err(StoreError::NoSuchEntry { seq, .. }) if seq == row.last && row.ended.is_some() => {
                 // It was forgotten, and a crash has brought its row back; unless the log has lost it.
-                self.env.store.check_log(self.id()).map_err(|it| broken(id, it))?;
+                self.env.store.check_log(self.id()).map_err(|it| broken(InstanceId(id), it))?;
                 found.forgotten += 1;
                 return Ok(0);
             }
-            chain => chain.map_err(|it| broken(id, it))?,
+            chain => chain.map_err(|it| broken(InstanceId(id), it))?,
         };
         let length = chain.len() as u64;
+        let mut shortened = false;
         for entry in chain {
             let records =
                 decode_records(&entry.body).map_err(|error| unreadable(&entry, &error))?;
@@ -248,29 +266,89 @@ impl Shard {
                 if let Record::Happened(events) = record {
                     live.forget_closed(events);
                 }
+                shortened |= matches!(record, Record::Folded(_) | Record::Ended(_));
             }
         }
         if live.halted.is_some() {
             return Ok(length);
         }
+        let over: Vec<Row> = there.extract_if(.., |it| Table::PAST.contains(&it.table())).collect();
+        let wanted = std::mem::take(&mut live.past);
+        if !shortened {
+            self.verify_past(id, wanted, over, oldest, found);
+        }
         found.rows += 1;
         let wanted = instance_row(&live);
         if wanted != *row {
-            found.differs(id, format!("its row should be {wanted:?}, and is {row:?}"));
+            found.differs(InstanceId(id), format!("its row should be {wanted:?}, and is {row:?}"));
         }
-        let loaded = self.load(id)?;
+        let loaded = self.load(InstanceId(id))?;
         if loaded.state != live.state {
-            found.differs(id, "its snapshot leads to another state than its log");
+            found.differs(InstanceId(id), "its snapshot leads to another state than its log");
         }
         if loaded.heard != live.heard {
-            found.differs(id, "its snapshot tells of other messages that it has had than its log");
+            found.differs(
+                InstanceId(id),
+                "its snapshot tells of other messages that it has had than its log",
+            );
         }
         verify_rows(live, there, subscribed, found);
         Ok(length)
     }
 
+    /// Since when rows of what is over are there, for what is always kept: those of before are gone by their age.
+    fn oldest(&self) -> Result<Oldest, Error> {
+        let columns: [(Table, Column); 2] = [
+            (Table::PastTasks, TaskColumn::Ended.into()),
+            (Table::PastIncidents, IncidentColumn::Ended.into()),
+        ];
+        let mut oldest = Oldest::new();
+        for (table, column) in columns {
+            let mut search = Search::of(table).ascending(column).limit(1);
+            search.unbounded = true;
+            let first = self.env.store.search(&search)?.rows.pop();
+            oldest.extend(first.and_then(|it| it.ended()).map(|it| (table, it)));
+        }
+        Ok(oldest)
+    }
+
+    /// Compares what is over with its rows. What is kept as long as somebody wants may be missing; what is there must be
+    /// right.
+    fn verify_past(
+        &self,
+        id: u64,
+        wanted: Vec<Row>,
+        there: Vec<Row>,
+        oldest: &Oldest,
+        found: &mut Verified,
+    ) {
+        let keyed = |rows: Vec<Row>| -> BTreeMap<_, Row> {
+            rows.into_iter().map(|it| ((it.table(), it.key()), it)).collect()
+        };
+        let (wanted, there) = (keyed(wanted), keyed(there));
+        found.rows += there.len() as u64;
+        let kept: BTreeMap<Table, Kept> = self.env.settings.history.tables().into();
+        for (place, row) in &there {
+            let right = wanted.get(place);
+            // What is not kept any more is not made again to compare it, either.
+            if right != Some(row) && kept.get(&place.0) != Some(&Kept::No) {
+                found.differs(
+                    InstanceId(id),
+                    format!("a row of what is over should be {right:?}, and is {row:?}"),
+                );
+            }
+        }
+        for (place, row) in &wanted {
+            let since = oldest.get(&place.0);
+            let must = since.is_some_and(|since| row.ended().is_some_and(|it| it > *since));
+            if must && !there.contains_key(place) {
+                found.differs(InstanceId(id), format!("a row of what is over is missing: {row:?}"));
+            }
+        }
+    }
+
     /// Whether an instance has ended with an entry or before.
-    fn has_ended_by(&self, id: u64, last: Seq) -> Result<bool, Error> {
+    fn has_ended_by(&self, id: InstanceId, last: Seq) -> Result<bool, Error> {
         for entry in self.env.store.chain(self.id(), last, 0).map_err(|it| broken(id, it))? {
             let records =
                 decode_records(&entry.body).map_err(|error| unreadable(&entry, &error))?;
@@ -355,15 +433,15 @@ impl Stream {
     }
 
     /// The rows of an instance, whose number is greater than that of the one before.
-    fn of(&mut self, instance: u64, store: &dyn Store) -> Result<Vec<Row>, Error> {
+    fn of(&mut self, instance: InstanceId, store: &dyn Store) -> Result<Vec<Row>, Error> {
         let mut found = Vec::new();
         while let Some(next) = self.next(store)? {
             match next {
-                Ok(row) if row.key().instance > instance => {
+                Ok(row) if row.key().instance > instance.0 => {
                     self.rows.push_front(row);
                     break;
                 }
-                Ok(row) if row.key().instance == instance => found.push(row),
+                Ok(row) if row.key().instance == instance.0 => found.push(row),
                 // They are of another shard, or start instances.
                 Ok(_) => {}
                 Err((_, reason)) => return Err(Error::damaged(self.table.to_string(), &reason)),
@@ -374,10 +452,10 @@ impl Stream {
 }
 
 fn verify_rows(mut live: Live, mut there: Vec<Row>, subscribed: &[Row], found: &mut Verified) {
-    let id = live.id.0;
+    let id = live.id;
     let mut changes = Vec::new();
     let waits: Vec<_> = live.state.waits.iter().map(|(id, it)| (*id, it.clone())).collect();
-    let deferred: BTreeSet<(u64, u64)> = live.deferred.iter().filter_map(receiver).collect();
+    let deferred: BTreeSet<Address> = live.deferred.iter().filter_map(receiver).collect();
     live.rowed = 0;
     instance_rows(&mut live, usize::MAX, &mut changes);
     let mut wanted: Vec<Row> = changes
@@ -404,14 +482,17 @@ fn verify_rows(mut live: Live, mut there: Vec<Row>, subscribed: &[Row], found: &
     let subscribed: BTreeSet<u64> = subscribed.iter().map(|it| it.key().number).collect();
     for (wait, it) in waits {
         let waits_for = matches!(*it.on, WaitFor::Message { .. } | WaitFor::Signal { .. });
-        if waits_for && !subscribed.contains(&wait.0) && !deferred.contains(&(id, wait.0)) {
+        if waits_for
+            && !subscribed.contains(&wait.0)
+            && !deferred.contains(&Address { instance: id, wait })
+        {
             found.differs(id, format!("nobody knows that wait {} waits for messages", wait.0));
         }
     }
 }
 
 /// Whom a letter that could not be heard yet was for.
-fn receiver(letter: &Letter) -> Option<(u64, u64)> {
+fn receiver(letter: &Letter) -> Option<Address> {
     if let Letter::Deliver { to, .. } | Letter::Signal { to, .. } = letter {
         Some(*to)
     } else {

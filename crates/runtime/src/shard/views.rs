@@ -8,12 +8,13 @@ use travertine_store::{
 };
 
 use super::Live;
+use crate::{Address, InstanceId};
 
 /// What has changed since rows were stored.
 #[derive(Default)]
 pub(super) struct Views {
     /// Instances that have changed since rows were written.
-    pub(super) dirty: Vec<u64>,
+    pub(super) dirty: Vec<InstanceId>,
     /// Changes of rows that belong to no instance.
     pub(super) rows: Vec<Change>,
     /// Entries of the log that go once these rows are stored.
@@ -23,8 +24,8 @@ pub(super) struct Views {
     /// The entry up to which rows were handed over.
     pub(super) checkpointed: Seq,
     /// Instances whose rows go: with the next checkpoint, and with those that are being stored.
-    going: BTreeSet<u64>,
-    handed_over: VecDeque<BTreeSet<u64>>,
+    going: BTreeSet<InstanceId>,
+    handed_over: VecDeque<BTreeSet<InstanceId>>,
 }
 
 impl Views {
@@ -34,13 +35,13 @@ impl Views {
     }
 
     /// All rows of an instance go.
-    pub(super) fn remove(&mut self, instance: u64) {
-        self.rows.push(Change::Remove(instance));
+    pub(super) fn remove(&mut self, instance: InstanceId) {
+        self.rows.push(Change::Remove(instance.0));
         self.going.insert(instance);
     }
 
     /// Whether rows of an instance that are stored are about to go.
-    pub(super) fn is_going(&self, instance: u64) -> bool {
+    pub(super) fn is_going(&self, instance: InstanceId) -> bool {
         self.going.contains(&instance) || self.handed_over.iter().any(|it| it.contains(&instance))
     }
 
@@ -60,7 +61,7 @@ impl Views {
     pub(super) fn mark(&mut self, live: &mut Live) {
         if !live.touched.any {
             live.touched.any = true;
-            self.dirty.push(live.id.0);
+            self.dirty.push(live.id);
         }
     }
 
@@ -76,8 +77,8 @@ impl Views {
     }
 
     /// The row of someone who waits for messages goes.
-    pub(super) fn delete_subscription(&mut self, (instance, wait): (u64, u64)) {
-        let key = Key { instance, number: wait, name: "".into() };
+    pub(super) fn delete_subscription(&mut self, Address { instance, wait }: Address) {
+        let key = Key { instance: instance.0, number: wait.0, name: "".into() };
         self.rows.push(Change::Delete(Table::Subscriptions, key));
     }
 }

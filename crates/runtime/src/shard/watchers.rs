@@ -6,7 +6,7 @@ use travertine_kernel::{Assignments, Command};
 use travertine_value::time::Timestamp;
 
 use super::{Hashed, Live};
-use crate::request::ReplyTo;
+use crate::{InstanceId, request::ReplyTo};
 
 /// So few that do not wait any more do no harm.
 const WATCHERS_MIN: usize = 64;
@@ -14,7 +14,7 @@ const WATCHERS_MIN: usize = 64;
 /// Those who wait for instances to end, by instance, and who is called after each accepted command.
 #[derive(Default)]
 pub(super) struct Watchers {
-    all: HashMap<u64, Vec<Watcher>, Hashed>,
+    all: HashMap<InstanceId, Vec<Watcher>, Hashed>,
     /// How many more of them may come before those are forgotten who do not wait any more.
     left: usize,
     pub(super) hook: Option<Hook>,
@@ -22,18 +22,18 @@ pub(super) struct Watchers {
 
 impl Watchers {
     /// Someone waits for an instance to end.
-    pub(super) fn add(&mut self, instance: u64, watcher: Watcher) {
+    pub(super) fn add(&mut self, instance: InstanceId, watcher: Watcher) {
         self.forget();
         self.all.entry(instance).or_default().push(watcher);
     }
 
     /// Those who wait for an instance to end; they do not any more.
-    pub(super) fn take(&mut self, instance: u64) -> Vec<Watcher> {
+    pub(super) fn take(&mut self, instance: InstanceId) -> Vec<Watcher> {
         self.all.remove(&instance).unwrap_or_default()
     }
 
     /// Those of them who do not wait on where the instance stands still.
-    pub(super) fn take_impatient(&mut self, instance: u64) -> Vec<Watcher> {
+    pub(super) fn take_impatient(&mut self, instance: InstanceId) -> Vec<Watcher> {
         let (stay, go): (Vec<_>, Vec<_>) =
             self.take(instance).into_iter().partition(|it| it.waits_through);
         if !stay.is_empty() {
@@ -116,22 +116,22 @@ mod tests {
     fn those_who_do_not_wait_any_more_are_forgotten_now_and_then() {
         let mut watchers = Watchers::default();
         let (patient, _stays) = watcher(true);
-        watchers.add(1, patient);
+        watchers.add(InstanceId(1), patient);
         for _ in 0..10 * WATCHERS_MIN {
-            watchers.add(2, watcher(false).0);
+            watchers.add(InstanceId(2), watcher(false).0);
             assert!(watchers.len() <= 2 * WATCHERS_MIN + 2, "they pile up");
         }
-        assert_eq!(watchers.take(1).len(), 1);
+        assert_eq!(watchers.take(InstanceId(1)).len(), 1);
     }
 
     #[test]
     fn whoever_waits_through_a_standstill_stays() {
         let mut watchers = Watchers::default();
         let ((patient, _one), (impatient, _other)) = (watcher(true), watcher(false));
-        watchers.add(1, patient);
-        watchers.add(1, impatient);
-        assert_eq!(watchers.take_impatient(1).len(), 1);
-        assert_eq!(watchers.take_impatient(1).len(), 0);
-        assert_eq!(watchers.take(1).len(), 1);
+        watchers.add(InstanceId(1), patient);
+        watchers.add(InstanceId(1), impatient);
+        assert_eq!(watchers.take_impatient(InstanceId(1)).len(), 1);
+        assert_eq!(watchers.take_impatient(InstanceId(1)).len(), 0);
+        assert_eq!(watchers.take(InstanceId(1)).len(), 1);
     }
 }

@@ -23,8 +23,8 @@ use crate::world::{World, file, vars, within};
 
 const PROCESS: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
     <sequenceFlow id="f1" sourceRef="s" targetRef="t"/>
-    <serviceTask id="t" tv:jobType="work"><extensionElements>
-    <tv:header key="priority">urgency</tv:header></extensionElements></serviceTask>
+    <serviceTask id="t" tv:jobType="work" tv:priority="urgency"><extensionElements>
+    <tv:header key="priority">-urgency</tv:header></extensionElements></serviceTask>
     <sequenceFlow id="f2" sourceRef="t" targetRef="e"/><endEvent id="e"/></process>"#;
 
 async fn activate(engine: &Engine, most: usize) -> Vec<Activated> {

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use travertine_kernel::Ending;
-use travertine_runtime::{Consume, Error, InstanceId, Message, Receipt, engine::File};
+use travertine_runtime::{
+    Consume, Error, InstanceId, Message, Receipt, engine::File, engine::Options,
+};
 use travertine_store::view::Table;
 use travertine_value::Value;
 
@@ -171,6 +173,21 @@ fn a_message_that_could_be_for_several_instances_is_refused_and_names_them() {
         world.rest();
         assert_eq!(receiver(by_variable().wait()), b);
         assert_eq!(by_variable().wait(), Ok(Receipt::Known));
+    });
+}
+
+#[test]
+fn a_message_for_all_is_for_all_who_have_such_variables() {
+    each(CAMUNDA7, |world, again| {
+        let (a, b, c) = (start(world, "A", 7), start(world, "B", 7), start(world, "C", 8));
+        again(world);
+        let engine = world.engine();
+        let none = engine.message("paid").where_variable("orderId", 9).for_all().wait();
+        assert!(matches!(none, Err(Error::NoReceiver { .. })), "{none:?}");
+        let some = engine.message("paid").where_variable("orderId", 7).for_all().wait();
+        assert_eq!(some, Ok(Receipt::Shared(2)));
+        world.rest();
+        assert_eq!([a, b, c].map(|it| is_open(world, it)), [false, false, true]);
     });
 }
 
@@ -388,4 +405,20 @@ fn a_signal_says_how_many_have_heard_it() {
     assert_eq!(heard("go"), (3, 1));
     assert_eq!(heard("go"), (0, 1));
     assert_eq!(heard("nobody"), (0, 0));
+}
+
+#[test]
+fn a_message_that_a_model_will_not_have_held_is_refused() {
+    let model = include_str!("../../../../conformance/models/fleans-unheard-opens.bpmn");
+    let world = World::with(Options::default());
+    let file = File { name: "opens.bpmn".to_owned(), body: model.as_bytes().to_vec() };
+    world.engine().deploy(&[file]).expect("it is deployed");
+    let engine = world.engine();
+    let refused = engine.message("closed").key("k").wait();
+    assert!(matches!(refused, Err(Error::NoReceiver { .. })), "{refused:?}");
+    let held = engine.message("closed").key("k").ttl(Duration::from_hours(1)).wait();
+    assert_eq!(held, Ok(Receipt::Held));
+    let started = engine.message("opened").key("any").variable("order", "k").wait();
+    assert!(matches!(started, Ok(Receipt::Started(_))), "{started:?}");
+    assert_eq!(engine.message("other").wait(), Ok(Receipt::Held));
 }

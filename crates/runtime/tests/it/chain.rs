@@ -1,7 +1,7 @@
 //! Instances that start one another, without anyone asking.
 
-use travertine_kernel::Budgets;
-use travertine_runtime::{Message, Settings, engine::Options};
+use travertine_kernel::{Budgets, WaitId};
+use travertine_runtime::{Address, InstanceId, Message, Settings, engine::Options};
 use travertine_store::view::{Filter, InstanceState, Row, Table};
 
 use crate::world::World;
@@ -95,6 +95,56 @@ fn calls_that_multiply_end_in_incidents_and_can_be_cancelled() {
     let incidents = world.rows(Table::Incidents, Vec::new());
     let [Row::Incident(first), ..] = &incidents[..] else { panic!("{incidents:?}") };
     assert!(first.message.contains("open below instance"), "{}", first.message);
+    world.engine().cancel(root).wait().expect("it ends");
+    world.rest();
+    let running = vec![Filter::State(vec![InstanceState::Running])];
+    assert_eq!(world.rows(Table::Instances, running), []);
+    world.check();
+}
+
+#[test]
+fn open_calls_are_counted_over_all_shards_and_after_opening() {
+    let settings = Settings { descendants_max: 200, ..Settings::default() };
+    let mut world = World::with(Options { shards: 4, settings, ..Options::default() });
+    let many = |count: u8| {
+        format!(
+            "<multiInstanceLoopCharacteristics><loopCardinality>{count}</loopCardinality>\
+             </multiInstanceLoopCharacteristics>"
+        )
+    };
+    let (ten, fifteen) = (many(10), many(15));
+    world.deploy(&format!(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+        <sequenceFlow id="f" sourceRef="s" targetRef="c"/>
+        <callActivity id="c" calledElement="q">{ten}</callActivity>
+        <sequenceFlow id="g" sourceRef="c" targetRef="e"/><endEvent id="e"/></process>
+        <process id="q" isExecutable="true"><startEvent id="qs"/>
+        <sequenceFlow id="q1" sourceRef="qs" targetRef="at_once"/>
+        <sequenceFlow id="q2" sourceRef="qs" targetRef="t"/><userTask id="t"/>
+        <sequenceFlow id="q3" sourceRef="t" targetRef="later"/>
+        <callActivity id="at_once" calledElement="r">{fifteen}</callActivity>
+        <callActivity id="later" calledElement="r">{fifteen}</callActivity>
+        <sequenceFlow id="q4" sourceRef="at_once" targetRef="qe"/>
+        <sequenceFlow id="q5" sourceRef="later" targetRef="qe"/><endEvent id="qe"/></process>
+        <process id="r" isExecutable="true"><startEvent id="rs"/>
+        <sequenceFlow id="r1" sourceRef="rs" targetRef="rests"/><userTask id="rests"/>
+        <sequenceFlow id="r2" sourceRef="rests" targetRef="re"/><endEvent id="re"/></process>"#
+    ));
+    let root = world.engine().start("p").wait().expect("it starts");
+    world.rest();
+    assert_eq!(world.rows(Table::Instances, Vec::new()).len(), 161);
+    assert_eq!(world.rows(Table::Incidents, Vec::new()), []);
+    world.restart();
+    // No shard has more than 200 by itself, and no more than 200 have begun since.
+    for row in world.rows(Table::Tasks, vec![Filter::Element("t".into())]) {
+        let Row::Task(row) = row else { panic!("{row:?}") };
+        let task = Address { instance: InstanceId(row.instance), wait: WaitId(row.wait) };
+        world.engine().complete(task, Vec::new()).wait().expect("it waits");
+    }
+    world.rest();
+    let incidents = world.rows(Table::Incidents, Vec::new());
+    let [Row::Incident(first), ..] = &incidents[..] else { panic!("{incidents:?}") };
+    assert!(first.message.contains("more than 200 instances are open"), "{}", first.message);
     world.engine().cancel(root).wait().expect("it ends");
     world.rest();
     let running = vec![Filter::State(vec![InstanceState::Running])];

@@ -39,7 +39,7 @@ fn world(damage: impl FnOnce(&dyn Store, &Claim, InstanceRow)) -> World {
     let good = engine.start("p").variable("x", 2).wait().expect("starts");
     engine.shutdown().expect("nothing has failed");
     let claim = store.take(ShardId(0), "who damages it").expect("nobody else has it");
-    let row = store.instance(bad.0).expect("it can be asked").expect("it is there");
+    let row = store.instance(bad).expect("it can be asked").expect("it is there");
     damage(&*store, &claim, row);
     World { store, bad, good }
 }
@@ -56,7 +56,7 @@ impl World {
 
     fn row(&self, engine: &Engine, id: InstanceId) -> InstanceRow {
         engine.flush_now().expect("it goes on");
-        self.store.instance(id.0).expect("it can be asked").expect("it is there")
+        self.store.instance(id).expect("it can be asked").expect("it is there")
     }
 
     fn jobs(engine: &Engine, id: InstanceId) -> Vec<Address> {
@@ -99,7 +99,8 @@ impl World {
 fn append(store: &dyn Store, claim: &Claim, row: &InstanceRow, body: &[u8]) -> u64 {
     let seq = store.last(ShardId(0)).expect("it can be asked") + 1;
     let (instance, previous) = (row.id, row.last);
-    let entries = vec![Entry { seq, instance, previous, at: 5, body: body.to_vec() }];
+    let entries =
+        vec![Entry { seq, instance: InstanceId(instance), previous, at: 5, body: body.to_vec() }];
     store.append(claim, &[Batch { entries, ..Batch::default() }]).expect("there is room");
     seq
 }
@@ -225,7 +226,7 @@ fn an_instance_of_which_an_entry_is_missing_is_halted_once() {
         }
         let about = || {
             let entries = world.store.entries(ShardId(0), 0, 1_000).expect("it can be asked");
-            entries.iter().filter(|it| it.instance == world.bad.0).count()
+            entries.iter().filter(|it| it.instance == world.bad).count()
         };
         assert_eq!(about(), 2, "the one that is left, and that it is halted");
         let engine = world.open();
@@ -322,14 +323,14 @@ fn told(engine: &Engine) -> Vec<String> {
 fn a_mail_that_cannot_be_read_stays_in_the_store_and_those_behind_it_are_carried_out() {
     let (store, id) = two_shards(|store, claims, id| {
         let mut cancel = Vec::new();
-        encode_letter(&Letter::Cancel { instance: id.0 }, &mut cancel).expect("it can be stored");
+        encode_letter(&Letter::Cancel { instance: id }, &mut cancel).expect("it can be stored");
         send(store, &claims[1], &[&[77, 1], &cancel]);
     });
     for _ in 0..2 {
         let engine = Engine::on(&store, Options::default()).expect("it opens all the same");
         rest(&engine);
         engine.flush_now().expect("it goes on");
-        let row = store.instance(id.0).expect("it can be asked").expect("it is there");
+        let row = store.instance(id).expect("it can be asked").expect("it is there");
         assert_eq!(row.state, InstanceState::Cancelled);
         let damaged = &engine.opened().shards[0].damaged;
         assert!(matches!(&damaged[..], [it] if it.contains("mail 1 from shard 1")), "{damaged:?}");
@@ -345,7 +346,7 @@ fn a_mail_that_cannot_be_read_stays_in_the_store_and_those_behind_it_are_carried
 #[test]
 fn an_entry_of_the_shard_itself_that_cannot_be_read_is_passed_over() {
     let (store, id) = two_shards(|store, claims, _| {
-        let row = InstanceRow { id: 0, last: 0, ..store.instance(2).unwrap().unwrap() };
+        let row = InstanceRow { id: 0, last: 0, ..store.instance(InstanceId(2)).unwrap().unwrap() };
         append(store, &claims[0], &row, &[77]);
     });
     for _ in 0..2 {

@@ -157,7 +157,9 @@ fn a_function_that_fails_with_our_own_words_has_failed_and_is_not_blocked() {
 }
 
 /// Headers that are called as what functions say of activities.
-const HEADERS: [(&str, &str); 9] = [
+const HEADERS: [(&str, &str); 11] = [
+    ("priority", "9"),
+    ("limit", r#""class""#),
     ("input", r#"{"amount": 1}"#),
     ("idempotencyKey", r#""forged""#),
     ("attempts", "9"),

@@ -122,7 +122,7 @@ fn log(engine: &Engine, id: InstanceId) -> Vec<Record> {
     let store = engine.store();
     let shard = ShardId::of(id.0, store.shards());
     let entries = store.entries(shard, 0, usize::MAX).expect("it can be read");
-    let own = entries.iter().filter(|it| it.instance == id.0);
+    let own = entries.iter().filter(|it| it.instance == id);
     own.flat_map(|it| decode_records(&it.body).expect("it can be read")).collect()
 }
 

@@ -47,7 +47,7 @@ fn key(row: &Row) -> (u64, u64, String) {
 
 #[test]
 fn what_stays_is_listed_once_while_other_rows_come_and_go() {
-    for table in Table::ALL {
+    for table in Table::ALL.into_iter().filter(|it| !Table::PAST.contains(it)) {
         for descending in [false, true] {
             let (world, mut leaving) = world();
             let engine = world.engine();

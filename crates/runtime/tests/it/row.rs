@@ -223,3 +223,52 @@ fn a_preflight_that_meets_a_row_that_cannot_be_read_says_what_to_do() {
     });
     world.check();
 }
+
+#[test]
+fn instances_of_a_model_that_is_refused_today_are_halted_with_the_reason_and_can_be_ended() {
+    for broken in [
+        // A rule of today, another process, and no model at all.
+        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" targetNamespace="t">
+           <process id="p" isExecutable="true"><startEvent id="s"/><boundaryEvent id="b"
+           attachedToRef="nobody"/></process></definitions>"#,
+        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" targetNamespace="t">
+           <process id="other" isExecutable="true"><startEvent id="s"/></process></definitions>"#,
+        "what nobody can read",
+    ] {
+        let mut world = World::new(2);
+        world.deploy(
+            r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+            <sequenceFlow id="f" sourceRef="s" targetRef="t"/><userTask id="t"/></process>
+            <process id="q" isExecutable="true"><startEvent id="qs"/>
+            <sequenceFlow id="qf" sourceRef="qs" targetRef="qt"/><userTask id="qt"/></process>"#,
+        );
+        let one = world.engine().start("p").wait().expect("it starts");
+        let other = world.engine().start("p").wait().expect("it starts");
+        world.restart_after(|data| {
+            let connection = rusqlite::Connection::open(data.join("log.db")).expect("it is there");
+            // Older stores have no checksums.
+            connection
+                .execute("UPDATE resources SET body = ?1, sum = NULL", [broken.as_bytes()])
+                .expect("it can be written");
+            connection.execute("UPDATE deployments SET sum = NULL", []).expect("it can be written");
+        });
+        let told = world.engine().opened().unreadable.join("; ");
+        assert!(told.contains("version 1 of p, deployment 1, cannot be read"), "{told}");
+        let refused = world.engine().look(one).wait().expect_err("nobody knows what it runs");
+        let why = refused.to_string();
+        assert!(why.contains("version 1 of p, deployment 1, cannot be read"), "{why}");
+        // Something else is deployed and runs beside them.
+        world.deploy(
+            r#"<process id="r" isExecutable="true"><startEvent id="s"/>
+            <sequenceFlow id="f" sourceRef="s" targetRef="t"/><userTask id="t"/></process>"#,
+        );
+        world.engine().start("r").wait().expect("it starts");
+        assert!(world.engine().start("p").wait().is_err(), "what cannot be read is not started");
+        for id in [one, other] {
+            world.engine().cancel(id).wait().expect("it can be ended");
+            world.engine().delete(id).expect("it can be forgotten");
+        }
+        let rows = world.rows(Table::Instances, Vec::new());
+        assert_eq!(rows.len(), 1, "{rows:?}");
+    }
+}

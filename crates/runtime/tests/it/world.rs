@@ -169,6 +169,6 @@ pub(crate) fn vars(all: &[(&str, Value)]) -> Assignments {
 
 /// The outcome of a future, on a thread that may be blocked.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     runtime.expect("there is a runtime").block_on(future)
 }

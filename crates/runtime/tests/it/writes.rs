@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use travertine_kernel::{Reach, Rejection, WaitId, plan::WorkKind};
+use travertine_kernel::{Ending, Reach, Rejection, WaitId, plan::WorkKind};
 use travertine_runtime::{
     Activated, Address, Engine, Error, InstanceId, JobChange, JobFailure, Named,
     engine::{File, JobAsk, Options, Target},
 };
 use travertine_store::{
+    codec::record::Record,
     search::{Condition, InstanceColumn, Search, Test},
     view::{Row, Table},
 };
@@ -318,6 +319,60 @@ async fn tags_and_trace_of_a_start_are_kept_handed_to_jobs_and_found() {
 }
 
 #[tokio::test]
+async fn an_instance_ends_after_the_element_that_its_starter_names_also_after_a_restart() {
+    let mut world = World::new(2);
+    world.engine().deploy(&[two_tasks("")]).expect("it is deployed");
+    let engine = world.engine();
+    let done = engine.start("p").ends_after("t").wait().expect("it starts");
+    let snapshot = engine.start("p").ends_after("n").ends_after("t").wait().expect("it starts");
+    let error = engine.start("p").ends_after("nothing").wait().expect_err("there is none");
+    assert!(matches!(error, Error::NoSuchElement { .. }), "{error}");
+    let whole = engine.start("p").wait().expect("it starts");
+    world.restart();
+    let engine = world.engine();
+    let jobs = engine.jobs(JobAsk { most: 9, ..JobAsk::new("work", "w") }).await.expect("they are");
+    assert_eq!(jobs.len(), 3);
+    for job in &jobs {
+        engine.complete(job.job, Vec::new()).wait().expect("it has the job");
+    }
+    for ended in [done, snapshot] {
+        assert_eq!(engine.result(ended).wait().expect("it is there").ending, Ending::Cancelled);
+    }
+    let next = engine.jobs(JobAsk { most: 9, ..JobAsk::new("next", "w") }).await.expect("it is");
+    assert_eq!(next.iter().map(|it| it.job.instance).collect::<Vec<_>>(), [whole]);
+    world.check();
+}
+
+#[tokio::test]
+async fn an_instance_ends_after_an_element_that_was_cut_short_or_left_by_itself() {
+    let engine = engine(&[zeebe(
+        r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+            <sequenceFlow id="f1" sourceRef="s" targetRef="sub"/>
+            <subProcess id="sub"><startEvent id="s2"/><sequenceFlow id="g" sourceRef="s2" targetRef="t"/>
+            <serviceTask id="t"><extensionElements><zeebe:taskDefinition type="work"/></extensionElements>
+            </serviceTask></subProcess>
+            <boundaryEvent id="b" attachedToRef="sub"><errorEventDefinition errorRef="err"/></boundaryEvent>
+            <sequenceFlow id="f2" sourceRef="b" targetRef="n"/>
+            <serviceTask id="n"><extensionElements><zeebe:taskDefinition type="next"/></extensionElements>
+            </serviceTask></process><error id="err" errorCode="E"/>"#,
+    )]);
+    // The sub-process is taken down by the error, the start event was nothing but passed.
+    for element in ["sub", "t", "s2"] {
+        let instance = engine.start("p").ends_after(element).await.expect("it starts");
+        if element != "s2" {
+            let job = job(&engine, "work").await;
+            engine.throw_error(job.job, "E", "no", Vec::new()).await.expect("it has the job");
+        }
+        assert_eq!(engine.result(instance).await.expect("it is there").ending, Ending::Cancelled);
+    }
+    // A boundary event that never happened was not there.
+    let instance = engine.start("p").ends_after("b").await.expect("it starts");
+    let job = job(&engine, "work").await;
+    engine.complete(job.job, Vec::new()).await.expect("it has the job");
+    assert_eq!(engine.result(instance).await.expect("it is there").ending, Ending::Completed);
+}
+
+#[tokio::test]
 async fn labels_that_nothing_can_have_are_refused() {
     let engine = engine(&[two_tasks("")]);
     let refused = |error: &Error| matches!(error, Error::BadLabel { .. });
@@ -392,4 +447,40 @@ async fn who_waits_for_a_result_no_longer_than_so_leaves_the_instance_alone() {
     }
     let ended = engine.result_within(instance, Duration::MAX).await.expect("it is there");
     assert_eq!(ended.expect("it has ended").variables, vars(&[("n", 1.into())]));
+}
+
+/// Who did what, as the history of an instance tells it, entry by entry.
+fn who(engine: &Engine, instance: InstanceId) -> Vec<Option<String>> {
+    let steps = engine.history(instance).expect("it is kept").steps.into_iter();
+    let who = |records: &[Record]| {
+        records.iter().find_map(|it| match it {
+            Record::By { who } => Some(who.to_string()),
+            _ => None,
+        })
+    };
+    steps.map(|it| who(&it.records)).collect()
+}
+
+#[tokio::test]
+async fn what_somebody_did_is_written_down_with_their_name_and_what_follows_is_not() {
+    let engine = engine(&[two_tasks(""), {
+        let mut user = zeebe(USER);
+        user.name = "user.bpmn".to_owned();
+        user
+    }]);
+    let ann = engine.by("ann");
+    let instance = ann.start("p").await.expect("it starts");
+    let first = job(&engine.by("worker"), "work").await;
+    engine.by("worker").complete(first.job, Vec::new()).await.expect("it has the job");
+    engine.by("bob").suspend(instance).await.expect("it runs");
+    // A program that says nothing is nobody.
+    engine.resume(instance).await.expect("it is suspended");
+    ann.cancel(instance).await.expect("it runs");
+    let name = |it: &str| Some(it.to_owned());
+    let worker = || name("worker");
+    let expected = vec![name("ann"), worker(), worker(), name("bob"), None, name("ann")];
+    assert_eq!(who(&engine, instance), expected);
+    // Who is refused has done nothing.
+    assert!(ann.cancel(instance).await.is_err());
+    assert_eq!(who(&engine, instance).len(), 6);
 }

@@ -62,17 +62,17 @@ impl Log {
     }
 
     fn add(&mut self, entry: &Entry) {
-        self.about.insert(entry.instance);
-        if entry.instance == 0 {
+        self.about.insert(entry.instance.0);
+        if entry.instance == InstanceId(0) {
             return;
         }
-        let story = self.stories.entry(entry.instance).or_default();
+        let story = self.stories.entry(entry.instance.0).or_default();
         let records = decode_records(&entry.body).expect("the engine has just written it");
         for record in records {
             match record {
                 Record::Created(created) => {
                     let name = created.business_id;
-                    story.name = name.unwrap_or_else(|| InstanceId(entry.instance).unnamed());
+                    story.name = name.unwrap_or_else(|| entry.instance.unnamed());
                     story.definition = created.definition;
                 }
                 Record::Migrated { definition } => {
@@ -197,9 +197,9 @@ pub(super) fn in_words(store: &dyn Store, batches: &[Batch]) -> String {
     let mut log = Log::read(store);
     let mut words = Vec::new();
     for entry in batches.iter().flat_map(|it| &it.entries) {
-        let before = log.stories.get(&entry.instance).map_or(0, |it| it.lines().len());
+        let before = log.stories.get(&entry.instance.0).map_or(0, |it| it.lines().len());
         log.add(entry);
-        let Some(story) = log.stories.get(&entry.instance) else { continue };
+        let Some(story) = log.stories.get(&entry.instance.0) else { continue };
         let lines = story.lines().into_iter().skip(before);
         words.extend(lines.map(|it| format!("{}: {it}", story.name)));
     }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use travertine_store::{
-    Advance, Append, Claim, Claimed, Claiming, Deployment, Error, Fold, Layer, MemoryStore,
-    ShardId, Store,
+    Advance, Append, Claim, Claimed, Claiming, Deployment, Error, Fold, InstanceId, Layer,
+    MemoryStore, ShardId, Store,
 };
 
 use super::log;
@@ -109,7 +109,7 @@ impl Mortal {
         };
         let entries = batches.iter().flat_map(|it| &it.entries);
         let before = state.steps;
-        state.steps += entries.filter(|it| it.instance == instance).count();
+        state.steps += entries.filter(|it| it.instance == InstanceId(instance)).count();
         if !(before + 1..=state.steps).contains(&step) {
             return self.store.append(claim, batches);
         }

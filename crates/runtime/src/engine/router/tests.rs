@@ -14,10 +14,10 @@ use crate::{
         AdoptRequest, AttemptBeginsRequest, AwaitRequest, BarrierRequest, BeginAttemptRequest,
         CancelRunRequest, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest,
         CompleteWorkRequest, DescribeRequest, DiscardRequest, EndAttemptRequest,
-        EvaluateConditionsRequest, ExpectRequest, ExtendRequest, FailRequest, FindRunRequest,
-        FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest, FlushRequest,
-        FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest, How,
-        IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, Looked,
+        EvaluateConditionsRequest, ExpectRequest, ExpirePastRequest, ExtendRequest, FailRequest,
+        FindRunRequest, FindVisitRequest, FinishJobRequest, FinishPublishRequest, FireTimerRequest,
+        FlushRequest, FoldRequest, FollowRequest, GlanceRequest, HandBackRequest, HeartbeatRequest,
+        How, IsInMemoryRequest, Kind, LeaseAllRequest, LeaseRequest, LookRequest, Looked,
         MatchVariablesRequest, MendRequest, MigrateRequest, MoveTimerRequest, Origin,
         PublishRequest, Publishing, PutBackRequest, QueryFunctionRequest, ReleaseHaltedRequest,
         ReplayRequest, ResolveRequest, ResultRequest, ResumeRequest, RetireRequest, RetryRequest,
@@ -127,11 +127,12 @@ impl World {
         engine.ask(CommandRequest { instance, command: Command::Cancel }).wait().unwrap();
         assert_eq!(ended.wait().unwrap().ending, travertine_kernel::Ending::Cancelled);
         engine.flush_now().unwrap();
-        let last = engine.store().instance(instance.0).unwrap().unwrap().last;
+        let last = engine.store().instance(instance).unwrap().unwrap().last;
         assert_eq!(engine.ask(FoldRequest { instance, last }).wait(), Ok(true));
         engine.flush_now().unwrap();
-        let last = engine.store().instance(instance.0).unwrap().unwrap().last;
+        let last = engine.store().instance(instance).unwrap().unwrap().last;
         assert_eq!(engine.ask(RetireRequest { instance, last }).wait(), Ok(true));
+        assert_eq!(engine.ask(ExpirePastRequest {}).wait(), Ok(()));
     }
 
     fn ask_about_functions(&self) {

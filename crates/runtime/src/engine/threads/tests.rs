@@ -166,6 +166,7 @@ impl World {
             store: Arc::clone(&store),
             board,
             clock: Arc::clone(&options.clock),
+            written: tokio::sync::Notify::new(),
             counters: metrics::Counters::default(),
             queues: shards.iter().map(|_| Queue::new(4)).collect(),
             claims: Claims::of(&shards),

@@ -80,6 +80,7 @@ pub(super) fn commit(common: &Common, shard: ShardId, sealed: Vec<Sealed>) -> bo
             return false;
         }
         count(&common.counters, &batches, began.elapsed());
+        common.written.notify_waiters();
     }
     for (batch, releases) in batches.into_iter().zip(releases) {
         let mut sealed = Sealed { batch, releases };
@@ -107,7 +108,7 @@ fn append(common: &Common, shard: ShardId, batches: &[Batch]) -> Result<(), Stor
                 common.wait_for_store(&reason, failed);
             }
             Err(StoreError::Unknown { reason }) if failed == 1 || common.goes_on() => {
-                if has(&claim_again(common, claim)?, batches) {
+                if claim_again(common, claim)?.has(batches) {
                     return Ok(());
                 }
                 // It is not there and never will be, so that it can be written once more.
@@ -139,17 +140,6 @@ fn claim_again(common: &Common, claim: Claim) -> Result<Claimed, StoreError> {
             }
             Err(error) => return Err(error),
         }
-    }
-}
-
-/// Whether batches are among what a shard had when it was claimed. Those that only take mails may be written twice.
-fn has(claimed: &Claimed, batches: &[Batch]) -> bool {
-    let last = batches.iter().rev().find_map(|it| it.entries.last()).map(|it| it.seq);
-    let mail = batches.iter().flat_map(|it| &it.sent).map(|it| it.id.number).max();
-    match (last, mail) {
-        (Some(last), _) => claimed.last >= last,
-        (None, Some(mail)) => claimed.mails >= mail,
-        (None, None) => false,
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use travertine_func::{
     Consume, Delivery, Event, EventConfig, Functions, Workflow, WorkflowDefinition, encode,
 };
-use travertine_kernel::{Ending, Phase, Plan};
+use travertine_kernel::{Ending, Phase, Plan, WaitId};
 use travertine_store::{MemoryStore, ShardId, Store as _, record::Letter};
 use travertine_value::{Name, Value};
 
@@ -15,8 +15,8 @@ use super::{
     steps,
 };
 use crate::{
-    Begin, Board, Definitions, Error, InstanceId, Lease, Message, Opening, Settings, Shard,
-    Timestamp, request::ReplyTo,
+    Address, Begin, Board, Definitions, Error, InstanceId, Lease, Message, Opening, Settings,
+    Shard, Timestamp, request::ReplyTo,
 };
 
 /// An order is paid for, packed by another process, told to a third, and ended by a timer.
@@ -289,7 +289,7 @@ impl World {
         }
         let of_halted = |line: &String| {
             let id = |it: &InstanceId| {
-                line.contains(&format!("({it}, ")) || *line == format!("unfinished: {it}")
+                line.contains(&format!("instance: {it:?},")) || *line == format!("unfinished: {it}")
             };
             (line.starts_with("due") || line.starts_with("unfinished")) && halted.iter().any(id)
         };
@@ -399,9 +399,10 @@ fn what_a_failed_turn_has_changed_around_its_instance_is_taken_back() {
     let now = world.now;
     let shard = &mut world.shards[keeper];
     let (to, mut receiver) = ReplyTo::caller();
-    shard.watchers.add(id.0, Watcher { to, waits_through: true });
+    shard.watchers.add(id, Watcher { to, waits_through: true });
     let held: Vec<u64> = shard.held().map(|it| it.number).collect();
-    let subscribed: Vec<(u64, u64)> = shard.waiting().map(|it| (it.instance, it.wait)).collect();
+    let subscribed: Vec<Address> =
+        shard.waiting().map(travertine_store::record::Subscription::address).collect();
     assert_eq!((held.len(), subscribed.len()), (2, 1));
     let around = |shard: &Shard| {
         let alarms: Vec<String> = shard.alarms.iter().map(|it| format!("{it:?}")).collect();
@@ -409,14 +410,14 @@ fn what_a_failed_turn_has_changed_around_its_instance_is_taken_back() {
         (alarms, held, waiting, shard.views.rows.clone(), shard.watchers.len())
     };
     let before = around(shard);
-    let failed = shard.with(id.0, |shard, live| -> Result<(), Error> {
+    let failed = shard.with(id, |shard, live| -> Result<(), Error> {
         shard.messages.unsubscribe(subscribed[0], &mut shard.views);
         for number in held {
             shard.messages.let_go(number, &mut shard.alarms, &mut shard.views);
         }
-        shard.alarms.set(now.after_millis(5), Alarm::Wait(live.id.0, 99));
-        shard.alarms.forget(live.id.0);
-        for watcher in shard.watchers.take(live.id.0) {
+        shard.alarms.set(now.after_millis(5), Alarm::Wait(live.address(WaitId(99))));
+        shard.alarms.forget(live.id);
+        for watcher in shard.watchers.take(live.id) {
             let ended = Ended { ending: Ending::Completed, variables: Vec::new() };
             shard.reply_to_watcher(watcher, Ok(ended));
         }
@@ -436,7 +437,7 @@ fn an_attempt_that_a_failed_turn_has_prepared_is_made_by_nobody() {
     world.start(0, "packing", "one");
     let id = InstanceId(ShardId(0).instance(1, SHARDS));
     let shard = &mut world.shards[0];
-    let failed = shard.with(id.0, |shard, live| -> Result<(), Error> {
+    let failed = shard.with(id, |shard, live| -> Result<(), Error> {
         let wait = *live.work.keys().next().expect("it waits for a worker");
         shard.prepare_attempt(live, wait);
         assert!(shard.attempts.has(live.address(wait)));
@@ -457,10 +458,10 @@ fn a_letter_that_cannot_be_kept_in_memory_is_kept_in_the_log() {
     let mut world = World::new();
     let (keeper, id) = waits_to_be_paid(&mut world);
     let shard = &mut world.shards[keeper];
-    let failed = shard.with(id.0, |_, _| -> Result<(), Error> { panic!("a test has this fail") });
+    let failed = shard.with(id, |_, _| -> Result<(), Error> { panic!("a test has this fail") });
     assert!(matches!(failed, Err(Error::Halted { .. })), "{failed:?}");
     steps::panic_after(0);
-    shard.rung((id.0, 99));
+    shard.rung(Address { instance: id, wait: WaitId(99) });
     assert_eq!(steps::reached(), (true, vec!["learn"]));
     world.pump();
     world.open();

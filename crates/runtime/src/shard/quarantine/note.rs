@@ -1,9 +1,10 @@
 //! What a process leaves to the next one: what it was about to do, and what is under suspicion.
 
+use travertine_kernel::WaitId;
 use travertine_store::{MailId, ShardId, record::StartKey};
 
 use super::super::alarm::Alarm;
-use crate::{Address, Timestamp};
+use crate::{Address, InstanceId, Timestamp};
 
 /// How many bytes of what was asked a note has.
 const ASKED_MAX: usize = 80;
@@ -14,78 +15,78 @@ const VERSION: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
     /// A timer rings for a token: instance and wait.
-    Timer(u64, u64),
+    Timer(Address),
     /// A timer starts an instance: of which start event, and when it was due.
     Start(StartKey, i64),
     /// A mail is there.
     Mail(MailId),
     /// An attempt at an activity has ended: instance and wait.
-    Attempt(u64, u64),
+    Attempt(Address),
     /// An instance takes a turn: which, and how far it is.
-    Turn(u64, u64),
+    Turn(InstanceId, u64),
     /// A held message starts something.
     Held(u64),
     /// A start that was refused before is tried again: the number of the dead letter.
     Refused(u64),
     /// A worker of this process is at an activity: instance and wait.
-    Activity(u64, u64),
+    Activity(Address),
 }
 
 impl Case {
     pub(crate) fn attempt(job: Address) -> Self {
-        Self::Attempt(job.instance.0, job.wait.0)
+        Self::Attempt(job)
     }
 
     pub(in crate::shard) fn alarm(due: Timestamp, alarm: Alarm) -> Option<Self> {
         match alarm {
-            Alarm::Wait(instance, wait) => Some(Self::Timer(instance, wait)),
+            Alarm::Wait(at) => Some(Self::Timer(at)),
             Alarm::Start(start) => Some(Self::Start(start, due.as_millis())),
-            Alarm::Attempt(instance, wait) => Some(Self::Attempt(instance, wait)),
+            Alarm::Attempt(at) => Some(Self::Attempt(at)),
             Alarm::Job(..) | Alarm::Message(_) | Alarm::Limit | Alarm::Throttle => None,
         }
     }
 
     /// The instance that it is about, where that is known beforehand.
-    pub(super) fn instance(self) -> Option<u64> {
+    pub(super) fn instance(self) -> Option<InstanceId> {
         match self {
-            Self::Timer(instance, _)
-            | Self::Attempt(instance, _)
+            Self::Timer(Address { instance, .. })
+            | Self::Attempt(Address { instance, .. })
             | Self::Turn(instance, _)
-            | Self::Activity(instance, _) => Some(instance),
+            | Self::Activity(Address { instance, .. }) => Some(instance),
             Self::Start(..) | Self::Mail(_) | Self::Held(_) | Self::Refused(_) => None,
         }
     }
 
     fn numbers(self) -> (u8, [u64; 3]) {
         match self {
-            Self::Timer(instance, wait) => (0, [instance, wait, 0]),
+            Self::Timer(Address { instance, wait }) => (0, [instance.0, wait.0, 0]),
             Self::Start(StartKey { definition, node, position }, due) => {
                 let place = u64::from(node) << 32 | u64::from(position);
                 (1, [definition, place, due.cast_unsigned()])
             }
             Self::Mail(MailId { from, number }) => (2, [u64::from(from.0), number, 0]),
-            Self::Attempt(instance, wait) => (3, [instance, wait, 0]),
-            Self::Turn(instance, position) => (4, [instance, position, 0]),
+            Self::Attempt(Address { instance, wait }) => (3, [instance.0, wait.0, 0]),
+            Self::Turn(instance, position) => (4, [instance.0, position, 0]),
             Self::Held(number) => (5, [number, 0, 0]),
             Self::Refused(number) => (6, [number, 0, 0]),
-            Self::Activity(instance, wait) => (7, [instance, wait, 0]),
+            Self::Activity(Address { instance, wait }) => (7, [instance.0, wait.0, 0]),
         }
     }
 
     fn of_numbers(kind: u8, [one, two, three]: [u64; 3]) -> Option<Self> {
         Some(match kind {
-            0 => Self::Timer(one, two),
+            0 => Self::Timer(Address { instance: InstanceId(one), wait: WaitId(two) }),
             1 => {
                 let node = u32::try_from(two >> 32).ok()?;
                 let position = u32::try_from(two & u64::from(u32::MAX)).ok()?;
                 Self::Start(StartKey { definition: one, node, position }, three.cast_signed())
             }
             2 => Self::Mail(MailId { from: ShardId(u16::try_from(one).ok()?), number: two }),
-            3 => Self::Attempt(one, two),
-            4 => Self::Turn(one, two),
+            3 => Self::Attempt(Address { instance: InstanceId(one), wait: WaitId(two) }),
+            4 => Self::Turn(InstanceId(one), two),
             5 => Self::Held(one),
             6 => Self::Refused(one),
-            7 => Self::Activity(one, two),
+            7 => Self::Activity(Address { instance: InstanceId(one), wait: WaitId(two) }),
             _ => return None,
         })
     }
@@ -105,7 +106,7 @@ pub(super) struct Suspect {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Turning {
     /// The instance; 0 for one that is being started.
-    pub(super) instance: u64,
+    pub(super) instance: InstanceId,
     pub(super) definition: u64,
     /// What is asked of it.
     pub(super) asked: String,
@@ -142,7 +143,7 @@ impl Note {
             encode_case(*case, to);
         }
         if let Some(it) = &self.turning {
-            to.extend(it.instance.to_le_bytes());
+            to.extend(it.instance.0.to_le_bytes());
             to.extend(it.definition.to_le_bytes());
             to.extend(&it.asked.as_bytes()[..it.asked.len().min(ASKED_MAX)]);
         }
@@ -171,7 +172,7 @@ impl Note {
         if !bytes.0.is_empty() {
             let (instance, definition) = (bytes.number()?, bytes.number()?);
             let asked = String::from_utf8_lossy(bytes.0).into_owned();
-            note.turning = Some(Turning { instance, definition, asked });
+            note.turning = Some(Turning { instance: InstanceId(instance), definition, asked });
         }
         Some(note)
     }

@@ -1,0 +1,292 @@
+//! The same done with each of many instances.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, mpsc},
+};
+
+use travertine_kernel::Assignments;
+use travertine_runtime::{
+    Batch, BatchOutcome, BatchStep, BatchWork, Engine, Error, InstanceId, batch::BATCH,
+    engine::BatchGuard,
+};
+use travertine_store::{
+    codec::record::Record,
+    view::{Filter, InstanceRow, InstanceState, Row, Table},
+};
+
+use crate::world::{World, block_on, vars, within, within_now};
+
+const TWO: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
+    <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
+    <sequenceFlow id="f2" sourceRef="t" targetRef="u"/><userTask id="u"/></process>"#;
+
+fn world() -> World {
+    let world = World::new(2);
+    world.deploy(TWO);
+    world
+}
+
+fn started(world: &World, count: usize) -> Vec<InstanceId> {
+    let asked: Vec<_> = (0..count).map(|_| world.engine().start("p").begin()).collect();
+    asked.into_iter().map(|it| it.wait().expect("it is started").0).collect()
+}
+
+fn begin(engine: &Engine, batch: Batch, instances: Vec<InstanceId>) -> InstanceId {
+    block_on(engine.begin_batch(batch, instances)).expect("the batch begins")
+}
+
+fn state(engine: &Engine, batch: InstanceId) -> Batch {
+    block_on(engine.find_batch(batch)).expect("it answers").expect("it is there")
+}
+
+fn over(engine: &Engine, batch: InstanceId) -> Batch {
+    block_on(within(async {
+        loop {
+            let found = engine.find_batch(batch).await.expect("it answers");
+            let found = found.expect("it is there");
+            if found.ended.is_some() {
+                return found;
+            }
+            tokio::task::yield_now().await;
+        }
+    }))
+}
+
+fn codes(engine: &Engine, batch: InstanceId, only: BatchOutcome) -> Vec<(u64, String)> {
+    let page = block_on(engine.batch_items(batch, 0, 10_000, Some(only)));
+    let page = page.expect("it answers").expect("it is there");
+    let code = |it: &Option<String>| it.clone().unwrap_or_default();
+    page.items.iter().map(|it| (it.instance, code(&it.code))).collect()
+}
+
+fn rows(world: &World, state: InstanceState) -> usize {
+    let filters = vec![Filter::Definition("p".into()), Filter::State(vec![state])];
+    world.rows(Table::Instances, filters).len()
+}
+
+#[test]
+fn a_batch_does_the_same_with_each_and_tells_what_became_of_each() {
+    let world = world();
+    let all = started(&world, 150);
+    let engine = world.engine();
+    engine.cancel(all[3]).wait().unwrap();
+    engine.suspend(all[7]).wait().unwrap();
+    let batch = Batch { filter: "def:p".into(), ..Batch::new(BatchWork::Suspend) };
+    let twice = all.iter().chain(&all).copied().collect();
+    let batch = begin(engine, batch, twice);
+    let found = over(engine, batch);
+    assert_eq!((found.total, found.seen, found.done), (150, 150, 148));
+    assert_eq!((found.refused, found.gone), (1, 1));
+    assert_eq!(found.filter, "def:p");
+    assert_eq!(codes(engine, batch, BatchOutcome::Refused), [(all[7].0, "suspended".to_owned())]);
+    assert_eq!(codes(engine, batch, BatchOutcome::Gone), [(all[3].0, "ended".to_owned())]);
+    assert_eq!(codes(engine, batch, BatchOutcome::Done).len(), 148);
+    assert_eq!(rows(&world, InstanceState::Suspended), 149);
+    assert_eq!(
+        block_on(engine.batches()).unwrap().iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+        [batch]
+    );
+    // Whatever it has done, histories say which batch it was.
+    let history = engine.history(all[0]).unwrap();
+    let by = Record::By { who: format!("batch {batch}").into() };
+    assert!(history.steps.iter().any(|it| it.records.contains(&by)), "{history:?}");
+
+    block_on(engine.forget_batch(batch)).unwrap();
+    assert_eq!(block_on(engine.find_batch(batch)).unwrap(), None);
+    assert_eq!(block_on(engine.pause_batch(batch, true)), Err(Error::NoSuchInstance(batch)));
+    world.check();
+}
+
+#[test]
+fn each_kind_of_work_is_done() {
+    let world = world();
+    let all = started(&world, 5);
+    let engine = world.engine();
+    let done = |work: BatchWork, of: &[InstanceId]| {
+        let batch = begin(engine, Batch::new(work), of.to_vec());
+        over(engine, batch);
+        let page = block_on(engine.batch_items(batch, 0, 100, None)).unwrap().unwrap();
+        page.items.into_iter().map(|it| it.code.unwrap_or_default()).collect::<Vec<_>>()
+    };
+    let ok = |count: usize| vec![String::new(); count];
+    assert_eq!(done(BatchWork::Set { variables: r#"{"a": 7}"#.into() }, &all), ok(5));
+    assert_eq!(engine.look(all[2]).wait().unwrap().variables, vars(&[("a", 7.into())]));
+    let moved = |from: &str, to: &str| BatchWork::Modify {
+        steps: vec![BatchStep::Move { from: from.into(), to: to.into() }],
+    };
+    assert_eq!(done(moved("t", "u"), &all[..3]), ok(3));
+    let again = done(moved("t", "u"), &all);
+    assert_eq!(&again[3..], ok(2));
+    assert!(again[..3].iter().all(|it| it == "no_token_at"), "{again:?}");
+    assert_eq!(done(moved("x", "u"), &all[..1]), ["no_such_element"]);
+    assert_eq!(done(BatchWork::resolve(), &all[..1]), ["no_incident"]);
+    assert_eq!(done(BatchWork::Resume, &all[..1]), ["not_suspended"]);
+    assert_eq!(done(BatchWork::Suspend, &all), ok(5));
+    assert_eq!(done(BatchWork::Resume, &all), ok(5));
+    world.deploy(&TWO.replace(r#"<userTask id="u"/>"#, r#"<userTask id="u" name="new"/>"#));
+    let migrate =
+        |version| BatchWork::Migrate { definition: "p".into(), version, mapping: Vec::new() };
+    assert_eq!(done(migrate(2), &all), ok(5));
+    assert_eq!(engine.look(all[0]).wait().unwrap().row.version, 2);
+    assert_eq!(done(migrate(9), &all[..1]), ["no_such_definition"]);
+    assert_eq!(done(BatchWork::Delete, &all[..1]), ["in_use"]);
+    assert_eq!(done(BatchWork::Cancel, &all[..4]), ok(4));
+    let mut deleted = done(BatchWork::Delete, &all);
+    assert_eq!(deleted.pop().unwrap(), "in_use");
+    assert_eq!(deleted, ok(4));
+    assert_eq!(done(BatchWork::Cancel, &all[..1]), ["no_such_instance"]);
+    world.check();
+}
+
+#[test]
+fn a_batch_can_be_paused_and_resumed_across_restarts_and_ended_early() {
+    let mut world = world();
+    let all = started(&world, 300);
+    let batch = Batch { paused: true, ..Batch::new(BatchWork::Cancel) };
+    let batch = begin(world.engine(), batch, all);
+    world.rest();
+    world.restart();
+    assert_eq!(state(world.engine(), batch).seen, 0);
+    assert_eq!(rows(&world, InstanceState::Running), 300);
+    assert!(matches!(block_on(world.engine().forget_batch(batch)), Err(Error::InUse { .. })));
+    // What begins later is not in it.
+    let later = started(&world, 1);
+    let resumed = block_on(world.engine().pause_batch(batch, false)).unwrap();
+    assert!(!resumed.paused);
+    assert_eq!(over(world.engine(), batch).done, 300);
+    assert_eq!(rows(&world, InstanceState::Running), 1);
+    world.restart();
+    assert_eq!(state(world.engine(), batch).done, 300, "it can be asked about when it is over");
+
+    let paused = Batch { paused: true, ..Batch::new(BatchWork::Cancel) };
+    let second = begin(world.engine(), paused, later.clone());
+    let cancelled = block_on(world.engine().cancel_batch(second)).unwrap();
+    assert!(cancelled.cancelled);
+    over(world.engine(), second);
+    assert_eq!(codes(world.engine(), second, BatchOutcome::Skipped), [(later[0].0, String::new())]);
+    assert_eq!(rows(&world, InstanceState::Running), 1);
+}
+
+/// Holds the thread of a batch once it comes to an instance, until it is told to go on.
+#[derive(Debug)]
+struct Holding {
+    at: InstanceId,
+    comes: mpsc::Sender<()>,
+    goes: Mutex<mpsc::Receiver<()>>,
+}
+
+impl BatchGuard for Holding {
+    fn may(&self, _: &str, _: &BatchWork, of: &InstanceRow) -> Result<(), String> {
+        if of.id == self.at.0 {
+            self.comes.send(()).expect("the test waits for it");
+            // Nobody tells it more than once.
+            let _: Result<(), mpsc::RecvError> =
+                self.goes.lock().expect("one thread has it").recv();
+        }
+        Ok(())
+    }
+}
+
+/// Restarts an engine in the middle of a job. Whether it was interrupted, which it is not where the rest of the job is
+/// quicker than the end of the engine.
+fn is_interrupted(work: &BatchWork) -> bool {
+    let mut world = world();
+    let all = started(&world, 64);
+    let (comes, came) = mpsc::channel();
+    let (go, goes) = mpsc::channel::<()>();
+    let guard = Holding { at: all[40], comes, goes: Mutex::new(goes) };
+    world.engine().guard_batches(Some(Arc::new(guard)));
+    let ann = world.engine().by("ann");
+    let batch = begin(&ann, Batch::new(work.clone()), all.clone());
+    came.recv().expect("it comes to the instance");
+    let touched = || {
+        let history = |it: &InstanceId| world.engine().history(*it).expect("it is there");
+        let by = Record::By { who: "ann".into() };
+        let is_ours =
+            |it: &&InstanceId| history(it).steps.iter().any(|it| it.records.contains(&by));
+        all.iter().filter(is_ours).count()
+    };
+    // Those before it are asked for, and done soon.
+    within_now(|| touched() >= 20);
+    assert!(touched() < 64, "some are left");
+    drop(ann);
+    let shuts = std::thread::scope(|scope| {
+        let restarts = scope.spawn(|| world.restart());
+        // The engine waits for its thread, and that for us.
+        drop(go);
+        restarts.join()
+    });
+    shuts.expect("it is opened again");
+    let is_interrupted = state(world.engine(), batch).seen == 0;
+    // Nobody may do anything before it is said who says so.
+    world.engine().guard_batches(None);
+    let found = over(world.engine(), batch);
+    assert_eq!((found.done, found.refused, found.gone), (64, 0, 0), "{work:?}");
+    for id in &all {
+        let history = world.engine().history(*id).expect("it is there");
+        let records = history.steps.iter().flat_map(|it| &it.records);
+        let by = Record::By { who: "ann".into() };
+        assert_eq!(records.filter(|it| **it == by).count(), 1, "{work:?} of {id}");
+    }
+    world.check();
+    is_interrupted
+}
+
+#[test]
+fn what_was_done_when_a_job_was_interrupted_is_not_done_again() {
+    let works = [
+        BatchWork::Cancel,
+        BatchWork::Suspend,
+        BatchWork::Modify { steps: vec![BatchStep::Add { element: "u".into() }] },
+    ];
+    for work in works {
+        assert!((0..50).any(|_| is_interrupted(&work)), "{work:?} was never interrupted");
+    }
+}
+
+/// Lets those pass whose variable says so.
+#[derive(Debug)]
+struct Only(Mutex<BTreeSet<u64>>);
+
+impl BatchGuard for Only {
+    fn may(&self, who: &str, work: &BatchWork, of: &InstanceRow) -> Result<(), String> {
+        assert_eq!((who, work.name(), &*of.definition), ("ann", "cancel", "p"));
+        let is_allowed = self.0.lock().expect("one thread has it").contains(&of.id);
+        if is_allowed { Ok(()) } else { Err(format!("{who} may not")) }
+    }
+}
+
+#[test]
+fn whoever_began_it_must_have_the_right_when_it_comes_to_an_instance() {
+    let world = world();
+    let all = started(&world, 3);
+    let engine = world.engine();
+    let ann = engine.by("ann");
+    let batch = begin(&ann, Batch::new(BatchWork::Cancel), all.clone());
+    world.rest();
+    assert_eq!(state(engine, batch).seen, 0, "nobody says yet what ann may");
+    engine.guard_batches(Some(Arc::new(Only(Mutex::new(BTreeSet::from([all[1].0]))))));
+    let found = over(engine, batch);
+    assert_eq!(found.who.as_deref(), Some("ann"));
+    assert_eq!((found.done, found.refused), (1, 2));
+    let no = |it: InstanceId| (it.0, "forbidden".to_owned());
+    assert_eq!(codes(engine, batch, BatchOutcome::Refused), [no(all[0]), no(all[2])]);
+}
+
+#[test]
+fn too_many_are_refused_and_none_are_no_work() {
+    let world = world();
+    let engine = world.engine();
+    let many = (1..=1_000_001).map(InstanceId).collect();
+    let refused = block_on(engine.begin_batch(Batch::new(BatchWork::Cancel), many));
+    assert!(matches!(refused, Err(Error::TooMany { .. })), "{refused:?}");
+    let none = begin(engine, Batch::new(BatchWork::Cancel), Vec::new());
+    assert_eq!(over(engine, none).total, 0);
+    let variables: Assignments = Vec::new();
+    let other = engine.start("p").variables(variables).begin().wait().unwrap().0;
+    assert_eq!(block_on(engine.find_batch(other)).unwrap(), None, "it is no batch");
+    assert!(engine.definitions().find(BATCH).is_some());
+    let row = world.rows(Table::Instances, vec![Filter::Definition(BATCH.into())]);
+    assert!(matches!(&row[..], [Row::Instance(_)]));
+}
