@@ -3,11 +3,11 @@
 //!
 //! `SETTINGS` is the table of everything that can be set; all four ways read it.
 
-use std::{fmt, fmt::Write as _, path::PathBuf, time::Duration};
+use std::{fmt, fmt::Write as _, num::NonZeroU32, path::PathBuf, time::Duration};
 
-use travertine_runtime::Timestamp;
+use travertine_runtime::{Kept, KeptHistory, Timestamp};
 
-use crate::{ApiKey, Options, Password, Tls};
+use crate::{Access, ApiKey, Grant, Network, Options, Password, Rate, Tls};
 
 /// Everything that can be set for a server that is a program of its own.
 ///
@@ -31,10 +31,14 @@ pub struct Config {
     pub log: tracing::Level,
     /// Whether they are logged as JSON.
     pub log_json: bool,
+    /// What is kept of what is over in instances.
+    pub history: KeptHistory,
     /// How the server behaves. Its certificate is what `tls` says.
     pub options: Options,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
+    rate: Option<NonZeroU32>,
+    burst: Option<NonZeroU32>,
 }
 
 impl Default for Config {
@@ -44,9 +48,12 @@ impl Default for Config {
             shards: 1,
             log: tracing::Level::INFO,
             log_json: false,
+            history: KeptHistory { jobs: Kept::WithInstance, ..KeptHistory::default() },
             options: Options::default(),
             tls_cert: None,
             tls_key: None,
+            rate: None,
+            burst: None,
         }
     }
 }
@@ -99,11 +106,15 @@ settings! {
     "listen.grpc" options.grpc_listen: text_or_off / show_text_or_off;
     "listen.manage" options.manage: text_or_off / show_text_or_off;
     "listen.hosts" options.hosts: list / show_list;
+    "listen.base_path" options.base_path: base_path / show_text;
     "listen.tls_cert" tls_cert: path / show_path;
     "listen.tls_key" tls_key: path / show_path;
     "store.data" data: dir / show_dir;
     "store.shards" shards: number / show_number;
     "access.insecure" options.insecure: flag / show_number;
+    "history.jobs" history.jobs: kept / show_kept;
+    "history.tasks" history.tasks: kept / show_kept;
+    "history.incidents" history.incidents: kept / show_kept;
     "jobs.poll_default" options.poll_default: span / show_span;
     "jobs.result_default" options.result_default: span / show_span;
     "limits.body" options.limits.body: size / show_number;
@@ -116,11 +127,14 @@ settings! {
     "limits.polls" options.limits.polls: number / show_number;
     "limits.streams" options.limits.streams: number / show_number;
     "limits.bytes" options.limits.bytes: size / show_number;
+    "limits.rate" rate: count_or_off / show_count_or_off;
+    "limits.burst" burst: count_or_off / show_count_or_off;
     "limits.header_time" options.limits.header_time: span / show_span;
     "limits.body_time" options.limits.body_time: span / show_span;
     "limits.handshake_time" options.limits.handshake_time: span / show_span;
     "limits.write_time" options.limits.write_time: span / show_span;
     "limits.idle_time" options.limits.idle_time: span / show_span;
+    "connect.allow" options.connect_allow: networks / show_networks;
     "shutdown.drain" options.drain: span / show_span;
     "observe.log" log: level / show_level;
     "observe.log_json" log_json: flag / show_number;
@@ -217,6 +231,18 @@ impl Config {
             (Some(_), None) => return Err(bad("tls_cert needs tls_key, its private key")),
             (None, Some(_)) => return Err(bad("tls_key needs tls_cert, its certificate")),
         };
+        self.options.rate = match (self.rate, self.burst) {
+            (None, None) => None,
+            // As many at once as in a second.
+            (Some(requests), burst) => {
+                let per = Duration::from_secs(1);
+                Some(Rate { requests, per, burst: burst.unwrap_or(requests) })
+            }
+            (None, Some(_)) => {
+                let reason = "burst needs rate, the number of requests a second".to_owned();
+                return Err(BadConfig { from: "limits".to_owned(), reason });
+            }
+        };
         Ok(self)
     }
 
@@ -251,50 +277,90 @@ impl Config {
         text
     }
 
-    /// `[access.users]`: a name and the hash of a password each.
+    /// `[access.users]`: a name and the hash of a password each, or a table with `password`, `groups` and `grants`.
     fn read_users(&mut self, value: &toml::Value) -> Result<(), String> {
         let users = value.as_table().ok_or("access.users: write NAME = \"HASH\" for each")?;
         for (name, value) in users {
             let fault = |why: &dyn fmt::Display| format!("access.users.{name}: {why}");
-            let hash = value.as_str().ok_or_else(|| fault(&"write the hash as a text"))?;
-            let password: Password = hash.parse().map_err(|it| fault(&it))?;
+            let login = Login::read(value, "password").map_err(|it| fault(&it))?;
+            let password: Password = login.hash.parse().map_err(|it| fault(&it))?;
             if name.contains(':') {
                 return Err(fault(&"the name of a user has no colon"));
             }
-            self.options.access = std::mem::take(&mut self.options.access).user(name, password);
+            if login.expires.is_some() {
+                return Err(fault(&"only keys expire"));
+            }
+            let access = std::mem::take(&mut self.options.access).user(name, password);
+            self.options.access = login.granted(access, name).map_err(|it| fault(&it))?;
         }
         Ok(())
     }
 
-    /// `[access.keys]`: an id and the hash of a key each, or a table with `sha256` and `expires`.
+    /// `[access.keys]`: an id and the hash of a key each, or a table with `sha256`, `expires`, `groups` and `grants`.
     fn read_keys(&mut self, value: &toml::Value) -> Result<(), String> {
         let keys = value.as_table().ok_or("access.keys: write ID = \"HASH\" for each")?;
         for (id, value) in keys {
             let fault = |why: &dyn fmt::Display| format!("access.keys.{id}: {why}");
-            let (hash, expires) = match value {
-                toml::Value::String(hash) => (Some(hash.as_str()), None),
-                toml::Value::Table(table) => {
-                    let wrong =
-                        table.keys().find(|it| !["sha256", "expires"].contains(&it.as_str()));
-                    if let Some(wrong) = wrong {
-                        return Err(fault(&format!(
-                            "there is no {wrong}; it has sha256 and expires"
-                        )));
-                    }
-                    (table.get("sha256").and_then(toml::Value::as_str), table.get("expires"))
-                }
-                _ => (None, None),
-            };
-            let hash = hash.ok_or_else(|| fault(&"write the hash as a text"))?;
-            let key: ApiKey = hash.parse().map_err(|it| fault(&it))?;
-            let expires = expires.map(|it| {
+            let login = Login::read(value, "sha256").map_err(|it| fault(&it))?;
+            let key: ApiKey = login.hash.parse().map_err(|it| fault(&it))?;
+            let expires = login.expires.map(|it| {
                 let text = plain(it).unwrap_or_default();
                 date(&text).ok_or_else(|| fault(&"write expires like 2027-01-31T00:00:00Z"))
             });
-            let access = std::mem::take(&mut self.options.access);
-            self.options.access = access.key(id, key, expires.transpose()?);
+            let expires = expires.transpose()?;
+            let access = std::mem::take(&mut self.options.access).key(id, key, expires);
+            self.options.access = login.granted(access, id).map_err(|it| fault(&it))?;
         }
         Ok(())
+    }
+}
+
+/// What the file says of somebody who may log in.
+struct Login<'a> {
+    hash: &'a str,
+    expires: Option<&'a toml::Value>,
+    groups: Option<&'a toml::Value>,
+    grants: Option<&'a toml::Value>,
+}
+
+impl<'a> Login<'a> {
+    fn read(value: &'a toml::Value, hash: &str) -> Result<Self, String> {
+        let missing = || "write the hash as a text".to_owned();
+        let table = match value {
+            toml::Value::String(hash) => {
+                return Ok(Self { hash, expires: None, groups: None, grants: None });
+            }
+            toml::Value::Table(table) => table,
+            _ => return Err(missing()),
+        };
+        let known = [hash, "expires", "groups", "grants"];
+        if let Some(wrong) = table.keys().find(|it| !known.contains(&it.as_str())) {
+            return Err(format!("there is no {wrong}; it has {}", known.join(", ")));
+        }
+        Ok(Self {
+            hash: table.get(hash).and_then(toml::Value::as_str).ok_or_else(missing)?,
+            expires: table.get("expires"),
+            groups: table.get("groups"),
+            grants: table.get("grants"),
+        })
+    }
+
+    fn granted(&self, mut access: Access, name: &str) -> Result<Access, String> {
+        let texts = |value: &toml::Value, what: &str| {
+            let list = value.as_array().map(|it| it.iter().map(toml::Value::as_str));
+            let list: Option<Option<Vec<String>>> =
+                list.map(|it| it.map(|it| it.map(str::to_owned)).collect());
+            list.flatten().ok_or_else(|| format!("write {what} as a list of texts"))
+        };
+        for group in self.groups.map(|it| texts(it, "groups")).transpose()?.unwrap_or_default() {
+            access = access.member(name, &group);
+        }
+        if let Some(grants) = self.grants {
+            let grants = texts(grants, "grants")?.into_iter();
+            let grants: Result<Vec<Grant>, _> = grants.map(|it| it.parse()).collect();
+            access = access.grant(name, grants.map_err(|it| it.to_string())?);
+        }
+        Ok(access)
     }
 }
 
@@ -346,9 +412,26 @@ fn text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// `/` stands for no path, too.
+fn base_path(text: &str) -> Result<String, String> {
+    let path = text.trim_end_matches('/');
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-._~/".contains(it);
+    if (path.is_empty() || path.starts_with('/'))
+        && !path.contains("//")
+        && path.chars().all(is_plain)
+    {
+        return Ok(path.to_owned());
+    }
+    Err(format!("{text:?} is no path; write one such as /flow"))
+}
+
 #[expect(clippy::unnecessary_wraps, reason = "others in the table can fail")]
 fn text_or_off(text: &str) -> Result<Option<String>, String> {
     Ok((text != "off").then(|| text.to_owned()))
+}
+
+fn count_or_off(text: &str) -> Result<Option<NonZeroU32>, String> {
+    if text == "off" { Ok(None) } else { number::<u32>(text).map(NonZeroU32::new) }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "others in the table can fail")]
@@ -404,6 +487,22 @@ fn span(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("{text} is no span of time; write it like 500ms, 10s or 2min"))
 }
 
+fn networks(text: &str) -> Result<Vec<Network>, String> {
+    list(text)?.iter().map(|it| it.parse()).collect()
+}
+
+fn kept(text: &str) -> Result<Kept, String> {
+    match text {
+        "no" => Ok(Kept::No),
+        "instance" => Ok(Kept::WithInstance),
+        other => span(other).map(Kept::For).map_err(|_| {
+            format!(
+                "{other} does not say how long; write instance, for as long as the instance is kept, a span like 30d, or no"
+            )
+        }),
+    }
+}
+
 fn level(text: &str) -> Result<tracing::Level, String> {
     text.parse().map_err(|_| format!("{text} is none of error, warn, info, debug, trace"))
 }
@@ -421,6 +520,16 @@ fn show_text(text: &str) -> Option<String> {
 #[expect(clippy::unnecessary_wraps, reason = "others in the table may have no value")]
 fn show_text_or_off(text: &Option<String>) -> Option<String> {
     Some(quoted(text.as_deref().unwrap_or("off")))
+}
+
+#[expect(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "all of them take what the table has"
+)]
+#[expect(clippy::unnecessary_wraps, reason = "others in the table may have no value")]
+fn show_count_or_off(count: &Option<NonZeroU32>) -> Option<String> {
+    Some(count.map_or_else(|| quoted("off"), |it| it.to_string()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "others in the table may have no value")]
@@ -453,6 +562,19 @@ fn show_span(span: &Duration) -> Option<String> {
         format!("{millis}ms")
     };
     Some(quoted(&text))
+}
+
+fn show_networks(networks: &[Network]) -> Option<String> {
+    let all: Vec<String> = networks.iter().map(ToString::to_string).collect();
+    show_list(&all)
+}
+
+fn show_kept(kept: &Kept) -> Option<String> {
+    match kept {
+        Kept::No => Some(quoted("no")),
+        Kept::WithInstance => Some(quoted("instance")),
+        Kept::For(age) => show_span(age),
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "all of them take what the table has")]
@@ -494,7 +616,10 @@ mod tests {
         assert!(why("[listen]\ntls_cert = \"a.pem\"").contains("needs tls_key"));
         assert!(why("[access.users]\nann = \"secret\"").contains("argon2id"));
         assert!(why("[access.keys]\nw = \"secret\"").contains("SHA-256"));
-        assert!(why("[access.keys]\nw = { sha25 = \"x\" }").contains("sha256 and expires"));
+        assert!(why("[access.keys]\nw = { sha25 = \"x\" }").contains("sha256, expires"));
+        let (key, _) = ApiKey::draw("w");
+        let boss = format!("[access.keys]\nw = {{ sha256 = \"{key}\", grants = [\"boss\"] }}");
+        assert!(why(&boss).contains("operator"));
     }
 
     #[test]

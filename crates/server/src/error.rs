@@ -29,6 +29,16 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// The file of accounts cannot be used.
+    Accounts {
+        /// Why not.
+        source: Box<crate::AccountError>,
+    },
+    /// What must be known after a restart cannot be kept.
+    Keep {
+        /// Why not.
+        reason: String,
+    },
     /// The engine could not be closed in order.
     Engine(travertine_runtime::Error),
 }
@@ -43,11 +53,22 @@ impl fmt::Display for Error {
             Self::Open { address } => write!(
                 f,
                 "{address} can be reached from other machines, and without login everybody there could do \
-                 everything; configure users or API keys, listen at 127.0.0.1, or say --insecure"
+                 everything; add a user or an API key (travertine access), listen at 127.0.0.1, or say --insecure"
             ),
             Self::Tls { reason } => write!(f, "cannot use TLS: {reason}"),
+            Self::Accounts { source } => source.fmt(f),
+            Self::Keep { reason } => {
+                write!(f, "what must be known after a restart cannot be kept: {reason}")
+            }
             Self::Engine(error) => error.fmt(f),
         }
+    }
+}
+
+impl Error {
+    #[expect(clippy::needless_pass_by_value, reason = "as errors are mapped")]
+    pub(crate) fn kept(error: rusqlite::Error) -> Self {
+        Self::Keep { reason: error.to_string() }
     }
 }
 
@@ -55,8 +76,9 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Listen { source, .. } => Some(source),
+            Self::Accounts { source } => Some(source),
             Self::Engine(error) => Some(error),
-            Self::Open { .. } | Self::Tls { .. } => None,
+            Self::Open { .. } | Self::Tls { .. } | Self::Keep { .. } => None,
         }
     }
 }

@@ -10,18 +10,27 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod assets;
 pub mod c8;
 mod config;
 pub mod desk;
 mod error;
+mod hooks;
+pub mod native;
 mod net;
 mod observe;
 mod options;
+mod outbound;
 mod server;
 
-pub use access::{Access, ApiKey, BadSecret, Password};
+pub use access::{
+    Access, AccountError, Accounts, ApiKey, Audited, BadGrant, BadSecret, Grant, Group, KeyInfo,
+    Password, Permission, Role, Subject, UnknownWord, User,
+};
 pub use config::{BadConfig, Config};
 pub use error::Error;
+pub use hooks::{HookError, HookSettings, HookState, Hooks, KINDS, Webhook};
 pub use observe::log;
-pub use options::{Limits, Options, Tls};
-pub use server::{Addresses, Listening, Server};
+pub use options::{Limits, Options, Rate, Tls};
+pub use outbound::{Network, check_url};
+pub use server::{Addresses, Listening, Reload, Server};

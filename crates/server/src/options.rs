@@ -1,8 +1,10 @@
 //! How a server behaves.
 
-use std::{path::PathBuf, time::Duration};
+use std::{num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
-use crate::access::Access;
+use travertine_runtime::engine::TestClock;
+
+use crate::{access::Access, outbound::Network};
 
 /// How a server behaves.
 ///
@@ -21,20 +23,33 @@ pub struct Options {
     pub manage: Option<String>,
     /// The names under which clients reach the server, besides those of this machine's loopback.
     pub hosts: Vec<String>,
+    /// The path below which a proxy has put the server, such as `/flow`, if the proxy hands it on.
+    pub base_path: String,
     /// The certificate and its key. Without them connections are not encrypted.
     pub tls: Option<Tls>,
     /// Who may log in. Where nobody is named, everybody may do everything.
     pub access: Access,
+    /// The file of accounts, which need not be there: who else may log in, and the audit.
+    pub accounts: Option<PathBuf>,
     /// Whether to serve other machines without login.
     pub insecure: bool,
     /// How much clients may ask for at once, and how long they may take.
     pub limits: Limits,
+    /// How many requests each user and each key may send; as many as they like, where nothing is said. Where nobody
+    /// need log in, all share one rate.
+    pub rate: Option<Rate>,
     /// How long a poll for jobs waits where the client does not say.
     pub poll_default: Duration,
     /// How long someone waits for the result of an instance where the client does not say.
     pub result_default: Duration,
+    /// Where the server keeps what it must know after a restart, beside the store; in memory where there is none.
+    pub directory: Option<PathBuf>,
+    /// Networks that are not public, to which webhooks may go all the same.
+    pub connect_allow: Vec<Network>,
     /// How long requests under way may take when the server is shut down.
     pub drain: Duration,
+    /// The clock of the engine, where clients may set it: for tests only.
+    pub test_clock: Option<Arc<TestClock>>,
 }
 
 impl Default for Options {
@@ -44,13 +59,19 @@ impl Default for Options {
             grpc_listen: Some("127.0.0.1:26500".to_owned()),
             manage: Some("127.0.0.1:9600".to_owned()),
             hosts: Vec::new(),
+            base_path: String::new(),
             tls: None,
             access: Access::default(),
+            accounts: None,
             insecure: false,
             limits: Limits::default(),
+            rate: None,
             poll_default: Duration::from_secs(10),
             result_default: Duration::from_secs(20),
+            directory: None,
+            connect_allow: Vec::new(),
             drain: Duration::from_secs(30),
+            test_clock: None,
         }
     }
 }
@@ -67,6 +88,25 @@ pub struct Tls {
     pub cert: PathBuf,
     /// The private key of the first of them.
     pub key: PathBuf,
+}
+
+/// How many requests somebody may send.
+///
+/// ```
+/// # use std::num::NonZeroU32;
+/// # use travertine_server::Rate;
+/// # use std::time::Duration;
+/// let per = Duration::from_secs(1);
+/// let rate = NonZeroU32::new(100).map(|it| Rate { requests: it, per, burst: it });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// So many
+    pub requests: NonZeroU32,
+    /// in so long.
+    pub per: Duration,
+    /// So many at once, after a while without any.
+    pub burst: NonZeroU32,
 }
 
 /// How much clients may ask for at once, and how long they may take.

@@ -14,9 +14,18 @@ use tokio::{
     task::spawn_blocking,
     time::{Instant, sleep},
 };
+use travertine_runtime::{
+    Timestamp,
+    engine::{Clock as _, SystemClock},
+};
+use travertine_value::Name;
 
-use super::{Access, Password, Principal};
-use crate::net::Refusal;
+use super::{
+    Permission, Principal,
+    audit::Audit,
+    register::{Changes, Directory, Register},
+};
+use crate::{Access, Error, Options, net::Refusal};
 
 /// How long a password that was verified needs no verifying.
 const REMEMBERED: Duration = Duration::from_mins(1);
@@ -30,105 +39,200 @@ const VERIFYING_MAX: usize = 2;
 /// How many may wait for that.
 const WAITING_MAX: usize = 64;
 
-/// How long somebody waits who could not be let in.
+/// How long somebody waits who could not be let in; twice as long after each time in a row.
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// How often that is doubled at most.
+const DOUBLED_MAX: u32 = 5;
+
+/// For so many names it is known how often somebody could not be let in. Names share them, so that nobody can tell by
+/// the pause which users there are.
+const NAMES: usize = 1_024;
 
 /// Lets in who can say who they are.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    access: Access,
-    /// Takes as long as a password that somebody has, so that nobody can tell which users there are.
-    nobody: Option<Arc<Password>>,
-    /// By the hash of what was sent.
-    verified: Mutex<HashMap<[u8; 32], Instant>>,
+    register: Register,
+    audit: Arc<Audit>,
+    verified: Mutex<Verified>,
+    failed: Mutex<Vec<u32>>,
     verifying: Semaphore,
     waiting: Semaphore,
 }
 
+/// Passwords that are right, by the hash of what was sent.
+#[derive(Debug, Default)]
+struct Verified {
+    /// The accounts that they are right for.
+    changes: Changes,
+    all: HashMap<[u8; 32], Instant>,
+}
+
 impl Gate {
-    pub(crate) fn new(access: &Access) -> Self {
-        let has_users = !access.users.is_empty();
-        Self {
-            access: access.clone(),
-            nobody: has_users.then(|| Arc::new(Password::hash(""))),
+    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
+        let audit = Arc::new(Audit::new(options.accounts.clone()));
+        let failed = |error| Error::Accounts { source: Box::new(error) };
+        Ok(Self {
+            register: Register::new(&options.access, options.accounts.clone(), &audit)
+                .map_err(failed)?,
+            audit,
             verified: Mutex::default(),
+            failed: Mutex::new(vec![0; NAMES]),
             verifying: Semaphore::new(VERIFYING_MAX),
             waiting: Semaphore::new(WAITING_MAX),
+        })
+    }
+
+    /// Waits until all that was tried and refused is in the audit.
+    pub(crate) fn flush(&self) {
+        self.audit.flush();
+    }
+
+    /// Whether everybody may do everything.
+    pub(crate) fn is_open(&self) -> bool {
+        self.register.now().is_open()
+    }
+
+    /// From now on the configuration names others. Says whether it does: not where everybody could do everything, and
+    /// must not.
+    pub(crate) fn reload(&self, access: &Access, may_be_open: bool) -> Result<bool, Error> {
+        let failed = |error| Error::Accounts { source: Box::new(error) };
+        self.register.reload(access, may_be_open).map_err(failed)
+    }
+
+    /// Whether somebody may do something with a definition now, though it is not them who sends a request.
+    pub(crate) fn may_later(
+        &self,
+        who: &str,
+        permission: Permission,
+        definition: &str,
+    ) -> Result<(), String> {
+        let directory = self.register.now();
+        if directory.anybody().is_some() {
+            return Ok(());
+        }
+        let user = directory.user(who).map(|(_, it)| it);
+        let key = directory.key(who).filter(|(_, expires, _)| is_good(*expires));
+        let known = user.into_iter().chain(key.map(|(.., it)| it));
+        // A key may have the name of a user; nobody can say then who it was, so both must have the right.
+        let (mut anybody, mut all) = (false, true);
+        for it in known {
+            (anybody, all) = (true, all && it.grants.reach(permission).has(definition));
+        }
+        let name = permission.name();
+        match (anybody, all) {
+            (true, true) => Ok(()),
+            (true, false) => {
+                Err(format!("{who} has no permission {name} for {definition} any more"))
+            }
+            (false, _) => Err(format!("{who} has no account any more")),
         }
     }
 
     /// Who sends a request.
     pub(crate) async fn who(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
-        if self.access.is_open() {
-            return Ok(Principal { name: None });
+        let directory = self.register.now();
+        if let Some(anybody) = directory.anybody() {
+            return Ok(anybody);
         }
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(sent), None) = (sent.next(), sent.next()) else { return Err(Refusal::Login) };
-        let who = match scheme(sent) {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("bearer") => self.key(rest),
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("basic") => {
-                self.user(sent, rest).await?
+        match scheme(sent) {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("bearer") => {
+                match key(rest, &directory) {
+                    Some(principal) => Ok(principal),
+                    None => self.refuse(None, rest).await,
+                }
             }
-            _ => None,
-        };
-        if who.is_none() {
-            sleep(PAUSE).await;
-            return Err(Refusal::Login);
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("basic") => {
+                self.user(sent, rest, &directory).await
+            }
+            _ => self.refuse(None, "").await,
         }
-        Ok(Principal { name: who })
     }
 
-    /// Whose API key this is.
-    fn key(&self, text: &str) -> Option<Arc<str>> {
-        // An id may have underscores; the secret may, too, so all ids are tried that it could be.
-        let rest = text.strip_prefix("tvk_")?;
-        let now = travertine_runtime::engine::Clock::now(&travertine_runtime::engine::SystemClock);
-        let ends = rest.match_indices('_').map(|(at, _)| at);
-        let id = ends.map(|at| &rest[..at]).find(|id| {
-            self.access
-                .keys
-                .get(*id)
-                .is_some_and(|it| it.key.is(text) && it.expires.is_none_or(|expires| now < expires))
-        })?;
-        Some(Arc::from(id))
+    /// Nobody is let in, and whoever tried waits. Only who there is is named: others may have typed what is secret.
+    async fn refuse(&self, known: Option<Name>, tried: &str) -> Result<Principal, Refusal> {
+        self.audit.note(known, "login refused", "");
+        let doubled = {
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            let times = &mut failed[bucket(tried)];
+            *times = times.saturating_add(1);
+            (*times - 1).min(DOUBLED_MAX)
+        };
+        sleep(PAUSE * (1 << doubled)).await;
+        Err(Refusal::Login)
     }
 
     /// Whose user and password these are.
-    async fn user(&self, sent: &HeaderValue, rest: &str) -> Result<Option<Arc<str>>, Refusal> {
+    async fn user(
+        &self,
+        sent: &HeaderValue,
+        rest: &str,
+        directory: &Directory,
+    ) -> Result<Principal, Refusal> {
         let decoded = general_purpose::STANDARD.decode(rest).ok();
         let decoded = decoded.and_then(|it| String::from_utf8(it).ok());
         let Some((name, password)) = decoded.as_deref().and_then(|it| it.split_once(':')) else {
-            return Ok(None);
+            return self.refuse(None, "").await;
         };
-        let known = self.access.users.get(name).cloned().map(Arc::new);
         let hash: [u8; 32] = Sha256::digest(sent.as_bytes()).into();
-        if known.is_some() && self.is_verified(&hash) {
-            return Ok(Some(Arc::from(name)));
+        let known = directory.user(name);
+        if let Some((_, principal)) = known
+            && self.is_verified(&hash, directory)
+        {
+            return Ok(principal.clone());
         }
-        let Some(against) = known.clone().or_else(|| self.nobody.clone()) else { return Ok(None) };
-        let _waits = self.waiting.try_acquire().map_err(|_| Refusal::Full)?;
-        let _verifies = self.verifying.acquire().await.map_err(|_| Refusal::Full)?;
-        let password = password.to_owned();
-        let is_right = spawn_blocking(move || against.is(password.as_bytes())).await;
-        if known.is_none() || !is_right.unwrap_or(false) {
-            return Ok(None);
-        }
-        self.remember(hash);
-        Ok(Some(Arc::from(name)))
+        let against = known.map(|(it, _)| Arc::clone(it)).or_else(|| directory.nobody());
+        let Some(against) = against else { return self.refuse(None, name).await };
+        let is_right = {
+            let _waits = self.waiting.try_acquire().map_err(|_| Refusal::Full)?;
+            let _verifies = self.verifying.acquire().await.map_err(|_| Refusal::Full)?;
+            let password = password.to_owned();
+            spawn_blocking(move || against.is(password.as_bytes())).await.unwrap_or(false)
+        };
+        let Some((_, principal)) = known.filter(|_| is_right) else {
+            let known = known.and_then(|(_, it)| it.name.clone());
+            return self.refuse(known, name).await;
+        };
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)[bucket(name)] = 0;
+        self.audit.note_rarely(principal.name.clone(), "login", "");
+        self.remember(hash, directory);
+        Ok(principal.clone())
     }
 
-    fn is_verified(&self, hash: &[u8; 32]) -> bool {
+    fn is_verified(&self, hash: &[u8; 32], directory: &Directory) -> bool {
         let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
-        verified.get(hash).is_some_and(|it| it.elapsed() < REMEMBERED)
+        let found = verified.all.get(hash).filter(|_| verified.changes == directory.changes());
+        found.is_some_and(|it| it.elapsed() < REMEMBERED)
     }
 
-    fn remember(&self, hash: [u8; 32]) {
+    fn remember(&self, hash: [u8; 32], directory: &Directory) {
         let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
-        if verified.len() >= REMEMBERED_MAX {
-            verified.clear();
+        if verified.changes != directory.changes() || verified.all.len() >= REMEMBERED_MAX {
+            *verified = Verified { changes: directory.changes(), all: HashMap::new() };
         }
-        verified.insert(hash, Instant::now());
+        verified.all.insert(hash, Instant::now());
     }
+}
+
+fn bucket(name: &str) -> usize {
+    let hash = Sha256::digest(name);
+    usize::from(u16::from_be_bytes([hash[0], hash[1]])) % NAMES
+}
+
+/// Whose API key this is.
+fn key(text: &str, directory: &Directory) -> Option<Principal> {
+    // An id may have underscores; the secret may, too, so all ids are tried that it could be.
+    let rest = text.strip_prefix("tvk_")?;
+    let ends = rest.match_indices('_').map(|(at, _)| at);
+    let mut found = ends.filter_map(|at| directory.key(&rest[..at]));
+    let (_, expires, principal) = found.find(|(key, ..)| key.is(text))?;
+    is_good(*expires).then(|| principal.clone())
+}
+
+fn is_good(expires: Option<Timestamp>) -> bool {
+    expires.is_none_or(|it| SystemClock.now() < it)
 }
 
 /// The scheme of a login, and what follows it.

@@ -7,7 +7,7 @@
 use http::{HeaderMap, HeaderValue, Method, Request, header, uri::Authority};
 use tokio::net::TcpListener;
 
-use crate::net::Refusal;
+use crate::{assets, net::Refusal};
 
 /// The names under which we may be asked for.
 #[derive(Debug)]
@@ -36,10 +36,11 @@ impl Guard {
         {
             return Err(Refusal::Host);
         }
-        if !is_ours(request.method(), request.headers(), authority.as_ref()) {
-            return Err(Refusal::Origin);
+        if is_link(request) || is_ours(request.method(), request.headers(), authority.as_ref()) {
+            Ok(())
+        } else {
+            Err(Refusal::Origin)
         }
-        Ok(())
     }
 
     fn knows(&self, authority: &Authority) -> bool {
@@ -70,6 +71,17 @@ fn authority<B>(request: &Request<B>) -> Result<Option<Authority>, Refusal> {
         (None, None) if request.version() < http::Version::HTTP_11 => Ok(None),
         (None, None) => Err(Refusal::Host),
     }
+}
+
+/// Whether somebody follows a link to our page, wherever it stood. The page is the same for all, and no frame.
+fn is_link<B>(request: &Request<B>) -> bool {
+    let says =
+        |name, what: &[u8]| request.headers().get(name).is_some_and(|it| it.as_bytes() == what);
+    request.method() == Method::GET
+        && assets::is_asset(request.uri().path())
+        && request.headers().get(header::ORIGIN).is_none()
+        && says("sec-fetch-mode", b"navigate")
+        && says("sec-fetch-dest", b"document")
 }
 
 /// Whether no page, or one of our own, sends this.
@@ -172,6 +184,29 @@ mod tests {
             check_for("GET", &[host, ("sec-fetch-site", "cross-site")]),
             Err(Refusal::Origin)
         );
+    }
+
+    #[test]
+    fn links_elsewhere_lead_to_the_page_and_to_nothing_else() {
+        let headers = [
+            ("host", "localhost:8080"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "document"),
+        ];
+        let follow = |method: &str, path: &str, dest: &str| {
+            let guard = Guard { hosts: LOOPBACK.map(str::to_owned).to_vec() };
+            let mut request = Request::builder().method(method).uri(path);
+            for (name, value) in headers {
+                request = request.header(name, if name == "sec-fetch-dest" { dest } else { value });
+            }
+            guard.check(&request.body(()).expect("the request is well formed"))
+        };
+        assert_eq!(follow("GET", "/ui/instances/12-7", "document"), Ok(()));
+        assert_eq!(follow("GET", "/", "document"), Ok(()));
+        assert_eq!(follow("GET", "/ui/", "iframe"), Err(Refusal::Origin));
+        assert_eq!(follow("POST", "/ui/", "document"), Err(Refusal::Origin));
+        assert_eq!(follow("GET", "/v2/topology", "document"), Err(Refusal::Origin));
     }
 
     #[test]

@@ -191,6 +191,13 @@ impl fmt::Debug for ApiKey {
     }
 }
 
+/// A text that nobody can guess.
+pub(crate) fn draw_secret() -> String {
+    let mut secret = [0; 32];
+    random(&mut secret);
+    general_purpose::URL_SAFE_NO_PAD.encode(secret)
+}
+
 /// Fills with what nobody can guess.
 fn random(bytes: &mut [u8]) {
     let random: &dyn SecureRandom = ring::default_provider().secure_random;

@@ -5,15 +5,40 @@ use std::sync::Arc;
 use travertine_runtime::{
     Definitions, Deployed, DeployedKind, Key, Named,
     engine::{Deployment, File, Retired},
+    read_models,
 };
 
 use super::{Desk, Outcome, Refusal, key};
+use crate::access::Permission;
 
 impl Desk {
     /// Deploys files together: all of them, or none.
     pub async fn deploy(&self, files: Vec<File>) -> Result<Deployment, Refusal> {
-        let engine = self.engine.clone();
-        off_the_executor(move || Ok(engine.deploy(&files)?)).await
+        let desk = self.clone();
+        off_the_executor(move || {
+            desk.may_deploy(&files)?;
+            Ok(desk.engine.deploy(&files)?)
+        })
+        .await
+    }
+
+    /// Refuses files with something in them that whoever asks may not deploy.
+    fn may_deploy(&self, files: &[File]) -> Result<(), Refusal> {
+        if !self.is_limited() {
+            return Ok(());
+        }
+        let files: Vec<(&str, &[u8])> =
+            files.iter().map(|it| (it.name.as_str(), it.body.as_slice())).collect();
+        let definitions = self.engine.definitions();
+        let models = read_models(&files, Some(&*definitions), self.engine.now());
+        models.ids().try_for_each(|it| self.may_name(&it))
+    }
+
+    /// What is deployed of a kind, as far as whoever asks may see it.
+    pub(crate) fn listed(&self, kind: DeployedKind) -> Vec<Arc<Deployed>> {
+        let definitions = self.engine.definitions();
+        let all = definitions.deployed().filter(|it| it.kind == kind && self.sees(&it.id));
+        all.cloned().collect()
     }
 
     /// Everything that is deployed.
@@ -28,7 +53,9 @@ impl Desk {
         let number = number(named).ok_or_else(missing)?;
         let definitions = self.engine.definitions();
         let found = definitions.deployed_as(number).filter(|it| it.kind == kind);
-        found.cloned().ok_or_else(missing)
+        let found = found.cloned().ok_or_else(missing)?;
+        self.may(&found.id, missing)?;
+        Ok(found)
     }
 
     /// The file that something was deployed with.
@@ -42,6 +69,13 @@ impl Desk {
     pub async fn retire(&self, key: i64, delete_history: bool) -> Result<Retired, Refusal> {
         let named = Key::read(key);
         let number = number(named).ok_or_else(|| key::no_such("resource", key, named))?;
+        let missing = || key::no_such("resource", key, None);
+        let definitions = self.engine.definitions();
+        let found = definitions.deployed_as(number).ok_or_else(missing)?;
+        self.may(&found.id, missing)?;
+        if delete_history {
+            self.needing(Permission::Admin)?.may(&found.id, missing)?;
+        }
         let engine = self.engine.clone();
         off_the_executor(move || Ok(engine.retire(number, delete_history)?)).await
     }
@@ -82,7 +116,7 @@ fn what(kind: DeployedKind) -> &'static str {
 }
 
 /// Does what takes a while on a thread that may be blocked.
-pub(super) async fn off_the_executor<T: Send + 'static>(
+pub(crate) async fn off_the_executor<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     let failed = |_| Err(Refusal::new(Outcome::Internal, "the server failed; its log says more"));

@@ -1,9 +1,14 @@
 //! Expressions that someone wants to try.
 
 use travertine_kernel::{Assignments, View};
-use travertine_lang::feel::{Context, Expression, FeelValue, Names, Settings, Warning};
-use travertine_runtime::{Engine, Named};
-use travertine_value::{Name, Value};
+use travertine_lang::{
+    Kind, Languages,
+    feel::{Context, Expression, FeelValue, Names, Settings, Warning},
+};
+use travertine_runtime::{Engine, Named, Timestamp};
+use travertine_value::{Limits, Map, Name, Value};
+
+use crate::access::Permission;
 
 use super::{Desk, Outcome, Refusal, deploy::off_the_executor, key};
 
@@ -45,6 +50,7 @@ impl Desk {
         let named = key::element(scope)?;
         let missing = || key::no_such("element instance", scope, None);
         let instance = named.instance().ok_or_else(missing)?;
+        self.needing(Permission::Read)?.may_instance(instance, missing).await?;
         let visit = if let Named::Visit(_, visit) = named { visit } else { 0 };
         visible(&self.engine, instance, visit).await?.ok_or_else(missing)
     }
@@ -91,4 +97,31 @@ fn evaluate(
     })?;
     let warnings = evaluation.warnings.iter().map(Warning::to_string).collect();
     Ok(Evaluated { value: evaluation.value.to_value(), warnings })
+}
+
+/// What an expression of a language gives: `feel`, `js` or `juel`.
+pub(crate) fn run(
+    language: &str,
+    source: &str,
+    variables: Assignments,
+    now: Timestamp,
+) -> Result<Evaluated, Refusal> {
+    if language == "feel" {
+        let seed = Some(now.as_millis().unsigned_abs());
+        let settings = Settings { now: Some(now), seed, ..Settings::default() };
+        let source = source.trim().strip_prefix('=').unwrap_or(source);
+        return evaluate(source, variables, &settings);
+    }
+    let wrong =
+        |what: &str, why: &dyn std::fmt::Display| Refusal::invalid(format!("{what}: {why}"));
+    let languages = Languages::standard();
+    let language = languages
+        .find(language)
+        .ok_or_else(|| Refusal::invalid(format!("there is no language {language}")))?;
+    let program = language.compile(Kind::Expression, source);
+    let program = program.map_err(|it| wrong("the expression cannot be read", &it.message))?;
+    let variables: Map = variables.into_iter().collect();
+    let value = program.value(&variables, &Limits::default());
+    let value = value.map_err(|it| wrong("the expression failed", &it))?;
+    Ok(Evaluated { value, warnings: Vec::new() })
 }

@@ -21,6 +21,10 @@ pub struct Create {
     pub business_id: Option<Name>,
     /// Words that people put on it.
     pub tags: Vec<Name>,
+    /// The trace that it belongs to, as a `traceparent` of the W3C.
+    pub trace: Option<Name>,
+    /// The elements after which it ends.
+    pub ends_after: Vec<Name>,
 }
 
 /// An instance that was started.
@@ -42,7 +46,10 @@ impl Desk {
         let number = key::definition(key)?;
         let definitions = self.engine.definitions();
         let found = definitions.get(number).filter(|it| !it.is_function());
-        found.cloned().ok_or_else(|| key::no_such("process definition", key, None))
+        let missing = || key::no_such("process definition", key, None);
+        let found = found.cloned().ok_or_else(missing)?;
+        self.may(&found.id, missing)?;
+        Ok(found)
     }
 
     /// The definition that a target means.
@@ -68,13 +75,15 @@ impl Desk {
             }
         };
         let missing = || Refusal::not_found(format!("no process {what} is deployed"));
-        found.filter(|it| !it.is_function()).ok_or_else(missing)
+        let found = found.filter(|it| !it.is_function()).ok_or_else(missing)?;
+        self.may(&found.id, missing)?;
+        Ok(found)
     }
 
     /// Starts an instance. No other that runs may have its business id.
     pub async fn create(&self, create: Create) -> Result<Created, Refusal> {
         let definition = self.target(&create.target)?;
-        let Create { target: _, variables, at, business_id, tags } = create;
+        let Create { target: _, variables, at, business_id, tags, trace, ends_after } = create;
         let mut starting = self.engine.start(Target::Key(definition.key)).variables(variables);
         for element in &at {
             starting = starting.at(element);
@@ -84,6 +93,12 @@ impl Desk {
         }
         for tag in &tags {
             starting = starting.tag(tag);
+        }
+        if let Some(trace) = &trace {
+            starting = starting.trace(trace);
+        }
+        for element in &ends_after {
+            starting = starting.ends_after(element);
         }
         let (instance, _) = starting.begin().await?;
         Ok(Created { instance, definition, business_id, tags })

@@ -46,6 +46,7 @@ impl Desk {
     /// Gives jobs to a worker, as soon as there is one.
     pub async fn activate(&self, ask: Ask) -> Result<Vec<Activated>, Refusal> {
         ask.check()?;
+        self.may_name(&ask.job_type)?;
         let wait = match ask.wait_ms {
             0 => self.poll,
             ms => Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
@@ -59,19 +60,25 @@ impl Desk {
     /// A job is done.
     pub async fn complete_job(&self, key: i64, variables: Assignments) -> Result<(), Refusal> {
         let job = key::wait(key, "job")?;
+        self.may_job(job, key).await?;
         Ok(self.engine.complete_work(job, WorkKind::Job, true, variables).await?)
     }
 
     /// A job could not be done.
     pub async fn fail_job(&self, key: i64, failure: Failure) -> Result<(), Refusal> {
         let job = key::wait(key, "job")?;
+        self.may_job(job, key).await?;
         let Failure { retries, backoff_ms: backoff, message, variables } = failure;
-        Ok(self.engine.fail(job, JobFailure { retries, backoff, message, variables }).await?)
+        Ok(self
+            .engine
+            .fail(job, JobFailure { retries, backoff, message, variables, strict: true })
+            .await?)
     }
 
     /// Changes a job: all that is asked, or nothing.
     pub async fn update_job(&self, key: i64, change: JobChange) -> Result<(), Refusal> {
         let job = key::wait(key, "job")?;
+        self.may_job(job, key).await?;
         let JobChange { retries, lease, priority } = &change;
         if retries.is_none() && lease.is_none() && priority.is_none() {
             let detail = "there is nothing to change: say retries, timeout or priority";
@@ -89,6 +96,7 @@ impl Desk {
         variables: Assignments,
     ) -> Result<(), Refusal> {
         let job = key::wait(key, "job")?;
+        self.may_job(job, key).await?;
         if code.is_empty() {
             return Err(Refusal::invalid("the code of the error is missing: name it"));
         }

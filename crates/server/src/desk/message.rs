@@ -40,6 +40,7 @@ impl Publish {
 impl Desk {
     /// Publishes a message. Answers with its number.
     pub async fn publish(&self, publish: Publish) -> Result<u64, Refusal> {
+        self.may_name(&publish.name)?;
         let id = publish.id.clone();
         // Its id counts as long as it is kept, and no longer.
         let options = PublishOptions { known_for: Some(Duration::ZERO) };
@@ -54,6 +55,7 @@ impl Desk {
 
     /// Hands a message to someone who waits for it now. Answers with its number, and who took it.
     pub async fn correlate(&self, publish: Publish) -> Result<(u64, InstanceId), Refusal> {
+        self.may_name(&publish.name)?;
         let (name, key) = (Name::clone(&publish.name), Name::clone(&publish.correlation_key));
         let taken = self.engine.correlate(publish.message()?).await?;
         taken.map(|it| (it.message, it.instance)).ok_or_else(|| {
@@ -68,6 +70,7 @@ impl Desk {
         if name.trim().is_empty() {
             return Err(Refusal::invalid("the name of the signal is missing: name it"));
         }
+        self.may_name(name)?;
         Ok(self.engine.signal(name, variables).await?.number)
     }
 }

@@ -1,6 +1,8 @@
 //! The application layer: one function per command and query, in our words. Every façade calls only this,
 //! so that a rule of the server is kept once, whatever protocol asks.
 
+mod admit;
+mod batch;
 mod cluster;
 mod decision;
 mod deploy;
@@ -14,19 +16,24 @@ mod outcome;
 mod search;
 mod stay;
 mod stream;
+mod subscription;
 mod task;
 mod variable;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
-use travertine_runtime::Engine;
+use travertine_runtime::{Engine, Timestamp, engine::TestClock};
 
-use crate::Options;
+use crate::{Options, hooks::Teller, native::Sessions};
 
+pub(crate) use admit::{ANONYMOUS, Needs};
+pub(crate) use batch::{Rights, batch_key, few_enough, number};
 pub use cluster::Topology;
 pub use decision::Which;
+pub(crate) use deploy::off_the_executor;
 pub use expression::Evaluated;
+pub(crate) use expression::run as run_expression;
 pub use instance::{Create, Created};
 pub use job::{Ask, Failure};
 pub use message::Publish;
@@ -35,7 +42,9 @@ pub use outcome::{Outcome, Refusal};
 pub use search::Seen;
 pub use stay::{Stay, StayState, Way};
 pub use stream::Jobs;
+pub(crate) use subscription::{STARTS, subscription};
 pub(crate) use task::form_of;
+pub use variable::Shadowed;
 
 /// What façades ask. Clones are the same desk.
 #[derive(Clone, Debug)]
@@ -47,20 +56,75 @@ pub struct Desk {
     poll: Duration,
     /// How long the result of an instance is waited for where nobody says.
     result: Duration,
+    /// Who tells others what happens, where there is a server.
+    teller: Option<Arc<Teller>>,
+    /// Processes that are played.
+    sessions: Arc<Sessions>,
+    /// The clock of the engine, where it may be set.
+    clock: Option<Arc<TestClock>>,
+    /// For whom it acts; for the program itself, where there is nobody.
+    caller: Option<Arc<admit::Caller>>,
 }
 
 impl Desk {
-    /// A desk in front of an engine.
+    /// A desk in front of an engine, for the program itself, which may do everything.
     pub fn new(engine: Engine) -> Self {
         let Options { poll_default: poll, result_default: result, .. } = Options::default();
-        Self { engine, ends: CancellationToken::new(), poll, result }
+        Self {
+            engine,
+            ends: CancellationToken::new(),
+            poll,
+            result,
+            teller: None,
+            sessions: Arc::default(),
+            clock: None,
+            caller: None,
+        }
     }
 
     /// The same, with the times that a server has for those who wait. They get nothing any more once `ends` says so.
     #[must_use]
     pub(crate) fn waiting(self, options: &Options, ends: CancellationToken) -> Self {
         let (poll, result) = (options.poll_default, options.result_default);
-        Self { ends, poll, result, ..self }
+        Self { ends, poll, result, clock: options.test_clock.clone(), ..self }
+    }
+
+    /// Processes that are played.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Stops the clock of the engine at this time, in milliseconds since 1970, or lets it go on from there.
+    pub(crate) fn set_clock(&self, to: Option<i64>) -> Result<(), Refusal> {
+        let Some(clock) = &self.clock else {
+            let detail =
+                "the clock of this server is that of its machine: start it with --test-clock";
+            return Err(Refusal::new(Outcome::InvalidState, detail));
+        };
+        match to {
+            Some(to) => clock.pin(Timestamp::from_millis(to))?,
+            None => clock.release(),
+        }
+        self.engine.wake();
+        Ok(())
+    }
+
+    /// The same, with those who are told what happens.
+    #[must_use]
+    pub(crate) fn telling(self, teller: Arc<Teller>) -> Self {
+        Self { teller: Some(teller), ..self }
+    }
+
+    /// Who tells others what happens.
+    pub(crate) fn teller(&self) -> Result<&Arc<Teller>, Refusal> {
+        let missing =
+            || Refusal::new(Outcome::NotFound, "there is no server that could tell anybody");
+        self.teller.as_ref().ok_or_else(missing)
+    }
+
+    /// Ends when the server does.
+    pub(crate) async fn is_ending(&self) {
+        self.ends.cancelled().await;
     }
 
     /// The engine behind it.

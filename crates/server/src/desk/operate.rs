@@ -42,17 +42,24 @@ pub struct Arrival {
 impl Desk {
     /// Has an instance stand still until it is resumed.
     pub async fn suspend(&self, key: i64) -> Result<(), Refusal> {
-        Ok(self.engine.suspend(key::instance(key)?).await?)
+        Ok(self.engine.suspend(self.operable(key).await?).await?)
+    }
+
+    /// The instance with this key, where whoever asks may do with it what they were admitted for.
+    async fn operable(&self, key: i64) -> Result<InstanceId, Refusal> {
+        let instance = key::instance(key)?;
+        self.may_instance(instance, || key::no_such("process instance", key, None)).await?;
+        Ok(instance)
     }
 
     /// Lets a suspended instance go on.
     pub async fn resume(&self, key: i64) -> Result<(), Refusal> {
-        Ok(self.engine.resume(key::instance(key)?).await?)
+        Ok(self.engine.resume(self.operable(key).await?).await?)
     }
 
     /// Forgets an instance that has ended.
     pub async fn delete(&self, key: i64) -> Result<(), Refusal> {
-        let (engine, instance) = (self.engine.clone(), key::instance(key)?);
+        let (engine, instance) = (self.engine.clone(), self.operable(key).await?);
         off_the_executor(move || Ok(engine.delete(instance)?)).await
     }
 
@@ -63,14 +70,20 @@ impl Desk {
         to: i64,
         mapping: BTreeMap<Name, Name>,
     ) -> Result<(), Refusal> {
-        let instance = key::instance(key)?;
+        let instance = self.operable(key).await?;
         let to = self.definition(to)?;
+        // What is not there now never will be.
+        if let Some(other) = mapping.values().find(|it| to.plan.find(it).is_none()) {
+            let Definition { id, version, .. } = &*to;
+            let detail = format!("{id} version {version} has no element {other} to go on at");
+            return Err(Refusal::invalid(detail));
+        }
         Ok(self.engine.migrate(instance, exactly(&to), mapping).await?)
     }
 
     /// Takes tokens away, adds and moves them: all of it, or nothing.
     pub async fn modify(&self, key: i64, steps: Vec<Step>) -> Result<(), Refusal> {
-        let instance = key::instance(key)?;
+        let instance = self.operable(key).await?;
         if steps.is_empty() {
             return Err(Refusal::invalid(
                 "there is nothing to do: name what to activate, move or terminate",

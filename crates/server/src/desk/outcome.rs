@@ -34,6 +34,26 @@ pub enum Outcome {
     Internal,
 }
 
+impl Outcome {
+    /// The word for it where nothing finer is known.
+    fn code(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::Invalid => "invalid",
+            Self::InvalidState => "invalid_state",
+            Self::AlreadyExists => "already_exists",
+            Self::Unauthenticated => "unauthenticated",
+            Self::Forbidden => "forbidden",
+            Self::TooLarge => "too_large",
+            Self::Overloaded => "overloaded",
+            Self::Unavailable => "unavailable",
+            Self::Unknown => "unknown",
+            Self::TimedOut => "timed_out",
+            Self::Internal => "internal",
+        }
+    }
+}
+
 /// Why something was not done, for a program and for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -41,6 +61,8 @@ pub struct Refusal {
     pub outcome: Outcome,
     /// What is wrong, and the way out.
     pub detail: String,
+    /// A word for it that stays as it is, finer than the kind of answer.
+    pub code: &'static str,
     /// When it makes sense to ask again.
     pub retry_after: Option<Duration>,
 }
@@ -48,7 +70,7 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal of this kind.
     pub fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
-        Self { outcome, detail: detail.into(), retry_after: None }
+        Self { outcome, detail: detail.into(), code: outcome.code(), retry_after: None }
     }
 
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
@@ -79,7 +101,7 @@ impl From<Error> for Refusal {
             }
             _ => error.to_string(),
         };
-        Self { outcome, detail, retry_after: error.retry_after() }
+        Self { outcome, detail, code: error.code(), retry_after: error.retry_after() }
     }
 }
 
@@ -101,6 +123,7 @@ fn outcome(error: &Error) -> Outcome {
         | Error::ReservedId(_)
         | Error::BadId { .. }
         | Error::BadLabel { .. }
+        | Error::TooMany { .. }
         | Error::Backwards { .. }
         | Error::Store(travertine_store::Error::BadQuery { .. }) => Outcome::Invalid,
         Error::Suspended(_)
@@ -140,6 +163,7 @@ fn rejected(rejection: &Rejection) -> Outcome {
         Rejection::NoRetries(_)
         | Rejection::NoSuchElement(_)
         | Rejection::NoTokenAt(_)
+        | Rejection::Incomplete { .. }
         | Rejection::TooMuch { .. }
         | Rejection::OverBudget(_) => Outcome::Invalid,
         // Also what is added to these: it cannot be done as things stand.

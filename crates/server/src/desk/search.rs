@@ -9,8 +9,8 @@ use travertine_kernel::WaitId;
 use travertine_runtime::{Address, InstanceId, Named};
 use travertine_store::{
     search::{
-        Column, Condition, ElementColumn, Found, IncidentColumn, InstanceColumn, LIMIT_MAX, Search,
-        TaskColumn, Test, VariableColumn,
+        Column, Condition, ElementColumn, Era, Found, IncidentColumn, InstanceColumn, LIMIT_MAX,
+        Search, Tally, TaskColumn, Test, VariableColumn,
     },
     view::{InstanceRow, Row, Table},
 };
@@ -36,14 +36,24 @@ impl Seen {
 impl Desk {
     /// The rows that match, with the instances that they are about.
     pub async fn search(&self, search: Search) -> Result<Found<Seen>, Refusal> {
+        self.all(self.narrowed(search)).await
+    }
+
+    /// The rows that match, whoever may see them.
+    pub(super) async fn all(&self, search: Search) -> Result<Found<Seen>, Refusal> {
         let Found { rows, start, end, has_more, total } = self.engine.search(search).await?;
         let rows = self.seen(rows).await?;
         Ok(Found { rows, start, end, has_more, total })
     }
 
+    /// How many rows match, by what they have in these columns.
+    pub async fn tally(&self, search: Search, by: Vec<Column>) -> Result<Vec<Tally>, Refusal> {
+        Ok(self.engine.tally(self.narrowed(search), by).await?)
+    }
+
     /// The rows that match, alone.
-    pub async fn rows(&self, search: Search) -> Result<Found, Refusal> {
-        Ok(self.engine.search(search).await?)
+    pub(crate) async fn rows(&self, search: Search) -> Result<Found, Refusal> {
+        Ok(self.engine.search(self.narrowed(search)).await?)
     }
 
     /// Finds the instances that rows are about, all at once.
@@ -79,24 +89,51 @@ impl Desk {
         Ok(rows.into_iter().map(seen).collect())
     }
 
-    /// The one row that has this in a column that tells rows apart.
+    /// The one row that has this in a column that tells rows apart, where whoever asks may do with it what they were
+    /// admitted for.
     pub(crate) async fn only(
+        &self,
+        table: Table,
+        column: Column,
+        value: travertine_store::search::Value,
+        missing: impl Fn() -> Refusal,
+    ) -> Result<Seen, Refusal> {
+        let found = self.whoever(table, column, value).await?.ok_or_else(&missing)?;
+        self.may_row(&found, missing)?;
+        Ok(found)
+    }
+
+    /// The one row that has this in a column that tells rows apart, whoever may see it.
+    pub(super) async fn whoever(
         &self,
         table: Table,
         column: Column,
         value: travertine_store::search::Value,
     ) -> Result<Option<Seen>, Refusal> {
         let search = Search::of(table).with(Condition::Is(column, Test::Eq(value))).limit(1);
-        Ok(self.search(search).await?.rows.pop())
+        Ok(self.all(search).await?.rows.pop())
+    }
+
+    /// The same, also where it is over.
+    pub(super) async fn ever(
+        &self,
+        table: Table,
+        column: Column,
+        value: travertine_store::search::Value,
+    ) -> Result<Option<Seen>, Refusal> {
+        let search = Search::of(table).with(Condition::Is(column, Test::Eq(value))).limit(1);
+        Ok(self.all(search.of_era(Era::Both)).await?.rows.pop())
     }
 
     /// An instance.
     pub async fn instance(&self, key: i64) -> Result<InstanceRow, Refusal> {
         let InstanceId(id) = key::instance(key)?;
-        let found = self.only(Table::Instances, InstanceColumn::Id.into(), id.into()).await?;
-        match found.map(|it| it.row) {
-            Some(Row::Instance(row)) => Ok(row),
-            _ => Err(key::no_such("process instance", key, None)),
+        let missing = || key::no_such("process instance", key, None);
+        let found =
+            self.only(Table::Instances, InstanceColumn::Id.into(), id.into(), missing).await?;
+        match found.row {
+            Row::Instance(row) => Ok(row),
+            _ => Err(missing()),
         }
     }
 
@@ -132,11 +169,10 @@ impl Desk {
     pub(crate) async fn callers(&self, key: i64) -> Result<Vec<InstanceRow>, Refusal> {
         let mut way = vec![self.instance(key).await?];
         while let Some((parent, _)) = way.last().and_then(|it| it.parent) {
-            let found =
-                self.only(Table::Instances, InstanceColumn::Id.into(), parent.into()).await?;
-            let Some(Row::Instance(row)) = found.map(|it| it.row) else { break };
+            let Some(row) = self.about(InstanceId(parent)).await? else { break };
             way.push(row);
         }
+        way.retain(|it| self.sees(&it.definition));
         way.reverse();
         Ok(way)
     }
@@ -144,15 +180,18 @@ impl Desk {
     /// A stay at an element that goes on; `None` where it does not.
     pub(crate) async fn element(&self, key: i64) -> Result<Option<Seen>, Refusal> {
         let Named::Visit(InstanceId(id), visit) = key::element(key)? else { return Ok(None) };
-        self.only(Table::Elements, ElementColumn::Visit.into(), (id, visit).into()).await
+        let found = self.whoever(Table::Elements, ElementColumn::Visit.into(), (id, visit).into());
+        let Some(found) = found.await? else { return Ok(None) };
+        self.may_row(&found, || key::no_such("element instance", key, None))?;
+        Ok(Some(found))
     }
 
     /// A stay at an element, as the log of its instance tells it, and the instance.
     pub(crate) async fn stay(&self, key: i64) -> Result<(InstanceRow, Stay), Refusal> {
         let missing = || key::no_such("element instance", key, None);
         let Named::Visit(InstanceId(id), visit) = key::element(key)? else { return Err(missing()) };
-        let about = self.only(Table::Instances, InstanceColumn::Id.into(), id.into()).await?;
-        let Some(Row::Instance(about)) = about.map(|it| it.row) else { return Err(missing()) };
+        let about = self.about(InstanceId(id)).await?.ok_or_else(missing)?;
+        self.may(&about.definition, missing)?;
         let way = self.way(InstanceId(id)).await?;
         let stay = way.stays.into_iter().find(|it| it.visit == visit).ok_or_else(missing)?;
         Ok((about, stay))
@@ -161,24 +200,30 @@ impl Desk {
     /// A variable.
     pub async fn variable(&self, key: i64) -> Result<Seen, Refusal> {
         let (InstanceId(id), number) = key::variable(key)?;
-        let found =
-            self.only(Table::Variables, VariableColumn::Number.into(), (id, number).into()).await?;
-        found.ok_or_else(|| key::no_such("variable", key, None))
+        let missing = || key::no_such("variable", key, None);
+        let column = VariableColumn::Number.into();
+        self.only(Table::Variables, column, (id, number).into(), missing).await
     }
 
     /// An incident.
     pub async fn incident(&self, key: i64) -> Result<Seen, Refusal> {
         let (InstanceId(id), number) = key::incident(key)?;
-        let found =
-            self.only(Table::Incidents, IncidentColumn::Number.into(), (id, number).into()).await?;
-        found.ok_or_else(|| key::no_such("incident", key, None))
+        let missing = || key::no_such("incident", key, None);
+        let column = IncidentColumn::Number.into();
+        let found = self.ever(Table::Incidents, column, (id, number).into()).await?;
+        let found = found.ok_or_else(missing)?;
+        self.may_row(&found, missing)?;
+        Ok(found)
     }
 
     /// A user task.
     pub async fn task(&self, key: i64) -> Result<Seen, Refusal> {
         let at = key::wait(key, "user task")?;
         let place = (at.instance.0, at.wait.0);
-        let found = self.only(Table::Tasks, TaskColumn::Key.into(), place.into()).await?;
-        found.ok_or_else(|| key::no_such("user task", key, None))
+        let missing = || key::no_such("user task", key, None);
+        let found = self.ever(Table::Tasks, TaskColumn::Key.into(), place.into()).await?;
+        let found = found.ok_or_else(missing)?;
+        self.may_task(&found, missing)?;
+        Ok(found)
     }
 }

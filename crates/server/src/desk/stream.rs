@@ -18,6 +18,7 @@ impl Desk {
     /// Gives jobs to a worker as they come, until it is gone.
     pub fn stream(&self, ask: Ask) -> Result<Jobs, Refusal> {
         ask.check()?;
+        self.may_name(&ask.job_type)?;
         let credit = ask.most;
         let stream = self.engine.job_stream(ask.of(Duration::MAX), credit);
         Ok(Jobs { stream, ends: self.ends.clone() })

@@ -21,12 +21,14 @@ use tower::Service as _;
 
 use super::{
     body::Bounded,
+    rates::Rates,
     refusal::{Refusal, Wire},
     seats::{Class, Seats},
 };
 use crate::{
     Limits, Options,
     access::{Gate, Guard, Principal},
+    assets,
     observe::{Observed, Tail},
 };
 
@@ -36,10 +38,13 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[derive(Debug)]
 pub(crate) struct Front {
     guard: Guard,
+    /// What paths begin with that a proxy hands on whole.
+    base_path: String,
     /// Health and metrics are for everybody who reaches their port.
     gate: Option<Arc<Gate>>,
     limits: Limits,
     seats: Arc<Seats>,
+    rates: Arc<Rates>,
     observed: Arc<Observed>,
     rest: Router,
     /// What gRPC clients call, where they may.
@@ -90,16 +95,18 @@ impl Front {
         options: &Options,
         listeners: &[TcpListener],
         gate: Option<&Arc<Gate>>,
-        seats: &Arc<Seats>,
+        (seats, rates): (&Arc<Seats>, &Arc<Rates>),
         observed: &Arc<Observed>,
         rest: Router,
         calls: Option<Router>,
     ) -> Self {
         Self {
             guard: Guard::new(&options.hosts, listeners),
+            base_path: options.base_path.clone(),
             gate: gate.map(Arc::clone),
             limits: options.limits.clone(),
             seats: Arc::clone(seats),
+            rates: Arc::clone(rates),
             observed: Arc::clone(observed),
             rest,
             calls,
@@ -114,12 +121,18 @@ impl Front {
         &self.limits
     }
 
+    /// The page is, and what leads to it.
+    fn is_public(&self, path: &str) -> bool {
+        assets::is_asset(path) || (path == self.base_path && !path.is_empty())
+    }
+
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let began = Instant::now();
         let id = RequestId::of(request.headers());
         let is_call = self.calls.is_some() && is_grpc(request.headers());
         let wire = if is_call { Wire::Grpc } else { Wire::Http };
+        let request = below(&self.base_path, request);
         let path = request.uri().path().to_owned();
         let method = request.method().clone();
         let answered = self.pass(request, wire, &path, &id).await;
@@ -148,8 +161,12 @@ impl Front {
         }
         self.guard.check(&request)?;
         let principal = match &self.gate {
-            Some(gate) => gate.who(headers).await?,
-            None => Principal { name: None },
+            Some(gate) if !self.is_public(path) => {
+                let principal = gate.who(headers).await?;
+                self.rates.take(principal.name.as_ref(), Instant::now())?;
+                principal
+            }
+            _ => Principal::stranger(),
         };
         let class = Class::of(path);
         let seat = self.seats.request(class).ok_or(Refusal::Full)?;
@@ -179,6 +196,20 @@ impl Front {
             None => Ok((response, (class != Class::Request).then_some(seat))),
         }
     }
+}
+
+/// The request without what its path begins with because of where a proxy has put us.
+fn below<B>(base: &str, mut request: Request<B>) -> Request<B> {
+    let uri = request.uri();
+    let rest = uri.path().strip_prefix(base).filter(|it| it.starts_with('/'));
+    let (false, Some(rest)) = (base.is_empty(), rest) else { return request };
+    let rest = uri.query().map_or_else(|| rest.to_owned(), |query| format!("{rest}?{query}"));
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = rest.parse().ok();
+    if let Ok(uri) = http::Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
 }
 
 fn is_grpc(headers: &HeaderMap) -> bool {

@@ -3,6 +3,7 @@
 mod body;
 mod connection;
 mod front;
+mod rates;
 mod refusal;
 mod seats;
 pub(crate) mod tls;
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 pub(crate) use front::{Front, RequestId};
+pub(crate) use rates::Rates;
 pub(crate) use refusal::{Refusal, Wire};
 pub(crate) use seats::Seats;
 

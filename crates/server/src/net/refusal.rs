@@ -1,5 +1,7 @@
 //! Requests that no façade sees, and the answers to them in the words of each protocol.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
@@ -24,6 +26,8 @@ pub(crate) enum Refusal {
     Broken,
     /// There are too many requests under way.
     Full,
+    /// Whoever sends it has sent as many as they may; in so long they may send another one.
+    Rate(Duration),
     /// It has failed for a reason that is ours.
     Ours,
 }
@@ -87,6 +91,12 @@ impl Refusal {
                 Code::ResourceExhausted,
                 "too much is under way; nothing was done, try again later",
             ),
+            Self::Rate(_) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "RESOURCE_EXHAUSTED",
+                Code::ResourceExhausted,
+                "you have sent as many requests as you may; nothing was done, send fewer",
+            ),
             Self::Ours => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "INTERNAL",
@@ -104,8 +114,15 @@ impl Refusal {
             Wire::Http => problem(status, title, detail, path),
         };
         let headers = response.headers_mut();
-        if self == Self::Full && wire == Wire::Http {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        let after = match self {
+            Self::Full => Some(1),
+            // Whole seconds, at least one.
+            Self::Rate(after) => Some(after.as_millis().div_ceil(1_000).max(1)),
+            _ => None,
+        };
+        let after = after.and_then(|it| HeaderValue::try_from(it.to_string()).ok());
+        if let Some(after) = after.filter(|_| wire == Wire::Http) {
+            headers.insert(header::RETRY_AFTER, after);
         }
         if self == Self::Login {
             let basic = HeaderValue::from_static("Basic realm=\"travertine\", charset=\"UTF-8\"");

@@ -38,9 +38,9 @@ impl Class {
             "/v2/jobs/activation"
             | "/gateway_protocol.Gateway/ActivateJobs"
             | "/gateway_protocol.Gateway/CreateProcessInstanceWithResult" => Self::Poll,
-            "/gateway_protocol.Gateway/StreamActivatedJobs" | "/grpc.health.v1.Health/Watch" => {
-                Self::Stream
-            }
+            "/api/1/live"
+            | "/gateway_protocol.Gateway/StreamActivatedJobs"
+            | "/grpc.health.v1.Health/Watch" => Self::Stream,
             _ => Self::Request,
         }
     }

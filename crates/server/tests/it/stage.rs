@@ -12,7 +12,7 @@ use hyper_util::{
 use serde_json::{Value as Json, json};
 use tokio::{sync::oneshot, task::JoinHandle};
 use travertine_runtime::{
-    Engine, Timestamp,
+    Engine, Kept, KeptHistory, Settings, Timestamp,
     engine::{ManualClock, Options as EngineOptions},
 };
 use travertine_server::{Options, Server};
@@ -48,15 +48,29 @@ impl Answer {
 
 impl Stage {
     pub(crate) async fn open() -> Self {
+        Self::open_in(2, None).await
+    }
+
+    /// A server whose engine has one shard, so that instances are numbered from 1.
+    pub(crate) async fn single() -> Self {
+        Self::open_in(1, None).await
+    }
+
+    /// A server that keeps what it must know after a restart there.
+    pub(crate) async fn open_in(shards: u16, directory: Option<&std::path::Path>) -> Self {
         let clock = Arc::new(ManualClock::default());
         clock.set(Timestamp::from_millis(BEGIN));
         let kept: Arc<ManualClock> = Arc::clone(&clock);
-        let options = EngineOptions { shards: 2, clock: kept, ..EngineOptions::default() };
+        let history = KeptHistory { jobs: Kept::WithInstance, ..KeptHistory::default() };
+        let settings = Settings { history, ..Settings::default() };
+        let options = EngineOptions { shards, settings, clock: kept, ..EngineOptions::default() };
         let engine = Engine::in_memory(options).unwrap();
         let options = Options {
             listen: "127.0.0.1:0".into(),
             grpc_listen: None,
             manage: None,
+            directory: directory.map(std::path::Path::to_owned),
+            connect_allow: vec!["127.0.0.1/32".parse().unwrap()],
             ..Options::default()
         };
         let listening = Server::new(engine.clone(), options).bind().await.unwrap();
@@ -80,19 +94,7 @@ impl Stage {
     pub(crate) async fn ask(&self, method: &str, path: &str, body: Option<Json>) -> Answer {
         let text = body.as_ref().map(Json::to_string).unwrap_or_default();
         let answer = self.send(method, path, "application/json", text.into()).await;
-        let operation = schema::operation(method, path)
-            .unwrap_or_else(|| panic!("{method} {path} is not described"));
-        if answer.status.is_success()
-            && let (Some(body), Some(wanted)) = (&body, schema::request_schema(operation))
-        {
-            let faults = schema::faults(wanted, body, false);
-            assert!(faults.is_empty(), "{method} {path} {body}: {faults:#?}");
-        }
-        let wanted = schema::answer_schema(operation, answer.status.as_u16()).unwrap();
-        if let Some(wanted) = wanted {
-            let faults = schema::faults(wanted, &answer.json(), true);
-            assert!(faults.is_empty(), "{method} {path} answers {}: {faults:#?}", answer.text);
-        }
+        check(&schema::C8, method, path, body.as_ref(), &answer);
         if answer.status == StatusCode::NO_CONTENT {
             assert_eq!(answer.text, "");
         }
@@ -140,13 +142,37 @@ impl Stage {
 
     /// Sends bytes, and holds nothing against them.
     pub(crate) async fn send(&self, method: &str, path: &str, kind: &str, body: Bytes) -> Answer {
-        let request = Request::builder()
+        self.send_to(method, &format!("/v2{path}"), kind, body, &[]).await
+    }
+
+    /// Sends bytes of JSON with headers.
+    pub(crate) async fn send_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Answer {
+        self.send_to(method, &format!("/v2{path}"), "application/json", body, headers).await
+    }
+
+    /// Sends bytes anywhere.
+    pub(crate) async fn send_to(
+        &self,
+        method: &str,
+        path: &str,
+        kind: &str,
+        body: Bytes,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let mut request = Request::builder()
             .method(method)
-            .uri(format!("http://{}/v2{path}", self.address))
-            .header(header::CONTENT_TYPE, kind)
-            .body(Full::new(body))
-            .unwrap();
-        let response = self.client.request(request).await.unwrap();
+            .uri(format!("http://{}{path}", self.address))
+            .header(header::CONTENT_TYPE, kind);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = self.client.request(request.body(Full::new(body)).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
         let text = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(text.to_vec()).unwrap();
@@ -171,9 +197,9 @@ impl Stage {
         body.extend([format!("--{LINE}--\r\n")]);
         let kind = format!("multipart/form-data; boundary={LINE}");
         let answer = self.send("POST", "/deployments", &kind, body.into()).await;
-        let operation = schema::operation("POST", "/deployments").unwrap();
-        if let Some(wanted) = schema::answer_schema(operation, answer.status.as_u16()).unwrap() {
-            let faults = schema::faults(wanted, &answer.json(), true);
+        let operation = schema::C8.operation("POST", "/deployments").unwrap();
+        if let Some(wanted) = schema::C8.answer_schema(operation, answer.status.as_u16()).unwrap() {
+            let faults = schema::C8.faults(wanted, &answer.json(), true);
             assert!(faults.is_empty(), "{}: {faults:#?}", answer.text);
         }
         answer
@@ -218,6 +244,126 @@ impl Stage {
         if let Some(serving) = self.serving.take() {
             serving.await.unwrap();
         }
+    }
+}
+
+/// Holds a question and its answer against a description.
+fn check(
+    description: &'static schema::Description,
+    method: &str,
+    path: &str,
+    body: Option<&Json>,
+    answer: &Answer,
+) {
+    let operation = description
+        .operation(method, path)
+        .unwrap_or_else(|| panic!("{method} {path} is not described"));
+    if answer.status.is_success()
+        && let (Some(body), Some(wanted)) = (body, schema::request_schema(operation))
+    {
+        let faults = description.faults(wanted, body, false);
+        assert!(faults.is_empty(), "{method} {path} {body}: {faults:#?}");
+    }
+    let wanted = description.answer_schema(operation, answer.status.as_u16()).unwrap();
+    if let Some(wanted) = wanted {
+        let faults = description.faults(wanted, &answer.json(), true);
+        assert!(faults.is_empty(), "{method} {path} answers {}: {faults:#?}", answer.text);
+    }
+}
+
+/// Files as parts of a body, with fields beside them, and the type of that body.
+pub(crate) fn parts(
+    field: &str,
+    files: &[(&str, &str)],
+    fields: &[(&str, &str)],
+) -> (String, String) {
+    const LINE: &str = "the-line-between-two-parts";
+    let mut body = String::new();
+    for (name, text) in files {
+        body.extend([format!(
+            "--{LINE}\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"{name}\"\r\n\
+             Content-Type: application/octet-stream\r\n\r\n{text}\r\n"
+        )]);
+    }
+    for (name, text) in fields {
+        body.extend([format!(
+            "--{LINE}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
+        )]);
+    }
+    body.extend([format!("--{LINE}--\r\n")]);
+    (format!("multipart/form-data; boundary={LINE}"), body)
+}
+
+impl Stage {
+    /// Asks our own API, and holds question and answer against its description.
+    pub(crate) async fn api(&self, method: &str, path: &str, body: Option<Json>) -> Answer {
+        self.api_with(method, path, body, &[]).await
+    }
+
+    /// Asks with headers.
+    pub(crate) async fn api_with(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Json>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let text = body.as_ref().map(Json::to_string).unwrap_or_default();
+        let uri = format!("/api/1{path}");
+        let answer = self.send_to(method, &uri, "application/json", text.into(), headers).await;
+        check(&schema::NATIVE, method, path, body.as_ref(), &answer);
+        if answer.status.as_u16() >= 400 {
+            let said = answer.json();
+            assert_eq!(said["status"], answer.status.as_u16());
+            assert!(said["code"].is_string(), "{said}");
+        }
+        answer
+    }
+
+    /// Asks for what must be done.
+    pub(crate) async fn does(&self, method: &str, path: &str, body: Json) -> Json {
+        let answer = self.api(method, path, Some(body)).await;
+        assert!(answer.status.is_success(), "{method} {path}: {}", answer.text);
+        answer.json()
+    }
+
+    /// Looks at something.
+    pub(crate) async fn looks(&self, path: &str) -> Json {
+        let answer = self.api("GET", path, None).await;
+        assert!(answer.status.is_success(), "GET {path}: {}", answer.text);
+        answer.json()
+    }
+
+    /// Listens to what happens, until one of the messages has this in it. Answers with the messages until then.
+    pub(crate) async fn hears(&self, path: &str, wanted: &str, headers: &[(&str, &str)]) -> String {
+        let mut request = Request::builder().uri(format!("http://{}/api/1{path}", self.address));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = self.client.request(request.body(Full::default()).unwrap()).await.unwrap();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let (mut body, mut heard) = (response.into_body(), String::new());
+        let listen = async {
+            while !heard.contains(wanted) {
+                let frame = body.frame().await.unwrap().unwrap();
+                heard.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_mins(2), listen).await.unwrap();
+        heard
+    }
+
+    /// Sends files to our own API.
+    pub(crate) async fn api_files(
+        &self,
+        path: &str,
+        files: &[(&str, &str)],
+        fields: &[(&str, &str)],
+    ) -> Answer {
+        let (kind, body) = parts("files", files, fields);
+        let answer = self.send_to("POST", &format!("/api/1{path}"), &kind, body.into(), &[]).await;
+        check(&schema::NATIVE, "POST", path, None, &answer);
+        answer
     }
 }
 

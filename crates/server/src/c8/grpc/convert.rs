@@ -11,7 +11,10 @@ use super::gateway::{
     ActivatedJob, DecisionMetadata, DecisionRequirementsMetadata, FormMetadata, ProcessMetadata,
     deployment::Metadata,
 };
-use crate::desk::{Outcome, Refusal};
+use crate::{
+    c8::headers_of,
+    desk::{Outcome, Refusal},
+};
 
 /// The one tenant there is.
 pub(super) const TENANT: &str = "<default>";
@@ -114,7 +117,7 @@ pub(super) fn activated(job: &Activated, worker: &str) -> ActivatedJob {
         process_definition_key: key(Named::Definition(job.definition_key)),
         element_id: job.element.to_string(),
         element_instance_key: key(Named::Visit(job.job.instance, job.visit)),
-        custom_headers: object(&job.headers),
+        custom_headers: object(&headers_of(job)),
         worker: worker.to_owned(),
         retries: int(job.retries),
         deadline: job.until.map_or(0, Timestamp::as_millis),

@@ -14,7 +14,7 @@ use super::{
     },
 };
 
-pub(super) fn evaluated(it: &Decided) -> EvaluateDecisionResponse {
+pub(super) fn evaluated(it: &Decided, evaluation: Named) -> EvaluateDecisionResponse {
     let Decided { decision, requirements, output, evaluated, failed, .. } = it;
     EvaluateDecisionResponse {
         decision_key: key(Named::Decision(decision.key)),
@@ -30,8 +30,7 @@ pub(super) fn evaluated(it: &Decided) -> EvaluateDecisionResponse {
         failed_decision_id: failed.as_ref().map_or_else(String::new, |it| it.decision.to_string()),
         failure_message: failed.as_ref().map_or_else(String::new, |it| it.message.clone()),
         tenant_id: TENANT.to_owned(),
-        // Nothing is kept of it that could be asked for.
-        decision_instance_key: 0,
+        decision_instance_key: key(evaluation),
     }
 }
 

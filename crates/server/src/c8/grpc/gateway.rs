@@ -97,11 +97,42 @@ pub struct CreateProcessInstanceRequest {
     pub tenant_id: ::prost::alloc::string::String,
     #[prost(uint64, optional, tag = "7")]
     pub operation_reference: ::core::option::Option<u64>,
+    #[prost(message, repeated, tag = "8")]
+    pub runtime_instructions: ::prost::alloc::vec::Vec<
+        ProcessInstanceCreationRuntimeInstruction,
+    >,
+    #[prost(string, repeated, tag = "9")]
+    pub tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, optional, tag = "10")]
+    pub business_id: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProcessInstanceCreationStartInstruction {
     #[prost(string, tag = "1")]
     pub element_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProcessInstanceCreationRuntimeInstruction {
+    #[prost(
+        oneof = "process_instance_creation_runtime_instruction::Instruction",
+        tags = "1"
+    )]
+    pub instruction: ::core::option::Option<
+        process_instance_creation_runtime_instruction::Instruction,
+    >,
+}
+/// Nested message and enum types in `ProcessInstanceCreationRuntimeInstruction`.
+pub mod process_instance_creation_runtime_instruction {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Instruction {
+        #[prost(message, tag = "1")]
+        Terminate(super::TerminateProcessInstanceInstruction),
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TerminateProcessInstanceInstruction {
+    #[prost(string, tag = "1")]
+    pub after_element_id: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreateProcessInstanceResponse {

@@ -5,6 +5,7 @@
 
 mod convert;
 mod decide;
+pub(super) mod entrance;
 #[rustfmt::skip]
 #[expect(
     unused_qualifications,
@@ -17,7 +18,7 @@ mod decide;
     clippy::pedantic,
     reason = "it is generated"
 )]
-mod gateway;
+pub(super) mod gateway;
 mod service;
 mod stream;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use axum::Router;
 use tonic::{codec::CompressionEncoding, service::Routes};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use self::{gateway::gateway_server::GatewayServer, service::Service};
+use self::{entrance::Entrance, gateway::gateway_server::GatewayServer, service::Service};
 use crate::{Options, desk::Desk};
 
 /// What clients ask for the health of.
@@ -56,7 +57,8 @@ pub(crate) async fn routes(desk: Desk, options: &Options, port: u16) -> (Router,
         reporter.set_service_status(service, ServingStatus::Serving).await;
     }
     let max = options.limits.message;
-    let service = Service { desk, message_max: max.saturating_sub(MARGIN), port };
+    let service =
+        Service { entrance: Entrance::new(desk), message_max: max.saturating_sub(MARGIN), port };
     // Who answers knows what clients can take in; what they send is limited before it is here.
     let gateway = GatewayServer::new(service)
         .accept_compressed(CompressionEncoding::Gzip)

@@ -1,4 +1,5 @@
-//! All calls of the protocol. Each reads its message, asks the desk, and writes the answer.
+//! All calls of the protocol. Each is entered by whoever may do it, reads its message, asks the desk, and writes the
+//! answer.
 
 use tonic::{Request, Response, Status};
 use travertine_runtime::{
@@ -13,6 +14,7 @@ use super::{
         variables,
     },
     decide::evaluated,
+    entrance::{Entrance, Rpc},
     gateway::{
         ActivateJobsRequest, ActivateJobsResponse, ActivatedJob, BroadcastSignalRequest,
         BroadcastSignalResponse, BrokerInfo, CancelProcessInstanceRequest,
@@ -23,16 +25,21 @@ use super::{
         DeployResourceRequest, DeployResourceResponse, Deployment, EvaluateDecisionRequest,
         EvaluateDecisionResponse, FailJobRequest, FailJobResponse, MigrateProcessInstanceRequest,
         MigrateProcessInstanceResponse, ModifyProcessInstanceRequest,
-        ModifyProcessInstanceResponse, Partition, PublishMessageRequest, PublishMessageResponse,
-        ResolveIncidentRequest, ResolveIncidentResponse, SetVariablesRequest, SetVariablesResponse,
+        ModifyProcessInstanceResponse, Partition, ProcessInstanceCreationRuntimeInstruction,
+        PublishMessageRequest, PublishMessageResponse, ResolveIncidentRequest,
+        ResolveIncidentResponse, SetVariablesRequest, SetVariablesResponse,
         StreamActivatedJobsRequest, ThrowErrorRequest, ThrowErrorResponse, TopologyRequest,
         TopologyResponse, UpdateJobRetriesRequest, UpdateJobRetriesResponse,
         UpdateJobTimeoutRequest, UpdateJobTimeoutResponse, deployment::Metadata,
         gateway_server::Gateway, partition,
+        process_instance_creation_runtime_instruction::Instruction,
     },
     stream::{Answers, Unfold, batches},
 };
-use crate::desk::{Arrival, Ask, Create, Created, Desk, Failure, Publish, Spot, Step, Which};
+use crate::{
+    c8::trace_of,
+    desk::{Arrival, Ask, Create, Created, Desk, Failure, Publish, Spot, Step, Which},
+};
 
 /// The level of the protocol. Clients read it.
 const VERSION: &str = "8.8.0";
@@ -43,7 +50,7 @@ const CREDIT: usize = 32;
 /// What answers calls.
 #[derive(Debug)]
 pub(super) struct Service {
-    pub(super) desk: Desk,
+    pub(super) entrance: Entrance,
     /// How large a message may be.
     pub(super) message_max: usize,
     /// The port that clients are told of.
@@ -66,7 +73,7 @@ impl Gateway for Service {
         &self,
         request: Request<ActivateJobsRequest>,
     ) -> Answer<Self::ActivateJobsStream> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::ActivateJobs)?;
         tenants(&it.tenant_ids)?;
         let ask = Ask {
             job_type: it.r#type.into(),
@@ -76,7 +83,7 @@ impl Gateway for Service {
             names: names(it.fetch_variable),
             wait_ms: it.request_timeout,
         };
-        let jobs = self.desk.activate(ask).await?;
+        let jobs = desk.activate(ask).await?;
         let jobs = jobs.iter().map(|job| activated(job, &it.worker)).collect();
         let batches = batches(jobs, self.message_max).into_iter().map(Ok);
         answer(Box::pin(tokio_stream::iter(batches.collect::<Vec<_>>())))
@@ -86,7 +93,7 @@ impl Gateway for Service {
         &self,
         request: Request<StreamActivatedJobsRequest>,
     ) -> Answer<Self::StreamActivatedJobsStream> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::StreamActivatedJobs)?;
         tenants(&it.tenant_ids)?;
         let ask = Ask {
             job_type: it.r#type.into(),
@@ -96,7 +103,7 @@ impl Gateway for Service {
             names: names(it.fetch_variable),
             wait_ms: 0,
         };
-        let jobs = self.desk.stream(ask)?;
+        let jobs = desk.stream(ask)?;
         let worker = Name::from(it.worker);
         answer(Box::pin(Unfold::new(jobs, move |mut jobs| {
             let worker = Name::clone(&worker);
@@ -111,7 +118,8 @@ impl Gateway for Service {
         &self,
         request: Request<CancelProcessInstanceRequest>,
     ) -> Answer<CancelProcessInstanceResponse> {
-        self.desk.cancel(request.into_inner().process_instance_key).await?;
+        let (desk, it) = self.entrance.enter(request, Rpc::CancelProcessInstance)?;
+        desk.cancel(it.process_instance_key).await?;
         answer(CancelProcessInstanceResponse {})
     }
 
@@ -119,8 +127,8 @@ impl Gateway for Service {
         &self,
         request: Request<CompleteJobRequest>,
     ) -> Answer<CompleteJobResponse> {
-        let it = request.into_inner();
-        self.desk.complete_job(it.job_key, variables(&it.variables)?).await?;
+        let (desk, it) = self.entrance.enter(request, Rpc::CompleteJob)?;
+        desk.complete_job(it.job_key, variables(&it.variables)?).await?;
         answer(CompleteJobResponse {})
     }
 
@@ -128,7 +136,9 @@ impl Gateway for Service {
         &self,
         request: Request<CreateProcessInstanceRequest>,
     ) -> Answer<CreateProcessInstanceResponse> {
-        let created = self.desk.create(self.create(request.into_inner())?).await?;
+        let trace = trace_of(request.metadata().as_ref());
+        let (desk, it) = self.entrance.enter(request, Rpc::CreateProcessInstance)?;
+        let created = desk.create(create(&desk, it, trace)?).await?;
         let Created { instance, definition, .. } = created;
         answer(CreateProcessInstanceResponse {
             process_definition_key: key(Named::Definition(definition.key)),
@@ -143,10 +153,11 @@ impl Gateway for Service {
         &self,
         request: Request<CreateProcessInstanceWithResultRequest>,
     ) -> Answer<CreateProcessInstanceWithResultResponse> {
-        let it = request.into_inner();
-        let create = self.create(it.request.unwrap_or_default())?;
+        let trace = trace_of(request.metadata().as_ref());
+        let (desk, it) = self.entrance.enter(request, Rpc::CreateProcessInstanceWithResult)?;
+        let create = create(&desk, it.request.unwrap_or_default(), trace)?;
         let (within, names) = (millis(it.request_timeout), names(it.fetch_variables));
-        let (created, variables) = self.desk.create_with_result(create, within, &names).await?;
+        let (created, variables) = desk.create_with_result(create, within, &names).await?;
         let Created { instance, definition, .. } = created;
         answer(CreateProcessInstanceWithResultResponse {
             process_definition_key: key(Named::Definition(definition.key)),
@@ -162,9 +173,10 @@ impl Gateway for Service {
         &self,
         request: Request<DeployProcessRequest>,
     ) -> Answer<DeployProcessResponse> {
-        let files = request.into_inner().processes.into_iter();
+        let (desk, it) = self.entrance.enter(request, Rpc::DeployProcess)?;
+        let files = it.processes.into_iter();
         let files = files.map(|it| File { name: it.name, body: it.definition }).collect();
-        let (key, deployed) = self.deploy(files).await?;
+        let (key, deployed) = deploy(&desk, files).await?;
         let processes = deployed.into_iter().filter_map(|it| match it {
             Metadata::Process(it) => Some(it),
             _ => None,
@@ -176,18 +188,18 @@ impl Gateway for Service {
         &self,
         request: Request<DeployResourceRequest>,
     ) -> Answer<DeployResourceResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::DeployResource)?;
         tenant(&it.tenant_id)?;
         let files = it.resources.into_iter();
         let files = files.map(|it| File { name: it.name, body: it.content }).collect();
-        let (key, deployed) = self.deploy(files).await?;
+        let (key, deployed) = deploy(&desk, files).await?;
         let deployments =
             deployed.into_iter().map(|it| Deployment { metadata: Some(it) }).collect();
         answer(DeployResourceResponse { key, deployments, tenant_id: TENANT.to_owned() })
     }
 
     async fn fail_job(&self, request: Request<FailJobRequest>) -> Answer<FailJobResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::FailJob)?;
         let failure = Failure {
             // Fewer than none are none.
             retries: Some(u32::try_from(it.retries.max(0)).unwrap_or(0)),
@@ -195,14 +207,14 @@ impl Gateway for Service {
             message: it.error_message,
             variables: variables(&it.variables)?,
         };
-        self.desk.fail_job(it.job_key, failure).await?;
+        desk.fail_job(it.job_key, failure).await?;
         answer(FailJobResponse {})
     }
 
     async fn throw_error(&self, request: Request<ThrowErrorRequest>) -> Answer<ThrowErrorResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::ThrowError)?;
         let variables = variables(&it.variables)?;
-        self.desk.throw_error(it.job_key, &it.error_code, &it.error_message, variables).await?;
+        desk.throw_error(it.job_key, &it.error_code, &it.error_message, variables).await?;
         answer(ThrowErrorResponse {})
     }
 
@@ -210,7 +222,7 @@ impl Gateway for Service {
         &self,
         request: Request<PublishMessageRequest>,
     ) -> Answer<PublishMessageResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::PublishMessage)?;
         tenant(&it.tenant_id)?;
         let publish = Publish {
             name: it.name.into(),
@@ -219,7 +231,7 @@ impl Gateway for Service {
             id: (!it.message_id.is_empty()).then(|| it.message_id.into()),
             variables: variables(&it.variables)?,
         };
-        let number = self.desk.publish(publish).await?;
+        let number = desk.publish(publish).await?;
         answer(PublishMessageResponse {
             key: key(Named::Message(number)),
             tenant_id: TENANT.to_owned(),
@@ -230,17 +242,18 @@ impl Gateway for Service {
         &self,
         request: Request<BroadcastSignalRequest>,
     ) -> Answer<BroadcastSignalResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::BroadcastSignal)?;
         tenant(&it.tenant_id)?;
-        let number = self.desk.signal(&it.signal_name, variables(&it.variables)?).await?;
+        let number = desk.signal(&it.signal_name, variables(&it.variables)?).await?;
         answer(BroadcastSignalResponse {
             key: key(Named::Message(number)),
             tenant_id: TENANT.to_owned(),
         })
     }
 
-    async fn topology(&self, _: Request<TopologyRequest>) -> Answer<TopologyResponse> {
-        let topology = self.desk.topology();
+    async fn topology(&self, request: Request<TopologyRequest>) -> Answer<TopologyResponse> {
+        let (desk, _) = self.entrance.enter(request, Rpc::Topology)?;
+        let topology = desk.topology();
         let health = if topology.is_healthy {
             partition::PartitionBrokerHealth::Healthy
         } else {
@@ -271,7 +284,7 @@ impl Gateway for Service {
         &self,
         request: Request<EvaluateDecisionRequest>,
     ) -> Answer<EvaluateDecisionResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::EvaluateDecision)?;
         tenant(&it.tenant_id)?;
         let which = match key_if_any(it.decision_key) {
             Some(key) => Which::Key(key),
@@ -282,15 +295,16 @@ impl Gateway for Service {
             }
             None => Which::Id(it.decision_id.into()),
         };
-        let decided = self.desk.decide(which, variables(&it.variables)?).await?;
-        answer(evaluated(&decided))
+        let decided = desk.decide(which, variables(&it.variables)?).await?;
+        answer(evaluated(&decided, desk.evaluation()))
     }
 
     async fn resolve_incident(
         &self,
         request: Request<ResolveIncidentRequest>,
     ) -> Answer<ResolveIncidentResponse> {
-        self.desk.resolve(request.into_inner().incident_key).await?;
+        let (desk, it) = self.entrance.enter(request, Rpc::ResolveIncident)?;
+        desk.resolve(it.incident_key).await?;
         answer(ResolveIncidentResponse {})
     }
 
@@ -298,9 +312,9 @@ impl Gateway for Service {
         &self,
         request: Request<SetVariablesRequest>,
     ) -> Answer<SetVariablesResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::SetVariables)?;
         let at = it.element_instance_key;
-        self.desk.set_variables(at, variables(&it.variables)?, it.local).await?;
+        desk.set_variables(at, variables(&it.variables)?, it.local).await?;
         // The protocol wants a key of what was done, which clients only look at.
         answer(SetVariablesResponse { key: at })
     }
@@ -309,10 +323,10 @@ impl Gateway for Service {
         &self,
         request: Request<UpdateJobRetriesRequest>,
     ) -> Answer<UpdateJobRetriesResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::UpdateJobRetries)?;
         let retries = Some(u32::try_from(it.retries).unwrap_or(0));
         let change = JobChange { retries, ..JobChange::default() };
-        self.desk.update_job(it.job_key, change).await?;
+        desk.update_job(it.job_key, change).await?;
         answer(UpdateJobRetriesResponse {})
     }
 
@@ -320,9 +334,9 @@ impl Gateway for Service {
         &self,
         request: Request<UpdateJobTimeoutRequest>,
     ) -> Answer<UpdateJobTimeoutResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::UpdateJobTimeout)?;
         let change = JobChange { lease: Some(it.timeout), ..JobChange::default() };
-        self.desk.update_job(it.job_key, change).await?;
+        desk.update_job(it.job_key, change).await?;
         answer(UpdateJobTimeoutResponse {})
     }
 
@@ -330,7 +344,7 @@ impl Gateway for Service {
         &self,
         request: Request<ModifyProcessInstanceRequest>,
     ) -> Answer<ModifyProcessInstanceResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::ModifyProcessInstance)?;
         let mut steps = Vec::new();
         for it in it.activate_instructions {
             let variables = it.variable_instructions.iter().map(|it| {
@@ -345,7 +359,7 @@ impl Gateway for Service {
         }
         let terminated = it.terminate_instructions.into_iter();
         steps.extend(terminated.map(|it| Step::Terminate(Spot::Key(it.element_instance_key))));
-        self.desk.modify(it.process_instance_key, steps).await?;
+        desk.modify(it.process_instance_key, steps).await?;
         answer(ModifyProcessInstanceResponse {})
     }
 
@@ -353,14 +367,14 @@ impl Gateway for Service {
         &self,
         request: Request<MigrateProcessInstanceRequest>,
     ) -> Answer<MigrateProcessInstanceResponse> {
-        let it = request.into_inner();
+        let (desk, it) = self.entrance.enter(request, Rpc::MigrateProcessInstance)?;
         let Some(plan) = it.migration_plan else {
             return Err(Status::invalid_argument("the plan of the migration is missing"));
         };
         let mapping = plan.mapping_instructions.into_iter();
         let mapping = mapping.map(|it| (it.source_element_id.into(), it.target_element_id.into()));
         let to = plan.target_process_definition_key;
-        self.desk.migrate(it.process_instance_key, to, mapping.collect()).await?;
+        desk.migrate(it.process_instance_key, to, mapping.collect()).await?;
         answer(MigrateProcessInstanceResponse {})
     }
 
@@ -368,45 +382,64 @@ impl Gateway for Service {
         &self,
         request: Request<DeleteResourceRequest>,
     ) -> Answer<DeleteResourceResponse> {
-        self.desk.retire(request.into_inner().resource_key, false).await?;
+        let (desk, it) = self.entrance.enter(request, Rpc::DeleteResource)?;
+        desk.retire(it.resource_key, false).await?;
         answer(DeleteResourceResponse {})
     }
 }
 
-impl Service {
-    /// Deploys files: the key of the deployment, and what is in them.
-    async fn deploy(&self, files: Vec<File>) -> Result<(i64, Vec<Metadata>), Status> {
-        let deployment = self.desk.deploy(files).await?;
-        let definitions = self.desk.definitions();
-        let deployed = deployment.deployed.iter().filter_map(|it| {
-            let graph = it.requirements.and_then(|key| definitions.deployed_as(key));
-            metadata(it, graph.map(|it| &**it))
-        });
-        Ok((key(Named::Deployment(deployment.number)), deployed.collect()))
+/// The element after which an instance ends.
+fn last_element(it: ProcessInstanceCreationRuntimeInstruction) -> Result<Name, Status> {
+    match it.instruction {
+        Some(Instruction::Terminate(it)) => Ok(it.after_element_id.into()),
+        None => Err(Status::invalid_argument(
+            "a runtime instruction says nothing: the only one is to terminate after an element",
+        )),
     }
+}
 
-    fn create(&self, it: CreateProcessInstanceRequest) -> Result<Create, Status> {
-        tenant(&it.tenant_id)?;
-        let target = match (key_if_any(it.process_definition_key), it.version) {
-            (Some(key), _) => {
-                let it = self.desk.definition(key)?;
-                Target::Version(Name::clone(&it.id), it.version)
-            }
-            (None, _) if it.bpmn_process_id.trim().is_empty() => {
-                return Err(Status::invalid_argument(
-                    "which process is missing: say bpmnProcessId or processDefinitionKey",
-                ));
-            }
-            // −1 is the latest, and so is what older clients leave out.
-            (None, ..=0) => Target::Latest(it.bpmn_process_id.into()),
-            (None, version) => Target::Version(it.bpmn_process_id.into(), version.unsigned_abs()),
-        };
-        Ok(Create {
-            target,
-            variables: variables(&it.variables)?,
-            at: it.start_instructions.into_iter().map(|it| it.element_id.into()).collect(),
-            business_id: None,
-            tags: Vec::new(),
-        })
-    }
+/// Deploys files: the key of the deployment, and what is in them.
+async fn deploy(desk: &Desk, files: Vec<File>) -> Result<(i64, Vec<Metadata>), Status> {
+    let deployment = desk.deploy(files).await?;
+    let definitions = desk.definitions();
+    let deployed = deployment.deployed.iter().filter_map(|it| {
+        let graph = it.requirements.and_then(|key| definitions.deployed_as(key));
+        metadata(it, graph.map(|it| &**it))
+    });
+    Ok((key(Named::Deployment(deployment.number)), deployed.collect()))
+}
+
+fn create(
+    desk: &Desk,
+    it: CreateProcessInstanceRequest,
+    trace: Option<Name>,
+) -> Result<Create, Status> {
+    tenant(&it.tenant_id)?;
+    let target = match (key_if_any(it.process_definition_key), it.version) {
+        (Some(key), _) => {
+            let it = desk.definition(key)?;
+            Target::Version(Name::clone(&it.id), it.version)
+        }
+        (None, _) if it.bpmn_process_id.trim().is_empty() => {
+            return Err(Status::invalid_argument(
+                "which process is missing: say bpmnProcessId or processDefinitionKey",
+            ));
+        }
+        // −1 is the latest, and so is what older clients leave out.
+        (None, ..=0) => Target::Latest(it.bpmn_process_id.into()),
+        (None, version) => Target::Version(it.bpmn_process_id.into(), version.unsigned_abs()),
+    };
+    Ok(Create {
+        target,
+        variables: variables(&it.variables)?,
+        at: it.start_instructions.into_iter().map(|it| it.element_id.into()).collect(),
+        trace,
+        ends_after: it
+            .runtime_instructions
+            .into_iter()
+            .map(last_element)
+            .collect::<Result<_, _>>()?,
+        business_id: it.business_id.filter(|it| !it.is_empty()).map(Name::from),
+        tags: names(it.tags),
+    })
 }

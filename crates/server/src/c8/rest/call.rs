@@ -9,8 +9,14 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
+use travertine_value::Name;
+
 use super::write::{Fields, Json};
-use crate::desk::{Desk, Outcome, Refusal};
+use crate::{
+    access::Principal,
+    c8::trace_of,
+    desk::{Desk, Needs, Outcome, Refusal},
+};
 
 /// How large a JSON text may be: as large as a value.
 const JSON_BYTES_MAX: usize = 16 << 20;
@@ -26,8 +32,13 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) async fn new(desk: Desk, request: Request) -> Result<Self, Refusal> {
+    /// A request of whoever may do what needs this.
+    pub(super) async fn new(desk: &Desk, needs: Needs, request: Request) -> Result<Self, Refusal> {
         let (mut parts, body) = request.into_parts();
+        let desk = match parts.extensions.get::<Principal>() {
+            Some(principal) => desk.admit(principal, needs)?,
+            None => return Err(Refusal::new(Outcome::Unauthenticated, "nobody says who asks")),
+        };
         let named = RawPathParams::from_request_parts(&mut parts, &()).await;
         let named = named.map_err(|_| Refusal::invalid("the path is not UTF-8"))?;
         let named = named.iter().next().map(|(_, it)| it.to_owned());
@@ -38,6 +49,11 @@ impl Call {
     pub(super) fn key(&self) -> Result<i64, Refusal> {
         let text = self.named.as_deref().unwrap_or_default();
         text.parse().map_err(|_| Refusal::invalid(format!("{text:?} is no key: a key is a number")))
+    }
+
+    /// The trace that the request is part of. One that is none is ignored, as the standard wants it.
+    pub(super) fn trace(&self) -> Option<Name> {
+        trace_of(&self.parts.headers)
     }
 
     /// The body, where it is JSON.

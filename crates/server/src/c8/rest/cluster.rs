@@ -1,8 +1,9 @@
 //! What the server is.
 
 use bytes::Bytes;
+use serde::Deserialize;
 
-use super::{Answer, Call};
+use super::{Answer, Call, read::read};
 use crate::{access::Principal, desk::Refusal};
 
 /// The level of the protocol that clients can count on.
@@ -78,4 +79,23 @@ pub(super) async fn me(call: Call) -> Result<Answer, Refusal> {
 pub(super) async fn description(_call: Call) -> Result<Answer, Refusal> {
     let text = include_str!("../../../openapi/c8.yaml");
     Ok(Answer::Text("application/yaml", Bytes::from_static(text.as_bytes())))
+}
+
+#[derive(Deserialize)]
+struct ClockBody {
+    timestamp: i64,
+}
+
+/// Stops the clock at a time.
+pub(super) async fn pin_clock(mut call: Call) -> Result<Answer, Refusal> {
+    let body = call.body().await?;
+    let ClockBody { timestamp } = read(&body)?;
+    call.desk.set_clock(Some(timestamp))?;
+    Ok(Answer::Done)
+}
+
+/// Lets the clock go on from the time that it shows.
+pub(super) async fn reset_clock(call: Call) -> Result<Answer, Refusal> {
+    call.desk.set_clock(None)?;
+    Ok(Answer::Done)
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use travertine_runtime::{
-    Deployed, InstanceId, Key, Named,
+    Deployed, Key, Named,
     engine::{Decided, Evaluated, EvaluatedRule, EvaluatedValue, MadeBy},
 };
 use travertine_value::Name;
@@ -39,27 +39,25 @@ pub(super) async fn evaluate(mut call: Call) -> Result<Answer, Refusal> {
         }
     };
     let decided = call.desk.decide(which, variables(body.variables)?).await?;
-    Ok(Answer::object(|it| outcome(it, &decided)))
+    let evaluation = call.desk.evaluation();
+    Ok(Answer::object(|it| outcome(it, &decided, evaluation)))
 }
 
-/// What is not kept has a number that nothing else has.
-const EVALUATION: Named = Named::Evaluation(InstanceId(0), 1);
-
-fn outcome(it: &mut Fields<'_>, decided: &Decided) {
+fn outcome(it: &mut Fields<'_>, decided: &Decided, evaluation: Named) {
     let (decision, graph) = (&decided.decision, decided.requirements.as_deref());
     it.text("decisionDefinitionId", &decision.id);
     it.key("decisionDefinitionKey", Named::Decision(decision.key));
     it.text("decisionDefinitionName", decision.name.as_ref().unwrap_or(&decision.id));
     it.int("decisionDefinitionVersion", decision.version);
-    it.key("decisionEvaluationKey", EVALUATION);
-    it.key("decisionInstanceKey", EVALUATION);
+    it.key("decisionEvaluationKey", evaluation);
+    it.key("decisionInstanceKey", evaluation);
     it.text("decisionRequirementsId", graph.map_or("", |it| &it.id));
     let graph = graph.map_or(Named::DecisionRequirements(0), Deployed::named);
     it.key("decisionRequirementsKey", graph);
     let mut index = 0;
     it.list("evaluatedDecisions", &decided.evaluated, |it, one| {
         index += 1;
-        evaluated(it, one, index);
+        evaluated(it, one, evaluation, index);
     });
     let failed = decided.failed.as_ref();
     it.text_or_null("failedDecisionDefinitionId", failed.map(|it| &*it.decision));
@@ -68,7 +66,7 @@ fn outcome(it: &mut Fields<'_>, decided: &Decided) {
     it.tenant();
 }
 
-fn evaluated(it: &mut Fields<'_>, one: &Evaluated, index: usize) {
+fn evaluated(it: &mut Fields<'_>, one: &Evaluated, evaluation: Named, index: usize) {
     it.text("decisionDefinitionId", &one.decision.id);
     it.text("decisionDefinitionName", one.decision.name.as_ref().unwrap_or(&one.decision.id));
     it.int("decisionDefinitionVersion", one.decision.version);
@@ -87,7 +85,7 @@ fn evaluated(it: &mut Fields<'_>, one: &Evaluated, index: usize) {
         value(it, input, ["inputId", "inputName", "inputValue"]);
     });
     it.key("decisionDefinitionKey", Named::Decision(one.decision.key));
-    let number = Key::of(EVALUATION).map_or(0, Key::number);
+    let number = Key::of(evaluation).map_or(0, Key::number);
     it.text("decisionEvaluationInstanceKey", &format!("{number}-{index}"));
 }
 

@@ -54,9 +54,9 @@ impl Item {
     }
 }
 
-fn all(definitions: &Definitions, kind: DeployedKind) -> Vec<Item> {
-    let all = definitions.deployed().filter(|it| it.kind == kind);
-    all.map(|it| Item::new(it, definitions)).collect()
+fn all(desk: &Desk, kind: DeployedKind) -> Vec<Item> {
+    let definitions = desk.definitions();
+    desk.listed(kind).iter().map(|it| Item::new(it, &definitions)).collect()
 }
 
 const fn field(
@@ -127,8 +127,7 @@ async fn search(
     write: fn(&mut Fields<'_>, &Item),
 ) -> Result<Answer, Refusal> {
     let body = call.body().await?;
-    let definitions = call.desk.definitions();
-    let items = all(&definitions, kind);
+    let items = all(&call.desk, kind);
     let listed = Asked::read(&body)?.pick(items, fields, |it| it.it.named())?;
     Ok(listed.answer(write))
 }

@@ -18,7 +18,7 @@ use super::{
     search::{self, Asked, Of, Resource, TENANT_FILTER, answer},
     write::{Fields, TENANT},
 };
-use crate::desk::{Outcome, Refusal, Seen, Stay, StayState};
+use crate::desk::{Outcome, Refusal, Seen, Shadowed, Stay, StayState};
 
 /// How much of a value searches show.
 const VALUE_CHARS_MAX: usize = 8_191;
@@ -341,12 +341,21 @@ fn named_variable(it: &mut Fields<'_>, row: &VariableRow, seen: &Seen) {
     it.key_or_null("rootProcessInstanceKey", root);
 }
 
-/// The variables that a user task sees.
-pub(super) async fn task_variables(mut call: Call) -> Result<Answer, Refusal> {
+/// The variables of a user task and of all that is around it.
+pub(super) async fn task_variables(call: Call) -> Result<Answer, Refusal> {
+    variables_of(call, Shadowed::Shown).await
+}
+
+/// The variables that a user task sees, each name once.
+pub(super) async fn effective_variables(call: Call) -> Result<Answer, Refusal> {
+    variables_of(call, Shadowed::Left).await
+}
+
+async fn variables_of(mut call: Call, shadowed: Shadowed) -> Result<Answer, Refusal> {
     let body = call.body().await?;
     let search = Asked::read(&body)?.search(&VARIABLES)?;
     let cuts = cuts(&call);
-    let found = call.desk.task_variables(call.key()?, search).await?;
+    let found = call.desk.task_variables(call.key()?, search, shadowed).await?;
     Ok(answer(&found, |it, seen| {
         if let Row::Variable(row) = &seen.row {
             variable(it, row, seen, cuts);

@@ -9,7 +9,7 @@ use travertine_store::{
 
 use super::{
     Answer, Call,
-    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, one_of_words, passes},
+    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, one_of_words},
     write::Fields,
 };
 use crate::desk::{Refusal, Seen};
@@ -116,13 +116,13 @@ fn error_type(row: &IncidentRow) -> &'static str {
             Condition::All(all) => all.iter().all(|it| holds(it, row)),
             Condition::Any(any) => any.iter().any(|it| holds(it, row)),
             Condition::Is(Column::Incident(IncidentColumn::Kind), test) => {
-                passes(test, Some(&(&*row.kind).into()))
+                test.passes(Some(&(&*row.kind).into()))
             }
             Condition::Is(Column::Incident(IncidentColumn::Part), test) => {
-                passes(test, row.part.map(|it| it.name().into()).as_ref())
+                test.passes(row.part.map(|it| it.name().into()).as_ref())
             }
             Condition::Is(Column::Incident(IncidentColumn::Listener), test) => {
-                passes(test, row.listener.as_deref().map(Into::into).as_ref())
+                test.passes(row.listener.as_deref().map(Into::into).as_ref())
             }
             _ => false,
         }
@@ -136,13 +136,18 @@ fn of_type(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
     one_of_words(name, wanted, TYPES.iter().map(|it| (it.name, (it.fits)())))
 }
 
-const STATES: &[(&str, &[&str])] = &[
-    ("ACTIVE", &["ACTIVE"]),
-    ("MIGRATED", &[]),
-    ("PENDING", &[]),
-    ("RESOLVED", &[]),
-    ("UNKNOWN", &[]),
-];
+/// Incidents in these states.
+fn in_state(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let ended = |it| Condition::of(IncidentColumn::Ended, Test::Exists(it));
+    let states = [
+        ("ACTIVE", ended(false)),
+        ("MIGRATED", nothing()),
+        ("PENDING", nothing()),
+        ("RESOLVED", ended(true)),
+        ("UNKNOWN", nothing()),
+    ];
+    one_of_words(name, wanted, states)
+}
 
 const INCIDENTS: Resource = Resource {
     table: Table::Incidents,
@@ -152,7 +157,7 @@ const INCIDENTS: Resource = Resource {
         ("errorMessage", Of::Text(Column::Incident(IncidentColumn::Message))),
         ("elementId", Of::Text(Column::Incident(IncidentColumn::Element))),
         ("creationTime", Of::Date(Column::Incident(IncidentColumn::Since))),
-        ("state", Of::FixedWord("ACTIVE", STATES)),
+        ("state", Of::Made(in_state)),
         TENANT_FILTER,
         ("incidentKey", Of::Key(Column::Incident(IncidentColumn::Number), search::incident)),
         (
@@ -176,7 +181,7 @@ const INCIDENTS: Resource = Resource {
         ("processDefinitionId", Some(Column::Instance(InstanceColumn::Definition))),
         ("processDefinitionKey", Some(Column::Instance(InstanceColumn::DefinitionKey))),
         ("processInstanceKey", Some(Column::Incident(IncidentColumn::Instance))),
-        ("state", None),
+        ("state", Some(Column::Incident(IncidentColumn::Ended))),
         ("tenantId", None),
     ],
 };
@@ -195,6 +200,16 @@ pub(super) async fn search_of_instance(mut call: Call) -> Result<Answer, Refusal
     let instance = call.desk.instance(call.key()?).await?;
     let of = if instance.parent.is_none() { InstanceColumn::Root } else { InstanceColumn::Id };
     search.conditions.push(Condition::of(of, Test::eq(instance.id)));
+    let found = call.desk.search(search).await?;
+    Ok(answer(&found, write))
+}
+
+/// Those of an element instance, and of what is inside it.
+pub(super) async fn search_of_element(mut call: Call) -> Result<Answer, Refusal> {
+    let body = call.body().await?;
+    let mut search = Asked::read(&body)?.search(&INCIDENTS)?;
+    let within = call.desk.failing_inside(call.key()?).await?;
+    search.conditions.push(Condition::of(IncidentColumn::Visit, Test::any_of(within)));
     let found = call.desk.search(search).await?;
     Ok(answer(&found, write))
 }
@@ -222,7 +237,7 @@ fn write(it: &mut Fields<'_>, seen: &Seen) {
     it.text("errorMessage", &row.message);
     it.text("elementId", &row.element);
     it.date("creationTime", row.since);
-    it.text("state", "ACTIVE");
+    it.text("state", if row.ended.is_some() { "RESOLVED" } else { "ACTIVE" });
     it.tenant();
     it.key("incidentKey", Named::Incident(instance, row.number));
     it.key("processDefinitionKey", Named::Definition(about.map_or(0, |it| it.definition_key)));

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use serde::{Deserialize, de};
+use serde::Deserialize;
 use serde_json::{Value as Json, value::RawValue};
 use travertine_kernel::Assignments;
 use travertine_runtime::{InstanceId, Named, engine::Target};
@@ -17,7 +17,7 @@ use travertine_value::Name;
 use super::{
     Answer, Call,
     read::{WireKey, names, read, tenant, variables},
-    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, flag, passes, tests, text, wrong},
+    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, flag, tests, text, wrong},
     write::Fields,
 };
 use crate::desk::{Create, Created, Refusal};
@@ -28,11 +28,12 @@ struct CreateBody<'a> {
     process_definition_id: Option<Name>,
     process_definition_key: Option<WireKey>,
     process_definition_version: Option<i64>,
+    process_definition_version_tag: Option<Name>,
     #[serde(borrow)]
     variables: Option<&'a RawValue>,
     tenant_id: Option<Name>,
     start_instructions: Option<Vec<StartInstruction>>,
-    runtime_instructions: Option<Vec<de::IgnoredAny>>,
+    runtime_instructions: Option<Vec<RuntimeInstruction>>,
     await_completion: Option<bool>,
     fetch_variables: Option<Vec<Name>>,
     request_timeout: Option<i64>,
@@ -46,19 +47,41 @@ struct StartInstruction {
     element_id: Name,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RuntimeInstruction {
+    #[serde(rename = "type")]
+    kind: Option<Name>,
+    after_element_id: Name,
+}
+
+impl RuntimeInstruction {
+    /// The element after which the instance ends; nothing else can be asked for.
+    fn element(self) -> Result<Name, Refusal> {
+        match self.kind.as_deref() {
+            None | Some("TERMINATE_PROCESS_INSTANCE") => Ok(self.after_element_id),
+            Some(other) => Err(Refusal::invalid(format!(
+                "{other:?} is no runtime instruction: the only one is TERMINATE_PROCESS_INSTANCE"
+            ))),
+        }
+    }
+}
+
 pub(super) async fn create(mut call: Call) -> Result<Answer, Refusal> {
     let body = call.body().await?;
     let body: CreateBody<'_> = read(&body)?;
     tenant(body.tenant_id.as_deref())?;
-    if body.runtime_instructions.is_some_and(|it| !it.is_empty()) {
-        return Err(Refusal::invalid(
-            "runtime instructions are not carried out: leave them out, or cancel the instance later",
-        ));
-    }
+    let tag = body.process_definition_version_tag.filter(|it| !it.is_empty());
     let target = match (body.process_definition_id, body.process_definition_key) {
-        (Some(id), None) => match body.process_definition_version.filter(|it| *it != -1) {
-            None => Target::Latest(id),
-            Some(version) => {
+        (Some(id), None) => match (body.process_definition_version.filter(|it| *it != -1), tag) {
+            (None, None) => Target::Latest(id),
+            (None, Some(tag)) => Target::Tag(id, tag),
+            (Some(_), Some(_)) => {
+                return Err(Refusal::invalid(
+                    "name the version by one of processDefinitionVersion and processDefinitionVersionTag",
+                ));
+            }
+            (Some(version), None) => {
                 let wrong =
                     |_| Refusal::invalid(format!("{version} is no version: they begin at 1"));
                 Target::Version(id, u32::try_from(version).map_err(wrong)?)
@@ -82,6 +105,13 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Refusal> {
             .collect(),
         business_id: body.business_id,
         tags: names(body.tags),
+        trace: call.trace(),
+        ends_after: body
+            .runtime_instructions
+            .unwrap_or_default()
+            .into_iter()
+            .map(RuntimeInstruction::element)
+            .collect::<Result<_, _>>()?,
     };
     if body.await_completion != Some(true) {
         let created = call.desk.create(create).await?;
@@ -117,7 +147,7 @@ const STATES: &[(&str, &[&str])] = &[
 
 const ID: Column = Column::Instance(InstanceColumn::Id);
 
-const INSTANCES: Resource = Resource {
+pub(super) const INSTANCES: Resource = Resource {
     table: Table::Instances,
     filters: &[
         ("processDefinitionId", Of::Text(Column::Instance(InstanceColumn::Definition))),
@@ -199,7 +229,7 @@ pub(super) fn with_tags(name: &str, wanted: Json) -> Result<Vec<Condition>, Refu
 /// Only what is there now is in rows, so an element that is not active is not found.
 fn with_element_state(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
     let upper = |it: &Json| Ok(vec![text(name, it)?.to_uppercase().as_str().into()]);
-    let holds = tests(name, wanted, &upper)?.iter().all(|it| passes(it, Some(&"ACTIVE".into())));
+    let holds = tests(name, wanted, &upper)?.iter().all(|it| it.passes(Some(&"ACTIVE".into())));
     let has = Condition::Has(Table::Elements, Vec::new());
     Ok(vec![if holds { has } else { Condition::Any(Vec::new()) }])
 }
@@ -211,7 +241,7 @@ fn with_retries(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
         Condition::of(JobColumn::Retries, Test::Gt(Value::Number(0))),
         Condition::of(JobColumn::Error, Test::Exists(true)),
     ];
-    let holds = |it: bool| tests.iter().all(|test| passes(test, Some(&it.into())));
+    let holds = |it: bool| tests.iter().all(|test| test.passes(Some(&it.into())));
     Ok(match (holds(true), holds(false)) {
         (true, true) => Vec::new(),
         (true, false) => vec![Condition::Has(Table::Jobs, left)],

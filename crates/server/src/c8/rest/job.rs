@@ -12,10 +12,13 @@ use travertine_value::Name;
 use super::{
     Answer, Call,
     read::{names, read, read_if_any, tenants, variables},
-    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, flag, one_of_words, passes, tests},
+    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, flag, one_of_words, tests},
     write::{Fields, TENANT},
 };
-use crate::desk::{Ask, Failure, Refusal, Seen};
+use crate::{
+    c8::headers_of,
+    desk::{Ask, Failure, Refusal, Seen},
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,7 +56,7 @@ fn activated(it: &mut Fields<'_>, job: &Activated, worker: &str) {
     it.text("processDefinitionId", &job.definition);
     it.int("processDefinitionVersion", job.version);
     it.text("elementId", &job.element);
-    it.variables("customHeaders", &job.headers);
+    it.variables("customHeaders", &headers_of(job));
     it.text("worker", worker);
     it.int("retries", job.retries);
     it.int("deadline", job.until.map_or(0, travertine_runtime::Timestamp::as_millis));
@@ -131,10 +134,10 @@ pub(super) async fn throw_error(mut call: Call) -> Result<Answer, Refusal> {
 }
 
 const STATES: &[(&str, &[&str])] = &[
-    ("CANCELED", &[]),
-    ("COMPLETED", &[]),
+    ("CANCELED", &["cancelled"]),
+    ("COMPLETED", &["completed"]),
     ("CREATED", &["available", "leased"]),
-    ("ERROR_THROWN", &[]),
+    ("ERROR_THROWN", &["raised"]),
     ("FAILED", &["failed"]),
     ("MIGRATED", &[]),
     ("PRIORITY_UPDATED", &[]),
@@ -202,7 +205,7 @@ fn has_failed(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
     let left = || Condition::of(JobColumn::Retries, Test::Gt(Value::Number(0)));
     let failed = |it: bool| Condition::of(JobColumn::Error, Test::Exists(it));
     let none = Condition::of(JobColumn::Retries, Test::eq(0_u64));
-    let holds = |it: bool| tests.iter().all(|test| passes(test, Some(&it.into())));
+    let holds = |it: bool| tests.iter().all(|test| test.passes(Some(&it.into())));
     Ok(match (holds(true), holds(false)) {
         (true, true) => Vec::new(),
         (true, false) => vec![left(), failed(true)],
@@ -218,7 +221,7 @@ const JOBS: Resource = Resource {
         ("deniedReason", Of::Fixed(None)),
         ("elementId", Of::Text(Column::Job(JobColumn::Element))),
         ("elementInstanceKey", Of::Key(Column::Job(JobColumn::Visit), search::visit)),
-        ("endTime", Of::Fixed(None)),
+        ("endTime", Of::Date(Column::Job(JobColumn::Ended))),
         ("errorCode", Of::Text(Column::Job(JobColumn::ErrorCode))),
         ("errorMessage", Of::Text(Column::Job(JobColumn::Error))),
         ("hasFailedWithRetriesLeft", Of::Made(has_failed)),
@@ -247,7 +250,7 @@ const JOBS: Resource = Resource {
         ("deniedReason", None),
         ("elementId", Some(Column::Job(JobColumn::Element))),
         ("elementInstanceKey", Some(Column::Job(JobColumn::Visit))),
-        ("endTime", None),
+        ("endTime", Some(Column::Job(JobColumn::Ended))),
         ("errorCode", Some(Column::Job(JobColumn::ErrorCode))),
         ("errorMessage", Some(Column::Job(JobColumn::Error))),
         ("hasFailedWithRetriesLeft", Some(Column::Job(JobColumn::Error))),
@@ -286,7 +289,7 @@ fn job(it: &mut Fields<'_>, row: &JobRow, seen: &Seen) {
     it.null("deniedReason");
     it.text("elementId", &row.element);
     it.key("elementInstanceKey", search::stay(row.instance, row.visit));
-    it.null("endTime");
+    it.date_or_null("endTime", row.ended);
     it.text_or_null("errorCode", row.error_code.as_deref());
     it.text_or_null("errorMessage", row.error.as_deref());
     it.flag("hasFailedWithRetriesLeft", row.error.is_some() && row.retries > 0);
@@ -300,12 +303,21 @@ fn job(it: &mut Fields<'_>, row: &JobRow, seen: &Seen) {
     it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
     it.text_or_null("businessId", about.and_then(|it| it.business_id.as_deref()));
     it.int("retries", row.retries);
-    it.text("state", if row.state == JobState::Failed { "FAILED" } else { "CREATED" });
+    it.text(
+        "state",
+        match row.state {
+            JobState::Available | JobState::Leased => "CREATED",
+            JobState::Failed => "FAILED",
+            JobState::Completed => "COMPLETED",
+            JobState::Cancelled => "CANCELED",
+            JobState::Raised => "ERROR_THROWN",
+        },
+    );
     it.tenant();
     it.text("type", &row.job_type);
     it.text("worker", row.worker.as_deref().unwrap_or_default());
     it.date("creationTime", row.created);
-    it.date("lastUpdateTime", row.created);
+    it.date("lastUpdateTime", row.ended.unwrap_or(row.created));
     it.int("priority", row.priority);
 }
 

@@ -9,8 +9,8 @@ use super::{
     Answer,
     read::date,
     search::{
-        Asked, PageBody, SortBody, alternatives, cannot, descending, flag, key, number, passes,
-        tests, text, wrong,
+        Asked, PageBody, SortBody, alternatives, cannot, descending, flag, key, number, tests,
+        text, wrong,
     },
     write::Fields,
 };
@@ -93,7 +93,7 @@ impl<T> Holding<'_, T> {
         match self {
             Self::Is(field, tests) => {
                 let value = (field.value)(item);
-                tests.iter().all(|test| passes(test, value.as_ref()))
+                tests.iter().all(|test| test.passes(value.as_ref()))
             }
             Self::Any(ways) => ways.iter().any(|all| all.iter().all(|it| it.holds(item))),
         }

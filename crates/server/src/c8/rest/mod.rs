@@ -3,6 +3,7 @@
 //! `ROUTES` is the table of all operations; each file has those of one resource, `read` and `write` are the
 //! forms on the wire, `problem` is what a refusal looks like.
 
+mod batch;
 mod call;
 mod cluster;
 mod decision;
@@ -33,8 +34,13 @@ use axum::{
 };
 use http::Method;
 
-use crate::desk::{Desk, Outcome, Refusal};
+use crate::{
+    access::Permission,
+    desk::{Desk, Outcome, Refusal},
+    native,
+};
 use call::{Answer, Call};
+pub(crate) use problem::status;
 
 type Handled = Pin<Box<dyn Future<Output = Result<Answer, Refusal>> + Send>>;
 
@@ -47,114 +53,135 @@ pub struct Route {
     pub path: &'static str,
     /// What clients call it.
     pub operation: &'static str,
+    /// Who may do it: whoever has one of these permissions; everybody who has logged in, where there is none.
+    pub needs: &'static [Permission],
     handle: fn(Call) -> Handled,
 }
 
 macro_rules! routes {
-    ($($method:ident $path:literal $operation:ident => $handle:path;)*) => {
+    ($($method:ident $path:literal $operation:ident [$($need:ident)*] => $handle:path;)*) => {
         /// All operations.
         pub const ROUTES: &[Route] = &[$(Route {
             method: stringify!($method),
             path: $path,
             operation: stringify!($operation),
+            needs: &[$(Permission::$need),*],
             handle: |call| Box::pin($handle(call)),
         }),*];
     };
 }
 
 routes! {
-    GET "/topology" getTopology => cluster::topology;
-    GET "/status" getStatus => cluster::status;
-    GET "/license" getLicense => cluster::license;
-    GET "/authentication/me" getAuthentication => cluster::me;
-    GET "/openapi.yaml" getOpenApi => cluster::description;
+    GET "/topology" getTopology [] => cluster::topology;
+    GET "/status" getStatus [] => cluster::status;
+    GET "/license" getLicense [] => cluster::license;
+    GET "/authentication/me" getAuthentication [] => cluster::me;
+    GET "/openapi.yaml" getOpenApi [] => cluster::description;
+    PUT "/clock" pinClock [Admin] => cluster::pin_clock;
+    POST "/clock/reset" resetClock [Admin] => cluster::reset_clock;
 
-    POST "/deployments" createDeployment => deploy::create;
-    GET "/resources/{resourceKey}" getResource => definition::resource_by_key;
-    GET "/resources/{resourceKey}/content" getResourceContent => definition::resource_content;
-    POST "/resources/{resourceKey}/deletion" deleteResource => definition::delete;
-    POST "/process-definitions/search" searchProcessDefinitions => definition::search_processes;
-    GET "/process-definitions/{processDefinitionKey}" getProcessDefinition => definition::process_by_key;
-    GET "/process-definitions/{processDefinitionKey}/xml" getProcessDefinitionXML => definition::process_xml;
-    GET "/process-definitions/{processDefinitionKey}/form" getStartProcessForm => definition::start_form;
+    POST "/deployments" createDeployment [Deploy] => deploy::create;
+    GET "/resources/{resourceKey}" getResource [Read] => definition::resource_by_key;
+    GET "/resources/{resourceKey}/content" getResourceContent [Read] => definition::resource_content;
+    POST "/resources/{resourceKey}/deletion" deleteResource [Deploy] => definition::delete;
+    POST "/process-definitions/search" searchProcessDefinitions [Read] => definition::search_processes;
+    GET "/process-definitions/{processDefinitionKey}" getProcessDefinition [Read] => definition::process_by_key;
+    GET "/process-definitions/{processDefinitionKey}/xml" getProcessDefinitionXML [Read] => definition::process_xml;
+    GET "/process-definitions/{processDefinitionKey}/form" getStartProcessForm [Read Start] => definition::start_form;
     POST "/process-definitions/{processDefinitionKey}/statistics/element-instances"
-        getProcessDefinitionStatistics => statistics::of_definition;
-    POST "/decision-definitions/search" searchDecisionDefinitions => definition::search_decisions;
-    GET "/decision-definitions/{decisionDefinitionKey}" getDecisionDefinition => definition::decision_by_key;
-    GET "/decision-definitions/{decisionDefinitionKey}/xml" getDecisionDefinitionXML => definition::decision_xml;
-    POST "/decision-definitions/evaluation" evaluateDecision => decision::evaluate;
-    POST "/decision-requirements/search" searchDecisionRequirements => definition::search_graphs;
-    GET "/decision-requirements/{decisionRequirementsKey}" getDecisionRequirements => definition::graph_by_key;
-    GET "/decision-requirements/{decisionRequirementsKey}/xml" getDecisionRequirementsXML => definition::graph_xml;
-    GET "/forms/{formKey}" getFormByKey => definition::form_by_key;
-    POST "/expression/evaluation" evaluateExpression => expression::evaluate;
+        getProcessDefinitionStatistics [Read] => statistics::of_definition;
+    POST "/decision-definitions/search" searchDecisionDefinitions [Read] => definition::search_decisions;
+    GET "/decision-definitions/{decisionDefinitionKey}" getDecisionDefinition [Read] => definition::decision_by_key;
+    GET "/decision-definitions/{decisionDefinitionKey}/xml" getDecisionDefinitionXML [Read] => definition::decision_xml;
+    POST "/decision-definitions/evaluation" evaluateDecision [Decide] => decision::evaluate;
+    POST "/decision-requirements/search" searchDecisionRequirements [Read] => definition::search_graphs;
+    GET "/decision-requirements/{decisionRequirementsKey}" getDecisionRequirements [Read] => definition::graph_by_key;
+    GET "/decision-requirements/{decisionRequirementsKey}/xml" getDecisionRequirementsXML [Read] => definition::graph_xml;
+    GET "/forms/{formKey}" getFormByKey [Read] => definition::form_by_key;
+    POST "/expression/evaluation" evaluateExpression [Decide] => expression::evaluate;
 
-    POST "/process-instances" createProcessInstance => instance::create;
-    POST "/process-instances/search" searchProcessInstances => instance::search_instances;
-    GET "/process-instances/{processInstanceKey}" getProcessInstance => instance::by_key;
-    POST "/process-instances/{processInstanceKey}/cancellation" cancelProcessInstance => instance::cancel;
-    POST "/process-instances/{processInstanceKey}/modification" modifyProcessInstance => operate::modify;
-    POST "/process-instances/{processInstanceKey}/migration" migrateProcessInstance => operate::migrate;
-    POST "/process-instances/{processInstanceKey}/suspension" suspendProcessInstance => operate::suspend;
-    POST "/process-instances/{processInstanceKey}/resumption" resumeProcessInstance => operate::resume;
-    POST "/process-instances/{processInstanceKey}/deletion" deleteProcessInstance => operate::delete;
+    POST "/process-instances" createProcessInstance [Start] => instance::create;
+    POST "/process-instances/search" searchProcessInstances [Read] => instance::search_instances;
+    GET "/process-instances/{processInstanceKey}" getProcessInstance [Read] => instance::by_key;
+    POST "/process-instances/{processInstanceKey}/cancellation" cancelProcessInstance [Operate] => instance::cancel;
+    POST "/process-instances/{processInstanceKey}/modification" modifyProcessInstance [Operate] => operate::modify;
+    POST "/process-instances/{processInstanceKey}/migration" migrateProcessInstance [Operate] => operate::migrate;
+    POST "/process-instances/{processInstanceKey}/suspension" suspendProcessInstance [Operate] => operate::suspend;
+    POST "/process-instances/{processInstanceKey}/resumption" resumeProcessInstance [Operate] => operate::resume;
+    POST "/process-instances/{processInstanceKey}/deletion" deleteProcessInstance [Admin] => operate::delete;
     POST "/process-instances/{processInstanceKey}/incidents/search"
-        searchProcessInstanceIncidents => incident::search_of_instance;
+        searchProcessInstanceIncidents [Read] => incident::search_of_instance;
     POST "/process-instances/{processInstanceKey}/incident-resolution"
-        resolveProcessInstanceIncidents => incident::resolve_all;
+        resolveProcessInstanceIncidents [Operate] => incident::resolve_all;
     GET "/process-instances/{processInstanceKey}/statistics/element-instances"
-        getProcessInstanceStatistics => statistics::of_instance;
+        getProcessInstanceStatistics [Read] => statistics::of_instance;
     GET "/process-instances/{processInstanceKey}/sequence-flows"
-        getProcessInstanceSequenceFlows => statistics::flows;
+        getProcessInstanceSequenceFlows [Read] => statistics::flows;
     GET "/process-instances/{processInstanceKey}/call-hierarchy"
-        getProcessInstanceCallHierarchy => instance::call_hierarchy;
-    POST "/element-instances/search" searchElementInstances => element::search_elements;
-    GET "/element-instances/{elementInstanceKey}" getElementInstance => element::element_by_key;
+        getProcessInstanceCallHierarchy [Read] => instance::call_hierarchy;
+    POST "/process-instances/cancellation" cancelProcessInstancesBatchOperation [Operate] => batch::cancel_instances;
+    POST "/process-instances/incident-resolution" resolveIncidentsBatchOperation [Operate] => batch::resolve_incidents;
+    POST "/process-instances/migration" migrateProcessInstancesBatchOperation [Operate] => batch::migrate_instances;
+    POST "/process-instances/modification" modifyProcessInstancesBatchOperation [Operate] => batch::modify_instances;
+    POST "/process-instances/suspension" suspendProcessInstancesBatchOperation [Operate] => batch::suspend_instances;
+    POST "/process-instances/resumption" resumeProcessInstancesBatchOperation [Operate] => batch::resume_instances;
+    POST "/process-instances/deletion" deleteProcessInstancesBatchOperation [Admin] => batch::delete_instances;
+    GET "/batch-operations/{batchOperationKey}" getBatchOperation [Read] => batch::batch_by_key;
+    POST "/batch-operations/search" searchBatchOperations [Read] => batch::search_batches;
+    POST "/batch-operations/{batchOperationKey}/cancellation" cancelBatchOperation [Operate Admin] => batch::cancel_batch;
+    POST "/batch-operations/{batchOperationKey}/suspension" suspendBatchOperation [Operate Admin] => batch::suspend_batch;
+    POST "/batch-operations/{batchOperationKey}/resumption" resumeBatchOperation [Operate Admin] => batch::resume_batch;
+    POST "/batch-operation-items/search" searchBatchOperationItems [Read] => batch::search_items;
+
+    POST "/element-instances/search" searchElementInstances [Read] => element::search_elements;
+    GET "/element-instances/{elementInstanceKey}" getElementInstance [Read] => element::element_by_key;
     PUT "/element-instances/{elementInstanceKey}/variables"
-        createElementInstanceVariables => element::set_variables;
-    POST "/variables/search" searchVariables => element::search_variables;
-    GET "/variables/{variableKey}" getVariable => element::variable_by_key;
-    POST "/incidents/search" searchIncidents => incident::search;
-    GET "/incidents/{incidentKey}" getIncident => incident::by_key;
-    POST "/incidents/{incidentKey}/resolution" resolveIncident => incident::resolve;
+        createElementInstanceVariables [Operate] => element::set_variables;
+    POST "/element-instances/{elementInstanceKey}/incidents/search"
+        searchElementInstanceIncidents [Read] => incident::search_of_element;
+    POST "/variables/search" searchVariables [Read] => element::search_variables;
+    GET "/variables/{variableKey}" getVariable [Read] => element::variable_by_key;
+    POST "/incidents/search" searchIncidents [Read] => incident::search;
+    GET "/incidents/{incidentKey}" getIncident [Read] => incident::by_key;
+    POST "/incidents/{incidentKey}/resolution" resolveIncident [Operate] => incident::resolve;
 
-    POST "/jobs/activation" activateJobs => job::activate;
-    POST "/jobs/search" searchJobs => job::search_jobs;
-    POST "/jobs/{jobKey}/completion" completeJob => job::complete;
-    POST "/jobs/{jobKey}/failure" failJob => job::fail;
-    POST "/jobs/{jobKey}/error" throwJobError => job::throw_error;
-    PATCH "/jobs/{jobKey}" updateJob => job::update;
+    POST "/jobs/activation" activateJobs [Work] => job::activate;
+    POST "/jobs/search" searchJobs [Read] => job::search_jobs;
+    POST "/jobs/{jobKey}/completion" completeJob [Work] => job::complete;
+    POST "/jobs/{jobKey}/failure" failJob [Work] => job::fail;
+    POST "/jobs/{jobKey}/error" throwJobError [Work] => job::throw_error;
+    PATCH "/jobs/{jobKey}" updateJob [Work Operate] => job::update;
 
-    POST "/user-tasks/search" searchUserTasks => task::search_tasks;
-    GET "/user-tasks/{userTaskKey}" getUserTask => task::by_key;
-    PATCH "/user-tasks/{userTaskKey}" updateUserTask => task::update;
-    PATCH "/user-tasks/{userTaskKey}/update" updateUserTaskLegacy => task::update;
-    POST "/user-tasks/{userTaskKey}/assignment" assignUserTask => task::assign;
-    DELETE "/user-tasks/{userTaskKey}/assignee" unassignUserTask => task::unassign;
-    POST "/user-tasks/{userTaskKey}/completion" completeUserTask => task::complete;
-    POST "/user-tasks/{userTaskKey}/variables/search" searchUserTaskVariables => element::task_variables;
+    POST "/user-tasks/search" searchUserTasks [Read Task] => task::search_tasks;
+    GET "/user-tasks/{userTaskKey}" getUserTask [Read Task] => task::by_key;
+    PATCH "/user-tasks/{userTaskKey}" updateUserTask [Operate] => task::update;
+    PATCH "/user-tasks/{userTaskKey}/update" updateUserTaskLegacy [Operate] => task::update;
+    POST "/user-tasks/{userTaskKey}/assignment" assignUserTask [Operate Task] => task::assign;
+    DELETE "/user-tasks/{userTaskKey}/assignee" unassignUserTask [Operate Task] => task::unassign;
+    POST "/user-tasks/{userTaskKey}/completion" completeUserTask [Operate Task] => task::complete;
+    POST "/user-tasks/{userTaskKey}/variables/search" searchUserTaskVariables [Read Task] => element::task_variables;
     POST "/user-tasks/{userTaskKey}/effective-variables/search"
-        searchUserTaskEffectiveVariables => element::task_variables;
-    GET "/user-tasks/{userTaskKey}/form" getUserTaskForm => task::form;
+        searchUserTaskEffectiveVariables [Read Task] => element::effective_variables;
+    GET "/user-tasks/{userTaskKey}/form" getUserTaskForm [Read Task] => task::form;
 
-    POST "/messages/publication" publishMessage => message::publish;
-    POST "/messages/correlation" correlateMessage => message::correlate;
-    POST "/message-subscriptions/search" searchMessageSubscriptions => subscription::search;
-    POST "/signals/broadcast" broadcastSignal => message::broadcast;
+    POST "/messages/publication" publishMessage [Message] => message::publish;
+    POST "/messages/correlation" correlateMessage [Message] => message::correlate;
+    POST "/message-subscriptions/search" searchMessageSubscriptions [Read] => subscription::search;
+    POST "/signals/broadcast" broadcastSignal [Message] => message::broadcast;
 }
 
 /// The routes of REST v2, below `/v2`.
 pub fn routes(desk: Desk) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
-        let handle = route.handle;
+        let (handle, needs) = (route.handle, route.needs);
         let filter = Method::from_bytes(route.method.as_bytes())
             .ok()
             .and_then(|it| MethodFilter::try_from(it).ok())
             .expect("the table has methods of HTTP");
         let answer = move |State(desk): State<Desk>, request: Request| async move {
             let path = request.uri().path().to_owned();
-            let answer = match Call::new(desk, request).await {
+            let answer = match Call::new(&desk, needs, request).await {
                 Ok(call) => handle(call).await,
                 Err(refusal) => Err(refusal),
             };
@@ -171,6 +198,9 @@ pub fn routes(desk: Desk) -> Router {
 
 async fn no_such_path(request: Request) -> axum::response::Response {
     let path = request.uri().path();
+    if native::is_native(path) {
+        return native::no_such_path(request.method(), path);
+    }
     let detail = format!("there is no operation {} {path}", request.method());
     problem::response(&Refusal::new(Outcome::NotFound, detail), path)
 }

@@ -8,16 +8,16 @@ use crate::desk::{Outcome, Refusal};
 
 /// The answer that tells a refusal.
 pub(crate) fn response(refusal: &Refusal, path: &str) -> Response {
-    let (status, title) = code(refusal.outcome);
+    let (code, title) = status(refusal.outcome);
     let body = Json::object(|it| {
         it.text("type", "about:blank");
         it.text("title", title);
-        it.int("status", status.as_u16());
+        it.int("status", code.as_u16());
         it.text("detail", &refusal.detail);
         it.text("instance", path);
     });
     let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
+    *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
     if let Some(after) = refusal.retry_after {
@@ -30,7 +30,8 @@ pub(crate) fn response(refusal: &Refusal, path: &str) -> Response {
     response
 }
 
-fn code(outcome: Outcome) -> (StatusCode, &'static str) {
+/// The status of a refusal, and its title.
+pub(crate) fn status(outcome: Outcome) -> (StatusCode, &'static str) {
     match outcome {
         Outcome::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND"),
         Outcome::Invalid => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT"),

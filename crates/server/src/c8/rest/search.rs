@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use travertine_kernel::WaitId;
 use travertine_runtime::{Address, InstanceId, Key, Named};
 use travertine_store::{
-    search::{Column, Condition, Cursor, Found, Place, Search, Sort, Test, Value},
+    search::{Column, Condition, Cursor, Era, Found, Place, Search, Sort, Test, Value, era_of},
     view::Table,
 };
 use travertine_value::Name;
@@ -157,6 +157,10 @@ impl Asked {
         let mut reader = Reader { resource, clauses: 0 };
         let mut search = Search::of(resource.table).counted();
         search.conditions = reader.filter(filter)?;
+        if resource.table.past().is_some() {
+            // Their searches find what is over as well, where nothing says otherwise.
+            search.era = era_of(&search.conditions).unwrap_or(Era::Both);
+        }
         for SortBody { field, order } in sort {
             let found = resource.sorts.iter().find(|(name, _)| *name == field);
             let Some((_, column)) = found else {
@@ -292,7 +296,7 @@ fn clause(name: &str, of: Of, wanted: Json, all: &mut Vec<Condition>) -> Result<
         }
         Of::Some(column) => {
             let tests = tests(name, wanted, &|it| flag(name, it))?;
-            let holds = |there: bool| tests.iter().all(|it| passes(it, Some(&there.into())));
+            let holds = |there: bool| tests.iter().all(|it| it.passes(Some(&there.into())));
             all.extend(match (holds(true), holds(false)) {
                 (true, true) => None,
                 (false, false) => Some(Condition::Any(Vec::new())),
@@ -342,25 +346,8 @@ fn conditions(column: Column, tests: Vec<Test>) -> impl Iterator<Item = Conditio
 
 /// What holds for every row needs no test, and what holds for none is a condition that nothing meets.
 fn fixed(tests: &[Test], value: Option<&Value>) -> Option<Condition> {
-    let holds = tests.iter().all(|it| passes(it, value));
+    let holds = tests.iter().all(|it| it.passes(value));
     (!holds).then(|| Condition::Any(Vec::new()))
-}
-
-/// Whether what is known in memory passes a test.
-pub(super) fn passes(test: &Test, value: Option<&Value>) -> bool {
-    let than = |wanted: &Value| value.map(|it| it.cmp(wanted));
-    match test {
-        Test::Eq(wanted) => value == Some(wanted),
-        Test::Neq(wanted) => value != Some(wanted),
-        Test::In(wanted) => value.is_some_and(|it| wanted.contains(it)),
-        Test::NotIn(wanted) => !value.is_some_and(|it| wanted.contains(it)),
-        Test::Like(pattern) => matches!(value, Some(Value::Text(it)) if pattern.matches(it)),
-        Test::Exists(wanted) => value.is_some() == *wanted,
-        Test::Gt(wanted) => than(wanted).is_some_and(std::cmp::Ordering::is_gt),
-        Test::Gte(wanted) => than(wanted).is_some_and(std::cmp::Ordering::is_ge),
-        Test::Lt(wanted) => than(wanted).is_some_and(std::cmp::Ordering::is_lt),
-        Test::Lte(wanted) => than(wanted).is_some_and(std::cmp::Ordering::is_le),
-    }
 }
 
 /// Reads a plain value, or an object of operators. One value of theirs can be several of ours.
@@ -478,7 +465,7 @@ pub(super) fn one_of_words(
         Ok(vec![Value::from(*word)])
     };
     let tests = tests(name, wanted, &convert)?;
-    let passes = |word: &str| tests.iter().all(|test| passes(test, Some(&word.into())));
+    let passes = |word: &str| tests.iter().all(|test| test.passes(Some(&word.into())));
     let held = words.into_iter().filter(|(word, _)| passes(word)).map(|(_, it)| it);
     Ok(vec![Condition::Any(held.collect())])
 }

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use travertine_runtime::{InstanceId, Named};
 use travertine_store::{
-    search::{Condition, InstanceColumn, LIMIT_MAX, Place, Search, Test},
-    view::{Row, Table},
+    search::{Condition, ElementColumn, InstanceColumn, Tally, Test, Value},
+    view::Table,
 };
 use travertine_value::Name;
 
-use super::{Answer, Call};
+use super::{
+    Answer, Call,
+    instance::INSTANCES,
+    search::{Asked, Resource},
+};
 use crate::desk::{Refusal, Stay, StayState};
 
 #[derive(Default)]
@@ -49,27 +53,25 @@ pub(super) async fn of_instance(call: Call) -> Result<Answer, Refusal> {
     Ok(answer(&counts))
 }
 
-/// What the running instances of a definition do.
-pub(super) async fn of_definition(call: Call) -> Result<Answer, Refusal> {
+/// What the running instances of a definition do: those that pass a filter of instances.
+pub(super) async fn of_definition(mut call: Call) -> Result<Answer, Refusal> {
     let definition = call.desk.definition(call.key()?)?;
+    let body = call.body().await?;
+    let of = Resource { table: Table::Elements, filters: INSTANCES.filters, sorts: &[] };
+    let of = Asked::read(&body)?.search(&of)?;
+    let of = of.with(Condition::of(InstanceColumn::DefinitionKey, Test::eq(definition.key)));
     let mut counts: BTreeMap<Name, Count> = BTreeMap::new();
-    let mut search = Search::of(Table::Elements)
-        .with(Condition::of(InstanceColumn::DefinitionKey, Test::eq(definition.key)))
-        .limit(LIMIT_MAX);
-    loop {
-        let found = call.desk.rows(search.clone()).await?;
-        for row in &found.rows {
-            let Row::Element(row) = row else { continue };
-            let count = counts.entry(Name::clone(&row.element)).or_default();
-            let which =
-                if row.incident.is_some() { &mut count.incidents } else { &mut count.active };
-            *which += 1;
-        }
-        match found.end.filter(|_| found.has_more) {
-            Some(end) => search.place = Place::After(end),
-            None => return Ok(answer(&counts)),
+    for with_incident in [false, true] {
+        let has = Condition::of(ElementColumn::Incident, Test::Exists(with_incident));
+        let by = vec![ElementColumn::Element.into()];
+        for Tally { of, count } in call.desk.tally(of.clone().with(has), by).await? {
+            let Some(Some(Value::Text(element))) = of.into_iter().next() else { continue };
+            let counts = counts.entry(element).or_default();
+            let which = if with_incident { &mut counts.incidents } else { &mut counts.active };
+            *which += i64::try_from(count).unwrap_or(i64::MAX);
         }
     }
+    Ok(answer(&counts))
 }
 
 /// The flows that an instance has taken.

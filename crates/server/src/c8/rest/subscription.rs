@@ -6,21 +6,22 @@ use serde_json::Value as Json;
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_runtime::{InstanceId, Named};
 use travertine_store::{
-    search::{Column, Condition, InstanceColumn, SubscriptionColumn, Test},
+    search::{Column, Condition, InstanceColumn, SubscriptionColumn, Test, Value as Cell},
     view::{Row, SubscriptionKind, Table},
 };
 use travertine_value::{Map, Name, Value};
 
 use super::{
     Answer, Call,
-    search::{self, Asked, Of, Resource, TENANT_FILTER, answer, refused, tests, text},
+    search::{
+        self, Asked, Of, Resource, TENANT_FILTER, answer, one_of_words, refused, tests, text,
+    },
     write::Fields,
 };
-use crate::desk::{Refusal, Seen};
+use crate::desk::{Refusal, STARTS, Seen, subscription};
 
 const STATES: &[(&str, &[&str])] =
     &[("CORRELATED", &[]), ("CREATED", &["CREATED"]), ("DELETED", &[]), ("MIGRATED", &[])];
-const TYPES: &[(&str, &[&str])] = &[("PROCESS_EVENT", &["PROCESS_EVENT"]), ("START_EVENT", &[])];
 
 const KEY: Column = Column::Subscription(SubscriptionColumn::Key);
 const INSTANCE: Column = Column::Subscription(SubscriptionColumn::Instance);
@@ -34,7 +35,7 @@ const SUBSCRIPTIONS: Resource = Resource {
     table: Table::Subscriptions,
     filters: &[
         ("businessId", Of::Text(Column::Instance(InstanceColumn::BusinessId))),
-        ("messageSubscriptionKey", Of::Key(KEY, search::wait)),
+        ("messageSubscriptionKey", Of::Key(KEY, waiting)),
         (
             "processDefinitionKey",
             Of::Key(Column::Instance(InstanceColumn::DefinitionKey), search::definition),
@@ -48,7 +49,7 @@ const SUBSCRIPTIONS: Resource = Resource {
         ("messageName", Of::Text(NAME)),
         ("correlationKey", Of::Made(with_key)),
         TENANT_FILTER,
-        ("messageSubscriptionType", Of::FixedWord("PROCESS_EVENT", TYPES)),
+        ("messageSubscriptionType", Of::Made(of_type)),
         ("processDefinitionName", Of::Text(Column::Instance(InstanceColumn::DefinitionName))),
         ("processDefinitionVersion", Of::Int(Column::Instance(InstanceColumn::Version))),
         ("toolName", Of::Fixed(None)),
@@ -101,26 +102,48 @@ fn with_key(name: &str, mut wanted: Json) -> Result<Vec<Condition>, Refusal> {
     Ok(tests.into_iter().map(|it| Condition::Is(CORRELATION, it)).collect())
 }
 
+/// Start events have rows of instances that are none.
+fn of_type(name: &str, wanted: Json) -> Result<Vec<Condition>, Refusal> {
+    let first = Cell::Number(STARTS.cast_signed());
+    let types = [
+        ("PROCESS_EVENT", Condition::Is(INSTANCE, Test::Lt(first.clone()))),
+        ("START_EVENT", Condition::Is(INSTANCE, Test::Gte(first))),
+    ];
+    one_of_words(name, wanted, types)
+}
+
+/// The key of whoever waits.
+fn waiting(named: Named) -> Option<Cell> {
+    match named {
+        Named::StartEvent(definition, nth) => Some((STARTS + definition, nth).into()),
+        other => search::wait(other),
+    }
+}
+
 pub(super) async fn search(mut call: Call) -> Result<Answer, Refusal> {
     let body = call.body().await?;
     let mut search = Asked::read(&body)?.search(&SUBSCRIPTIONS)?;
     let messages = Test::eq(SubscriptionKind::Message);
     search.conditions.push(Condition::of(SubscriptionColumn::Kind, messages));
-    let found = call.desk.search(search).await?;
-    let waits = found.rows.iter().map(|it| it.row.key()).map(|it| (it.instance, it.number));
+    let found = call.desk.subscriptions(search).await?;
+    let waits = found.rows.iter().map(|it| it.row.key());
+    let waits = waits.filter(|it| it.instance < STARTS).map(|it| (it.instance, it.number));
     let visits = call.desk.visits(waits).await;
     Ok(answer(&found, |it, seen| write(it, seen, &visits)))
 }
 
 fn write(it: &mut Fields<'_>, seen: &Seen, visits: &BTreeMap<(u64, u64), u64>) {
     let Row::Subscription(row) = &seen.row else { return };
-    let (about, instance) = (seen.about.as_deref(), InstanceId(row.instance));
+    let about = seen.about.as_deref();
+    let is_start = row.instance >= STARTS;
+    let instance = (!is_start).then_some(Named::Instance(InstanceId(row.instance)));
+    let root = about.filter(|_| !is_start).map(|it| Named::Instance(InstanceId(it.root)));
     it.text_or_null("businessId", about.and_then(|it| it.business_id.as_deref()));
-    it.key("messageSubscriptionKey", search::waiting(row.instance, row.wait));
+    it.key("messageSubscriptionKey", subscription(row.instance, row.wait));
     it.text("processDefinitionId", about.map_or("", |it| &it.definition));
     it.key_or_null("processDefinitionKey", about.map(|it| Named::Definition(it.definition_key)));
-    it.key("processInstanceKey", Named::Instance(instance));
-    it.key_or_null("rootProcessInstanceKey", about.map(|it| Named::Instance(InstanceId(it.root))));
+    it.key_or_null("processInstanceKey", instance);
+    it.key_or_null("rootProcessInstanceKey", root);
     it.text("elementId", &row.element);
     let visit = visits.get(&(row.instance, row.wait));
     it.key_or_null("elementInstanceKey", visit.map(|it| search::stay(row.instance, *it)));
@@ -128,7 +151,7 @@ fn write(it: &mut Fields<'_>, seen: &Seen, visits: &BTreeMap<(u64, u64), u64>) {
     it.date("lastUpdatedDate", row.created);
     it.text("messageName", &row.name);
     it.text_or_null("correlationKey", correlation_key(&row.correlation).as_deref());
-    it.text("messageSubscriptionType", "PROCESS_EVENT");
+    it.text("messageSubscriptionType", if is_start { "START_EVENT" } else { "PROCESS_EVENT" });
     it.object("toolProperties", |_| {});
     it.text_or_null("processDefinitionName", about.and_then(|it| it.definition_name.as_deref()));
     match about {

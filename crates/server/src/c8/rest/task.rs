@@ -6,7 +6,7 @@ use travertine_kernel::{EXTERNAL_FORM, FORM, FORM_BINDING, FORM_KEY};
 use travertine_runtime::{Definitions, Edit, InstanceId, Named, TaskChange};
 use travertine_store::{
     search::{Column, InstanceColumn, TaskColumn},
-    view::{Row, Table},
+    view::{Row, Table, TaskState},
 };
 use travertine_value::{Map, Name, Value};
 
@@ -95,11 +95,11 @@ pub(super) async fn complete(mut call: Call) -> Result<Answer, Refusal> {
 
 const STATES: &[(&str, &[&str])] = &[
     ("ASSIGNING", &[]),
-    ("CANCELED", &[]),
+    ("CANCELED", &["cancelled"]),
     ("CANCELING", &[]),
-    ("COMPLETED", &[]),
+    ("COMPLETED", &["completed"]),
     ("COMPLETING", &[]),
-    ("CREATED", &["CREATED"]),
+    ("CREATED", &["open"]),
     ("CREATING", &[]),
     ("FAILED", &[]),
     ("UPDATING", &[]),
@@ -108,7 +108,7 @@ const STATES: &[(&str, &[&str])] = &[
 const TASKS: Resource = Resource {
     table: Table::Tasks,
     filters: &[
-        ("state", Of::FixedWord("CREATED", STATES)),
+        ("state", Of::Word(Column::Task(TaskColumn::State), STATES)),
         ("assignee", Of::Text(Column::Task(TaskColumn::Assignee))),
         ("businessId", Of::Text(Column::Instance(InstanceColumn::BusinessId))),
         ("priority", Of::Int(Column::Task(TaskColumn::Priority))),
@@ -119,7 +119,7 @@ const TASKS: Resource = Resource {
         TENANT_FILTER,
         ("processDefinitionId", Of::Text(Column::Instance(InstanceColumn::Definition))),
         ("creationDate", Of::Date(Column::Task(TaskColumn::Created))),
-        ("completionDate", Of::Fixed(None)),
+        ("completionDate", Of::Date(Column::Task(TaskColumn::Ended))),
         ("followUpDate", Of::Date(Column::Task(TaskColumn::FollowUp))),
         ("dueDate", Of::Date(Column::Task(TaskColumn::Due))),
         ("processInstanceVariables", Of::Variables),
@@ -135,7 +135,7 @@ const TASKS: Resource = Resource {
     ],
     sorts: &[
         ("businessId", Some(Column::Instance(InstanceColumn::BusinessId))),
-        ("completionDate", None),
+        ("completionDate", Some(Column::Task(TaskColumn::Ended))),
         ("creationDate", Some(Column::Task(TaskColumn::Created))),
         ("dueDate", Some(Column::Task(TaskColumn::Due))),
         ("followUpDate", Some(Column::Task(TaskColumn::FollowUp))),
@@ -186,14 +186,21 @@ fn task(it: &mut Fields<'_>, seen: &Seen, definitions: &Definitions) {
     let (about, instance) = (seen.about.as_deref(), InstanceId(row.instance));
     let form = form_of(seen, definitions);
     it.text_or_null("name", row.label.as_deref());
-    it.text("state", "CREATED");
+    it.text(
+        "state",
+        match row.state {
+            TaskState::Open => "CREATED",
+            TaskState::Completed => "COMPLETED",
+            TaskState::Cancelled => "CANCELED",
+        },
+    );
     it.text_or_null("assignee", row.assignee.as_deref());
     it.text("elementId", &row.element);
     it.json("candidateGroups", &row.candidate_groups);
     it.json("candidateUsers", &row.candidate_users);
     it.text("processDefinitionId", about.map_or("", |it| &it.definition));
     it.date("creationDate", row.created);
-    it.null("completionDate");
+    it.date_or_null("completionDate", row.ended);
     it.date_or_null("followUpDate", row.follow_up);
     it.date_or_null("dueDate", row.due);
     it.tenant();

@@ -1,8 +1,7 @@
 //! Answers are written, field by field, not built as trees: what is on the wire is what stands here.
 
-use travertine_kernel::Assignments;
 use travertine_runtime::{Key, Named, Timestamp};
-use travertine_value::Value;
+use travertine_value::{Name, Value};
 
 /// The one tenant there is.
 pub(super) const TENANT: &str = "<default>";
@@ -151,7 +150,7 @@ impl Fields<'_> {
         let _: std::fmt::Result = write!(self.name(name), "{it}");
     }
 
-    pub(super) fn variables(&mut self, name: &str, all: &Assignments) {
+    pub(super) fn variables(&mut self, name: &str, all: &[(Name, Value)]) {
         use std::fmt::Write as _;
         object(self.name(name), |fields| {
             for (name, value) in all {

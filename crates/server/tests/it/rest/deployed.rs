@@ -97,7 +97,12 @@ async fn a_decision_is_made_by_id_and_by_key() {
     assert_eq!(evaluated["evaluatedInputs"][0]["inputId"], "season-in");
     assert_eq!(evaluated["evaluatedInputs"][0]["inputValue"], "\"summer\"");
     let body = json!({ "decisionDefinitionKey": made["decisionDefinitionKey"], "variables": { "season": "winter" } });
-    assert_eq!(stage.post("/decision-definitions/evaluation", body).await["output"], "\"soup\"");
+    let again = stage.post("/decision-definitions/evaluation", body).await;
+    assert_eq!(again["output"], "\"soup\"");
+    // No two have one key, and those inside have it with their number.
+    assert_ne!(again["decisionEvaluationKey"], made["decisionEvaluationKey"]);
+    let inside = format!("{}-1", text(&made["decisionEvaluationKey"]));
+    assert_eq!(evaluated["decisionEvaluationInstanceKey"], inside.as_str());
     let body = json!({ "decisionDefinitionId": "nope" });
     stage.refused("POST", "/decision-definitions/evaluation", body, 404, "NOT_FOUND").await;
     stage.close().await;

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use travertine_server::c8::rest::ROUTES;
 
-use crate::{schema::description, stage::Stage};
+use crate::{schema::C8, stage::Stage};
 
 #[test]
 fn the_table_of_routes_and_the_description_have_the_same_operations() {
@@ -12,7 +12,7 @@ fn the_table_of_routes_and_the_description_have_the_same_operations() {
         .collect();
     assert_eq!(routes.len(), ROUTES.len(), "no route is there twice");
     let mut described = BTreeSet::new();
-    for (path, item) in description()["paths"].as_object().unwrap() {
+    for (path, item) in C8.json()["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             if method != "parameters" {
                 let id = operation["operationId"].as_str().unwrap().to_owned();
@@ -27,7 +27,7 @@ fn the_table_of_routes_and_the_description_have_the_same_operations() {
 /// The fields that clients know, by what the description calls them.
 #[test]
 fn every_field_that_clients_know_is_described() {
-    let schemas = &description()["components"]["schemas"];
+    let schemas = &C8.json()["components"]["schemas"];
     for line in include_str!("../fields.txt").lines() {
         let (schema, fields) = line.split_once(": ").unwrap();
         for field in fields.split(' ') {
@@ -43,7 +43,7 @@ fn every_reference_in_the_description_leads_somewhere() {
             serde_json::Value::Object(fields) => {
                 if let Some(to) = fields.get("$ref").and_then(|it| it.as_str()) {
                     let to = to.strip_prefix('#').unwrap();
-                    assert!(description().pointer(to).is_some(), "{to}");
+                    assert!(C8.json().pointer(to).is_some(), "{to}");
                 }
                 fields.values().for_each(walk);
             }
@@ -51,7 +51,7 @@ fn every_reference_in_the_description_leads_somewhere() {
             _ => {}
         }
     }
-    walk(description());
+    walk(C8.json());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::stage::{Stage, one, text, work};
+use crate::stage::{Stage, model, one, text, work};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_is_started_and_seen_at_once() {
@@ -172,6 +172,9 @@ async fn an_instance_goes_on_by_another_version() {
     });
     let wrong = json!({ "targetProcessDefinitionKey": to, "mappingInstructions": [] });
     stage.refused("POST", &path, wrong, 409, "INVALID_STATE").await;
+    let mut absent = plan.clone();
+    absent["mappingInstructions"][0]["targetElementId"] = json!("nowhere");
+    stage.refused("POST", &path, absent, 400, "INVALID_ARGUMENT").await;
     stage.post(&path, plan).await;
     let instance = stage.get(&format!("/process-instances/{key}")).await;
     assert_eq!(instance["processDefinitionVersion"], 2);
@@ -268,5 +271,153 @@ async fn the_elements_of_an_instance_are_found_also_when_they_are_over() {
     assert!(none.is_empty());
     let either = json!({ "processInstanceKey": key, "$or": [{ "elementId": "start" }, { "type": "service_task" }] });
     assert_eq!(of(either).await.len(), 2);
+    stage.close().await;
+}
+
+/// Two tasks, one after the other.
+fn two_tasks(id: &str) -> String {
+    let task = |id: &str, job_type: &str| {
+        format!(
+            r#"<bpmn:serviceTask id="{id}"><bpmn:extensionElements><zeebe:taskDefinition type="{job_type}"/>
+            </bpmn:extensionElements></bpmn:serviceTask>"#
+        )
+    };
+    let (first, second) = (task("first", "first"), task("second", "second"));
+    model(
+        id,
+        &format!(
+            r#"<bpmn:startEvent id="start"/><bpmn:sequenceFlow id="f1" sourceRef="start" targetRef="first"/>{first}
+            <bpmn:sequenceFlow id="f2" sourceRef="first" targetRef="second"/>{second}
+            <bpmn:sequenceFlow id="f3" sourceRef="second" targetRef="end"/><bpmn:endEvent id="end"/>"#
+        ),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_ends_after_the_element_that_its_starter_names() {
+    let stage = Stage::open().await;
+    stage.deploy(&[("p.bpmn", &two_tasks("p"))]).await;
+    let body = json!({
+        "processDefinitionId": "p",
+        "runtimeInstructions": [{ "type": "TERMINATE_PROCESS_INSTANCE", "afterElementId": "first" }],
+    });
+    let key = text(&stage.post("/process-instances", body).await["processInstanceKey"]);
+    let job = text(&stage.jobs("first").await[0]["jobKey"]);
+    stage.post(&format!("/jobs/{job}/completion"), json!({})).await;
+    let instance = stage.get(&format!("/process-instances/{key}")).await;
+    assert_eq!(instance["state"], "TERMINATED");
+    assert_eq!(stage.jobs("second").await.len(), 0, "what comes after it never began");
+    for (instruction, said) in [
+        (json!({ "afterElementId": "nothing" }), "nothing"),
+        (json!({ "type": "WAIT", "afterElementId": "first" }), "WAIT"),
+    ] {
+        let body = json!({ "processDefinitionId": "p", "runtimeInstructions": [instruction] });
+        let answer = stage
+            .send("POST", "/process-instances", "application/json", body.to_string().into())
+            .await;
+        assert_eq!(answer.status, 400, "{}", answer.text);
+        assert!(answer.text.contains(said), "{}", answer.text);
+    }
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_is_named_by_its_tag() {
+    let stage = Stage::open().await;
+    let tagged = |tag: &str| {
+        let tag = format!(
+            r#"isExecutable="true"><bpmn:extensionElements><zeebe:versionTag value="{tag}"/></bpmn:extensionElements>"#
+        );
+        work("p", "paint").replace(r#"isExecutable="true">"#, &tag)
+    };
+    for tag in ["one", "two"] {
+        stage.deploy(&[("p.bpmn", &tagged(tag))]).await;
+    }
+    let body = json!({ "processDefinitionId": "p", "processDefinitionVersionTag": "one" });
+    assert_eq!(stage.post("/process-instances", body).await["processDefinitionVersion"], 1);
+    let body = json!({ "processDefinitionId": "p", "processDefinitionVersionTag": "three" });
+    let said = stage.refused("POST", "/process-instances", body, 404, "NOT_FOUND").await;
+    assert!(said.contains("p tagged three"), "{said}");
+    let body = json!({
+        "processDefinitionId": "p", "processDefinitionVersionTag": "one", "processDefinitionVersion": 2,
+    });
+    stage.refused("POST", "/process-instances", body, 400, "INVALID_ARGUMENT").await;
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statistics_of_a_definition_are_of_the_instances_that_pass_the_filter() {
+    let stage = Stage::open().await;
+    let deployed = stage.deploy(&[("p.bpmn", &work("p", "paint"))]).await;
+    let key = text(&deployed["deployments"][0]["processDefinition"]["processDefinitionKey"]);
+    let one = stage.start("p", json!({ "x": 1 })).await;
+    stage.start("p", json!({ "x": 2 })).await;
+    let job = stage
+        .jobs("paint")
+        .await
+        .into_iter()
+        .find(|it| it["processInstanceKey"] == one.as_str())
+        .unwrap();
+    let path = format!("/jobs/{}/failure", text(&job["jobKey"]));
+    stage.post(&path, json!({ "retries": 0, "errorMessage": "no paint" })).await;
+    let path = format!("/process-definitions/{key}/statistics/element-instances");
+    let all = stage.post(&path, json!({})).await;
+    assert_eq!((&all["items"][0]["active"], &all["items"][0]["incidents"]), (&json!(1), &json!(1)));
+    for filter in [
+        json!({ "processInstanceKey": one }),
+        json!({ "hasIncident": true }),
+        json!({ "variables": [{ "name": "x", "value": "1" }] }),
+    ] {
+        let some = stage.post(&path, json!({ "filter": filter })).await;
+        let item = &some["items"][0];
+        assert_eq!((&item["active"], &item["incidents"]), (&json!(0), &json!(1)), "{filter}");
+    }
+    let none = stage.post(&path, json!({ "filter": { "state": "COMPLETED" } })).await;
+    assert_eq!(none["items"], json!([]));
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn incidents_of_an_element_are_its_own_and_those_inside_it() {
+    let stage = Stage::open().await;
+    let inside = r#"<bpmn:startEvent id="start"/><bpmn:sequenceFlow id="f1" sourceRef="start" targetRef="sub"/>
+        <bpmn:subProcess id="sub"><bpmn:startEvent id="in"/><bpmn:sequenceFlow id="g" sourceRef="in" targetRef="work"/>
+        <bpmn:serviceTask id="work"><bpmn:extensionElements><zeebe:taskDefinition type="paint"/>
+        </bpmn:extensionElements></bpmn:serviceTask></bpmn:subProcess>"#;
+    stage.deploy(&[("p.bpmn", &model("p", inside))]).await;
+    let instance = stage.start("p", json!({})).await;
+    let job = text(&stage.jobs("paint").await[0]["jobKey"]);
+    let elements =
+        stage.found("/element-instances/search", json!({ "processInstanceKey": instance })).await;
+    let key = |id: &str| {
+        let element = elements.iter().find(|it| it["elementId"] == id).unwrap();
+        text(&element["elementInstanceKey"])
+    };
+    let path = |key: &str| format!("/element-instances/{key}/incidents/search");
+    assert_eq!(stage.found(&path(&key("sub")), json!({})).await.len(), 0);
+    let failure = json!({ "retries": 0, "errorMessage": "no paint" });
+    stage.post(&format!("/jobs/{job}/failure"), failure).await;
+    for of in [key("work"), key("sub"), instance] {
+        assert_eq!(stage.found(&path(&of), json!({})).await.len(), 1, "{of}");
+    }
+    assert_eq!(stage.found(&path(&key("in")), json!({})).await.len(), 0, "that is over");
+    stage.refused("POST", &path(&job), json!({}), 404, "NOT_FOUND").await;
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_trace_of_a_request_is_handed_to_jobs() {
+    let stage = Stage::open().await;
+    stage.deploy(&[("p.bpmn", &work("p", "paint"))]).await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for (header, wanted) in [(trace, json!(trace)), ("nonsense", json!(null))] {
+        let body = json!({ "processDefinitionId": "p" }).to_string();
+        let headers = [("content-type", "application/json"), ("traceparent", header)];
+        let answer = stage.send_with("POST", "/process-instances", &headers, body.into()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let job = &stage.jobs("paint").await[0];
+        assert_eq!(job["customHeaders"].get("traceparent").unwrap_or(&json!(null)), &wanted);
+        assert_eq!(job["customHeaders"]["region"], "eu");
+    }
     stage.close().await;
 }

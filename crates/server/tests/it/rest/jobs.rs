@@ -79,15 +79,30 @@ async fn a_job_that_fails_for_good_is_an_incident_until_it_may_be_tried_again() 
     assert_eq!(stage.get(&format!("/process-instances/{instance}")).await["hasIncident"], true);
     let resolve = format!("/incidents/{key}/resolution");
     stage.refused("POST", &resolve, json!({}), 409, "INVALID_STATE").await;
-    stage
-        .refused("POST", &format!("/jobs/{job}/completion"), json!({}), 409, "INVALID_STATE")
-        .await;
+    for (what, body) in [
+        ("completion", json!({})),
+        ("failure", json!({ "retries": 3 })),
+        ("error", json!({ "errorCode": "no" })),
+    ] {
+        let path = format!("/jobs/{job}/{what}");
+        stage.refused("POST", &path, body, 409, "INVALID_STATE").await;
+    }
     stage.did("PATCH", &format!("/jobs/{job}"), json!({ "changeset": { "retries": 2 } })).await;
     assert_eq!(stage.ask("POST", &resolve, None).await.status, 204);
     let gone = stage.ask("POST", &resolve, None).await;
     assert_eq!(gone.status, 404);
+    // It is resolved, and can be found all the same.
+    assert_eq!(stage.get(&format!("/incidents/{key}")).await["state"], "RESOLVED");
+    let of = |state: &str| json!({ "processInstanceKey": instance, "state": state });
+    assert_eq!(stage.found("/incidents/search", of("ACTIVE")).await.len(), 0);
+    let resolved = stage.found("/incidents/search", of("RESOLVED")).await;
+    assert_eq!((resolved.len(), &resolved[0]["jobKey"]), (1, &json!(job)));
     assert_eq!(stage.awaits("paint").await[0]["retries"], 2);
     stage.post(&format!("/jobs/{job}/completion"), json!(null)).await;
+    let done = stage.found("/jobs/search", of("COMPLETED")).await;
+    assert_eq!((done.len(), &done[0]["jobKey"]), (1, &json!(job)));
+    assert!(done[0]["endTime"].is_string());
+    assert_eq!(stage.found("/jobs/search", of("CREATED")).await.len(), 0);
     assert_eq!(stage.get(&format!("/process-instances/{instance}")).await["state"], "COMPLETED");
     stage.close().await;
 }
@@ -107,6 +122,8 @@ async fn a_job_raises_an_error_that_the_model_catches() {
         json!({ "errorCode": "declined", "errorMessage": "no money", "variables": { "x": 1 } });
     stage.post(&format!("/jobs/{job}/error"), error).await;
     assert_eq!(stage.get(&format!("/process-instances/{caught}")).await["state"], "COMPLETED");
+    let thrown = stage.found("/jobs/search", json!({ "state": "ERROR_THROWN" })).await;
+    assert_eq!((thrown.len(), &thrown[0]["jobKey"]), (1, &json!(job)));
     let instance = stage.start("p", json!({})).await;
     let job = text(&stage.awaits("pay").await[0]["jobKey"]);
     stage.post(&format!("/jobs/{job}/error"), json!({ "errorCode": "other" })).await;

@@ -105,3 +105,60 @@ async fn who_waits_for_messages_is_found() {
     assert_eq!(found.len(), 1);
     stage.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn start_events_wait_for_messages_too() {
+    let stage = Stage::open().await;
+    let begin = |id: &str| {
+        let inside = r#"<bpmn:startEvent id="start"><bpmn:messageEventDefinition messageRef="begun"/></bpmn:startEvent>
+            <bpmn:sequenceFlow id="f" sourceRef="start" targetRef="end"/><bpmn:endEvent id="end"/>"#;
+        model(id, inside)
+    };
+    let files = [("a.bpmn", &*begin("a")), ("b.bpmn", &*begin("b")), ("w.bpmn", &*waits("wait"))];
+    stage.deploy(&files).await;
+    stage.deploy(&[("a.bpmn", &begin("a").replace("The a", "Another"))]).await;
+    for order in ["x", "y", "z"] {
+        stage.start("wait", json!({ "order": order })).await;
+    }
+    let path = "/message-subscriptions/search";
+    let starts = stage.found(path, json!({ "messageSubscriptionType": "START_EVENT" })).await;
+    assert_eq!(starts.len(), 2, "of the latest versions alone: {starts:#?}");
+    let of_a = starts.iter().find(|it| it["processDefinitionId"] == "a").unwrap();
+    assert_eq!((&of_a["messageName"], &of_a["elementId"]), (&json!("begun"), &json!("start")));
+    assert_eq!(of_a["processDefinitionVersion"], 2);
+    assert_eq!(of_a["processInstanceKey"], json!(null));
+    let same = json!({ "messageSubscriptionKey": of_a["messageSubscriptionKey"] });
+    assert_eq!(stage.found(path, same).await, std::slice::from_ref(of_a));
+    let others = stage.found(path, json!({ "messageSubscriptionType": "PROCESS_EVENT" })).await;
+    assert_eq!(others.len(), 3);
+
+    // All together, in any order and page by page, forth and by skipping.
+    let sort =
+        json!([{ "field": "messageName", "order": "DESC" }, { "field": "processDefinitionId" }]);
+    let body = json!({ "sort": sort });
+    let all = stage.post(path, body).await;
+    assert_eq!(all["page"]["totalItems"], 5);
+    let names: Vec<_> = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| text(&it["processDefinitionId"]))
+        .collect();
+    assert_eq!(names, ["wait", "wait", "wait", "a", "b"]);
+    let (mut by_cursor, mut by_place, mut after) = (Vec::new(), Vec::new(), json!(null));
+    for from in [0, 2, 4] {
+        let page =
+            stage.post(path, json!({ "sort": sort, "page": { "limit": 2, "after": after } })).await;
+        by_cursor.extend(page["items"].as_array().unwrap().clone());
+        after = page["page"]["endCursor"].clone();
+        let page =
+            stage.post(path, json!({ "sort": sort, "page": { "limit": 2, "from": from } })).await;
+        by_place.extend(page["items"].as_array().unwrap().clone());
+    }
+    assert_eq!(&by_cursor, all["items"].as_array().unwrap());
+    assert_eq!(&by_place, all["items"].as_array().unwrap());
+    let page = json!({ "limit": 2, "before": all["page"]["endCursor"] });
+    let before = stage.post(path, json!({ "sort": sort, "page": page })).await;
+    assert_eq!(before["items"].as_array().unwrap()[..], all["items"].as_array().unwrap()[2..4]);
+    stage.close().await;
+}

@@ -1,10 +1,10 @@
 use serde_json::json;
 
-use crate::stage::{Stage, review, text};
+use crate::stage::{Stage, model, review, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_task_is_found_given_changed_and_done() {
-    let stage = Stage::open().await;
+    let stage = Stage::single().await;
     stage.deploy(&[("review.bpmn", &review("review-it"))]).await;
     let instance = stage.start("review-it", json!({ "x": 1 })).await;
     let found = stage.found("/user-tasks/search", json!({ "processInstanceKey": instance })).await;
@@ -45,8 +45,24 @@ async fn a_user_task_is_found_given_changed_and_done() {
     stage.post(&format!("{path}/completion"), json!({ "variables": { "approved": true } })).await;
     let found = stage.get(&format!("/process-instances/{instance}")).await;
     assert_eq!(found["state"], "COMPLETED");
-    let gone = stage.ask("GET", &path, None).await;
-    assert_eq!(gone.status, 404);
+    // It is over, and can be found all the same.
+    let done = stage.get(&path).await;
+    assert_eq!((&done["state"], &done["priority"]), (&json!("COMPLETED"), &json!(90)));
+    assert_eq!(done["completionDate"], task["creationDate"], "no time has gone by");
+    let states = async |filter| {
+        let found = stage.found("/user-tasks/search", filter).await;
+        found.iter().map(|it| text(&it["state"])).collect::<Vec<_>>()
+    };
+    assert_eq!(states(json!({ "processInstanceKey": instance })).await, ["COMPLETED"]);
+    assert_eq!(states(json!({ "state": "COMPLETED", "name": "Review" })).await, ["COMPLETED"]);
+    assert_eq!(states(json!({ "state": { "$in": ["CREATED", "CANCELED"] } })).await.len(), 0);
+    let other = stage.start("review-it", json!({})).await;
+    let all = json!({ "processDefinitionId": "review-it" });
+    assert_eq!(states(all.clone()).await, ["COMPLETED", "CREATED"]);
+    stage.post(&format!("/process-instances/{other}/cancellation"), json!({})).await;
+    assert_eq!(states(all).await, ["COMPLETED", "CANCELED"]);
+    let never = json!({ "assignee": "ada" });
+    stage.refused("POST", &format!("{path}/assignment"), never, 404, "NOT_FOUND").await;
     stage.close().await;
 }
 
@@ -63,5 +79,33 @@ async fn a_priority_beyond_a_hundred_is_refused() {
     }
     stage.refused("POST", &format!("/jobs/{key}/completion"), json!({}), 404, "NOT_FOUND").await;
     assert_eq!(stage.get(&path).await["state"], "CREATED", "nothing has changed");
+    stage.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn effective_variables_have_each_name_once_as_the_task_sees_it() {
+    let stage = Stage::open().await;
+    let inside = r#"<bpmn:startEvent id="start"/><bpmn:sequenceFlow id="f1" sourceRef="start" targetRef="sub"/>
+        <bpmn:subProcess id="sub"><bpmn:extensionElements><zeebe:ioMapping>
+        <zeebe:input source="=x + 1" target="x"/></zeebe:ioMapping></bpmn:extensionElements>
+        <bpmn:startEvent id="in"/><bpmn:sequenceFlow id="g" sourceRef="in" targetRef="review"/>
+        <bpmn:userTask id="review"><bpmn:extensionElements><zeebe:userTask/><zeebe:ioMapping>
+        <zeebe:input source="=x + 1" target="x"/></zeebe:ioMapping></bpmn:extensionElements></bpmn:userTask>
+        </bpmn:subProcess>"#;
+    stage.deploy(&[("p.bpmn", &model("p", inside))]).await;
+    stage.start("p", json!({ "x": 1, "y": 2 })).await;
+    let key = text(&stage.found("/user-tasks/search", json!({})).await[0]["userTaskKey"]);
+    let values = |found: Vec<serde_json::Value>| {
+        let mut all: Vec<_> =
+            found.iter().map(|it| (text(&it["name"]), text(&it["value"]))).collect();
+        all.sort();
+        all
+    };
+    let all = stage.found(&format!("/user-tasks/{key}/variables/search"), json!({})).await;
+    assert_eq!(values(all).len(), 4);
+    let path = format!("/user-tasks/{key}/effective-variables/search");
+    let seen = values(stage.found(&path, json!({})).await);
+    assert_eq!(seen, [("x".to_owned(), "3".to_owned()), ("y".to_owned(), "2".to_owned())]);
+    assert_eq!(stage.found(&path, json!({ "value": "1" })).await.len(), 0, "that one is hidden");
     stage.close().await;
 }

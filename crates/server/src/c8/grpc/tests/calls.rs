@@ -367,6 +367,40 @@ async fn a_result_is_waited_for() {
 }
 
 #[tokio::test]
+async fn a_start_says_its_business_id_tags_trace_and_after_what_it_ends() {
+    let mut it = deployed().await;
+    let start = |element: &str| {
+        let terminate =
+            TerminateProcessInstanceInstruction { after_element_id: element.to_owned() };
+        let instruction =
+            process_instance_creation_runtime_instruction::Instruction::Terminate(terminate);
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let mut request = tonic::Request::new(CreateProcessInstanceRequest {
+            bpmn_process_id: "work".to_owned(),
+            business_id: Some("order-1".to_owned()),
+            tags: vec!["urgent".to_owned()],
+            runtime_instructions: vec![ProcessInstanceCreationRuntimeInstruction {
+                instruction: Some(instruction),
+            }],
+            ..Default::default()
+        });
+        request.metadata_mut().insert("traceparent", trace.parse().expect("it is a text"));
+        request
+    };
+    let none = it.client.create_process_instance(start("nothing")).await;
+    assert_eq!(none.expect_err("there is no such element").code(), Code::InvalidArgument);
+    let created = it.client.create_process_instance(start("t")).await.expect("it starts");
+    let again = it.client.create_process_instance(start("t")).await;
+    assert_eq!(again.expect_err("it runs").code(), Code::AlreadyExists);
+    let job = it.job().await;
+    assert!(job.custom_headers.contains("4bf92f3577b34da6a3ce929d0e0e4736"), "{job:?}");
+    let complete = CompleteJobRequest { job_key: job.key, variables: String::new() };
+    it.client.complete_job(complete).await.expect("it is there");
+    it.assert_ended(created.into_inner().process_instance_key).await;
+    it.end().await;
+}
+
+#[tokio::test]
 async fn messages_and_signals_reach_who_waits() {
     let mut it = deployed().await;
     let publish = PublishMessageRequest {

@@ -2,6 +2,8 @@
 
 use std::{env, fs, path::Path};
 
+use super::super::entrance::Rpc;
+
 /// `TRAVERTINE_PROTO=write` writes it anew.
 #[test]
 fn the_committed_code_is_what_the_protocol_generates() {
@@ -21,4 +23,15 @@ fn the_committed_code_is_what_the_protocol_generates() {
     }
     let committed = fs::read_to_string(committed).unwrap_or_default();
     assert!(committed == generated, "gateway.rs is old: TRAVERTINE_PROTO=write writes it anew");
+}
+
+#[test]
+fn the_table_of_calls_has_all_calls_of_the_protocol_and_no_other() {
+    let proto = include_str!("../../../../proto/gateway.proto");
+    let words = proto.lines().filter_map(|it| it.trim().strip_prefix("rpc "));
+    let mut theirs: Vec<&str> = words.filter_map(|it| it.split_whitespace().next()).collect();
+    theirs.sort_unstable();
+    let mut ours: Vec<&str> = Rpc::ALL.iter().map(|it| it.name()).collect();
+    ours.sort_unstable();
+    assert_eq!(ours, theirs);
 }
