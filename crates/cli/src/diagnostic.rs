@@ -1,9 +1,10 @@
 //! A diagnostic with the line it is about, and as data.
 
 use travertine_bpmn::{Diagnostic, Severity};
-use travertine_value::Value;
 
-use crate::{files::Models, json, paint::Paint, screen::one_line};
+pub(crate) use travertine_data::report::diagnostic as data;
+
+use crate::{files::Models, paint::Paint, screen::one_line};
 
 /// How much of a long line is shown.
 const LINE_CHARS_MAX: usize = 100;
@@ -58,21 +59,6 @@ fn window(source: &str, column: u32) -> (String, usize) {
     }
     let caret = at - from;
     if cut { (format!("…{shown}"), caret + 1) } else { (shown.trim_end().to_owned(), caret) }
-}
-
-/// The diagnostic as data.
-pub(crate) fn data(diagnostic: &Diagnostic) -> Value {
-    let Diagnostic { severity, code, file, element, line, column, message, help } = diagnostic;
-    json::object([
-        ("severity", severity.to_string().into()),
-        ("code", (*code).into()),
-        ("file", file.as_str().into()),
-        ("line", (*line).into()),
-        ("column", (*column).into()),
-        ("element", element.as_deref().into()),
-        ("message", message.as_str().into()),
-        ("help", help.as_str().into()),
-    ])
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use travertine_bpmn::Severity;
+use travertine_bpmn::{FILE_BYTES_MAX, Severity};
+use travertine_runtime::{DeployedKind, kind_of};
 
 use crate::caller;
 
@@ -36,6 +37,11 @@ impl Models {
                 continue;
             }
             match bytes(path) {
+                // Models that are too large are reported with their place.
+                Ok(bytes) if bytes.len() > FILE_BYTES_MAX && !kind_of(&name, &bytes).is_model() => {
+                    let most = FILE_BYTES_MAX >> 20;
+                    faults.push(format!("cannot read {name}: it is larger than {most} MiB"));
+                }
                 Ok(bytes) => all.push((name, bytes)),
                 Err(error) => faults.push(format!("cannot read {name}: {}", plain(&error))),
             }
@@ -84,10 +90,15 @@ impl Models {
         self.defined().report
     }
 
-    /// Whether the file of that name has decisions in it.
-    pub(crate) fn has_decisions(&self, name: &str) -> bool {
-        let found = self.all.iter().find(|(known, _)| known == name);
-        found.is_some_and(|(name, bytes)| travertine_runtime::is_decision(name, bytes))
+    /// What is in the file of that name.
+    pub(crate) fn kind(&self, name: &str) -> Option<DeployedKind> {
+        let (_, bytes) = self.all.iter().find(|(known, _)| known == name)?;
+        Some(kind_of(name, bytes))
+    }
+
+    /// Whether there is a model among the files.
+    pub(crate) fn has_models(&self) -> bool {
+        self.all.iter().any(|(name, bytes)| kind_of(name, bytes).is_model())
     }
 
     /// A model that comes from elsewhere.
@@ -149,7 +160,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// What is in a file, as far as a model may go: some files have no end.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let most = travertine_bpmn::FILE_BYTES_MAX as u64 + 1;
+    let most = FILE_BYTES_MAX as u64 + 1;
     fs::File::open(caller::path(path))?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

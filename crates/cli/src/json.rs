@@ -2,22 +2,11 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
+pub(crate) use travertine_data::{
+    json::{key, object, variables},
+    text::size,
+};
 use travertine_value::{Map, Name, Value};
-
-/// An object with these fields, in this order.
-pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    fields.into_iter().map(|(name, value)| (Name::from(name), value)).collect()
-}
-
-/// An object of variables.
-pub(crate) fn variables<'a>(all: impl IntoIterator<Item = (&'a Name, &'a Value)>) -> Value {
-    all.into_iter().map(|(name, value)| (Name::clone(name), value.clone())).collect()
-}
-
-/// The key of an instance, token or wait: 63 bits, which not every reader of JSON takes as a number.
-pub(crate) fn key(number: u64) -> Value {
-    number.to_string().into()
-}
 
 /// How long a list may be that stays in its line.
 const LINE_CHARS_MAX: usize = 72;
@@ -110,15 +99,6 @@ fn cut(text: &str) -> Option<String> {
     }
     let end = text.char_indices().nth(CUT_CHARS).map_or(text.len(), |(end, _)| end);
     Some(format!("{}… {}", &text[..end], size(text.len())))
-}
-
-/// How much that is, for people.
-pub(crate) fn size(bytes: usize) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes / 100 % 10),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
-    }
 }
 
 /// Ends a line, after a comma where it is not the first item.

@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "serve")]
+mod access;
 mod args;
 mod bench;
 mod caller;
@@ -23,15 +25,19 @@ mod manual;
 mod new;
 mod paint;
 mod pairs;
-mod places;
+mod place;
 mod prompt;
 mod run;
+#[cfg(feature = "postgres")]
+mod schema;
 mod screen;
 #[cfg(feature = "serve")]
 mod serve;
 mod shell;
 mod status;
 mod store;
+#[cfg(feature = "serve")]
+mod webhooks;
 mod worker;
 
 use std::process::ExitCode;
@@ -55,10 +61,16 @@ fn main() -> ExitCode {
         Command::Decide(decide) => decide::decide(decide, &out, &err),
         Command::New(args) => new::new(args, &out),
         Command::Bench(bench) => bench::bench(bench, &out),
+        #[cfg(feature = "postgres")]
+        Command::Schema(args) => schema::schema(args, &out),
         Command::Completions(args) => manual::completions(args, &out),
         Command::Man(args) => manual::man(args, &out),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::serve(args, &out, &err),
+        #[cfg(feature = "serve")]
+        Command::Access(args) => access::access(args, &out, &err),
+        #[cfg(feature = "serve")]
+        Command::Webhooks(args) => webhooks::webhooks(args, &out),
         Command::Worker(worker) => worker::worker(worker, &out, &err),
         Command::Store(command) => store::run(command, None, &out, &err),
     };

@@ -4,7 +4,11 @@ use anyhow::{Result, anyhow};
 use travertine_kernel::Assignments;
 use travertine_value::{Name, Value};
 
-use crate::{files, json};
+pub(crate) use travertine_data::text::{
+    assignments as of_value, begins_like_json, pairs as show, short, value_of,
+};
+
+use crate::files;
 
 /// Variables as arguments give them: those of an object of JSON, which `option` has as it is or in a file,
 /// and single ones, which go before.
@@ -43,49 +47,6 @@ pub(crate) fn pair(text: &str) -> Result<(Name, Value), String> {
     Ok((name.into(), value))
 }
 
-/// A value as people type it: JSON where it is JSON, otherwise text. What was meant as JSON but is not is
-/// refused: taken for a text, nobody would notice.
-pub(crate) fn value_of(text: &str) -> Result<Value, String> {
-    match Value::parse_json(text) {
-        Ok(value) => Ok(value),
-        Err(error) if begins_like_json(text) && !error.is_malformed() => Err(format!(
-            "this JSON cannot be taken: {error}; what is so deep or so long is kept as a text, in double quotes"
-        )),
-        Err(error) if begins_like_json(text) => Err(format!(
-            "it begins like JSON, but is not: {error}; a text that begins so is written in double quotes, \
-             as JSON has it"
-        )),
-        Err(error) if is_number(text) => {
-            Err(format!("{error}; in double quotes it is a text: '\"{text}\"'"))
-        }
-        Err(_) => Ok(text.into()),
-    }
-}
-
-/// Whether a text is meant as an object, a list or a text of JSON.
-pub(crate) fn begins_like_json(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '[', '"'])
-}
-
-/// Whether it is a number as JSON writes them, however long or large.
-fn is_number(text: &str) -> bool {
-    let text = text.trim();
-    let (text, exponent) = match text.split_once(['e', 'E']) {
-        Some((text, exponent)) => (text, Some(exponent.trim_start_matches(['+', '-']))),
-        None => (text, None),
-    };
-    let text = text.strip_prefix('-').unwrap_or(text);
-    let (whole, fraction) = match text.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (text, None),
-    };
-    let is_digits = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
-    is_digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(is_digits)
-        && exponent.is_none_or(is_digits)
-}
-
 /// A line of variables: an object of JSON, or `name=value` with spaces between. Spaces in quotes and
 /// brackets belong to the value.
 pub(crate) fn line(text: &str) -> Result<Assignments, String> {
@@ -102,35 +63,6 @@ pub(crate) fn object(text: &str) -> Result<Assignments, String> {
         Ok(value) => of_value(&value),
         Err(error) if error.is_malformed() => Err(format!("this is not JSON: {error}")),
         Err(error) => Err(format!("this JSON cannot be taken: {error}")),
-    }
-}
-
-/// The variables that an object names.
-pub(crate) fn of_value(value: &Value) -> Result<Assignments, String> {
-    match value.as_map() {
-        Some(fields) => {
-            Ok(fields.iter().map(|(name, value)| (Name::clone(name), value.clone())).collect())
-        }
-        None => Err(format!("an object such as {{\"name\": 1}} is expected, not {}", value.kind())),
-    }
-}
-
-/// The variables in a line: `amount=250 name="Ann Lee"`.
-pub(crate) fn show<'a>(all: impl IntoIterator<Item = &'a (Name, Value)>) -> String {
-    let all = all.into_iter().map(|(name, value)| format!("{name}={}", short(value)));
-    all.collect::<Vec<_>>().join(" ")
-}
-
-/// The value in a line that people still read.
-pub(crate) fn short(value: &Value) -> String {
-    const CHARS_MAX: usize = 60;
-    let text = value.to_string();
-    match text.char_indices().nth(CHARS_MAX) {
-        Some((end, _)) if text.len() >= 10_000 => {
-            format!("{}… {}", &text[..end], json::size(text.len()))
-        }
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }
 

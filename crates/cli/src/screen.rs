@@ -14,6 +14,7 @@ use clap::ColorChoice;
 use travertine_value::{Name, Value};
 
 use crate::{json, paint::Paint};
+pub(crate) use travertine_data::shell::{acts, code};
 
 /// Where a command writes. Shared by whoever drives a run and whoever watches it.
 ///
@@ -130,11 +131,6 @@ pub(crate) fn one_line(text: &str) -> String {
     replace(text, |it, shown| shown.push_str(&escape(it)))
 }
 
-/// The character as JSON and shells can write it. Those that act have at most four digits.
-pub(crate) fn code(letter: char) -> String {
-    format!("\\u{:04x}", u32::from(letter))
-}
-
 /// What is shown in place of a character that acts.
 fn escape(letter: char) -> String {
     match letter {
@@ -154,15 +150,6 @@ fn replace(text: &str, mut with: impl FnMut(char, &mut String)) -> String {
         }
     }
     shown
-}
-
-/// Whether a terminal does something for a character instead of showing it, or it is one of our marks.
-pub(crate) fn acts(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
-            // Line and paragraph separators, and what turns the direction of writing.
-            '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            | '\u{fdd0}'..='\u{fdef}')
 }
 
 #[cfg(test)]

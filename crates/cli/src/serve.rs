@@ -2,24 +2,34 @@
 
 use std::{
     env, fs,
+    fs::File as OsFile,
     future::Future,
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
+    sync::Arc,
+    thread,
 };
 
 use anyhow::{Context as _, Result, bail};
-use tokio::sync::oneshot;
-use travertine_runtime::{Engine, Error, engine::File};
-use travertine_server::{Addresses, ApiKey, Config, Password, Server};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+};
+use travertine_runtime::{
+    Engine, Error,
+    engine::{Clock, File},
+};
+use travertine_server::{Addresses, ApiKey, Config, Password, Reload, Server};
 
 use crate::{
     args::serve::Serve,
     control::{Control, Lookers},
     files::Models,
+    place,
     screen::Screen,
     status::Status,
-    store::{self, Full, Store, Told},
+    store::{self, Told},
 };
 
 /// The process that `--sample` deploys.
@@ -27,6 +37,9 @@ const SAMPLE: &str = include_str!("serve/hello.bpmn");
 
 /// The file that is read where it is there, and no other is named.
 const CONFIG: &str = "travertine.toml";
+
+/// The file of accounts, in the directory of a store.
+pub(crate) const ACCOUNTS: &str = "server.db";
 
 pub(crate) fn serve(args: &Serve, out: &Screen, err: &Screen) -> Result<Status> {
     if args.hash_password {
@@ -50,7 +63,9 @@ pub(crate) fn serve(args: &Serve, out: &Screen, err: &Screen) -> Result<Status> 
 
 /// What flags, environment and file say together.
 fn configured(args: &Serve) -> Result<Config> {
+    // People write no 0: it says that nobody has said it.
     let mut config = Config::default();
+    config.shards = 0;
     let file = args.config.as_deref().or_else(|| {
         let there = Path::new(CONFIG);
         there.exists().then_some(there)
@@ -81,20 +96,29 @@ fn configured(args: &Serve) -> Result<Config> {
     }
     config.options.hosts.extend(args.hosts.iter().cloned());
     config.options.insecure |= args.insecure;
+    place::check(&config.data)?;
+    if config.shards == 0 {
+        config.shards = place::shards(&config.data, None);
+    }
     Ok(config.complete()?)
 }
 
 fn run(args: &Serve, config: Config, err: &Screen) -> Result<Status> {
-    let Config { data, shards, options, .. } = config;
+    let Config { data, shards, history, mut options, .. } = config;
+    let files = place::local_made(&data)
+        .with_context(|| format!("cannot make the directory of {}", data.display()))?;
+    options.accounts = Some(files.join(ACCOUNTS));
+    options.directory = Some(files);
     let mut files = Models::read(&args.deploy)?.files();
     if args.sample {
         files.push(File { name: "hello.bpmn".to_owned(), body: SAMPLE.into() });
     }
-    let is_open = options.access.is_open();
     let is_tls = options.tls.is_some();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let lookers = Lookers::default();
-    let engine = store::open(&data, Store::New(shards), Full::Waits, Some(lookers.observer()))?;
+    options.test_clock = args.test_clock.then(Arc::default);
+    let clock = options.test_clock.clone().map(|it| it as Arc<dyn Clock>);
+    let engine = store::serve(&data, shards, history, lookers.observer(), clock)?;
     let served = deploy(&engine, &files, &data, err).and_then(|status| {
         if status == Status::Done {
             runtime.block_on(async {
@@ -103,16 +127,25 @@ fn run(args: &Serve, config: Config, err: &Screen) -> Result<Status> {
                 let address = address(&at, is_tls);
                 let _control = Control::begin_told(&data, &engine, &lookers, address, err);
                 greet(&at, &data, is_tls, err);
-                if is_open && at.rest.iter().chain(&at.grpc).any(|it| !it.ip().is_loopback()) {
+                if listening.is_open()
+                    && at.rest.iter().chain(&at.grpc).any(|it| !it.ip().is_loopback())
+                {
                     let warning = err.paint.red("warning:");
                     err.line(format!(
                         "{warning} everybody who can reach this machine can do everything"
                     ));
                 }
+                if args.test_clock {
+                    let warning = err.paint.red("warning:");
+                    err.line(format!(
+                        "{warning} clients can set the clock, which is for tests only"
+                    ));
+                }
                 if args.sample {
                     try_sample(&at, is_tls, err);
                 }
-                listening.serve(asked_to_end()?).await.map_err(anyhow::Error::from)
+                let asked = asked_to_end(args.clone(), listening.reload(), err.clone())?;
+                listening.serve(asked).await.map_err(anyhow::Error::from)
             })?;
         }
         Ok(status)
@@ -161,6 +194,7 @@ fn greet(at: &Addresses, data: &Path, is_tls: bool, err: &Screen) {
         all.join(", ")
     };
     err.line(format!("serving {}; Ctrl-C ends it", data.display()));
+    err.line(format!("  page    {}/ui/", list(scheme, &at.rest)));
     err.line(format!("  REST    {}/v2", list(scheme, &at.rest)));
     let grpc = if at.grpc.is_empty() { &at.rest } else { &at.grpc };
     err.line(format!("  gRPC    {}", list(if is_tls { "grpcs" } else { "grpc" }, grpc)));
@@ -182,19 +216,64 @@ fn try_sample(at: &Addresses, is_tls: bool, err: &Screen) {
     )));
 }
 
-/// Answers when Ctrl-C or SIGTERM comes. The next one ends the process at once, which loses nothing.
-fn asked_to_end() -> Result<impl Future<Output = ()> + Send> {
+/// Answers when Ctrl-C or SIGTERM comes. The next one ends the process at once, which loses nothing. SIGHUP has the
+/// configuration read again.
+fn asked_to_end(
+    args: Serve,
+    reload: Reload,
+    err: Screen,
+) -> Result<impl Future<Output = ()> + Send> {
     let (first, asked) = oneshot::channel();
-    let mut first = Some(first);
-    ctrlc::set_handler(move || match first.take() {
-        // Whoever hears it may be gone.
-        Some(first) => drop(first.send(())),
-        None => end_now(),
-    })
-    .context("Ctrl-C cannot be heard")?;
+    let heard = "signals cannot be heard";
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context(heard)?;
+    let hears = |kind| {
+        let _here = runtime.enter();
+        signal(kind).context(heard)
+    };
+    let mut hang_up = hears(SignalKind::hangup())?;
+    let mut interrupt = hears(SignalKind::interrupt())?;
+    let mut terminate = hears(SignalKind::terminate())?;
+    let had_terminal = has_terminal();
+    let hear = async move {
+        let mut first = Some(first);
+        loop {
+            let hung_up = tokio::select! {
+                _ = hang_up.recv() => true,
+                _ = interrupt.recv() => false,
+                _ = terminate.recv() => false,
+            };
+            // The same signal says that the terminal is closed.
+            if hung_up && has_terminal() == had_terminal {
+                match read_again(&args, &reload) {
+                    Ok(()) => err.line("the configuration was read again"),
+                    Err(error) => err.line(format!("the configuration stays as it was: {error:#}")),
+                }
+                continue;
+            }
+            match first.take() {
+                // Whoever hears it may be gone.
+                Some(first) => drop(first.send(())),
+                None => end_now(),
+            }
+        }
+    };
+    // A thread of its own hears them also while the others end.
+    let hearing = thread::Builder::new().name("signals".to_owned());
+    hearing.spawn(move || runtime.block_on(hear)).context(heard)?;
     Ok(async {
         let _: Result<(), oneshot::error::RecvError> = asked.await;
     })
+}
+
+/// Whether there is a terminal that keys are pressed at.
+fn has_terminal() -> bool {
+    OsFile::open("/dev/tty").is_ok()
+}
+
+/// Certificates, logins and rates are those that the configuration says now.
+fn read_again(args: &Serve, reload: &Reload) -> Result<()> {
+    Ok(reload.apply(&configured(args)?.options)?)
 }
 
 #[expect(clippy::exit, reason = "whoever asks twice does not want to wait")]

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use crate::{
-    caller,
-    screen::{acts, code},
-};
+pub(crate) use travertine_data::shell::quoted;
+
+use crate::caller;
 
 /// Where a store is that no argument names, and the variable that can name another one.
 pub(crate) const DATA: &str = "travertine-data";
@@ -28,37 +27,10 @@ pub(crate) fn named<S: AsRef<str>>(words: &[S], data: &Path) -> String {
     format!("`{}`", command(words, data))
 }
 
-/// An option with its value, in one word where the value could be taken for an option.
-pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
-    if value.starts_with('-') {
-        vec![format!("--{name}={value}")]
-    } else {
-        vec![format!("--{name}"), value.to_owned()]
-    }
-}
-
-/// The text as one word of a shell.
-pub(crate) fn quoted(text: &str) -> String {
-    let is_plain = |it: char| it.is_alphanumeric() || "-_.,:=/+@%".contains(it);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    if !text.chars().any(acts) {
-        return format!("'{}'", text.replace('\'', r"'\''"));
-    }
-    let mut word = String::from("$'");
-    for letter in text.chars() {
-        match letter {
-            '\'' | '\\' => word.extend(['\\', letter]),
-            _ if acts(letter) => word.push_str(&code(letter)),
-            _ => word.push(letter),
-        }
-    }
-    word + "'"
-}
-
 #[cfg(test)]
 mod tests {
+    use travertine_data::shell::option;
+
     use super::*;
 
     #[test]

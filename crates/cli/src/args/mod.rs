@@ -1,11 +1,18 @@
 //! What can be asked of `travertine`, and the help for it.
 
+#[cfg(feature = "serve")]
+pub(crate) mod access;
+pub(crate) mod batch;
 pub(crate) mod bench;
 mod mistyped;
 pub(crate) mod schedule;
+#[cfg(feature = "postgres")]
+pub(crate) mod schema;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod store;
+#[cfg(feature = "serve")]
+pub(crate) mod webhooks;
 pub(crate) mod words;
 pub(crate) mod worker;
 
@@ -13,7 +20,7 @@ use std::path::PathBuf;
 
 use clap::{ColorChoice, CommandFactory as _, Parser, Subcommand};
 use travertine_runtime::Timestamp;
-use travertine_value::{Name, Value};
+use travertine_value::{Name, Number, Value};
 
 use crate::{clock, pairs};
 
@@ -74,7 +81,13 @@ pub(crate) enum Command {
     New(New),
     #[cfg(feature = "serve")]
     Serve(serve::Serve),
+    #[cfg(feature = "serve")]
+    Access(access::Access),
+    #[cfg(feature = "serve")]
+    Webhooks(webhooks::Webhooks),
     Bench(bench::Bench),
+    #[cfg(feature = "postgres")]
+    Schema(schema::Schema),
     Completions(Completions),
     Man(Man),
     Worker(worker::Worker),
@@ -191,7 +204,8 @@ Examples:
   travertine run order.bpmn --var 'items=[\"pen\",\"ink\"]' --trace
   travertine run order.bpmn --vars order.json --answers order.answers.json --json
   travertine run shop.bpmn --process order --tree
-  travertine run order.bpmn --data orders      keep it, and go on with it")]
+  travertine run order.bpmn --data orders      keep it, and go on with it
+  travertine run shop.bpmn --scenario monday.csv --states")]
 pub(crate) struct Run {
     /// The models
     #[arg(required = true, value_name = "FILE")]
@@ -224,13 +238,60 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) until_idle: bool,
 
-    /// Keep everything in the store in this directory, and go on with what runs there
-    #[arg(long, value_name = "DIR", conflicts_with = "now")]
+    /// Keep everything in the store in this directory or at this URL, and go on with what runs there
+    #[arg(long, visible_alias = "store", value_name = "DIR", conflicts_with = "now")]
     pub(crate) data: Option<PathBuf>,
 
     /// Start another instance, whatever runs in the store
     #[arg(long, requires = "data")]
     pub(crate) new: bool,
+
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+}
+
+// A run of a scenario. No doc comment: it would become the help text of the commands that have it.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Scenarios of models made for BPMNOS")]
+pub(crate) struct Scenario {
+    /// Run a scenario: which instances there are, and their data
+    #[arg(
+        long = "scenario",
+        value_name = "FILE",
+        conflicts_with_all = ["process", "event", "vars", "object", "now", "trace", "tree", "data", "new"]
+    )]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Where the lookup tables of the model are, if not beside the scenario
+    #[arg(long, value_name = "DIR", requires = "file")]
+    pub(crate) tables: Option<PathBuf>,
+
+    /// Stop the clock at this time
+    #[arg(long, value_name = "T", requires = "file")]
+    pub(crate) until: Option<Number>,
+
+    /// Who decides when to enter and to leave, what to choose, and who gets a message
+    #[arg(long, value_name = "HOW", requires = "file", default_value = "first")]
+    pub(crate) decide: Decider,
+
+    /// Show every state of every token, a line each
+    #[arg(long, requires = "file")]
+    pub(crate) states: bool,
+
+    /// What random numbers of the scenario follow from
+    #[arg(long, value_name = "N", requires = "file", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// Who decides in a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Decider {
+    /// All is granted in the order in which it was asked for; the first choice that can be made is
+    First,
+    /// The same, with the choice that is best for the objective
+    Best,
+    /// The answers in --answers; what is left open is printed
+    Ask,
 }
 
 // How an instance begins. No doc comment: it would become the help text of the commands that have it.
@@ -399,7 +460,7 @@ pub(crate) struct Decide {
     pub(crate) files: Vec<PathBuf>,
 
     /// Make the decision that is deployed in this store
-    #[arg(long, value_name = "DIR", conflicts_with = "decision")]
+    #[arg(long, visible_alias = "store", value_name = "DIR", conflicts_with = "decision")]
     pub(crate) data: Option<PathBuf>,
 
     /// Which version of it, where it is not the latest

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 /// Serve a store to clients elsewhere
 ///
 /// REST and gRPC, for clients of Camunda 8 as they are. Everything is kept in the store in --data, which is made
-/// where there is none. Programs of this machine may do everything; to serve others, configure users or API keys.
+/// where there is none. Programs of this machine may do everything, until there is a user or an API key: see
+/// `travertine access`. To serve other machines there must be one.
 /// Flags come before variables of the environment (`TRAVERTINE_LISTEN_REST` for listen.rest), these before the file
-/// that --config names, or travertine.toml in this directory.
-#[derive(Debug, clap::Args)]
+/// that --config names, or travertine.toml in this directory. SIGHUP has certificates, logins and rates read again.
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Exit status:
   0  it was shut down in order: Ctrl-C and SIGTERM let requests under way finish, a second one does not
@@ -20,10 +21,11 @@ Examples:
   travertine serve --data orders --deploy order.bpmn
   travertine serve --listen 0.0.0.0:8080 --config /etc/travertine.toml
   travertine serve --print-config > travertine.toml
+  travertine access user add ann --grant admin   from now on nobody comes in without login
   travertine serve --new-key worker            an API key, and the line for the configuration")]
 pub(crate) struct Serve {
-    /// The directory of the store
-    #[arg(long, value_name = "DIR", display_order = 1)]
+    /// The directory of the store, or the URL of one on PostgreSQL
+    #[arg(long, visible_alias = "store", value_name = "DIR", display_order = 1)]
     pub(crate) data: Option<PathBuf>,
 
     /// Where REST is served
@@ -61,6 +63,10 @@ pub(crate) struct Serve {
     /// Serve other machines without login, so that everybody there can do everything
     #[arg(long, display_order = 10)]
     pub(crate) insecure: bool,
+
+    /// Let clients set the clock, by PUT /v2/clock: for tests only
+    #[arg(long, display_order = 10)]
+    pub(crate) test_clock: bool,
 
     /// Print the configuration that holds, without secrets, and end
     #[arg(long, display_order = 11)]

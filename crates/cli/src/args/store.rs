@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, builder::NonEmptyStringValueParser};
 use travertine_kernel::Assignments;
-use travertine_runtime::{Address, Timestamp};
+use travertine_runtime::{Address, Timestamp, engine::Positions};
 use travertine_store::view::{Cursor, InstanceState, JobState};
 use travertine_value::{Name, Value};
 
@@ -12,7 +12,6 @@ use super::{words, words::Whose};
 use crate::{
     clock, pairs,
     shell::{DATA, DATA_VARIABLE},
-    store::SHARDS,
 };
 
 #[derive(Debug, Subcommand)]
@@ -40,6 +39,7 @@ pub(crate) enum Command {
     Set(Set),
     Timers(Timers),
     Schedules(super::schedule::Schedules),
+    Batches(super::batch::Batches),
     Incidents(Incidents),
     Resolve(Resolve),
     Suspend(Suspend),
@@ -48,6 +48,7 @@ pub(crate) enum Command {
     Modify(Modify),
     Migrate(Migrate),
     Delete(Delete),
+    Tail(Tail),
     Work(Work),
     Stats(Stats),
     Compact(Compact),
@@ -94,6 +95,7 @@ impl Command {
                 Some(TimerAct::Move { shared, .. } | TimerAct::Fire { shared, .. }) => shared,
             },
             Self::Schedules(it) => it.shared(),
+            Self::Batches(it) => it.shared(),
             Self::Incidents(it) => &it.shared,
             Self::Resolve(it) => &it.shared,
             Self::Suspend(it) => &it.several.shared,
@@ -102,6 +104,7 @@ impl Command {
             Self::Delete(it) => &it.several.shared,
             Self::Modify(it) => &it.shared,
             Self::Migrate(it) => &it.shared,
+            Self::Tail(it) => &it.shared,
             Self::Stats(it) => &it.shared,
             Self::Compact(it) => &it.shared,
             Self::Verify(it) => &it.shared,
@@ -113,9 +116,10 @@ impl Command {
 // Which store. No doc comments on these: they would become the help text of the commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Place {
-    /// The directory of the store
+    /// The directory of the store, or the URL of one on PostgreSQL
     #[arg(
         long,
+        visible_alias = "store",
         value_name = "DIR",
         env = DATA_VARIABLE,
         hide_env_values = true,
@@ -192,9 +196,10 @@ pub(crate) struct Deploy {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// How many cores may work on instances at once, for a store that is made; it keeps that number
-    #[arg(long, value_name = "COUNT", default_value_t = SHARDS)]
-    pub(crate) shards: u16,
+    /// How many cores may work on instances at once, for a store that is made; it keeps that number. 1 where nothing is
+    /// said, 64 on PostgreSQL
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) shards: Option<u16>,
 
     #[command(flatten)]
     pub(crate) shared: Shared,
@@ -350,7 +355,7 @@ pub(crate) struct Instances {
     #[arg(long)]
     pub(crate) oldest: bool,
 
-    /// Schedules too, which `travertine schedules` lists
+    /// Schedules and batches too, which `travertine schedules` and `travertine batches` list
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -436,9 +441,13 @@ pub(crate) struct Jobs {
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) job_type: Option<String>,
 
-    /// Only jobs in this state: available, leased, failed
+    /// Only jobs in this state: available, leased, failed; completed, cancelled, raised
     #[arg(long, value_name = "STATE", value_parser = words::job_state)]
     pub(crate) state: Option<JobState>,
+
+    /// Only what is over, as far as it is kept
+    #[arg(long)]
+    pub(crate) past: bool,
 
     #[command(flatten)]
     pub(crate) paging: Paging,
@@ -473,6 +482,10 @@ pub(crate) struct Tasks {
     /// Only tasks that this group is a candidate for
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Option<String>,
+
+    /// Only what is over, as far as it is kept
+    #[arg(long)]
+    pub(crate) past: bool,
 
     #[command(flatten)]
     pub(crate) paging: Paging,
@@ -615,7 +628,7 @@ pub(crate) struct Message {
     pub(crate) business_key: Option<String>,
 
     /// Only to the instance in which what waits for it sees this variable with this value
-    #[arg(long = "where", value_name = "NAME=VALUE", value_parser = pairs::pair, conflicts_with = "all")]
+    #[arg(long = "where", value_name = "NAME=VALUE", value_parser = pairs::pair)]
     pub(crate) variable: Vec<(Name, Value)>,
 
     /// An id that its sender gives it: a message with the same id for the same receiver is not delivered twice
@@ -626,7 +639,7 @@ pub(crate) struct Message {
     #[arg(long, value_name = "TIME", value_parser = words::span)]
     pub(crate) ttl: Option<std::time::Duration>,
 
-    /// To all who wait for it, and to those who come to wait for it before it expires
+    /// To all who wait for it, and to those who come to wait for it before it expires; with --where to all such
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -853,6 +866,10 @@ pub(crate) struct Incidents {
     #[arg(long, value_name = "ID")]
     pub(crate) definition: Option<String>,
 
+    /// Only what is over, as far as it is kept
+    #[arg(long)]
+    pub(crate) past: bool,
+
     #[command(flatten)]
     pub(crate) paging: Paging,
 
@@ -1000,6 +1017,43 @@ pub(crate) struct Migrate {
     /// Only say what would become of each token
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// Follow what happens, a line for each event
+///
+/// While `travertine work` or `serve` has the store open, events are shown as they become durable, until Ctrl-C. Otherwise
+/// what has happened after a position is shown. With --json each line is a document, which names the position to go on from:
+/// whoever does gets each event at least once.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  travertine tail
+  travertine tail --definition order --json
+  travertine tail --from-start --count 100
+  travertine tail --after 812 --json")]
+pub(crate) struct Tail {
+    /// Only of this instance
+    #[arg(long, value_name = "INSTANCE")]
+    pub(crate) instance: Option<Whose>,
+
+    /// Only of instances of this definition
+    #[arg(long, value_name = "ID")]
+    pub(crate) definition: Option<String>,
+
+    /// Begin after this position, which the lines of --json name
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) after: Option<Positions>,
+
+    /// Begin with the first event that is kept
+    #[arg(long, conflicts_with = "after")]
+    pub(crate) from_start: bool,
+
+    /// End after so many events
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
 
     #[command(flatten)]
     pub(crate) shared: Shared,

@@ -1,12 +1,12 @@
 //! Things as people type them.
 
-use std::{convert::Infallible, str::FromStr, time::Duration};
+use std::{convert::Infallible, str::FromStr};
 
-use travertine_runtime::{Address, InstanceId, Timestamp, engine::NUMBER};
-use travertine_store::view::{Cursor, InstanceState, JobState, Key};
+pub(crate) use travertine_data::words::{
+    cursor, job_state, of_cursor, of_job_state, of_state, span, state,
+};
+use travertine_runtime::{Address, InstanceId, engine::NUMBER};
 use travertine_value::Name;
-
-use crate::clock;
 
 /// An instance that someone means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,67 +44,6 @@ impl FromStr for Work {
     }
 }
 
-const STATES: [(&str, InstanceState); 6] = [
-    ("running", InstanceState::Running),
-    ("suspended", InstanceState::Suspended),
-    ("halted", InstanceState::Halted),
-    ("completed", InstanceState::Completed),
-    ("failed", InstanceState::Failed),
-    ("cancelled", InstanceState::Cancelled),
-];
-
-pub(crate) fn state(text: &str) -> Result<InstanceState, String> {
-    pick(text, &STATES)
-}
-
-pub(crate) fn of_state(state: InstanceState) -> &'static str {
-    STATES.iter().find(|(_, it)| *it == state).map_or("", |(word, _)| word)
-}
-
-const JOB_STATES: [(&str, JobState); 3] = [
-    ("available", JobState::Available),
-    ("leased", JobState::Leased),
-    ("failed", JobState::Failed),
-];
-
-pub(crate) fn job_state(text: &str) -> Result<JobState, String> {
-    pick(text, &JOB_STATES)
-}
-
-pub(crate) fn of_job_state(state: JobState) -> &'static str {
-    JOB_STATES.iter().find(|(_, it)| *it == state).map_or("", |(word, _)| word)
-}
-
-fn pick<T: Copy>(text: &str, all: &[(&str, T)]) -> Result<T, String> {
-    let found = all.iter().find(|(word, _)| *word == text).map(|(_, it)| *it);
-    found.ok_or_else(|| {
-        let words: Vec<&str> = all.iter().map(|(word, _)| *word).collect();
-        format!("no such state: {text}; there are {}", words.join(", "))
-    })
-}
-
-/// A span of time: `90d`, `30s`, or a duration of ISO 8601.
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    const UNITS: [(&str, u64); 6] = [
-        ("ms", 1),
-        ("s", 1_000),
-        ("min", 60_000),
-        ("h", 3_600_000),
-        ("d", 86_400_000),
-        ("w", 604_800_000),
-    ];
-    let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
-    let unit = UNITS.iter().find(|(unit, _)| *unit == &text[digits.len()..]);
-    if let (Ok(count), Some((_, millis))) = (digits.parse::<u64>(), unit) {
-        let millis = count.checked_mul(*millis).ok_or_else(|| format!("{text} is too long"))?;
-        return Ok(Duration::from_millis(millis));
-    }
-    let zero = Timestamp::default();
-    let wrong = |_| format!("no span of time: {text}; write it like 30s, 5min, 2h, 90d or PT1H");
-    let end = clock::after(zero, text).map_err(wrong)?;
-    u64::try_from(end.as_millis()).map(Duration::from_millis).map_err(|_| format!("{text} is past"))
-}
-
 /// `FROM:TO`.
 pub(crate) fn both(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
@@ -131,28 +70,10 @@ pub(crate) fn mapping(text: &str) -> Result<(Name, Name), String> {
     }
 }
 
-/// The place after which a page begins, as [`of_cursor`] writes it.
-pub(crate) fn cursor(text: &str) -> Result<Cursor, String> {
-    let mut parts = text.splitn(3, '-');
-    let mut number = || parts.next().map(str::parse).transpose();
-    let wrong = |_| format!("no end of a page: {text}; take it from the page before");
-    let instance = number().map_err(wrong)?.unwrap_or_default();
-    let number = number().map_err(wrong)?.unwrap_or_default();
-    let name = parts.next().unwrap_or_default().into();
-    Ok(Cursor(Key { instance, number, name }))
-}
-
-pub(crate) fn of_cursor(Cursor(key): &Cursor) -> String {
-    let Key { instance, number, name } = key;
-    match (number, name.is_empty()) {
-        (0, true) => instance.to_string(),
-        (_, true) => format!("{instance}-{number}"),
-        (_, false) => format!("{instance}-{number}-{name}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

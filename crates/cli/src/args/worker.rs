@@ -1,6 +1,6 @@
 //! What can be asked of a worker.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use super::{store::Place, words};
 
@@ -29,6 +29,7 @@ Exit status:
 Examples:
   travertine worker charge -- ./charge.sh
   travertine worker charge --server http://localhost:8080 -- python3 charge.py
+  travertine worker charge --server https://flow.example --ca own-ca.pem -- ./charge.sh
   travertine worker greet --until-idle -- jq '{greeting: .variables.name}'")]
 pub(crate) struct Worker {
     /// The type of the jobs
@@ -56,6 +57,10 @@ pub(crate) struct Worker {
     /// A user of the server, with the password
     #[arg(long, value_name = "NAME:PASSWORD", env = "TRAVERTINE_USER", hide_env_values = true)]
     pub(crate) user: Option<String>,
+
+    /// Certificates in PEM format that vouch for the server, besides those that this machine trusts
+    #[arg(long, value_name = "FILE", env = "TRAVERTINE_CA")]
+    pub(crate) ca: Option<PathBuf>,
 
     /// What the worker is called
     #[arg(long, value_name = "NAME", default_value = "travertine")]

@@ -5,13 +5,18 @@ mod plot;
 mod soak;
 
 use crate::{
-    args::bench::{Bench, What},
+    args::bench::{Bench, Load, Soak, What},
+    place,
     screen::Screen,
     status::Status,
 };
 
 /// Measures what was asked for.
 pub(crate) fn bench(args: &Bench, out: &Screen) -> anyhow::Result<Status> {
+    let (What::Soak(Soak { data, .. }) | What::Load(Load { data, .. })) = &args.what;
+    if place::is_url(data) {
+        anyhow::bail!("a bench makes a store in a directory, and knows no URL");
+    }
     match &args.what {
         What::Soak(soak) => soak::soak(soak, out),
         What::Load(load) => load::load(load, out),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use travertine_bpmn::{Answer, Process, Report, Severity, Verdict};
+use travertine_runtime::DeployedKind;
 
 use crate::{diagnostic, files::Models, paint::Paint, screen::Screen};
 
@@ -21,16 +22,26 @@ pub(crate) fn report(report: &Report, models: &Models, all: bool, out: &Screen) 
     let found = |severity| report.diagnostics.iter().filter(|it| it.severity == severity).count();
     let (errors, warnings) = (found(Severity::Error), found(Severity::Warning));
     out.gap();
-    out.line(verdict(report, models.names().count(), errors, warnings, out.paint));
+    out.line(verdict(report, models, errors, warnings, out.paint));
 }
 
-fn verdict(report: &Report, files: usize, errors: usize, warnings: usize, paint: Paint) -> String {
+fn verdict(
+    report: &Report,
+    models: &Models,
+    errors: usize,
+    warnings: usize,
+    paint: Paint,
+) -> String {
+    let (files, has_models) = (models.names().count(), models.has_models());
     let what = if files == 1 { "the model".to_owned() } else { format!("the {files} models") };
     let warned = match warnings {
         0 => String::new(),
         n => format!(", with {}", count(n, "warning")),
     };
-    if report.can_run() {
+    if !has_models {
+        let them = if files == 1 { "the file is no model" } else { "none of the files is a model" };
+        format!("{} {them}", paint.red("rejected:"))
+    } else if report.can_run() {
         format!("{} {what} can run{warned}", paint.green("ok:"))
     } else if errors == 0 {
         let why = "no process is executable";
@@ -47,8 +58,13 @@ fn file(report: &Report, models: &Models, name: &str, all: bool, out: &Screen) {
     for process in report.processes.iter().filter(|it| it.file == name) {
         out.line(format!("  {}", title(process)));
     }
-    if models.has_decisions(name) {
+    let kind = models.kind(name);
+    if kind == Some(DeployedKind::Decision) {
         out.line("  decisions, for business rule tasks; `travertine decide` tries them");
+    } else if kind == Some(DeployedKind::Form) {
+        out.line("  a form, which is deployed as it is");
+    } else if kind == Some(DeployedKind::Resource) {
+        out.line("  neither BPMN nor DMN; it is deployed as it is, for workers to read");
     } else if elements.is_empty() {
         out.line("  nothing in it could be read");
     } else if all {
@@ -90,7 +106,7 @@ fn title(process: &Process) -> String {
 }
 
 /// How many elements have that verdict, and of which kinds they are.
-fn summary(elements: &[&Answer], verdict: Verdict, out: &Screen) {
+pub(super) fn summary(elements: &[&Answer], verdict: Verdict, out: &Screen) {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for it in elements.iter().filter(|it| it.verdict == verdict) {

@@ -24,9 +24,13 @@ pub(crate) fn ask(data: &Path, out: &Screen, err: &Screen) -> Result<Option<Stat
     let Ok(stream) = connected else { return Ok(None) };
     let mut words: Vec<OsString> = env::args_os().skip(1).collect();
     name_store(&mut words, data);
-    // It may have closed between our coming and our asking: nothing was done then.
+    // It may have closed between our coming and our asking: nothing was done then, but it may have said why.
     if hand_over(&stream, &words, out, err).is_err() {
-        return Ok(None);
+        let mut stream = stream;
+        return match frame::read(&mut stream) {
+            Ok(Some((Kind::Refused, why))) => bail!("{}", String::from_utf8_lossy(&why)),
+            _ => Ok(None),
+        };
     }
     follow(stream, data).map(Some)
 }
@@ -45,8 +49,13 @@ pub(crate) fn address(data: &Path) -> Result<Option<String>> {
 /// Adds the store to a command that does not name one: the environment there may name another.
 fn name_store(words: &mut Vec<OsString>, data: &Path) {
     let end = words.iter().position(|it| it == "--").unwrap_or(words.len());
-    let is_named =
-        words[..end].iter().any(|it| it == "--data" || it.as_bytes().starts_with(b"--data="));
+    let names = |it: &OsString| {
+        ["--data", "--store"].into_iter().any(|name| {
+            let rest = it.as_bytes().strip_prefix(name.as_bytes());
+            rest.is_some_and(|it| it.is_empty() || it.starts_with(b"="))
+        })
+    };
+    let is_named = words[..end].iter().any(names);
     if !is_named {
         words.splice(end..end, ["--data".into(), data.as_os_str().to_owned()]);
     }

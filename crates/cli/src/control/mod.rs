@@ -21,6 +21,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::place;
+
 /// The socket of a store.
 const SOCKET: &str = "control";
 
@@ -38,6 +40,7 @@ struct Place {
 const ADDRESS_BYTES_MAX: usize = 100;
 
 fn socket(data: &Path) -> io::Result<Place> {
+    let data = &place::local(data)?;
     let path = data.join(SOCKET);
     if path.as_os_str().len() <= ADDRESS_BYTES_MAX || !cfg!(target_os = "linux") {
         return Ok(Place { path, _directory: None });

@@ -16,6 +16,7 @@ use std::{
         mpsc,
     },
     thread,
+    time::Duration,
 };
 
 use clap::Parser as _;
@@ -30,6 +31,7 @@ use crate::{
     args::{Args, Command},
     caller::{self, Caller},
     paint::Paint,
+    place,
     screen::Screen,
     status::Status,
     store,
@@ -37,6 +39,9 @@ use crate::{
 
 /// So many commands are done at once; the rest is told to come again.
 const AT_ONCE_MAX: usize = 64;
+
+/// Who comes and says nothing for so long has no place among them any more.
+const ASKED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Those who look on at an engine, as they come and go.
 #[derive(Clone, Default)]
@@ -116,6 +121,7 @@ impl Control {
         lookers: &Lookers,
         address: Option<String>,
     ) -> io::Result<Self> {
+        place::local_made(data)?;
         let socket = socket(data)?;
         match fs::remove_file(&socket.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -251,7 +257,10 @@ fn answer(
     lookers: Lookers,
     address: Option<String>,
 ) -> io::Result<()> {
-    let asked = match asked(&mut stream)? {
+    stream.set_read_timeout(Some(ASKED_WITHIN))?;
+    let asked = asked(&mut stream)?;
+    stream.set_read_timeout(None)?;
+    let asked = match asked {
         Some(Asking::Command(asked)) => asked,
         Some(Asking::Where) => {
             let Some(address) = address else { return Ok(()) };

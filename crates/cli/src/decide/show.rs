@@ -1,9 +1,6 @@
 //! What came of a decision, for people and as data.
 
-use travertine_dmn::{
-    DecisionResult, EvaluatedColumn, EvaluatedDecision, EvaluatedTable, Invocable, MatchedRule,
-    Problem,
-};
+use travertine_dmn::{DecisionResult, EvaluatedTable, Invocable, MatchedRule};
 use travertine_lang::feel::FeelValue;
 use travertine_value::{Name, Value};
 
@@ -95,41 +92,7 @@ pub(super) fn data(invocable: &Invocable, result: &DecisionResult, status: Statu
         ("decision", Name::clone(&invocable.name).into()),
         ("id", invocable.id.as_deref().into()),
         ("value", result.value.to_value()),
-        ("decisions", result.decisions.iter().map(decision_data).collect()),
-        ("problems", result.problems.iter().map(problem_data).collect()),
-    ])
-}
-
-fn decision_data(decision: &EvaluatedDecision) -> Value {
-    json::object([
-        ("name", Name::clone(&decision.name).into()),
-        ("id", decision.id.as_deref().into()),
-        ("value", decision.value.to_value()),
-        ("tables", decision.tables.iter().map(table_data).collect()),
-    ])
-}
-
-fn table_data(table: &EvaluatedTable) -> Value {
-    let rule = |it: &MatchedRule| {
-        json::object([("rule", it.number.into()), ("outputs", named(&it.outputs))])
-    };
-    json::object([
-        ("inputs", named(&table.inputs)),
-        ("rules", table.rules.iter().map(rule).collect()),
-    ])
-}
-
-fn named(values: &[EvaluatedColumn]) -> Value {
-    values.iter().map(|it| (Name::clone(&it.name), it.value.to_value())).collect()
-}
-
-fn problem_data(problem: &Problem) -> Value {
-    let Problem { decision, file, line, column, message } = problem;
-    json::object([
-        ("decision", decision.clone().into()),
-        ("file", file.clone().into()),
-        ("line", (*line).into()),
-        ("column", (*column).into()),
-        ("message", message.as_str().into()),
+        ("decisions", result.decisions.iter().map(travertine_data::decided::decision).collect()),
+        ("problems", result.problems.iter().map(travertine_data::decided::problem).collect()),
     ])
 }

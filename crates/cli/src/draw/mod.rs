@@ -3,11 +3,10 @@
 //! The picture is the drawing crate's; here an instance is run or looked up for it, `journal` notes what it does,
 //! and the result goes where it was asked for.
 
-mod journal;
-
 use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result, bail};
+use travertine_data::journal::Journal;
 use travertine_draw::{Error, Marks, Options, Picture};
 use travertine_kernel::Event;
 use travertine_store::codec::record::Record;
@@ -24,7 +23,6 @@ use crate::{
     status::Status,
     store::Front,
 };
-use journal::Journal;
 
 /// Draws the first of the files.
 pub(crate) fn draw(

@@ -8,7 +8,7 @@ use travertine_lang::{
     feel::{Context, Expression, FeelValue, Names, Settings, Warning},
 };
 use travertine_runtime::Timestamp;
-use travertine_value::{Limits, Map, Name, Value};
+use travertine_value::{Limits, Map, Name, Value, Variables};
 
 use crate::args::Lang;
 
@@ -73,14 +73,36 @@ impl Speaker {
     fn program(&self, language: &str, source: &str) -> Result<Evaluated, Failure> {
         let languages = Languages::standard();
         let found = languages.find(language).expect("the standard languages have it");
-        let title = if language == "js" { "JavaScript" } else { "an expression of this kind" };
+        let title = if language == "js" { "JavaScript" } else { "JUEL" };
         let program = found.compile(Kind::Expression, source).map_err(|it| refused(title, &it))?;
         let pairs = self.variables.iter();
         let variables: Map =
             pairs.map(|(name, value)| (Name::clone(name), value.to_value())).collect();
-        let value: Result<Value, _> = program.value(&variables, &Limits::default());
+        let here = Here { variables, now: self.settings.now };
+        let value: Result<Value, _> = program.value(&here, &Limits::default());
         let value = value.map_err(|error| Failure::Failed(error.to_string()))?;
         Ok(Evaluated { lang: self.lang, value: value.into(), warnings: Vec::new() })
+    }
+}
+
+/// What an expression sees: variables, and what time it is.
+#[derive(Debug)]
+struct Here {
+    variables: Map,
+    now: Option<Timestamp>,
+}
+
+impl Variables for Here {
+    fn get(&self, name: &str) -> Option<Value> {
+        self.variables.get(name).cloned()
+    }
+
+    fn names(&self) -> Vec<Name> {
+        self.variables.keys().cloned().collect()
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        self.now
     }
 }
 
@@ -100,6 +122,11 @@ fn add_entries(names: &mut Names, value: &FeelValue) {
 }
 
 fn refused(language: &str, error: &CompileError) -> Failure {
+    let message = if error.foreign {
+        format!("this cannot be evaluated here: {}", error.message)
+    } else {
+        format!("this is not {language}: {}", error.message)
+    };
     Failure::Refused(Box::new(Diagnostic {
         severity: Severity::Error,
         code: "TV2101",
@@ -107,7 +134,7 @@ fn refused(language: &str, error: &CompileError) -> Failure {
         element: None,
         line: error.line,
         column: error.column,
-        message: format!("this is not {language}: {}", error.message),
+        message,
         help: String::new(),
     }))
 }

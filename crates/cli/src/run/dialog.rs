@@ -1,12 +1,16 @@
 //! Asks someone at a terminal about what waits.
 
 use anyhow::{Result, bail};
+use travertine_data::run::{
+    Pending, advance,
+    pending::{Kind, What},
+    tries_left,
+};
 use travertine_kernel::{Assignments, TokenId, WaitFor, WaitId, tree};
 use travertine_runtime::{Address, Error, InstanceId, Message, Receipt};
 
 use super::{
     answers,
-    pending::{Kind, Pending, What},
     request::{HELP, Request},
     world::{Stage, World},
 };
@@ -118,7 +122,7 @@ impl Dialog<'_> {
                 self.work(pending, |it, to| it.escalate(to, &code, vars))
             }
             Request::Fail { message } => {
-                let retries = answers::tries_left(pending);
+                let retries = tries_left(pending);
                 self.work(pending, |it, to| it.fail(to, retries, &message))
             }
             Request::Retry => self.act(|it| it.retry(pending.instance, pending.token)),
@@ -192,7 +196,7 @@ impl Dialog<'_> {
     }
 
     fn pass(&mut self, span: &str) -> Result<()> {
-        answers::advance(self.world, span)?;
+        advance(self.world, span).map_err(answers::fault)?;
         self.tell_time();
         Ok(())
     }

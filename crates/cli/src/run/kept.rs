@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use travertine_data::run::Record;
 use travertine_kernel::Why;
 use travertine_runtime::{Address, Engine, Error, InstanceId, Timestamp, engine::Look};
 use travertine_store::view::{Filter, Query, Row, Table};
 use travertine_value::Name;
-
-use super::record::Record;
 
 /// How long a run waits for what it has caused.
 const SETTLE: Duration = Duration::from_secs(30);

@@ -5,14 +5,12 @@
 //! say what to do about `pending`, and `outcome` tells how it ended.
 
 mod answers;
-mod choice;
 mod dialog;
 mod kept;
 mod notes;
 mod outcome;
-mod pending;
-mod record;
 mod request;
+mod scenario;
 mod watch;
 mod world;
 
@@ -24,7 +22,8 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use travertine_bpmn::{Diagnostic, Report, Severity};
+use travertine_bpmn::{Diagnostic, Process, Report, Severity};
+use travertine_data::run::choice;
 use travertine_kernel::Assignments;
 use travertine_runtime::{Engine, Error, InstanceId, Seen, Timestamp, Turned, engine::Observer};
 use travertine_store::view::{Filter, InstanceRow, InstanceState, Query, Row, Table};
@@ -37,7 +36,7 @@ use crate::{
     screen::Screen,
     status::Status,
     store,
-    store::{Full, SHARDS, Store},
+    store::{Full, Store},
 };
 use answers::Answers;
 use kept::Kept;
@@ -49,6 +48,9 @@ pub(crate) use world::World;
 /// Runs a process of the files.
 pub(crate) fn run(args: &args::Run, out: &Screen, err: &Screen) -> Result<Status> {
     let models = Models::read(&args.files)?;
+    if let Some(file) = &args.scenario.file {
+        return scenario::run(args, file, &models, out, err);
+    }
     let defined = if args.data.is_some() { models.defined() } else { models.defined_for_good() };
     let report = &defined.report;
     if report.is_rejected() {
@@ -92,13 +94,12 @@ fn goes_on(
     out: &Screen,
     err: &Screen,
 ) -> Result<World> {
-    let process = choice::process(report, args.process.as_deref())?;
-    let start = choice::start(process, args.start.event.as_deref())?;
+    let (process, start) = chosen(report, args.process.as_deref(), &args.start)?;
     let variables = variables(&args.start)?;
     let answers = args.start.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
     let explain = |error: &Error| anyhow!(store::explain(error, data, None));
     let observer = watch.is_needed().then(|| observer(watch));
-    let engine = store::open(data, Store::New(SHARDS), Full::Fails, observer)?;
+    let engine = store::open(data, Store::New(None), Full::Fails, observer)?;
     engine.deploy(&models.files()).map_err(|it| explain(&it))?;
     engine.settle(Duration::from_secs(30)).map_err(|it| explain(&it))?;
     let known = if args.new { None } else { open_instance(&engine, &process.id)? };
@@ -152,6 +153,17 @@ fn open_instance(engine: &Engine, process: &str) -> Result<Option<InstanceRow>> 
     }))
 }
 
+/// The process to start, and the start event that counts as triggered.
+fn chosen<'a>(
+    report: &'a Report,
+    process: Option<&str>,
+    asked: &'a args::Start,
+) -> Result<(&'a Process, Option<&'a str>)> {
+    let process = choice::process(report, process, "--process").map_err(|it| anyhow!(it))?;
+    let start = choice::start(process, asked.event.as_deref(), "--start");
+    Ok((process, start.map_err(|it| anyhow!(it))?))
+}
+
 /// Starts what the arguments ask for and gives the answers they name.
 pub(crate) fn begin(
     asked: &args::Start,
@@ -161,8 +173,7 @@ pub(crate) fn begin(
     out: &Screen,
 ) -> Result<()> {
     let report = &defined.report;
-    let process = choice::process(report, process)?;
-    let start = choice::start(process, asked.event.as_deref())?;
+    let (process, start) = chosen(report, process, asked)?;
     let variables = variables(asked)?;
     let answers = asked.answers.as_deref().map(Answers::read).transpose()?.unwrap_or_default();
     world.deploy(&report.processes, &defined.decisions)?;

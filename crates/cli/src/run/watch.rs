@@ -6,7 +6,9 @@ use travertine_kernel::{Command, NodeId, Plan, tree};
 use travertine_runtime::{InstanceId, Turned, trace};
 use travertine_value::{Name, Value};
 
-use crate::{json, places::Places, screen::Screen};
+use travertine_data::places::Places;
+
+use crate::{json, screen::Screen};
 
 /// How far the column of elements is to the right.
 const COLUMN: usize = 44;

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::{Result, anyhow};
 use travertine_bpmn::Process;
+use travertine_data::run::{Act, Pending, Record, Run};
 use travertine_kernel::{Assignments, TokenId};
 use travertine_runtime::{
     Address, DecisionModel, Error, InstanceId, JobFailure, Message, Receipt, Sandbox, Start,
@@ -13,7 +14,7 @@ use travertine_value::Name;
 
 use crate::screen::Screen;
 
-use super::{kept::Kept, pending, pending::Pending, record::Record, watch::Watch};
+use super::{kept::Kept, watch::Watch};
 
 /// So many events in a row take a moment.
 const NOTICED: u64 = 100_000;
@@ -22,7 +23,7 @@ const NOTICED: u64 = 100_000;
 pub(crate) struct World {
     stage: Stage,
     main: InstanceId,
-    restless: Option<u64>,
+    restless: Option<(u64, u64)>,
     /// Where people are told what does not come to rest.
     err: Option<Screen>,
     /// The definitions that they were told of.
@@ -127,8 +128,8 @@ impl World {
     ) -> Result<(), Error> {
         let done = what(&mut self.stage).and_then(|()| self.start_throttled());
         match done {
-            Err(Error::Restless { events }) => {
-                self.restless = Some(events);
+            Err(Error::Restless { events, bytes }) => {
+                self.restless = Some((events, bytes));
                 Ok(())
             }
             other => other,
@@ -151,8 +152,8 @@ impl World {
         sandbox.start_throttled()
     }
 
-    /// How many events there were when it was given up.
-    pub(crate) fn restless(&self) -> Option<u64> {
+    /// How many events there were when it was given up, and how many bytes they are.
+    pub(crate) fn restless(&self) -> Option<(u64, u64)> {
         self.restless
     }
 
@@ -201,11 +202,6 @@ impl World {
         }
     }
 
-    /// The instance that was asked for.
-    pub(crate) fn main(&self) -> Record<'_> {
-        self.instances().find(|it| it.id == self.main).expect("instances are kept")
-    }
-
     /// Something that is different after each change of an instance.
     pub(crate) fn mark(&self) -> String {
         match &self.stage {
@@ -219,18 +215,49 @@ impl World {
         self.restless.is_some() || self.instances().all(|it| !it.state.is_running())
     }
 
+    /// The instance that was asked for.
+    pub(crate) fn main(&self) -> Record<'_> {
+        Run::main(self)
+    }
+
     /// Everything that waits, the most pressing first.
     pub(crate) fn pending(&self) -> Vec<Pending> {
-        let mut all: Vec<Pending> = self.instances().flat_map(pending::of).collect();
-        all.sort_by_key(Pending::kind);
-        all
+        Run::pending(self)
     }
 
     /// The variables that a token sees.
     pub(crate) fn visible(&self, pending: &Pending) -> Assignments {
-        let found = self.instances().find(|it| it.id == pending.instance);
-        let Some(record) = found else { return Vec::new() };
-        travertine_kernel::View::new(record.plan(), record.state, pending.token).all()
+        Run::visible(self, pending)
+    }
+}
+
+impl Run for World {
+    fn act(&mut self, act: Act) -> Result<(), Error> {
+        Self::act(self, |stage| stage.act(act))
+    }
+
+    fn main_id(&self) -> InstanceId {
+        self.main
+    }
+
+    fn instances(&self) -> Box<dyn Iterator<Item = Record<'_>> + '_> {
+        Self::instances(self)
+    }
+
+    fn held(&self) -> Vec<Name> {
+        Self::held(self)
+    }
+
+    fn now(&self) -> Timestamp {
+        Self::now(self)
+    }
+
+    fn next_due(&self) -> Option<Timestamp> {
+        Self::next_due(self)
+    }
+
+    fn restless(&self) -> Option<(u64, u64)> {
+        Self::restless(self)
     }
 }
 
@@ -239,6 +266,25 @@ impl Stage {
         match self {
             Self::Memory(sandbox) => sandbox,
             Self::Store(_) => unreachable!("instances of a store are started there"),
+        }
+    }
+
+    fn act(&mut self, act: Act) -> Result<(), Error> {
+        match act {
+            Act::Complete { to, variables } => self.complete(to, variables),
+            Act::Raise { to, code, message, variables } => {
+                self.raise(to, &code, &message, variables)
+            }
+            Act::Escalate { to, code, variables } => self.escalate(to, &code, variables),
+            Act::Fail { to, retries, message } => self.fail(to, retries, &message),
+            Act::Set { instance, token, variables } => {
+                self.set_variables(instance, token, variables)
+            }
+            Act::Retry { instance, token } => self.retry(instance, token),
+            Act::Cancel(instance) => self.cancel(instance),
+            Act::Publish(message) => self.publish(*message).map(drop),
+            Act::Signal { name, variables } => self.signal(&name, &variables),
+            Act::Advance(to) => self.advance(to),
         }
     }
 

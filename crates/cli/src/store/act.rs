@@ -51,7 +51,7 @@ fn meant(work: &Work, desk: &Desk<'_>) -> Result<Address> {
     let look = desk.look(instance)?;
     let mut all = Vec::new();
     for it in &look.reasons {
-        if let Some(wait) = show::completable(&it.why) {
+        if let Some(wait) = travertine_data::look::completable(&it.why) {
             all.push((Address { instance, wait }, it));
         }
     }
@@ -87,7 +87,7 @@ pub(crate) fn fail(args: &args::Fail, desk: &Desk<'_>) -> Result<Status> {
             let backoff = args.backoff.unwrap_or_default().as_millis();
             let backoff = i64::try_from(backoff).unwrap_or(i64::MAX);
             let (retries, message) = (args.retries, args.message.clone());
-            let failure = JobFailure { retries, backoff, message, variables };
+            let failure = JobFailure { retries, backoff, message, variables, strict: false };
             desk.engine.fail(work, failure).wait()
         }
     };

@@ -1,19 +1,20 @@
 //! `travertine stats`, `compact`, `verify` and `backup`.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
-use anyhow::Result;
-use travertine_runtime::engine::{Metrics, Opened, Retention};
+use anyhow::{Result, bail};
+use travertine_data::stats::{self as documents, Counts, STATES, damaged};
+use travertine_runtime::engine::{Opened, Retention};
 use travertine_store::{
     sqlite,
-    view::{Filter, InstanceState, Query, Row, Table},
+    view::{Filter, Query, Row, Table},
 };
 use travertine_value::{Name, Value};
 
 use super::{Desk, desk, grid, grid::Cell, grid::Tone};
 use crate::{
     args::{store as args, words},
-    json,
+    json, place,
     screen::Screen,
     status::Status,
 };
@@ -23,23 +24,6 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// How many rows are counted at once.
 const PAGE: u32 = 10_000;
-
-const STATES: [InstanceState; 6] = [
-    InstanceState::Running,
-    InstanceState::Suspended,
-    InstanceState::Halted,
-    InstanceState::Completed,
-    InstanceState::Failed,
-    InstanceState::Cancelled,
-];
-
-/// How many instances of a version are in each state.
-type Counts = BTreeMap<(Name, u32), [u64; 6]>;
-
-/// What cannot be read of a store.
-fn damaged(opened: &Opened) -> impl Iterator<Item = &String> {
-    opened.unreadable.iter().chain(opened.shards.iter().flat_map(|it| &it.damaged))
-}
 
 /// Says what could not be read when a store was opened, and what came of that.
 pub(crate) fn tell_damage(opened: &Opened, out: &Screen) {
@@ -84,57 +68,18 @@ pub(crate) fn stats(desk: &Desk<'_>) -> Result<Status> {
     let damaged: Vec<&String> = damaged(opened).collect();
     desk.tell(
         || {
-            let total = |place: usize| counts.values().map(|it| it[place]).sum::<u64>();
-            let states = STATES.iter().enumerate();
-            let instances: Value =
-                states.map(|(n, it)| (words::of_state(*it).into(), total(n).into())).collect();
-            let definitions = counts.iter().map(|((id, version), all)| {
-                let states = STATES.iter().zip(all);
-                json::object([
-                    ("definition", Name::clone(id).into()),
-                    ("version", (*version).into()),
-                    (
-                        "instances",
-                        states
-                            .map(|(it, count)| (words::of_state(*it).into(), (*count).into()))
-                            .collect(),
-                    ),
-                ])
-            });
-            json::object([
-                ("instances", instances),
-                ("definitions", definitions.collect()),
+            let store = json::object([
+                ("directory", desk.data.display().to_string().into()),
+                ("shards", u32::from(desk.engine.store().shards()).into()),
+                ("bytes", used.into()),
+                ("bytes_free", free.into()),
                 (
-                    "waiting",
-                    others.iter().map(|(it, count)| ((*it).into(), (*count).into())).collect(),
+                    "views_rebuilt",
+                    desk.engine.store().rebuilt().as_deref().map_or(Value::Null, Into::into),
                 ),
-                (
-                    "starts",
-                    throttled
-                        .iter()
-                        .map(|(it, count)| (Name::clone(it), (*count).into()))
-                        .collect::<Value>(),
-                ),
-                (
-                    "store",
-                    json::object([
-                        ("directory", desk.data.display().to_string().into()),
-                        ("shards", u32::from(desk.engine.store().shards()).into()),
-                        ("bytes", used.into()),
-                        ("bytes_free", free.into()),
-                        (
-                            "views_rebuilt",
-                            desk.engine
-                                .store()
-                                .rebuilt()
-                                .as_deref()
-                                .map_or(Value::Null, Into::into),
-                        ),
-                        ("damaged", damaged.iter().map(|it| Value::from(it.as_str())).collect()),
-                    ]),
-                ),
-                ("metrics", metrics_data(&metrics)),
-            ])
+                ("damaged", damaged.iter().map(|it| Value::from(it.as_str())).collect()),
+            ]);
+            documents::stats(&counts, &others, &throttled, store, &metrics)
         },
         |out| {
             let shards = desk.engine.store().shards();
@@ -196,28 +141,6 @@ fn each(table: Table, desk: &Desk<'_>, see: &mut dyn FnMut(Row)) -> Result<()> {
     }
 }
 
-fn metrics_data(it: &Metrics) -> Value {
-    json::object([
-        ("requests", it.requests.into()),
-        ("refused", it.refused.into()),
-        ("events", it.events.into()),
-        ("batches", it.batches.into()),
-        ("entries", it.entries.into()),
-        ("bytes", it.bytes.into()),
-        ("batch_max", it.batch_max.into()),
-        ("append_nanos", it.append_nanos.into()),
-        ("append_nanos_max", it.append_nanos_max.into()),
-        ("checkpoints", it.checkpoints.into()),
-        ("rows", it.rows.into()),
-        ("checkpoint_nanos", it.checkpoint_nanos.into()),
-        ("view_lag", it.view_lag.into()),
-        ("stalls", it.stalls.into()),
-        ("waiting", it.waiting.into()),
-        ("in_memory", it.in_memory.into()),
-        ("jobs", it.jobs.into()),
-    ])
-}
-
 /// A size for people.
 fn bytes(count: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
@@ -261,6 +184,9 @@ pub(crate) fn compact(args: &args::Compact, desk: &Desk<'_>) -> Result<Status> {
 
 /// Takes a log as it is that has lost something.
 pub(crate) fn accept_loss(data: &Path, err: &Screen) -> Result<()> {
+    if place::is_url(data) {
+        bail!("what a store on PostgreSQL has lost comes back with a backup of the database only");
+    }
     let lost = sqlite::accept_loss(data)
         .map_err(|error| desk::Told::of(&error.into(), data, None, false))?;
     for it in &lost {
@@ -282,21 +208,7 @@ pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {
     let verified = desk.ok(verified)?;
     let agrees = verified.differences.is_empty();
     desk.tell(
-        || {
-            let differences = verified.differences.iter().map(|it| {
-                json::object([
-                    ("instance", json::key(it.instance.0)),
-                    ("difference", it.what.as_str().into()),
-                ])
-            });
-            json::object([
-                ("agrees", agrees.into()),
-                ("entries", verified.entries.into()),
-                ("instances", verified.instances.into()),
-                ("rows", verified.rows.into()),
-                ("differences", differences.collect()),
-            ])
-        },
+        || documents::verified(&verified),
         |out| {
             verified.differences.iter().for_each(|it| out.line(it));
             let word = match verified.differences.len() {
@@ -314,7 +226,7 @@ pub(crate) fn verify(desk: &Desk<'_>) -> Result<Status> {
 
 pub(crate) fn backup(args: &args::Backup, out: &Screen) -> Result<Status> {
     let data = &args.shared.place.data;
-    sqlite::backup(data, &args.to)
+    place::backup(data, &args.to)
         .map_err(|error| desk::Told::of(&error.into(), data, None, false))?;
     let (from, to) = (data.display().to_string(), args.to.display().to_string());
     if args.shared.json {

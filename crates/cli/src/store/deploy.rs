@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use travertine_bpmn::{Diagnostic, NOT_EXECUTABLE, Severity};
+use travertine_data::deployed as documents;
 use travertine_runtime::{
     DecisionDefinition, Definition, Definitions, Deployed, DeployedKind, Error, engine::Deployment,
 };
@@ -44,25 +45,7 @@ pub(crate) fn deploy(args: &args::Deploy, front: Front<'_>) -> Result<Status> {
 
 fn deployed(deployment: &Deployment, models: &Models, desk: &Desk<'_>) {
     desk.tell(
-        || {
-            json::object([
-                ("deployment", json::key(deployment.number)),
-                (
-                    "definitions",
-                    deployment.definitions.iter().map(|it| data(it, None, None, false)).collect(),
-                ),
-                (
-                    "decisions",
-                    deployment.decisions.iter().map(|it| decision_data(it, false)).collect(),
-                ),
-                ("forms", of_kind(deployment, DeployedKind::Form).map(|it| other(it)).collect()),
-                (
-                    "resources",
-                    of_kind(deployment, DeployedKind::Resource).map(|it| other(it)).collect(),
-                ),
-                ("diagnostics", deployment.diagnostics.iter().map(diagnostic::data).collect()),
-            ])
-        },
+        || documents::deployment(deployment),
         |out| {
             let line = |what: &str, id: &str, version: u32, number: u64| {
                 // What was there before has the number of another deployment.
@@ -77,7 +60,7 @@ fn deployed(deployment: &Deployment, models: &Models, desk: &Desk<'_>) {
                 line("decision ", &it.id, it.version, it.deployment);
             }
             for kind in [DeployedKind::Form, DeployedKind::Resource] {
-                for it in of_kind(deployment, kind) {
+                for it in documents::of_kind(deployment, kind) {
                     line(&format!("{} ", kind.name()), &it.id, it.version, it.deployment);
                 }
             }
@@ -99,7 +82,7 @@ fn deployed(deployment: &Deployment, models: &Models, desk: &Desk<'_>) {
             let (missing, warnings): (Vec<_>, Vec<_>) =
                 deployment.diagnostics.iter().filter(counts).partition(|it| it.code == NO_DECISION);
             for it in missing {
-                desk.err.line(diagnostic::text(it, models, desk.err.paint));
+                desk.err.lines(diagnostic::text(it, models, desk.err.paint));
             }
             let warnings = warnings.len();
             if warnings > 0 {
@@ -134,61 +117,7 @@ fn rejected(diagnostics: &[String], models: &Models, desk: &Desk<'_>) {
     );
 }
 
-/// What a deployment has of a kind.
-fn of_kind(deployment: &Deployment, kind: DeployedKind) -> impl Iterator<Item = &Arc<Deployed>> {
-    deployment.deployed.iter().filter(move |it| it.kind == kind)
-}
-
 /// A form, or a resource.
-fn other(it: &Deployed) -> Value {
-    json::object([
-        ("definition", Name::clone(&it.id).into()),
-        ("version", it.version.into()),
-        ("kind", it.kind.name().into()),
-        ("tag", it.tag.clone().into()),
-        ("name", it.name.clone().into()),
-        ("key", json::key(it.key)),
-        ("deployment", json::key(it.deployment)),
-        ("file", Name::clone(&it.file).into()),
-        ("used", Value::Null),
-        ("retired", it.retired.into()),
-    ])
-}
-
-fn data(it: &Definition, file: Option<&str>, used: Option<bool>, retired: bool) -> Value {
-    json::object([
-        ("definition", Name::clone(&it.id).into()),
-        ("version", it.version.into()),
-        ("kind", kind(it).into()),
-        ("tag", it.tag.clone().into()),
-        ("name", it.name().into()),
-        ("key", json::key(it.key)),
-        ("deployment", json::key(it.deployment)),
-        ("file", file.into()),
-        ("used", used.into()),
-        ("retired", retired.into()),
-    ])
-}
-
-fn decision_data(it: &DecisionDefinition, retired: bool) -> Value {
-    json::object([
-        ("definition", Name::clone(&it.id).into()),
-        ("version", it.version.into()),
-        ("kind", "decision".into()),
-        ("tag", it.tag.clone().into()),
-        ("name", it.name().into()),
-        ("key", json::key(it.key)),
-        ("deployment", json::key(it.deployment)),
-        ("file", it.file().into()),
-        ("used", Value::Null),
-        ("retired", retired.into()),
-    ])
-}
-
-fn kind(it: &Definition) -> &'static str {
-    if it.is_function() { "function" } else { "process" }
-}
-
 pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<Status> {
     let definitions = desk.engine.definitions();
     let all: Vec<&Arc<Definition>> = match &args.id {
@@ -223,10 +152,11 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
     desk.tell(
         || {
             let all = all.iter().zip(&used);
-            let all = all
-                .map(|(it, used)| data(it, file(it).as_deref(), Some(*used), is_retired(it.key)));
-            let decisions = decisions.iter().map(|it| decision_data(it, is_retired(it.key)));
-            let others = others.iter().map(|it| other(it));
+            let all = all.map(|(it, used)| {
+                documents::definition(it, file(it).as_deref(), Some(*used), is_retired(it.key))
+            });
+            let decisions = decisions.iter().map(|it| documents::decision(it, is_retired(it.key)));
+            let others = others.iter().map(|it| documents::other(it));
             json::object([("definitions", all.chain(decisions).chain(others).collect())])
         },
         |out| {
@@ -242,7 +172,7 @@ pub(crate) fn definitions(args: &args::Definitions, desk: &Desk<'_>) -> Result<S
                 vec![
                     Cell::new(it.id.to_string(), Tone::Strong),
                     it.version.to_string().into(),
-                    what(kind(it), it.key).into(),
+                    what(documents::kind(it), it.key).into(),
                     text(it.tag.as_ref()).into(),
                     text(it.name().as_ref()).into(),
                     it.deployment.to_string().into(),

@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Result, bail};
 use travertine_kernel::Rejection;
 use travertine_runtime::{
-    Engine, Error, InstanceId, RequestOutcome, Timestamp,
-    engine::{Look, NUMBER, Observer, Options, Progress},
+    Engine, Error, InstanceId, KeptHistory, RequestOutcome, Settings, Timestamp,
+    engine::{Clock, Look, NUMBER, Observer, Options, Progress},
     schedule::SCHEDULE,
 };
 use travertine_store::{
@@ -24,7 +24,7 @@ use travertine_value::{Name, Value};
 use crate::{
     args::{store::Place, words::Whose},
     control::Served,
-    json,
+    json, place,
     screen::Screen,
     shell::{self, DATA_VARIABLE},
     status::Status,
@@ -63,8 +63,8 @@ pub(crate) struct Front<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Store {
     Known,
-    /// Where it is not, one with so many shards is made.
-    New(u16),
+    /// Where it is not, one is made, with so many shards where somebody says so.
+    New(Option<u16>),
 }
 
 /// What becomes of something for which the store has no room.
@@ -74,9 +74,6 @@ pub(crate) enum Full {
     Fails,
     Waits,
 }
-
-/// How many shards a store gets where nobody says: one, so that instances have small numbers.
-pub(crate) const SHARDS: u16 = 1;
 
 impl<'a> Front<'a> {
     /// Opens a store for something and closes it again.
@@ -121,39 +118,46 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// Opens a store at rest for someone who only looks, and closes it again. Where it cannot be written, a
-    /// copy is looked at.
+    /// Opens a store at rest for someone who only looks, and closes it again. Where it cannot be written, or has no
+    /// room for the rows that are to be looked at, a copy is looked at.
     pub(crate) fn look_at(
         self,
         place: &'a Place,
         json: bool,
-        act: impl FnOnce(&Desk<'a>) -> Result<Status>,
+        mut act: impl FnMut(&Desk<'a>) -> Result<Status>,
     ) -> Result<Status> {
         if let Some(served) = self.served {
             return self.on_served(served, place, json, act);
         }
         let data = &place.data;
+        if place::is_url(data) {
+            return self.with(open_to_look(data)?, place, json, act);
+        }
         let opened = if store::sqlite::is_full(data) {
             Err(store::Error::Full { reason: format!("{}: no space left", data.display()) }.into())
         } else {
             open_told(resting(), |options| Engine::open_with(data, options))
         };
-        let engine = match opened {
+        let why = match opened {
+            Ok(engine) => {
+                let looker = engine.clone();
+                let looked = self.with(engine, place, json, &mut act);
+                match (looked, looker.views_fault()) {
+                    (Err(_), Some(Error::Store(why @ store::Error::Full { .. }))) => why,
+                    (looked, _) => return looked,
+                }
+            }
             Err(Error::Store(
                 why @ (store::Error::Full { .. } | store::Error::ReadOnly { .. }),
-            )) => {
-                let engine = open_told(resting(), |options| {
-                    let copy: Arc<dyn store::Store> = Arc::new(store::SqliteStore::look(data)?);
-                    Engine::on(&copy, options)
-                });
-                if engine.is_ok() {
-                    self.err.line(format!("note: {why}; this is what a copy of it shows"));
-                }
-                engine
-            }
-            opened => opened,
+            )) => why,
+            Err(error) => return Err(Told::of(&error, data, None, json)),
         };
+        let engine = open_told(resting(), |options| {
+            let copy: Arc<dyn store::Store> = Arc::new(store::SqliteStore::look(data)?);
+            Engine::on(&copy, options)
+        });
         let engine = engine.map_err(|error| Told::of(&error, data, None, json))?;
+        self.err.line(format!("note: {why}; this is what a copy of it shows"));
         self.with(engine, place, json, act)
     }
 
@@ -169,6 +173,14 @@ impl<'a> Front<'a> {
             return self.on_served(served, place, json, act);
         }
         let data = &place.data;
+        if place::is_url(data) {
+            return self.with(
+                open_with(data, Options { create: false, ..options })?,
+                place,
+                json,
+                act,
+            );
+        }
         let room = store::sqlite::Options {
             create: false,
             makes_room: true,
@@ -205,6 +217,8 @@ impl<'a> Front<'a> {
         json: bool,
         act: impl FnOnce(&Desk<'a>) -> Result<Status>,
     ) -> Result<Status> {
+        // Whoever can open the store may do everything with it.
+        engine.guard_batches(None);
         let desk = self.desk(engine, place, json);
         let done = act(&desk);
         note_rebuilt(&desk.engine, self.err);
@@ -312,6 +326,12 @@ impl Desk<'_> {
         let settled = self.ok(self.engine.settle_but_restless(patience, is_other))?;
         restless(&settled.restless, self.data, self.err);
         throttled(&settled.throttled, self.data, self.err);
+        let is_told = !settled.restless.is_empty() || !settled.throttled.is_empty();
+        // Where others use the engine, it goes on.
+        if !settled.rests && !is_told && self.served.is_none() {
+            let work = self.command(&["work"]);
+            self.err.line(format!("note: not all of it is done yet; {work} goes on with it"));
+        }
         Ok(())
     }
 
@@ -369,9 +389,30 @@ pub(crate) fn open(
     let waits_for_room = full == Full::Waits;
     let options = match store {
         Store::Known => known(),
-        Store::New(shards) => Options { create: true, shards, ..known() },
+        Store::New(shards) => {
+            Options { create: true, shards: place::shards(data, shards), ..known() }
+        }
     };
     open_with(data, Options { observer, waits_for_room, ..options })
+}
+
+/// Opens a store for a server, whose engine goes by this clock, where there is one.
+pub(crate) fn serve(
+    data: &Path,
+    shards: u16,
+    history: KeptHistory,
+    observer: Observer,
+    clock: Option<Arc<dyn Clock>>,
+) -> Result<Engine> {
+    let mut known = known();
+    if let Some(clock) = clock {
+        known.clock = clock;
+    }
+    let settings = Settings { history, ..known.settings };
+    let observer = Some(observer);
+    let options =
+        Options { create: true, shards, settings, observer, waits_for_room: true, ..known };
+    open_with(data, options)
 }
 
 /// How a store that is there is opened at rest.
@@ -396,7 +437,7 @@ pub(crate) fn open_to_look(data: &Path) -> Result<Engine> {
 
 /// Opens a store. People at a terminal are told how far that is, where it takes long.
 fn open_with(data: &Path, options: Options) -> Result<Engine> {
-    let opened = open_told(options, |options| Engine::open_with(data, options));
+    let opened = open_told(options, |options| place::open(data, options));
     opened.map_err(|error| Told::of(&error, data, None, false))
 }
 
@@ -582,6 +623,18 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
                 shell::quoted(&data.to_string())
             )
         }
+        Error::Store(store::Error::Away { .. }) if place::is_url(data) => format!(
+            "{}: {error}; look whether PostgreSQL runs there and lets this user in, with a password from PGPASSWORD \
+             or ~/.pgpass where it wants one",
+            data.display()
+        ),
+        Error::Store(store::Error::Failed { .. }) if place::is_url(data) => {
+            format!("{}: {error}", data.display())
+        }
+        Error::Store(store::Error::Full { .. }) if place::is_url(data) => {
+            format!("{error}; make room where PostgreSQL keeps its files and try again")
+        }
+        Error::Store(store::Error::ReadOnly { .. }) if place::is_url(data) => error.to_string(),
         Error::Store(store::Error::Full { .. }) => format!(
             "{error}; make room and try again, `travertine delete` and `travertine compact` do so in the store"
         ),
@@ -590,7 +643,7 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
         }
         Error::NoSuchDefinition(_) => {
             let all: Vec<String> = engine.map(Engine::definitions).map_or_else(Vec::new, |it| {
-                let all = it.latest().filter(|it| &*it.id != SCHEDULE);
+                let all = it.latest().filter(|it| !travertine_runtime::is_own(&it.id));
                 let all = all.map(|it| format!("{} (version {})", it.id, it.version));
                 let decisions = it.decisions();
                 let decisions =
@@ -639,14 +692,18 @@ pub(crate) fn explain(error: &Error, data: &Path, engine: Option<&Engine>) -> St
         Error::Damaged { instance: Some(instance), .. } => {
             format!(
                 "{error}; bring back from a backup what cannot be read, and {} has it tried again; {} \
-                 forgets it",
+                 ends it, {} forgets it",
                 of("resolve", instance),
+                of("cancel", instance),
                 of("delete", instance)
             )
         }
         Error::Damaged { .. }
         | Error::Store(store::Error::Corrupt { .. } | store::Error::DamagedRow { .. }) => {
-            format!("{error}; {} looks at all of it", run(&["verify"]))
+            format!(
+                "{error}; {} looks at all of it, and a backup has what cannot be read",
+                run(&["verify"])
+            )
         }
         _ => error.to_string(),
     }

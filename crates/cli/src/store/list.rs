@@ -1,8 +1,8 @@
 //! Commands that list rows, a page at a time.
 
 use anyhow::Result;
-use travertine_runtime::schedule::SCHEDULE;
-use travertine_store::view::{Filter, Query, Table};
+use travertine_runtime::OWN;
+use travertine_store::view::{Filter, JobState, Query, Table};
 use travertine_value::{Name, Value};
 
 use super::{Desk, grid, rows};
@@ -25,15 +25,17 @@ fn named(text: Option<&String>, filter: impl Fn(Name) -> Filter) -> Option<Filte
     text.map(|it| filter(it.as_str().into()))
 }
 
-/// Whether schedules are left out, which have a list of their own: unless someone asks for just them.
-fn hides_schedules(args: &args::Instances) -> bool {
+/// Whether schedules and batches are left out, which have lists of their own: unless someone asks for just them.
+fn hides_own(args: &args::Instances) -> bool {
     !args.all && args.definition.is_none() && args.id.is_none() && args.caller.is_none()
 }
 
 pub(crate) fn instances(args: &args::Instances, desk: &Desk<'_>) -> Result<Status> {
     let mut filters: Vec<Filter> = Vec::new();
     filters.extend(named(args.definition.as_ref(), Filter::Definition));
-    filters.extend(hides_schedules(args).then(|| Filter::NotDefinition(SCHEDULE.into())));
+    if hides_own(args) {
+        filters.extend(OWN.map(|it| Filter::NotDefinition(it.into())));
+    }
     filters.extend(args.version.map(Filter::Version));
     filters.extend((!args.state.is_empty()).then(|| Filter::State(args.state.clone())));
     filters.extend(named(args.id.as_ref(), Filter::BusinessId));
@@ -55,7 +57,9 @@ pub(crate) fn jobs(args: &args::Jobs, desk: &Desk<'_>) -> Result<Status> {
     filters.extend(named(args.definition.as_ref(), Filter::Definition));
     filters.extend(named(args.job_type.as_ref(), Filter::JobType));
     filters.extend(args.state.map(Filter::JobState));
-    let kind = Kind { table: Table::Jobs, field: "jobs", heads: rows::JOBS, only: None };
+    let past = args.past || args.state.is_some_and(JobState::is_past);
+    let table = if past { Table::PastJobs } else { Table::Jobs };
+    let kind = Kind { table, field: "jobs", heads: rows::JOBS, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }
 
@@ -67,7 +71,8 @@ pub(crate) fn tasks(args: &args::Tasks, desk: &Desk<'_>) -> Result<Status> {
     filters.extend(args.unassigned.then_some(Filter::Unassigned));
     filters.extend(named(args.user.as_ref(), Filter::CandidateUser));
     filters.extend(named(args.group.as_ref(), Filter::CandidateGroup));
-    let kind = Kind { table: Table::Tasks, field: "tasks", heads: rows::TASKS, only: None };
+    let table = if args.past { Table::PastTasks } else { Table::Tasks };
+    let kind = Kind { table, field: "tasks", heads: rows::TASKS, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }
 
@@ -84,8 +89,8 @@ pub(crate) fn incidents(args: &args::Incidents, desk: &Desk<'_>) -> Result<Statu
     let mut filters: Vec<Filter> = Vec::new();
     filters.extend(desk.instance_of(args.instance.as_ref())?.map(|it| Filter::Instance(it.0)));
     filters.extend(named(args.definition.as_ref(), Filter::Definition));
-    let kind =
-        Kind { table: Table::Incidents, field: "incidents", heads: rows::INCIDENTS, only: None };
+    let table = if args.past { Table::PastIncidents } else { Table::Incidents };
+    let kind = Kind { table, field: "incidents", heads: rows::INCIDENTS, only: None };
     page(&kind, filters, false, &args.paging, desk)
 }
 

@@ -3,13 +3,12 @@
 //! `desk` opens it and knows the way out of what can go wrong; `rows` says what rows look like, for
 //! people in a `grid` and as data. What is left is one function for each command.
 
-mod account;
 mod act;
+mod batch;
 mod care;
 mod deploy;
 mod desk;
-mod events;
-mod grid;
+pub(crate) mod grid;
 mod history;
 mod list;
 mod migrate;
@@ -18,6 +17,7 @@ mod rows;
 mod schedule;
 mod show;
 mod start;
+mod tail;
 mod work;
 mod worker;
 
@@ -25,6 +25,7 @@ use anyhow::Result;
 
 use crate::{
     args::{
+        batch::BatchAct,
         schedule::ScheduleAct,
         store::{Command, DeadLetterAct, Shared, TimerAct},
     },
@@ -32,7 +33,7 @@ use crate::{
     screen::Screen,
     status::Status,
 };
-pub(crate) use desk::{Desk, Front, Full, SHARDS, Store, Told, explain, open, open_to_look};
+pub(crate) use desk::{Desk, Front, Full, Store, Told, explain, open, open_to_look, serve};
 pub(crate) use work::work_for;
 
 /// Does what a command on a store asks for: here, on an engine that is open already for others, or by asking the
@@ -112,6 +113,16 @@ pub(crate) fn run(
             Some(ScheduleAct::Trigger(it)) => at(&it.shared, &|desk| schedule::trigger(it, desk)),
             Some(ScheduleAct::Remove(it)) => at(&it.shared, &|desk| schedule::remove(it, desk)),
         },
+        Command::Batches(it) => match &it.act {
+            None => look(&it.list.shared, &batch::list),
+            Some(BatchAct::List(list)) => look(&list.shared, &batch::list),
+            Some(BatchAct::Begin(it)) => at(&it.shared, &|desk| batch::begin(it, desk)),
+            Some(BatchAct::Show(it)) => look(&it.shared, &|desk| batch::show(it, desk)),
+            Some(BatchAct::Pause(it)) => operate(&it.shared, &|desk| batch::pause(it, desk)),
+            Some(BatchAct::Resume(it)) => at(&it.shared, &|desk| batch::resume(it, desk)),
+            Some(BatchAct::Cancel(it)) => operate(&it.shared, &|desk| batch::cancel(it, desk)),
+            Some(BatchAct::Forget(it)) => operate(&it.shared, &|desk| batch::forget(it, desk)),
+        },
         Command::Incidents(it) => look(&it.shared, &|desk| list::incidents(it, desk)),
         Command::Resolve(it) => operate(&it.shared, &|desk| act::resolve(it, desk)),
         Command::Suspend(it) => operate(&it.several.shared, &|desk| {
@@ -128,6 +139,7 @@ pub(crate) fn run(
         }),
         Command::Modify(it) => operate(&it.shared, &|desk| modify::modify(it, desk)),
         Command::Migrate(it) => operate(&it.shared, &|desk| migrate::migrate(it, desk)),
+        Command::Tail(it) => look(&it.shared, &|desk| tail::tail(it, desk)),
         Command::Work(it) => work::work(it, out, err),
         Command::Stats(it) => look(&it.shared, &care::stats),
         Command::Compact(it) => {

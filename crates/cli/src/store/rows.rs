@@ -1,15 +1,17 @@
 //! What rows of a store look like: for people, and as data. `docs/cli.md` promises the names of the
 //! fields.
 
-use travertine_runtime::{Address, InstanceId, Timestamp};
+use travertine_runtime::Timestamp;
 use travertine_store::view::{
-    IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow, Row, SubscriptionKind,
-    SubscriptionRow, TaskRow, TimerRow,
+    IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow, Row, SubscriptionRow,
+    TaskRow, TimerRow,
 };
-use travertine_value::{Name, Value};
+use travertine_value::Name;
+
+pub(crate) use travertine_data::rows::{address, at, data, instance, kept, of_kind, task};
 
 use super::grid::{Cell, Tone};
-use crate::{args::words, clock, json, paint::Paint};
+use crate::{args::words, clock, paint::Paint};
 
 /// The columns of each kind of row.
 pub(crate) const INSTANCES: &[&str] = &[
@@ -37,34 +39,6 @@ pub(crate) const DEAD_LETTERS: &[&str] =
 
 pub(crate) const SUBSCRIPTIONS: &[&str] =
     &["wait", "element", "kind", "name", "correlation", "since"];
-
-/// A point in time, for people: in whole seconds.
-pub(crate) fn at(millis: i64) -> String {
-    Timestamp::from_millis(millis.div_euclid(1_000) * 1_000).to_string()
-}
-
-/// A point in time as data.
-pub(crate) fn time(millis: i64) -> Value {
-    Timestamp::from_millis(millis).to_string().into()
-}
-
-fn times(millis: Option<i64>) -> Value {
-    millis.map(time).into()
-}
-
-fn name(text: &Name) -> Value {
-    Name::clone(text).into()
-}
-
-/// A value that is kept as JSON.
-fn kept(text: &str) -> Value {
-    Value::parse_json(text).unwrap_or(Value::Null)
-}
-
-/// What people call a wait of an instance.
-pub(crate) fn address(instance: u64, wait: u64) -> String {
-    Address { instance: InstanceId(instance), wait: travertine_kernel::WaitId(wait) }.to_string()
-}
 
 fn text(it: Option<&Name>) -> String {
     it.map(ToString::to_string).unwrap_or_default()
@@ -104,20 +78,6 @@ pub(crate) fn cells(row: &Row, now: Timestamp) -> Vec<Cell> {
     }
 }
 
-/// The row as data.
-pub(crate) fn data(row: &Row) -> Value {
-    match row {
-        Row::Instance(it) => instance(it),
-        Row::Job(it) => job(it),
-        Row::Task(it) => task(it),
-        Row::Timer(it) => timer(it),
-        Row::Incident(it) => incident(it),
-        Row::Message(it) => message(it),
-        Row::Subscription(it) => subscription(it),
-        Row::Element(_) | Row::Variable(_) => Value::Null,
-    }
-}
-
 fn instance_cells(it: &InstanceRow) -> Vec<Cell> {
     let incidents = if it.incidents == 0 { String::new() } else { it.incidents.to_string() };
     vec![
@@ -133,23 +93,6 @@ fn instance_cells(it: &InstanceRow) -> Vec<Cell> {
     ]
 }
 
-pub(crate) fn instance(it: &InstanceRow) -> Value {
-    json::object([
-        ("instance", json::key(it.id)),
-        ("business_id", it.business_id.clone().into()),
-        ("definition", name(&it.definition)),
-        ("version", it.version.into()),
-        ("state", words::of_state(it.state).into()),
-        ("started", time(it.started)),
-        ("ended", times(it.ended)),
-        ("caller", it.parent.map(|(id, wait)| address(id, wait)).into()),
-        ("root", json::key(it.root)),
-        ("incident_count", it.incidents.into()),
-        ("reason", it.reason.clone().into()),
-        ("result", it.result.as_ref().map(|it| kept(it)).into()),
-    ])
-}
-
 fn job_cells(it: &JobRow) -> Vec<Cell> {
     let (word, tone) = match it.state {
         // It has failed, and is offered again then.
@@ -157,6 +100,9 @@ fn job_cells(it: &JobRow) -> Vec<Cell> {
         JobState::Available => (words::of_job_state(it.state), Tone::Plain),
         JobState::Leased => (words::of_job_state(it.state), Tone::Busy),
         JobState::Failed => (words::of_job_state(it.state), Tone::Bad),
+        JobState::Completed | JobState::Cancelled | JobState::Raised => {
+            (words::of_job_state(it.state), Tone::Dim)
+        }
     };
     let priority = if it.priority == 0 { String::new() } else { it.priority.to_string() };
     vec![
@@ -170,23 +116,6 @@ fn job_cells(it: &JobRow) -> Vec<Cell> {
         it.until.map(at).unwrap_or_default().into(),
         at(it.created).into(),
     ]
-}
-
-pub(crate) fn job(it: &JobRow) -> Value {
-    json::object([
-        ("job", address(it.instance, it.wait).into()),
-        ("instance", json::key(it.instance)),
-        ("token", json::key(it.token)),
-        ("element", name(&it.element)),
-        ("type", name(&it.job_type)),
-        ("state", words::of_job_state(it.state).into()),
-        ("retries", it.retries.into()),
-        ("priority", it.priority.into()),
-        ("worker", it.worker.clone().into()),
-        ("until", times(it.until)),
-        ("headers", kept(&it.headers)),
-        ("created", time(it.created)),
-    ])
 }
 
 fn task_cells(it: &TaskRow) -> Vec<Cell> {
@@ -209,25 +138,6 @@ fn task_cells(it: &TaskRow) -> Vec<Cell> {
     ]
 }
 
-pub(crate) fn task(it: &TaskRow) -> Value {
-    json::object([
-        ("task", address(it.instance, it.wait).into()),
-        ("instance", json::key(it.instance)),
-        ("token", json::key(it.token)),
-        ("element", name(&it.element)),
-        ("label", it.label.clone().into()),
-        ("assignee", it.assignee.clone().into()),
-        ("candidate_users", kept(&it.candidate_users)),
-        ("candidate_groups", kept(&it.candidate_groups)),
-        ("due", times(it.due)),
-        ("follow_up", times(it.follow_up)),
-        ("priority", it.priority.into()),
-        ("form", it.form.clone().into()),
-        ("fields", kept(&it.fields)),
-        ("created", time(it.created)),
-    ])
-}
-
 fn timer_cells(it: &TimerRow, now: Timestamp) -> Vec<Cell> {
     let due = Timestamp::from_millis(it.due);
     let left = if due <= now { "now".to_owned() } else { clock::between(now, due) };
@@ -238,17 +148,6 @@ fn timer_cells(it: &TimerRow, now: Timestamp) -> Vec<Cell> {
         at(it.due).into(),
         left.into(),
     ]
-}
-
-pub(crate) fn timer(it: &TimerRow) -> Value {
-    let instance = (it.instance != 0).then(|| json::key(it.instance));
-    json::object([
-        ("timer", address(it.instance, it.wait).into()),
-        ("instance", instance.into()),
-        ("definition", name(&it.definition)),
-        ("element", name(&it.element)),
-        ("due", time(it.due)),
-    ])
 }
 
 fn incident_cells(it: &IncidentRow) -> Vec<Cell> {
@@ -263,28 +162,9 @@ fn incident_cells(it: &IncidentRow) -> Vec<Cell> {
     ]
 }
 
-pub(crate) fn incident(it: &IncidentRow) -> Value {
-    json::object([
-        ("instance", json::key(it.instance)),
-        ("token", json::key(it.token)),
-        ("element", name(&it.element)),
-        ("kind", name(&it.kind)),
-        ("code", it.code.clone().into()),
-        ("message", name(&it.message)),
-        ("since", time(it.since)),
-    ])
-}
-
 /// What must match, where anything must.
 fn agreed(correlation: &Name) -> &str {
     if &**correlation == "{}" { "" } else { correlation }
-}
-
-fn of_kind(kind: SubscriptionKind) -> &'static str {
-    match kind {
-        SubscriptionKind::Message => "message",
-        SubscriptionKind::Signal => "signal",
-    }
 }
 
 fn subscription_cells(it: &SubscriptionRow) -> Vec<Cell> {
@@ -296,18 +176,6 @@ fn subscription_cells(it: &SubscriptionRow) -> Vec<Cell> {
         agreed(&it.correlation).into(),
         at(it.created).into(),
     ]
-}
-
-fn subscription(it: &SubscriptionRow) -> Value {
-    json::object([
-        ("wait", address(it.instance, it.wait).into()),
-        ("instance", json::key(it.instance)),
-        ("element", name(&it.element)),
-        ("kind", of_kind(it.kind).into()),
-        ("name", name(&it.name)),
-        ("correlation", kept(&it.correlation)),
-        ("created", time(it.created)),
-    ])
 }
 
 fn message_cells(it: &MessageRow) -> Vec<Cell> {
@@ -323,18 +191,4 @@ fn message_cells(it: &MessageRow) -> Vec<Cell> {
         None => cells.push(it.expires.map(at).unwrap_or_default().into()),
     }
     cells
-}
-
-fn message(it: &MessageRow) -> Value {
-    let number = ("message", json::key(it.id));
-    let named = ("name", name(&it.name));
-    let id = ("id", it.message_id.clone().into());
-    let correlation = ("correlation", kept(&it.correlation));
-    let published = ("published", time(it.published));
-    let expires = ("expires", times(it.expires));
-    if it.dead.is_none() {
-        return json::object([number, named, id, correlation, published, expires]);
-    }
-    let (died, reason) = (("died", times(it.dead)), ("reason", it.reason.clone().into()));
-    json::object([number, named, id, correlation, published, expires, died, reason])
 }

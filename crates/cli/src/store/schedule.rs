@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use travertine_data::schedule;
 use travertine_runtime::{Engine, Error, Overlap, Timestamp, When, engine::Scheduled};
-use travertine_store::view::{Filter, InstanceState, Query, Table};
+use travertine_store::view::{Filter, Query, Table};
 use travertine_value::{Name, Value, time};
 
 use super::{
@@ -12,9 +13,7 @@ use super::{
     grid::{self, Cell, Tone},
     rows,
 };
-use crate::{
-    args::schedule as args, args::words, clock, json, screen::Screen, shell, status::Status,
-};
+use crate::{args::schedule as args, clock, json, screen::Screen, shell, status::Status};
 
 const SCHEDULES: &[&str] = &[
     "schedule", "starts", "when", "zone", "overlap", "state", "next", "in", "last", "started",
@@ -24,7 +23,7 @@ const SCHEDULES: &[&str] = &[
 pub(crate) fn list(desk: &Desk<'_>) -> Result<Status> {
     let all = desk.wait(desk.engine.schedules())?;
     desk.tell(
-        || several(&all, &desk.engine),
+        || schedule::several(&all, &desk.engine),
         |out| {
             if all.is_empty() {
                 out.line("no schedules");
@@ -86,7 +85,7 @@ pub(crate) fn add(args: &args::AddSchedule, desk: &Desk<'_>) -> Result<Status> {
     let made = found(&args.name, desk)?;
     let word = if known.is_some() { "changed" } else { "added" };
     desk.tell(
-        || data(&made, &desk.engine),
+        || schedule::schedule(&made, &desk.engine),
         |out| {
             let name = out.paint.bold(&made.name);
             let what = format!("it starts {} {}", made.schedule.definition, rhythm(&made));
@@ -117,7 +116,7 @@ fn each(
     desk.settle()?;
     let all = all(&args.names, desk)?;
     desk.tell(
-        || several(&all, &desk.engine),
+        || schedule::several(&all, &desk.engine),
         |out| {
             for it in &all {
                 out.line(format!("{}{}", out.paint.bold(&it.name), next(it)));
@@ -139,7 +138,7 @@ pub(crate) fn trigger(args: &args::NamedSchedules, desk: &Desk<'_>) -> Result<St
         told.push(triggered(before, after, desk)?);
     }
     desk.tell(
-        || several(&all, &desk.engine),
+        || schedule::several(&all, &desk.engine),
         |out| {
             for (it, told) in all.iter().zip(&told) {
                 out.line(format!("{} {told}", out.paint.bold(&it.name)));
@@ -217,27 +216,8 @@ fn found(name: &str, desk: &Desk<'_>) -> Result<Scheduled> {
 /// When it fires, in words.
 fn rhythm(it: &Scheduled) -> String {
     match &it.schedule.when {
-        When::Cron(_) => format!("at {} ({})", when(it), zone(it)),
-        When::Every { .. } => when(it),
-    }
-}
-
-fn when(it: &Scheduled) -> String {
-    match &it.schedule.when {
-        When::Cron(text) => time::split_zone(text).1.to_owned(),
-        When::Every { millis, .. } => format!("every {}", span(*millis)),
-    }
-}
-
-fn span(millis: u64) -> String {
-    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
-    clock::between(Timestamp::default(), Timestamp::from_millis(millis))
-}
-
-fn zone(it: &Scheduled) -> &str {
-    match &it.schedule.when {
-        when @ When::Cron(_) => when.zone().unwrap_or("UTC"),
-        When::Every { .. } => "",
+        When::Cron(_) => format!("at {} ({})", schedule::when(it), schedule::zone(it)),
+        When::Every { .. } => schedule::when(it),
     }
 }
 
@@ -250,26 +230,13 @@ fn next(it: &Scheduled) -> String {
 }
 
 fn state(it: &Scheduled) -> (&'static str, Tone) {
-    match it.state {
-        InstanceState::Running if it.problem.is_some() => ("blocked", Tone::Bad),
-        InstanceState::Running if it.schedule.removed => ("removed", Tone::Dim),
-        InstanceState::Running if it.schedule.paused => ("paused", Tone::Dim),
-        InstanceState::Running => ("active", Tone::Busy),
-        InstanceState::Suspended => (words::of_state(it.state), Tone::Dim),
-        InstanceState::Halted
-        | InstanceState::Completed
-        | InstanceState::Failed
-        | InstanceState::Cancelled => (words::of_state(it.state), Tone::Bad),
-    }
-}
-
-fn of_overlap(overlap: Overlap) -> &'static str {
-    match overlap {
-        Overlap::Skip => "skip",
-        Overlap::Queue => "queue",
-        Overlap::Replace => "replace",
-        Overlap::Allow => "allow",
-    }
+    let word = schedule::state(it);
+    let tone = match word {
+        "active" => Tone::Busy,
+        "removed" | "paused" | "suspended" => Tone::Dim,
+        _ => Tone::Bad,
+    };
+    (word, tone)
 }
 
 /// Why it cannot go on, and what helps.
@@ -290,9 +257,9 @@ fn cells(it: &Scheduled, now: Timestamp) -> Vec<Cell> {
     vec![
         Cell::new(it.name.to_string(), Tone::Strong),
         schedule.definition.as_str().into(),
-        when(it).into(),
-        zone(it).into(),
-        of_overlap(schedule.overlap).into(),
+        schedule::when(it).into(),
+        schedule::zone(it).into(),
+        schedule::of_overlap(it.schedule.overlap).into(),
         Cell::new(word, tone),
         schedule.next.map(rows::at).unwrap_or_default().into(),
         left.unwrap_or_default().into(),
@@ -302,38 +269,4 @@ fn cells(it: &Scheduled, now: Timestamp) -> Vec<Cell> {
         Cell::new(count(schedule.failed), Tone::Bad),
         it.instance.to_string().into(),
     ]
-}
-
-fn several(all: &[Scheduled], engine: &Engine) -> Value {
-    json::object([("schedules", all.iter().map(|it| data(it, engine)).collect())])
-}
-
-fn data(it: &Scheduled, engine: &Engine) -> Value {
-    let schedule = &it.schedule;
-    let kind = engine.definitions().find(&schedule.definition).map(|it| it.is_function());
-    let kind = kind.map(|function| if function { "function" } else { "process" });
-    let (cron, every) = match &schedule.when {
-        When::Cron(_) => (Some(when(it)), None),
-        When::Every { millis, .. } => (None, Some(*millis)),
-    };
-    let zone = cron.as_ref().map(|_| zone(it).to_owned());
-    json::object([
-        ("schedule", Name::clone(&it.name).into()),
-        ("instance", json::key(it.instance.0)),
-        ("definition", schedule.definition.as_str().into()),
-        ("kind", kind.into()),
-        ("variables", Value::parse_json(&schedule.variables).unwrap_or(Value::Null)),
-        ("cron", cron.into()),
-        ("zone", zone.into()),
-        ("every_ms", every.into()),
-        ("jitter_ms", schedule.jitter.into()),
-        ("overlap", of_overlap(schedule.overlap).into()),
-        ("state", state(it).0.into()),
-        ("problem", it.problem.clone().into()),
-        ("next", schedule.next.map(rows::time).into()),
-        ("last", schedule.last.map(rows::time).into()),
-        ("started", schedule.started.into()),
-        ("skipped", schedule.skipped.into()),
-        ("failed", schedule.failed.into()),
-    ])
 }

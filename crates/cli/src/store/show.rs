@@ -3,16 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
-use travertine_bpmn::CORRELATION_KEY;
-use travertine_kernel::{
-    Assignments, Branch, Ending, FailureKind, Phase, Reason, WaitId, Why, plan::WorkKind,
-};
-use travertine_runtime::{Definition, INSTANCE, InstanceId, engine::Look, trace};
+use travertine_data::look::{self, WayOut};
+use travertine_kernel::{Assignments, Branch, Ending, Phase, Reason, Why};
+use travertine_runtime::{Definition, InstanceId, engine::Look, trace};
 use travertine_store::view::{Filter, Query, Row, Table};
-use travertine_value::{Name, Value};
+use travertine_value::Value;
 
-use super::{Desk, events, rows};
-use crate::{args::store as args, json, pairs, screen::Screen, shell, status::Status};
+use super::{Desk, rows};
+use crate::{args::store as args, json, screen::Screen, shell, status::Status};
 
 /// The most rows of each kind that are shown of one instance.
 const ROWS_MAX: u32 = 1_000;
@@ -49,7 +47,7 @@ pub(crate) fn show(args: &args::Show, desk: &Desk<'_>) -> Result<Status> {
             let more = [
                 ("incidents", list(&incidents)),
                 ("variables", look.variables.iter().cloned().collect()),
-                ("tree", tree(look.tree.as_ref())),
+                ("tree", look::tree(look.tree.as_ref())),
                 ("waits", look.reasons.iter().map(|it| reason(instance, it, desk.data)).collect()),
                 ("jobs", list(&jobs)),
                 ("tasks", list(&tasks)),
@@ -140,20 +138,6 @@ pub(crate) fn state(tree: Option<&Branch>, variables: &Assignments, full: bool, 
     out.variables(variables, full);
 }
 
-/// The tree of tokens as data.
-pub(crate) fn tree(branch: Option<&Branch>) -> Value {
-    branch.map_or(Value::Null, |it| {
-        json::object([
-            ("token", json::key(it.token.0)),
-            ("element", Name::clone(&it.node).into()),
-            ("state", it.state.to_string().into()),
-            ("scope", it.hosts.into()),
-            ("progress", it.progress.clone().into()),
-            ("inside", it.inside.iter().map(|it| tree(Some(it))).collect()),
-        ])
-    })
-}
-
 /// Why the first tokens rest, with the commands that help.
 pub(crate) fn few_reasons(look: &Look, desk: &Desk<'_>, out: &Screen) {
     reasons(look, LINES_FEW, desk, out);
@@ -161,7 +145,7 @@ pub(crate) fn few_reasons(look: &Look, desk: &Desk<'_>, out: &Screen) {
 
 fn reasons(look: &Look, lines_max: usize, desk: &Desk<'_>, out: &Screen) {
     let instance = InstanceId(look.row.id);
-    let all: Vec<&Reason> = look.reasons.iter().filter(|it| is_telling(it)).collect();
+    let all: Vec<&Reason> = look.reasons.iter().filter(|it| look::is_telling(it)).collect();
     for it in all.iter().take(lines_max) {
         let text = json::brief(&it.to_string()).into_owned();
         let text = if matches!(it.why, Why::Incident { .. }) { out.paint.red(text) } else { text };
@@ -178,139 +162,15 @@ fn reasons(look: &Look, lines_max: usize, desk: &Desk<'_>, out: &Screen) {
     }
 }
 
-/// Whether it says more than the tree: that a scope waits for what is inside shows there.
-pub(crate) fn is_telling(it: &Reason) -> bool {
-    !matches!(it.why, Why::Inside { .. } | Why::Undo | Why::Inner)
-}
-
 /// Why a token rests, as data.
 fn reason(instance: InstanceId, it: &Reason, store: &Path) -> Value {
-    data(instance, it, help(instance, it, store))
-}
-
-/// Why a token rested, as data. Nothing helps any more.
-pub(crate) fn past(instance: InstanceId, it: &Reason) -> Value {
-    data(instance, it, None)
-}
-
-fn data(instance: InstanceId, it: &Reason, help: Option<String>) -> Value {
-    let wait = it.why.wait().map(|wait| rows::address(instance.0, wait.0));
-    json::object([
-        ("token", json::key(it.token.0)),
-        ("element", Name::clone(&it.element).into()),
-        ("label", it.label.clone().into()),
-        ("operation", it.operation.clone().into()),
-        ("kind", kind(&it.why).into()),
-        ("wait", wait.into()),
-        ("why", it.why.to_string().into()),
-        ("way_out", help.into()),
-        ("failure", failure(&it.why)),
-    ])
-}
-
-/// What is wrong, where that is why it rests.
-fn failure(why: &Why) -> Value {
-    if let Why::Incident { failure, .. } = why { events::of_failure(failure) } else { Value::Null }
+    look::reason(instance, it, help(instance, it, store))
 }
 
 /// What would help: a command that can be copied, where there is one.
 fn help(instance: InstanceId, it: &Reason, store: &Path) -> Option<String> {
-    let at = |wait: &WaitId| rows::address(instance.0, wait.0);
-    let number = || instance.to_string();
-    let words = match &it.why {
-        Why::Incident { failure, .. }
-            if matches!(failure.kind, FailureKind::MissingCode { .. }) =>
-        {
-            return Some("it goes on when a program that has it opens the store".to_owned());
-        }
-        Why::Incident { .. } => {
-            vec!["resolve".to_owned(), number(), "--token".to_owned(), it.token.0.to_string()]
-        }
-        Why::Work { wait, brings_result: true, .. } => {
-            vec!["complete".to_owned(), at(wait), "--var".to_owned(), "result=VALUE".to_owned()]
-        }
-        Why::Work { wait, .. } | Why::Gate { wait, .. } | Why::Choice { wait } => {
-            vec!["complete".to_owned(), at(wait)]
-        }
-        Why::Timer { wait, .. } => vec!["timers".to_owned(), "fire".to_owned(), at(wait)],
-        Why::Message { name, correlation, .. } => {
-            let mut words = vec!["message".to_owned(), name.to_string()];
-            words.extend(["--instance".to_owned(), number()]);
-            let keys = correlation.iter().filter(|(name, _)| &**name != INSTANCE);
-            words.extend(keys.flat_map(correlate));
-            words
-        }
-        Why::Signal { name, .. } => vec!["signal".to_owned(), name.to_string()],
-        Why::Condition { .. } | Why::Data { .. } => {
-            vec!["set".to_owned(), number(), "--var".to_owned(), "NAME=VALUE".to_owned()]
-        }
-        Why::Delivery { .. }
-        | Why::Child { .. }
-        | Why::Join { .. }
-        | Why::Others { .. }
-        | Why::Activation { .. }
-        | Why::Gather { .. }
-        | Why::Branches { .. }
-        | Why::Performer { .. }
-        | Why::Inside { .. }
-        | Why::Race
-        | Why::Inner
-        | Why::Undo
-        | Why::Update
-        | Why::Next
-        | Why::Unknown => return None,
-    };
-    Some(shell::command(&words, store))
-}
-
-/// The option that has a message agree with who waits for it.
-fn correlate((name, value): &(Name, Value)) -> Vec<String> {
-    let is_key = &**name == CORRELATION_KEY;
-    let value = match value.as_str() {
-        // As people type it, where it is not taken for something else then.
-        Some(text) if is_key || pairs::value_of(text).is_ok_and(|it| it == *value) => {
-            text.to_owned()
-        }
-        _ => value.to_json(),
-    };
-    if is_key {
-        shell::option("key", &value)
-    } else {
-        shell::option("correlate", &format!("{name}={value}"))
-    }
-}
-
-/// Whether someone outside can complete it.
-pub(crate) fn completable(why: &Why) -> Option<WaitId> {
-    match why {
-        Why::Work { wait, .. } | Why::Gate { wait, .. } | Why::Choice { wait } => Some(*wait),
-        _ => None,
-    }
-}
-
-fn kind(why: &Why) -> &'static str {
-    match why {
-        Why::Incident { .. } => "incident",
-        Why::Work { kind: WorkKind::User, .. } => "user_task",
-        Why::Work { kind: WorkKind::Job, .. } => "job",
-        Why::Timer { .. } => "timer",
-        Why::Message { .. } => "message",
-        Why::Signal { .. } => "signal",
-        Why::Condition { .. } => "condition",
-        Why::Data { .. } => "data",
-        Why::Delivery { .. } => "delivery",
-        Why::Child { .. } => "call",
-        Why::Gate { .. } => "gate",
-        Why::Choice { .. } => "decision",
-        Why::Join { .. } | Why::Others { .. } | Why::Activation { .. } | Why::Gather { .. } => {
-            "join"
-        }
-        Why::Branches { .. } => "branches",
-        Why::Performer { .. } => "performer",
-        Why::Inside { .. } | Why::Inner => "scope",
-        Why::Race => "events",
-        Why::Undo => "compensation",
-        Why::Update => "update",
-        Why::Next | Why::Unknown => "tokens",
-    }
+    Some(match look::way_out(instance, it)? {
+        WayOut::Command(words) => shell::command(&words, store),
+        WayOut::Text(text) => text.to_owned(),
+    })
 }

@@ -38,7 +38,9 @@ pub(crate) fn start(args: &args::store::StartInstance, front: Front<'_>) -> Resu
     let observer = args.wait.then(|| {
         Observer(Arc::new(move |seen: Seen<'_>| {
             let started = whose.load(Ordering::SeqCst);
-            if started != 0 && (seen.live.id.0 == started || seen.live.created.root == started) {
+            if started != 0
+                && (seen.live.id.0 == started || seen.live.created.root == InstanceId(started))
+            {
                 work::show(seen, &screen);
             }
         }))

@@ -67,6 +67,8 @@ fn work_with(
     }
     let data = &args.place.data;
     let engine = open(data, Store::Known, Full::Waits, Some(lookers.observer()))?;
+    // Whoever can run this may do everything with the store.
+    engine.guard_batches(None);
     let control = Control::begin_told(data, &engine, &lookers, None, err);
     greet(&engine, args, err);
     let programs = programs.into_iter().map(|(job_type, program)| {

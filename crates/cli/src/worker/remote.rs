@@ -5,6 +5,7 @@
 //! a job that is done is not there any more.
 
 use std::{
+    path::Path,
     sync::{Arc, mpsc},
     time::Duration,
 };
@@ -13,9 +14,15 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
+};
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject as _},
 };
 use tokio::{sync::Semaphore, time};
 use travertine_kernel::Assignments;
@@ -267,7 +274,7 @@ enum Fault {
 struct Server {
     url: String,
     login: Option<String>,
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     /// The jobs that commands have under way.
     holds: std::sync::Mutex<std::collections::BTreeSet<String>>,
 }
@@ -276,19 +283,27 @@ impl Server {
     fn at(url: &str, args: &Worker) -> Result<Self> {
         let trimmed = url.trim_end_matches('/').trim_end_matches("/v2").to_owned();
         let parsed: Uri = trimmed.parse().map_err(|_| anyhow!("`{url}` is no URL"))?;
-        match parsed.scheme_str() {
-            Some("http") if parsed.host().is_some() => {}
-            Some("https") => bail!(
-                "{url}: this worker speaks no TLS; put it beside the server, or let a proxy do that"
-            ),
+        let roots = match parsed.scheme_str() {
+            Some("http") if parsed.host().is_some() => RootCertStore::empty(),
+            Some("https") if parsed.host().is_some() => trusted(args.ca.as_deref())?,
             _ => bail!("`{url}` is no URL of a server; it looks like http://localhost:8080"),
-        }
+        };
         let login = match (&args.api_key, &args.user) {
             (Some(key), _) => Some(format!("Bearer {key}")),
             (None, Some(user)) => Some(format!("Basic {}", base64(user.as_bytes()))),
             (None, None) => None,
         };
-        let client = Client::builder(TokioExecutor::new()).build_http();
+        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .context("TLS cannot be used")?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .build();
+        let client = Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { url: trimmed, login, client, holds: std::sync::Mutex::default() })
     }
 
@@ -362,7 +377,12 @@ impl Server {
         let later = |it: &dyn std::fmt::Display| Fault::Later(it.to_string());
         let answered = time::timeout(POLL + PATIENCE, self.client.request(request)).await;
         let answer = answered.map_err(|_| later(&"it takes too long"))?;
-        let answer = answer.map_err(|error| later(&root_cause(&error)))?;
+        let answer = answer.map_err(|error| match distrust(&error) {
+            Some(why) => Fault::Refused(format!(
+                "{why}; name the certificates that vouch for it with --ca FILE"
+            )),
+            None => later(&root_cause(&error)),
+        })?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect();
         let body = time::timeout(PATIENCE, body).await.map_err(|_| later(&"it takes too long"))?;
@@ -381,6 +401,44 @@ impl Server {
             Fault::Refused(why)
         })
     }
+}
+
+/// Who may vouch for a server: those that this machine trusts, and those that a file names.
+fn trusted(file: Option<&Path>) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    // What cannot be used is of no use to others, either.
+    roots.add_parsable_certificates(found.certs);
+    if let Some(file) = file {
+        let name = file.display();
+        let own = CertificateDer::pem_file_iter(file)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .with_context(|| format!("cannot read certificates from {name}"))?;
+        if own.is_empty() {
+            bail!("{name} has no certificate in PEM format");
+        }
+        for it in own {
+            roots.add(it).with_context(|| format!("a certificate in {name} cannot be used"))?;
+        }
+    }
+    if roots.is_empty() {
+        bail!("this machine trusts no certificates: name the server's with --ca FILE");
+    }
+    Ok(roots)
+}
+
+/// Why a server's certificate is not trusted, where that is the fault.
+fn distrust(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut cause = Some(error);
+    while let Some(it) = cause {
+        if let Some(rustls::Error::InvalidCertificate(why)) = it.downcast_ref() {
+            return Some(format!("its certificate is not trusted ({why})"));
+        }
+        let inner = it.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        // What an I/O error holds is not its source.
+        cause = inner.map_or_else(|| it.source(), |it| Some(it));
+    }
+    None
 }
 
 /// What is at the bottom of a fault.

@@ -213,3 +213,27 @@ fn a_decision_in_another_language_is_reported_once_and_its_task_not_at_all() {
     let codes: Vec<_> = found.iter().map(|it| it.field("code").unwrap().to_string()).collect();
     assert_eq!(codes, ["\"TV2103\""]);
 }
+
+#[test]
+fn a_file_that_is_no_model_is_not_said_to_run() {
+    let text = file("check-notes.txt", "some notes");
+    let called = travertine(&["check", &text]);
+    assert_eq!(called.status, 1, "{}", called.out);
+    assert!(called.out.contains("neither BPMN nor DMN"), "{}", called.out);
+    assert!(called.out.ends_with("rejected: the file is no model\n"), "{}", called.out);
+    let report = travertine(&["check", "--json", &text]).json();
+    assert_eq!(report.field("can_run").unwrap().to_string(), "false");
+    let form = file("check-ask.form", r#"{"id": "ask", "components": []}"#);
+    let called = travertine(&["check", "examples/hello.bpmn", &form]);
+    assert_eq!(called.status, 0, "{}", called.out);
+    assert!(called.out.contains("a form, which is deployed as it is"), "{}", called.out);
+}
+
+#[test]
+fn a_file_without_an_end_is_not_deployed_in_part() {
+    let store = Store::empty();
+    let called = store.call(&["deploy", "/dev/zero"]);
+    assert_eq!(called.status, 2, "{}", called.out);
+    assert!(called.err.contains("larger than 64 MiB"), "{}", called.err);
+    assert_eq!(travertine(&["check", "/dev/zero"]).status, 2);
+}

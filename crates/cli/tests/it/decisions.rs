@@ -98,6 +98,7 @@ fn a_decision_that_is_nowhere_is_told_when_a_process_is_deployed() {
     let called = store.call(&["deploy", PROCESS]);
     assert_eq!(called.status, 0);
     assert!(called.err.contains("no decision 'approver' is deployed yet"), "{}", called.err);
+    assert!(called.err.contains("\n  = help: deploy its DMN file too"), "{}", called.err);
     assert!(!called.err.contains("travertine check"), "{}", called.err);
     let rules = rules(&store, "approval.dmn", "team lead");
     assert_eq!(store.call(&["deploy", &rules]).err, "");

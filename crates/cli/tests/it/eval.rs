@@ -82,3 +82,24 @@ fn nonsense_is_refused() {
         assert_eq!(travertine(args).status, 2, "{args:?}");
     }
 }
+
+#[test]
+fn the_time_is_there_in_every_language_that_asks_for_it() {
+    let at = |text: &str| {
+        let now = "2026-01-02T03:04:05Z";
+        let called = travertine(&["eval", "--lang", "juel", "--now", now, text]);
+        assert_eq!(called.status, 0, "{}", called.err);
+        called.out
+    };
+    assert_eq!(at("${now()}"), "\"2026-01-02T03:04:05Z\"\n");
+    assert_eq!(at("${dateTime().plusDays(1).toDate()}"), "\"2026-01-03T03:04:05Z\"\n");
+    assert_eq!(travertine(&["eval", "--lang", "juel", "${now()}"]).status, 0);
+}
+
+#[test]
+fn what_belongs_to_an_application_is_not_called_a_mistake_of_the_text() {
+    let called = travertine(&["eval", "--lang", "juel", "${bean.m()}"]);
+    assert!(called.err.contains("this cannot be evaluated here: "), "{}", called.err);
+    let called = travertine(&["eval", "--lang", "juel", "${1 +}"]);
+    assert!(called.err.contains("this is not JUEL: "), "{}", called.err);
+}

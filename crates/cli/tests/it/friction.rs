@@ -454,3 +454,21 @@ fn a_run_that_does_not_come_to_rest_says_so_and_how_to_end_it() {
     assert_eq!(called.err.matches(said).count(), 1, "{}", called.err);
     assert!(called.err.contains("Ctrl-C ends it"), "{}", called.err);
 }
+
+#[test]
+fn a_sub_process_in_which_nothing_has_begun_says_what_it_waits_for() {
+    let model = process(
+        r#"<adHocSubProcess id="it" xmlns:zeebe="http://camunda.org/schema/zeebe/1.0">
+             <extensionElements><zeebe:adHoc activeElementsCollection="=[]"/></extensionElements>
+             <userTask id="a"/>
+           </adHocSubProcess>"#,
+    );
+    let store = Store::empty();
+    store.deploy(&[&file("friction-adhoc.bpmn", &model)]);
+    let started = store.call(&["start", "p"]);
+    let said = "it is open, and waits for one of its activities to be activated";
+    assert!(started.out.contains(said), "{}", started.out);
+    assert!(started.out.contains("travertine modify 1 --add ELEMENT"), "{}", started.out);
+    assert_eq!(store.call(&["modify", "1", "--add", "a"]).status, 0);
+    assert!(!store.call(&["show", "1"]).out.contains(said));
+}

@@ -96,6 +96,45 @@ fn a_store_on_a_full_disk_can_be_looked_at_and_emptied() {
 }
 
 #[test]
+fn a_store_that_has_filled_the_disk_itself_can_be_looked_at_and_emptied() {
+    // Rows of what came last do not fit any more, or just so.
+    let script = r#"
+        data="$1/data"
+        "$2" deploy examples/hello.bpmn --data "$data" >/dev/null
+        large=$(head -c SIZE /dev/zero | tr '\0' x)
+        n=0
+        while "$2" start hello --id "i$n" --var "a=$large" --data "$data" >/dev/null 2>&1; do n=$((n + 1)); done
+        echo "started $n"
+        look() {
+            for command in instances "show i2" stats verify tasks "history i2" "draw --instance i2"; do
+                "$2" $command --data "$data" >"$1/../told" 2>&1 || { echo "failed: $command"; cat "$1/../told"; }
+            done
+        }
+        look "$@"
+        "$2" cancel i1 --data "$data" 2>&1 || echo "failed: cancel"
+        "$2" cancel i3 i4 i5 --data "$data" 2>&1 || echo "failed: cancel"
+        "$2" delete i1 i3 i4 i5 --data "$data" 2>&1 || echo "failed: delete"
+        "$2" compact --data "$data" 2>&1 || echo "failed: compact"
+        look "$@"
+        i=6
+        while [ $i -lt $n ]; do "$2" cancel "i$i" --data "$data" >/dev/null 2>&1 || echo "failed: cancel i$i"; i=$((i + 1)); done
+        "$2" compact --ended 0s --data "$data" >/dev/null 2>&1 || echo "failed: compact"
+        "$2" start hello --id new --data "$data" 2>&1 || echo "failed: start"
+        "$2" instances --data "$data"
+        "$2" verify --data "$data"
+    "#;
+    for size in ["110000", "90000"] {
+        let Some(told) = on_a_disk("5m", &script.replace("SIZE", size)) else {
+            println!("skipped: a small file system cannot be mounted here");
+            return;
+        };
+        assert!(!told.contains("failed: "), "{told}");
+        assert!(told.contains("i2   running") && told.contains("new  running"), "{told}");
+        assert!(told.contains("everything agrees"), "{told}");
+    }
+}
+
+#[test]
 fn a_store_on_a_medium_that_cannot_be_written_can_be_looked_at() {
     let script = r#"
         data="$1/data"

@@ -1,6 +1,6 @@
 //! A server that is killed in the middle of everything: what it has acknowledged is there, once.
 //!
-//! Clients do a mix of commands over REST. Again and again, after some number of answers, the server is killed with
+//! Clients do a mix of commands, half of them over REST and half over gRPC. Again and again, after some number of answers, the server is killed with
 //! SIGKILL and started anew on the same store. Each client notes what was acknowledged, and what nobody knows; in the end
 //! the store is held against these notes. `TRAVERTINE_KILLS` says how often, `TRAVERTINE_SEED` what is done.
 
@@ -18,12 +18,28 @@ use std::{
     time::Duration,
 };
 
-use travertine_value::Value;
+use gateway::{
+    ActivateJobsRequest, ActivatedJob, CancelProcessInstanceRequest, CompleteJobRequest,
+    CreateProcessInstanceRequest, DeployResourceRequest, FailJobRequest, PublishMessageRequest,
+    Resource, SetVariablesRequest, StreamActivatedJobsRequest, ThrowErrorRequest,
+    gateway_client::GatewayClient,
+};
+use tokio::runtime::Runtime;
+use tonic::{
+    Code, Status,
+    transport::{Channel, Endpoint},
+};
+use travertine_value::{Name, Value};
 
 use super::{command, file, model, store::Store};
 
+#[rustfmt::skip]
+#[allow(clippy::all, clippy::pedantic, clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::clone_on_ref_ptr, clippy::empty_structs_with_brackets, unused, unused_qualifications, unreachable_pub, unnameable_types, missing_docs, reason = "it is generated")]
+#[path = "../../../server/src/c8/grpc/gateway.rs"]
+mod gateway;
+
 /// How many clients there are.
-const CLIENTS: u64 = 3;
+const CLIENTS: u64 = 4;
 
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -36,7 +52,9 @@ fn models() -> [String; 2] {
     let job = r#"<process id="work" isExecutable="true">
         <startEvent id="start"/><sequenceFlow id="a" sourceRef="start" targetRef="it"/>
         <serviceTask id="it" tv:jobType="work"/><sequenceFlow id="b" sourceRef="it" targetRef="end"/>
-        <endEvent id="end"/></process>"#;
+        <boundaryEvent id="wrong" attachedToRef="it"><errorEventDefinition errorRef="no"/></boundaryEvent>
+        <sequenceFlow id="c" sourceRef="wrong" targetRef="caught"/><endEvent id="caught"/>
+        <endEvent id="end"/></process><error id="no" name="no" errorCode="no"/>"#;
     let message = r#"<message id="m" name="paid"><extensionElements>
         <zeebe:subscription xmlns:zeebe="http://camunda.org/schema/zeebe/1.0" correlationKey="=order"/>
         </extensionElements></message>
@@ -55,14 +73,19 @@ pub(crate) struct Serves {
 
 impl Serves {
     pub(crate) fn on(data: &str) -> Self {
+        Self::with(data, &[])
+    }
+
+    /// With more flags.
+    pub(crate) fn with(data: &str, more: &[&str]) -> Self {
         let none = "127.0.0.1:0";
         let args =
             ["serve", "--data", data, "--listen", none, "--grpc-listen", none, "--manage", none];
-        let mut child = command(&args).spawn().unwrap();
+        let mut child = command(&[&args, more].concat()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let at = lines.by_ref().map(Result::unwrap).find_map(|line| {
             let (_, rest) = line.split_once("REST")?;
-            let (_, rest) = rest.split_once("http://")?;
+            let (_, rest) = rest.split_once("://")?;
             rest.split('/').next()?.parse().ok()
         });
         // What it says later must not block it.
@@ -87,15 +110,21 @@ enum Answer {
 }
 
 fn ask(at: SocketAddr, method: &str, path: &str, body: &str) -> Answer {
-    exchange(at, method, path, body).unwrap_or(Answer::Unknown)
+    exchange(at, method, path, "application/json", body).unwrap_or(Answer::Unknown)
 }
 
-fn exchange(at: SocketAddr, method: &str, path: &str, body: &str) -> io::Result<Answer> {
+fn exchange(
+    at: SocketAddr,
+    method: &str,
+    path: &str,
+    content: &str,
+    body: &str,
+) -> io::Result<Answer> {
     let mut stream = TcpStream::connect(at)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(
         stream,
-        "{method} /v2{path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        "{method} /v2{path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\ncontent-type: {content}\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )?;
@@ -114,6 +143,267 @@ fn exchange(at: SocketAddr, method: &str, path: &str, body: &str) -> io::Result<
     let value =
         if body.is_empty() { Value::Null } else { Value::parse_json(body).map_err(|_| cut())? };
     Ok(Answer::Answered(status, value))
+}
+
+/// What clients ask for.
+enum Command {
+    Start { process: &'static str, id: String },
+    Activate { worker: String },
+    Complete { job: String },
+    Fail { job: String },
+    Throw { job: String },
+    Publish { order: String },
+    Set { instance: String, value: u64 },
+    Cancel { instance: String },
+    Deploy { id: String },
+}
+
+/// A process of which there is one version.
+fn deployed(id: &str) -> String {
+    model(&format!(
+        r#"<process id="{id}" isExecutable="true"><startEvent id="start"/>
+        <sequenceFlow id="a" sourceRef="start" targetRef="end"/><endEvent id="end"/></process>"#
+    ))
+}
+
+/// How a client speaks with the server.
+enum Speaks {
+    Rest,
+    Grpc(Box<Calls>),
+}
+
+/// Calls of one client.
+struct Calls {
+    runtime: Runtime,
+    /// The server that it is connected to.
+    client: Option<(SocketAddr, GatewayClient<Channel>)>,
+    /// Whether the next jobs come by a stream.
+    streams: bool,
+}
+
+impl Speaks {
+    fn like(number: u64) -> Self {
+        if number.is_multiple_of(2) {
+            return Self::Rest;
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self::Grpc(Box::new(Calls { runtime, client: None, streams: false }))
+    }
+
+    fn ask(&mut self, at: SocketAddr, command: &Command) -> Answer {
+        match self {
+            Self::Rest => rest(at, command),
+            Self::Grpc(calls) => calls.ask(at, command),
+        }
+    }
+}
+
+fn rest(at: SocketAddr, command: &Command) -> Answer {
+    let post = |path: &str, body: &str| ask(at, "POST", path, body);
+    match command {
+        Command::Start { process, id } => post(
+            "/process-instances",
+            &format!(
+                r#"{{"processDefinitionId": "{process}", "businessId": "{id}", "variables": {{"order": "{id}", "n": 0}}}}"#
+            ),
+        ),
+        Command::Activate { worker } => post(
+            "/jobs/activation",
+            &format!(
+                r#"{{"type": "work", "worker": "{worker}", "timeout": 1, "maxJobsToActivate": 2, "requestTimeout": -1}}"#
+            ),
+        ),
+        Command::Complete { job } => {
+            post(&format!("/jobs/{job}/completion"), r#"{"variables": {"done": true}}"#)
+        }
+        Command::Fail { job } => post(
+            &format!("/jobs/{job}/failure"),
+            r#"{"retries": 3, "errorMessage": "later", "retryBackOff": 0, "variables": {}}"#,
+        ),
+        Command::Throw { job } => post(&format!("/jobs/{job}/error"), r#"{"errorCode": "no"}"#),
+        Command::Publish { order } => post(
+            "/messages/publication",
+            &format!(
+                r#"{{"name": "paid", "correlationKey": "{order}", "messageId": "{order}", "timeToLive": 3600000}}"#
+            ),
+        ),
+        Command::Set { instance, value } => ask(
+            at,
+            "PUT",
+            &format!("/element-instances/{instance}/variables"),
+            &format!(r#"{{"variables": {{"n": {value}}}}}"#),
+        ),
+        Command::Cancel { instance } => {
+            post(&format!("/process-instances/{instance}/cancellation"), "")
+        }
+        Command::Deploy { id } => {
+            let body = format!(
+                "--cut\r\ncontent-disposition: form-data; name=\"resources\"; filename=\"{id}.bpmn\"\r\n\r\n{}\r\n--cut--\r\n",
+                deployed(id)
+            );
+            exchange(at, "POST", "/deployments", "multipart/form-data; boundary=cut", &body)
+                .unwrap_or(Answer::Unknown)
+        }
+    }
+}
+
+impl Calls {
+    fn ask(&mut self, at: SocketAddr, command: &Command) -> Answer {
+        self.streams = !self.streams;
+        let (streams, known) = (self.streams, self.client.take().filter(|(it, _)| *it == at));
+        let (client, answer) = self.runtime.block_on(async {
+            let mut client = match known {
+                Some((_, client)) => client,
+                None => {
+                    match Endpoint::from_shared(format!("http://{at}")).unwrap().connect().await {
+                        Ok(channel) => GatewayClient::new(channel),
+                        Err(_) => return (None, Answer::Unknown),
+                    }
+                }
+            };
+            let answer = call(&mut client, command, streams).await.unwrap_or_else(|it| told(&it));
+            (Some(client), answer)
+        });
+        self.client = client.map(|it| (at, it));
+        answer
+    }
+}
+
+/// What a call is answered with, as REST would say it.
+fn told(status: &Status) -> Answer {
+    use std::error::Error as _;
+    let code = match status.code() {
+        // What has a cause was found out here: the connection has ended.
+        _ if status.source().is_some() => return Answer::Unknown,
+        Code::Unknown | Code::Cancelled => return Answer::Unknown,
+        Code::NotFound => 404,
+        Code::FailedPrecondition | Code::AlreadyExists => 409,
+        Code::Unavailable | Code::ResourceExhausted => 503,
+        Code::Aborted => 502,
+        code => panic!("{code:?}: {status}"),
+    };
+    Answer::Answered(code, Value::Null)
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    fields.into_iter().map(|(name, it)| (Name::from(name), it)).collect()
+}
+
+async fn call(
+    client: &mut GatewayClient<Channel>,
+    command: &Command,
+    streams: bool,
+) -> Result<Answer, Status> {
+    let number = |it: &str| it.parse().unwrap();
+    let jobs = |all: Vec<ActivatedJob>| {
+        let all = all.iter().map(|it| {
+            let (job, instance) = (it.key.to_string(), it.process_instance_key.to_string());
+            object([("jobKey", job.into()), ("processInstanceKey", instance.into())])
+        });
+        Answer::Answered(200, object([("jobs", Value::List(all.collect::<Vec<_>>().into()))]))
+    };
+    Ok(match command {
+        Command::Start { process, id } => {
+            let it = client
+                .create_process_instance(CreateProcessInstanceRequest {
+                    bpmn_process_id: (*process).to_owned(),
+                    version: -1,
+                    variables: format!(r#"{{"order": "{id}", "n": 0}}"#),
+                    business_id: Some(id.clone()),
+                    ..Default::default()
+                })
+                .await?;
+            let key = it.into_inner().process_instance_key.to_string();
+            Answer::Answered(200, object([("processInstanceKey", key.into())]))
+        }
+        Command::Activate { worker } if streams => {
+            let asked = StreamActivatedJobsRequest {
+                r#type: "work".to_owned(),
+                worker: worker.clone(),
+                timeout: 1,
+                ..Default::default()
+            };
+            let mut stream = client.stream_activated_jobs(asked).await?.into_inner();
+            // There need not be any.
+            let first = tokio::time::timeout(Duration::from_millis(20), stream.message()).await;
+            jobs(match first {
+                Ok(job) => job?.into_iter().collect(),
+                Err(_) => Vec::new(),
+            })
+        }
+        Command::Activate { worker } => {
+            let asked = ActivateJobsRequest {
+                r#type: "work".to_owned(),
+                worker: worker.clone(),
+                timeout: 1,
+                max_jobs_to_activate: 2,
+                request_timeout: -1,
+                ..Default::default()
+            };
+            let mut batches = client.activate_jobs(asked).await?.into_inner();
+            let mut all = Vec::new();
+            while let Some(batch) = batches.message().await? {
+                all.extend(batch.jobs);
+            }
+            jobs(all)
+        }
+        Command::Complete { job } => {
+            let variables = r#"{"done": true}"#.to_owned();
+            client.complete_job(CompleteJobRequest { job_key: number(job), variables }).await?;
+            Answer::Answered(204, Value::Null)
+        }
+        Command::Fail { job } => {
+            let asked = FailJobRequest {
+                job_key: number(job),
+                retries: 3,
+                error_message: "later".to_owned(),
+                ..Default::default()
+            };
+            client.fail_job(asked).await?;
+            Answer::Answered(204, Value::Null)
+        }
+        Command::Throw { job } => {
+            let asked = ThrowErrorRequest {
+                job_key: number(job),
+                error_code: "no".to_owned(),
+                ..Default::default()
+            };
+            client.throw_error(asked).await?;
+            Answer::Answered(204, Value::Null)
+        }
+        Command::Publish { order } => {
+            let asked = PublishMessageRequest {
+                name: "paid".to_owned(),
+                correlation_key: order.clone(),
+                message_id: order.clone(),
+                time_to_live: 3_600_000,
+                ..Default::default()
+            };
+            client.publish_message(asked).await?;
+            Answer::Answered(200, Value::Null)
+        }
+        Command::Set { instance, value } => {
+            let asked = SetVariablesRequest {
+                element_instance_key: number(instance),
+                variables: format!(r#"{{"n": {value}}}"#),
+                ..Default::default()
+            };
+            client.set_variables(asked).await?;
+            Answer::Answered(204, Value::Null)
+        }
+        Command::Cancel { instance } => {
+            let process_instance_key = number(instance);
+            let asked = CancelProcessInstanceRequest { process_instance_key, ..Default::default() };
+            client.cancel_process_instance(asked).await?;
+            Answer::Answered(204, Value::Null)
+        }
+        Command::Deploy { id } => {
+            let file = Resource { name: format!("{id}.bpmn"), content: deployed(id).into() };
+            let asked = DeployResourceRequest { resources: vec![file], ..Default::default() };
+            client.deploy_resource(asked).await?;
+            Answer::Answered(200, Value::Null)
+        }
+    })
 }
 
 fn text(of: &Value, field: &str) -> String {
@@ -142,6 +432,11 @@ struct Notes {
     /// Orders whose message was published for sure, or perhaps.
     paid: BTreeSet<String>,
     perhaps_paid: BTreeSet<String>,
+    /// Instances that were cancelled for sure, or perhaps.
+    cancelled: BTreeSet<String>,
+    perhaps_cancelled: BTreeSet<String>,
+    /// Processes that were deployed for sure, or perhaps.
+    deployed: BTreeMap<String, bool>,
     /// The last value that was set for sure, and those that may have been set after it.
     values: BTreeMap<String, (Option<u64>, Vec<u64>)>,
 }
@@ -164,9 +459,9 @@ impl World {
         *self.up.wait_while(self.at.lock().unwrap(), is_down).unwrap()
     }
 
-    fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+    fn ask(&self, speaks: &mut Speaks, command: &Command) -> Answer {
         let Some(at) = self.server() else { return Answer::Unknown };
-        let answer = ask(at, method, path, body);
+        let answer = speaks.ask(at, command);
         match answer {
             Answer::Answered(..) => {
                 *self.answers.lock().unwrap() += 1;
@@ -211,48 +506,35 @@ impl World {
         };
         let mut count = 0_u64;
         let mut own: Vec<(String, String)> = Vec::new();
+        let mut speaks = Speaks::like(number);
         while !self.ended.load(Ordering::SeqCst) {
             count += 1;
-            match dice(6) {
-                0 | 1 => {
+            let known = own.get(usize::try_from(dice(own.len().max(1) as u64)).unwrap()).cloned();
+            match (dice(18), known) {
+                (0..=5, _) => {
                     let process = if dice(2) == 0 { "work" } else { "wait" };
                     let id = format!("{process}-{number}-{count}");
-                    let body = format!(
-                        r#"{{"processDefinitionId": "{process}", "businessId": "{id}", "variables": {{"order": "{id}", "n": 0}}}}"#
-                    );
-                    self.start(&id, &body, &mut own);
+                    own.extend(self.start(&mut speaks, process, &id).map(|key| (id, key)));
                 }
-                2 | 3 => self.work(number),
-                4 => {
-                    let Some((id, _)) =
-                        own.get(usize::try_from(dice(own.len().max(1) as u64)).unwrap())
-                    else {
-                        continue;
-                    };
-                    if id.starts_with("wait") {
-                        self.pay(&id.clone());
-                    }
-                }
-                _ => {
-                    let Some((id, key)) =
-                        own.get(usize::try_from(dice(own.len().max(1) as u64)).unwrap())
-                    else {
-                        continue;
-                    };
-                    self.set(&id.clone(), &key.clone(), count);
-                }
+                (6..=11, _) => self.work(&mut speaks, number, dice(6)),
+                (12 | 13, Some((id, _))) if id.starts_with("wait") => self.pay(&mut speaks, &id),
+                (14 | 15, Some((id, key))) => self.set(&mut speaks, &id, &key, count),
+                (16, Some((_, key))) => self.cancel(&mut speaks, &key),
+                (17, _) => self.deploy(&mut speaks, &format!("deployed-{number}-{count}")),
+                _ => {}
             }
         }
     }
 
-    fn start(&self, id: &str, body: &str, own: &mut Vec<(String, String)>) {
-        let answer = self.ask("POST", "/process-instances", body);
+    /// Answers with the key, where it is known.
+    fn start(&self, speaks: &mut Speaks, process: &'static str, id: &str) -> Option<String> {
+        let answer = self.ask(speaks, &Command::Start { process, id: id.to_owned() });
         let mut notes = self.notes.lock().unwrap();
         match answer {
             Answer::Answered(200, it) => {
                 let key = text(&it, "processInstanceKey");
-                own.push((id.to_owned(), key.clone()));
-                notes.started.insert(id.to_owned(), Some(key));
+                notes.started.insert(id.to_owned(), Some(key.clone()));
+                return Some(key);
             }
             Answer::Answered(503, _) => {}
             Answer::Answered(502, _) | Answer::Unknown => {
@@ -260,44 +542,39 @@ impl World {
             }
             Answer::Answered(status, it) => panic!("start: {status} {}", it.to_json()),
         }
+        None
     }
 
-    fn work(&self, number: u64) {
-        let body = format!(
-            r#"{{"type": "work", "worker": "w{number}", "timeout": 1, "maxJobsToActivate": 2, "requestTimeout": -1}}"#
-        );
-        let Answer::Answered(200, it) = self.ask("POST", "/jobs/activation", &body) else { return };
+    fn work(&self, speaks: &mut Speaks, number: u64, how: u64) {
+        let activate = Command::Activate { worker: format!("w{number}") };
+        let Answer::Answered(200, it) = self.ask(speaks, &activate) else { return };
         let Some(Value::List(jobs)) = it.field("jobs") else { panic!("{}", it.to_json()) };
-        for job in jobs.iter() {
-            let (key, instance) = (text(job, "jobKey"), text(job, "processInstanceKey"));
-            let answer = self.ask(
-                "POST",
-                &format!("/jobs/{key}/completion"),
-                r#"{"variables": {"done": true}}"#,
-            );
+        for it in jobs.iter() {
+            let (job, instance) = (text(it, "jobKey"), text(it, "processInstanceKey"));
+            let (ends, command) = match how {
+                0 => (false, Command::Fail { job }),
+                1 => (true, Command::Throw { job }),
+                _ => (true, Command::Complete { job }),
+            };
+            let answer = self.ask(speaks, &command);
             let mut notes = self.notes.lock().unwrap();
             match answer {
-                Answer::Answered(204, _) => {
+                Answer::Answered(204, _) if ends => {
                     // Its lease is over at once, so that several have it; one of them completes it.
-                    assert!(
-                        notes.completed.insert(instance.clone()),
-                        "{instance} was completed twice"
-                    );
+                    let is_first = notes.completed.insert(instance.clone());
+                    assert!(is_first, "{instance} was completed twice");
                 }
-                Answer::Answered(404 | 409 | 503, _) => {}
-                Answer::Answered(502, _) | Answer::Unknown => {
+                Answer::Answered(502, _) | Answer::Unknown if ends => {
                     notes.perhaps_completed.insert(instance);
                 }
-                Answer::Answered(status, it) => panic!("completion: {status} {}", it.to_json()),
+                Answer::Answered(204 | 404 | 409 | 502 | 503, _) | Answer::Unknown => {}
+                Answer::Answered(status, it) => panic!("job: {status} {}", it.to_json()),
             }
         }
     }
 
-    fn pay(&self, id: &str) {
-        let body = format!(
-            r#"{{"name": "paid", "correlationKey": "{id}", "messageId": "{id}", "timeToLive": 3600000}}"#
-        );
-        let answer = self.ask("POST", "/messages/publication", &body);
+    fn pay(&self, speaks: &mut Speaks, id: &str) {
+        let answer = self.ask(speaks, &Command::Publish { order: id.to_owned() });
         let mut notes = self.notes.lock().unwrap();
         match answer {
             // What is known already was published before, perhaps without an answer.
@@ -312,9 +589,8 @@ impl World {
         }
     }
 
-    fn set(&self, id: &str, key: &str, value: u64) {
-        let body = format!(r#"{{"variables": {{"n": {value}}}}}"#);
-        let answer = self.ask("PUT", &format!("/element-instances/{key}/variables"), &body);
+    fn set(&self, speaks: &mut Speaks, id: &str, key: &str, value: u64) {
+        let answer = self.ask(speaks, &Command::Set { instance: key.to_owned(), value });
         let mut notes = self.notes.lock().unwrap();
         let of = notes.values.entry(id.to_owned()).or_default();
         match answer {
@@ -323,6 +599,37 @@ impl World {
             Answer::Answered(404 | 409 | 503, _) => {}
             Answer::Answered(502, _) | Answer::Unknown => of.1.push(value),
             Answer::Answered(status, it) => panic!("set: {status} {}", it.to_json()),
+        }
+    }
+
+    fn cancel(&self, speaks: &mut Speaks, key: &str) {
+        let answer = self.ask(speaks, &Command::Cancel { instance: key.to_owned() });
+        let mut notes = self.notes.lock().unwrap();
+        match answer {
+            Answer::Answered(204, _) => {
+                assert!(notes.cancelled.insert(key.to_owned()), "{key} was cancelled twice");
+            }
+            // It has ended meanwhile.
+            Answer::Answered(404 | 503, _) => {}
+            Answer::Answered(502, _) | Answer::Unknown => {
+                notes.perhaps_cancelled.insert(key.to_owned());
+            }
+            Answer::Answered(status, it) => panic!("cancellation: {status} {}", it.to_json()),
+        }
+    }
+
+    fn deploy(&self, speaks: &mut Speaks, id: &str) {
+        let answer = self.ask(speaks, &Command::Deploy { id: id.to_owned() });
+        let mut notes = self.notes.lock().unwrap();
+        match answer {
+            Answer::Answered(200, _) => {
+                notes.deployed.insert(id.to_owned(), true);
+            }
+            Answer::Answered(503, _) => {}
+            Answer::Answered(502, _) | Answer::Unknown => {
+                notes.deployed.insert(id.to_owned(), false);
+            }
+            Answer::Answered(status, it) => panic!("deployment: {status} {}", it.to_json()),
         }
     }
 
@@ -338,6 +645,11 @@ impl World {
             Answer::Answered(status, it) => panic!("{path}: {status} {}", it.to_json()),
             Answer::Unknown => panic!("{path}: no answer"),
         };
+        for (id, is_surely) in &notes.deployed {
+            let body = format!(r#"{{"filter": {{"processDefinitionId": "{id}"}}}}"#);
+            let count = found("/process-definitions/search", &body).len();
+            assert!(count <= 1 && (count == 1 || !is_surely), "{id} is there {count} times");
+        }
         for (id, key) in &notes.started {
             let body = format!(r#"{{"filter": {{"businessId": "{id}"}}}}"#);
             let all = found("/process-instances/search", &body);
@@ -353,9 +665,19 @@ impl World {
             } else {
                 (notes.paid.contains(id), notes.perhaps_paid.contains(id))
             };
+            let is_cancelled = notes.cancelled.contains(key);
             match &*state {
-                "COMPLETED" => assert!(is_surely || is_perhaps, "{id} was completed by nobody"),
-                "ACTIVE" => assert!(!is_surely, "{id} was completed, and is not"),
+                "COMPLETED" => {
+                    assert!(is_surely || is_perhaps, "{id} was completed by nobody");
+                    assert!(!is_cancelled, "{id} was cancelled, and is completed");
+                }
+                "TERMINATED" => {
+                    let by_somebody = is_cancelled || notes.perhaps_cancelled.contains(key);
+                    assert!(by_somebody, "{id} was cancelled by nobody");
+                    // A message that nobody waits for any more is published all the same.
+                    assert!(!is_surely || id.starts_with("wait"), "{id} was completed, and is not");
+                }
+                "ACTIVE" => assert!(!is_surely && !is_cancelled, "{id} has ended, and has not"),
                 _ => panic!("{id} is {state}"),
             }
             if let Some((surely, perhaps)) = notes.values.get(id)

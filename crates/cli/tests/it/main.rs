@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod access;
+mod batches;
 mod bench;
 mod check;
 mod decide;
@@ -15,11 +17,15 @@ mod functions;
 mod kept;
 mod killed;
 mod new;
+mod page;
+mod postgres;
 mod run;
 mod schedules;
 mod serve;
 mod served;
 mod store;
+mod tail;
+mod webhooks;
 mod workers;
 
 use std::{

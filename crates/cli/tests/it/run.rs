@@ -385,3 +385,99 @@ fn an_event_based_gateway_is_said_to_wait_for_its_events() {
     assert!(called.out.contains("waits for the first of the events behind it"), "{}", called.out);
     assert!(!called.out.contains("other tokens"), "{}", called.out);
 }
+
+/// A model for scenarios: a decision, whose restriction allows the second of three values.
+const SHOP: &str = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+    xmlns:bpmnos="https://bpmnos.telematique.eu"><process id="Shop"><extensionElements><bpmnos:status><bpmnos:attributes>
+    <bpmnos:attribute id="x" name="x" type="integer" objective="maximize" weight="2"/></bpmnos:attributes></bpmnos:status>
+    </extensionElements><task id="Choose" bpmnos:type="Decision"><extensionElements><bpmnos:status><bpmnos:restrictions>
+    <bpmnos:restriction id="r" expression="x != 1" scope="completion"/></bpmnos:restrictions><bpmnos:decisions>
+    <bpmnos:decision id="d" condition="x in [1, 2, 3]"/></bpmnos:decisions></bpmnos:status></extensionElements></task>
+    </process></definitions>"#;
+
+#[test]
+fn a_scenario_tells_every_state() {
+    let model = file("shop.bpmn", SHOP);
+    let scenario =
+        file("shop.csv", "INSTANCE_ID; NODE_ID; INITIALIZATION\nA; Shop; timestamp := 2\n");
+    let called = travertine(&["run", &model, "--scenario", &scenario, "--states"]);
+    assert_eq!(called.status, 0, "{}", called.err);
+    expect![[r#"
+        2 A Shop ENTERED {"timestamp":2}
+        2 A Shop BUSY {"timestamp":2}
+        2 A Choose CREATED {"timestamp":2}
+        2 A Choose READY {"timestamp":2}
+        2 A Choose ENTERED {"timestamp":2}
+        2 A Choose BUSY {"timestamp":2}
+        2 A Choose COMPLETED {"timestamp":2,"x":2}
+        2 A Choose EXITING {"timestamp":2,"x":2}
+        2 A Choose DONE {"timestamp":2,"x":2}
+        2 A Shop COMPLETED {"timestamp":2,"x":2}
+        2 A Shop DONE {"timestamp":2,"x":2}
+
+        completed Shop A
+        {
+          "timestamp": 2,
+          "x": 2
+        }
+
+        time 2, objective 4
+    "#]]
+    .assert_eq(&called.out);
+    let best = travertine(&["run", &model, "--scenario", &scenario, "--decide=best", "--json"]);
+    assert_eq!(best.json().field("objective"), Some(&6.into()));
+}
+
+#[test]
+fn decisions_of_a_scenario_are_answered_from_outside() {
+    let model = file("asked.bpmn", SHOP);
+    let scenario = file("asked.csv", "INSTANCE_ID; NODE_ID; INITIALIZATION\nA; Shop;\n");
+    let run = |answers: &str| {
+        let answers = file("asked.answers.json", answers);
+        let args = [
+            "run",
+            &model,
+            "--scenario",
+            &scenario,
+            "--decide=ask",
+            "--answers",
+            &answers,
+            "--json",
+        ];
+        travertine(&args)
+    };
+    let entry = r#"{"decision": "entry", "instance": "A", "node": "Choose"}"#;
+    let called = run(&format!("[{entry}]"));
+    assert_eq!(called.status, 3);
+    let pending = called.json().field("pending").unwrap().to_json();
+    for part in [r#""waits_for":"choice""#, r#""values":{"x":1},"sender":null,"feasible":false"#] {
+        assert!(pending.contains(part), "{part}: {pending}");
+    }
+    let choice = r#"{"decision": "choice", "instance": "A", "node": "Choose", "values": {"x": 3}, "time": 4}"#;
+    let exit = r#"{"decision": "exit", "instance": "A", "node": "Choose"}"#;
+    let called = run(&format!("[{entry}, {choice}, {exit}]"));
+    assert_eq!(called.status, 0, "{}", called.err);
+    assert_eq!(called.json().field("time"), Some(&4.into()));
+    let called = run(&format!("[{exit}]"));
+    assert_eq!(called.status, 2);
+    assert!(called.err.contains("open decisions: entry of Choose in A"), "{}", called.err);
+}
+
+#[test]
+fn models_for_scenarios_are_checked_and_run_as_such_alone() {
+    let model = file("checked.bpmn", SHOP);
+    let called = travertine(&["check", &model]);
+    assert_eq!(called.status, 0, "{}", called.out);
+    assert!(called.out.contains("can run as a scenario"), "{}", called.out);
+    assert!(called.out.contains("executed"), "{}", called.out);
+    let told = travertine(&["check", &model, "--json"]).json();
+    let elements = told.field("elements").and_then(Value::as_list).unwrap();
+    assert_eq!(elements.len(), SHOP.matches("</").count() + SHOP.matches("/>").count());
+    let plain = travertine(&["run", &model]);
+    assert_eq!(plain.status, 1);
+    assert!(plain.err.contains("TV0730") && plain.err.contains("--scenario"), "{}", plain.err);
+    let bad = file("bad-scenario.bpmn", &SHOP.replace("x in [", "y in ["));
+    let called = travertine(&["check", &bad, "--json"]);
+    assert_eq!(called.status, 1);
+    assert!(called.out.contains("TV0743"), "{}", called.out);
+}

@@ -3,16 +3,21 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    process::Child,
+    process::{Child, Command},
+    sync::mpsc,
 };
+
+use travertine_value::Value;
 
 use super::{command, file, store::Store, travertine, travertine_with};
 
 /// `travertine serve` on a store, until it is dropped.
-struct Serves {
+pub(super) struct Serves {
     child: Child,
     /// Where REST is.
     at: String,
+    /// What it says after that.
+    says: mpsc::Receiver<String>,
 }
 
 impl Serves {
@@ -21,16 +26,29 @@ impl Serves {
         let data = store.data();
         let args =
             ["serve", "--data", &data, "--listen", any, "--grpc-listen", any, "--manage", any];
-        let mut child = command(&[&args, more].concat()).spawn().unwrap();
+        Self::begin(command(&[&args, more].concat()))
+    }
+
+    /// Runs it, and waits until it says where it is.
+    pub(super) fn begin(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let rest = lines.find(|it| it.trim_start().starts_with("REST")).unwrap();
         let at = rest.rsplit("http://").next().unwrap().trim_end_matches("/v2").to_owned();
         // What it says further is read, so that it never waits for a reader.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, at }
+        let (say, says) = mpsc::channel();
+        std::thread::spawn(move || lines.for_each(|it| drop(say.send(it))));
+        Self { child, at, says }
     }
 
-    fn ask(&self, first: &str, body: &str) -> String {
+    /// Sends SIGHUP, and answers with what it says to that.
+    fn hang_up(&mut self) -> String {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+        self.says.iter().find(|it| it.contains("configuration")).unwrap()
+    }
+
+    pub(super) fn ask(&self, first: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.at).unwrap();
         let length = body.len();
         let request = format!(
@@ -43,7 +61,7 @@ impl Serves {
         answer
     }
 
-    fn end(mut self) {
+    pub(super) fn end(mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
@@ -125,4 +143,91 @@ fn other_machines_are_served_only_after_a_login() {
     let hashed = travertine_with(&["serve", "--hash-password"], "correct horse\n");
     assert!(hashed.out.starts_with("$argon2id$v=19$"), "{}", hashed.out);
     assert!(!hashed.out.contains("horse"));
+}
+
+#[test]
+fn the_configuration_is_read_again_when_asked_to() {
+    let store = Store::empty();
+    let drawn = |id: &str| {
+        let key = travertine(&["serve", "--new-key", id]);
+        let (first, lines) = key.out.split_once('\n').unwrap();
+        (first.rsplit(' ').next().unwrap().to_owned(), lines.split_once('\n').unwrap().1.to_owned())
+    };
+    let ((first, first_lines), (second, second_lines)) = (drawn("one"), drawn("two"));
+    let config = file("serve-again.toml", &first_lines);
+    let mut serves = Serves::on(&store, &["--config", &config]);
+    let answers = |serves: &Serves, key: &str| {
+        let with_key = format!("GET /v2/topology HTTP/1.1\r\nauthorization: Bearer {key}\r\nx:");
+        serves.ask(&with_key, "").split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!((&*answers(&serves, &first), &*answers(&serves, &second)), ("200", "401"));
+    file("serve-again.toml", "[limits]\nbodi = 1\n");
+    assert!(serves.hang_up().contains("do you mean limits.body?"));
+    assert_eq!((&*answers(&serves, &first), &*answers(&serves, &second)), ("200", "401"));
+    file("serve-again.toml", &second_lines);
+    assert!(serves.hang_up().contains("was read again"));
+    assert_eq!((&*answers(&serves, &first), &*answers(&serves, &second)), ("401", "200"));
+    serves.end();
+}
+
+/// What is answered, without its head.
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+#[test]
+fn the_native_api_says_what_the_command_line_prints() {
+    let store = Store::with(&["examples/order.bpmn", "examples/hello.bpmn"]);
+    for args in [
+        &["start", "order", "--id", "ORD-7", "--var", "amount=250"][..],
+        &["complete", "1-3", "--var", "shelf=B7"],
+        &["start", "hello", "--var", "name=Ann"],
+    ] {
+        assert_eq!(store.call(args).status, 0, "{args:?}");
+    }
+    let serves = Serves::on(&store, &[]);
+    let get = |path: &str| {
+        let answer = serves.ask(&format!("GET /api/1{path}"), "");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        Value::parse_json(body(&answer)).unwrap()
+    };
+    let printed = |args: &[&str]| store.call(&[args, &["--json"]].concat()).json();
+    for entry in ["1", "2"] {
+        let args = ["history", "1", "--at", entry];
+        assert_eq!(get(&format!("/instances/1/at/{entry}")), printed(&args), "{entry}");
+    }
+    assert_eq!(get("/instances/ORD-7/history"), printed(&["history", "1"]));
+    for (path, field) in [
+        ("/instances", "instances"),
+        ("/jobs", "jobs"),
+        ("/timers", "timers"),
+        ("/tasks", "tasks"),
+        ("/definitions", "definitions"),
+    ] {
+        let (told, printed) = (get(path), printed(&[field]));
+        let rows = |it: &Value| it.field(field).unwrap().as_list().unwrap().to_vec();
+        let (told, printed) = (rows(&told), rows(&printed));
+        assert_eq!(told.len(), printed.len(), "{path}");
+        for (told, printed) in told.iter().zip(&printed) {
+            for (name, value) in printed.as_map().unwrap() {
+                assert_eq!(told.field(name), Some(value), "{path} {name}");
+            }
+        }
+    }
+    let (shown, why) = (printed(&["show", "1"]), get("/instances/1/why"));
+    let (shown, why) = (shown.field("waits").unwrap(), why.field("waits").unwrap());
+    for (told, printed) in why.as_list().unwrap().iter().zip(shown.as_list().unwrap()) {
+        for (name, value) in printed.as_map().unwrap() {
+            // The command line names the store besides.
+            let (told, value) = (told.field(name).unwrap(), value);
+            match (told.as_str(), value.as_str()) {
+                (Some(told), Some(value)) => assert!(value.starts_with(told), "{value} {told}"),
+                _ => assert_eq!(told, value, "{name}"),
+            }
+        }
+    }
+    let picture = serves.ask("GET /api/1/instances/1/picture", "");
+    let drawn = travertine(&["draw", "--instance", "1", "--data", &store.data()]);
+    assert_eq!(body(&picture).trim_end(), drawn.out.trim_end());
+    serves.end();
 }

@@ -160,3 +160,17 @@ fn a_store_with_a_long_path_is_shared_too() {
     assert!(called.out.contains("hello"), "{}{}", called.out, called.err);
     works.end();
 }
+
+#[test]
+fn who_finds_no_place_is_told_to_come_again() {
+    let store = Store::with(&[&file("served-full.bpmn", &process(TASK))]);
+    let works = Works::on(&store);
+    let socket = Path::new(&store.data()).join("control");
+    let silent: Vec<_> = (0..64).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    let refused = store.call(&["start", "p"]);
+    assert_eq!(refused.status, 2, "{}", refused.out);
+    assert!(refused.err.contains("too many commands at once"), "{}", refused.err);
+    drop(silent);
+    works.end();
+    assert_eq!(store.call(&["start", "p"]).status, 0);
+}

@@ -1,0 +1,154 @@
+//! `travertine tail`: what happens, as it happens, or from a position of the log on.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use tokio::time::timeout;
+use travertine_data::{
+    events,
+    history::{Part, parts_of},
+    json,
+};
+use travertine_kernel::Event;
+use travertine_runtime::{
+    InstanceId,
+    engine::{News, Positions},
+    trace,
+};
+use travertine_value::{Name, Value};
+
+use super::Desk;
+use crate::{args::store as args, json::brief, status::Status};
+
+/// How often to see whether whoever reads this has gone.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(crate) fn tail(args: &args::Tail, desk: &Desk<'_>) -> Result<Status> {
+    let only = desk.instance_of(args.instance.as_ref())?;
+    let after = if args.from_start {
+        let shards = usize::from(desk.engine.store().shards());
+        Some(vec!["0"; shards].join(".").parse().map_err(|it| anyhow!("{it}"))?)
+    } else {
+        args.after.clone()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    runtime.block_on(follow(args, after, only, desk))
+}
+
+async fn follow(
+    args: &args::Tail,
+    after: Option<Positions>,
+    only: Option<InstanceId>,
+    desk: &Desk<'_>,
+) -> Result<Status> {
+    let said = after.clone();
+    let Some(mut feed) = desk.ok(desk.engine.feed(after).await)? else {
+        let said = said.map(|it| it.to_string()).unwrap_or_default();
+        return Err(anyhow!(
+            "the log does not go to the position {said}; take one that this store has told"
+        ));
+    };
+    if !desk.is_shared() && args.after.is_none() && !args.from_start {
+        desk.err.line(
+            "note: nobody has the store open, so nothing happens; --from-start shows what has happened",
+        );
+    }
+    let mut left = args.count.unwrap_or(u64::MAX);
+    while left > 0 && !desk.is_left() && !desk.out.is_closed() {
+        let before = feed.positions().clone();
+        let news = match timeout(LOOK, feed.next()).await {
+            Ok(news) => desk.ok(news)?,
+            // Where nobody else has the store, nothing more comes.
+            Err(_) if !desk.is_shared() => break,
+            Err(_) => continue,
+        };
+        let meant = |it: &&News| {
+            only.is_none_or(|only| it.instance == only)
+                && args
+                    .definition
+                    .as_ref()
+                    .is_none_or(|id| it.definition.as_ref().is_some_and(|it| *it.id == **id))
+        };
+        let told: Vec<&News> = news.iter().filter(meant).collect();
+        for (at, it) in told.iter().enumerate() {
+            // Whoever goes on from a position gets nothing less than what came after it.
+            let position = if at + 1 == told.len() { feed.positions() } else { &before };
+            for (kind, text, fields, element) in parts(it) {
+                if left == 0 {
+                    return Ok(Status::Done);
+                }
+                left -= 1;
+                let told = Told { news: it, kind, text, fields, element };
+                told.tell(position, desk);
+            }
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// One event.
+struct Told<'a> {
+    news: &'a News,
+    kind: &'static str,
+    text: String,
+    fields: Vec<(&'static str, Value)>,
+    element: Option<Name>,
+}
+
+type Parted = (&'static str, String, Vec<(&'static str, Value)>, Option<Name>);
+
+/// The events of an entry: what kind each is, it in words, its fields, and the element that it brings a token to.
+fn parts(news: &News) -> Vec<Parted> {
+    let part = |part: Part<'_>| match (part, &news.definition) {
+        (Part::Event(event), Some(definition)) => {
+            let plan = &definition.plan;
+            let (kind, fields) = events::of_event(plan, event);
+            let node = match event {
+                Event::TokenCreated { node, .. } | Event::TokenMoved { to: node, .. } => {
+                    Some(*node)
+                }
+                _ => None,
+            };
+            let element = node.map(|it| Name::clone(&plan.node(it).name));
+            Some((kind, trace::of_event(plan, event), fields, element))
+        }
+        // What it runs is not known any more.
+        (Part::Event(_), None) => None,
+        (Part::Record(record), _) => {
+            let (kind, fields) = events::of_record(record);
+            Some((kind, kind.replace('_', " "), fields, None))
+        }
+    };
+    parts_of(&news.records).filter_map(part).collect()
+}
+
+impl Told<'_> {
+    fn tell(&self, position: &Positions, desk: &Desk<'_>) {
+        let News { shard, entry, at, instance, definition, .. } = self.news;
+        let id = definition.as_ref().map(|it| Name::clone(&it.id));
+        if desk.json {
+            let document = json::object([
+                ("position", position.to_string().into()),
+                ("time", at.to_string().into()),
+                ("instance", json::key(instance.0)),
+                ("definition", id.into()),
+                ("version", definition.as_ref().map(|it| it.version).into()),
+                ("shard", u32::from(*shard).into()),
+                ("entry", json::key(*entry)),
+                ("kind", self.kind.into()),
+                ("element", self.element.clone().into()),
+            ]);
+            let mut fields = document.as_map().cloned().unwrap_or_default();
+            for (name, value) in &self.fields {
+                fields.entry(Name::from(*name)).or_insert_with(|| value.clone());
+            }
+            desk.out.line(Value::from(fields).to_json());
+            return;
+        }
+        let paint = desk.out.paint;
+        let id = id.unwrap_or_else(|| "?".into());
+        let whose = paint.bold(format!("{id} {instance}"));
+        let time = paint.dim(at);
+        desk.out.line(format!("{time}  {whose}  {}", brief(&self.text)));
+    }
+}
