@@ -10,7 +10,7 @@ use std::{
 };
 
 use travertine_runtime::Engine;
-use travertine_store::{Batch, Entry, ShardId, SqliteStore, Store as _, sqlite};
+use travertine_store::{Batch, Entry, InstanceId, ShardId, SqliteStore, Store as _, sqlite};
 
 /// What came of measuring.
 pub type Outcome<T = ()> = Result<T, Box<dyn StdError>>;
@@ -90,7 +90,7 @@ pub fn raw(dir: &Path, entries: u64, bytes: u64, batches: u64) -> Outcome<f64> {
         let batch: Vec<Entry> = (1..=now)
             .map(|it| Entry {
                 seq: seq + it,
-                instance: seq + it,
+                instance: InstanceId(seq + it),
                 previous: if it % 2 == 0 { seq } else { 0 },
                 at,
                 body: vec![7; size],

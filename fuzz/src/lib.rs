@@ -3,6 +3,8 @@
 //! This is the one place of the project with `unsafe`: there is no other way to see allocations, and
 //! nothing but the fuzz targets is linked with it.
 
+pub mod served;
+
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},

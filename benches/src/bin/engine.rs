@@ -251,7 +251,8 @@ fn latency(dir: &Path) -> Outcome {
         file.sync_data()?;
         syncs.push(began.elapsed());
         let began = Instant::now();
-        let entry = Entry { seq, instance: seq, previous: 0, at: 0, body: vec![7; 300] };
+        let entry =
+            Entry { seq, instance: InstanceId(seq), previous: 0, at: 0, body: vec![7; 300] };
         store.append(&claim, &[Batch { entries: vec![entry], ..Batch::default() }])?;
         appends.push(began.elapsed());
     }

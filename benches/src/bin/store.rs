@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
+use travertine_store::InstanceId;
 
 use travertine_store::{Batch, Claim, Entry, ShardId, SqliteStore, Store as _, sqlite::Options};
 
@@ -81,7 +82,7 @@ impl Appender {
         let entries = (0..count).map(|_| {
             self.seq += 1;
             let (seq, body) = (self.seq, vec![7; BODY]);
-            Entry { seq, instance: seq, previous: 0, at: 1_790_000_000_000, body }
+            Entry { seq, instance: InstanceId(seq), previous: 0, at: 1_790_000_000_000, body }
         });
         let entries = entries.collect();
         let batch = Batch { entries, ..Batch::default() };

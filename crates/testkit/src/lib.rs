@@ -8,6 +8,7 @@ pub mod faulty;
 pub mod hostile;
 pub mod oracle;
 pub mod page;
+pub mod postgres;
 pub mod races;
 pub mod random;
 pub mod simulation;

@@ -1,7 +1,8 @@
 //! A process with a store open, for tests that kill it or take something from it.
 //!
 //! `write DIR BODY BATCHES` puts a load into the store and tells what is acknowledged; `hold DIR` keeps
-//! the store open until its input ends; `fill DIR` writes until the disk is full, makes room and goes on.
+//! the store open until its input ends; `fill DIR` writes until the disk is full, makes room and goes on. A store may be
+//! the URL of one on PostgreSQL.
 
 use std::{
     env, fs,
@@ -10,7 +11,7 @@ use std::{
     process::ExitCode,
 };
 
-use travertine_store::{Error, SqliteStore, Store as _, sqlite::Options};
+use travertine_store::{Error, PostgresStore, SqliteStore, Store, postgres, sqlite::Options};
 use travertine_testkit::store_suite::load::{self, Acknowledged};
 
 fn main() -> ExitCode {
@@ -48,16 +49,20 @@ fn tell(what: &str, number: u64) {
     say(&format!("{what} {number}"));
 }
 
-fn open(dir: &str) -> Result<SqliteStore, Error> {
-    SqliteStore::open(dir, &Options::default())
+fn open(place: &str) -> Result<Box<dyn Store>, Error> {
+    if postgres::is_url(place) {
+        let options = postgres::Options { shards: 4, create: true };
+        return Ok(Box::new(PostgresStore::open(place, &options)?));
+    }
+    Ok(Box::new(SqliteStore::open(place, &Options::default())?))
 }
 
 fn write(dir: &str, body: usize, batches: u64) -> Result<(), Error> {
     let store = open(dir)?;
-    let done = load::run(&store, body, batches, &mut tell);
+    let done = load::run(&*store, body, batches, &mut tell);
     if done.is_err() {
         // Whoever has failed once must not succeed afterwards.
-        let again = load::run(&store, body, 1, &mut tell);
+        let again = load::run(&*store, body, 1, &mut tell);
         say(&format!("then {again:?}"));
     }
     done
@@ -78,18 +83,18 @@ fn fill(dir: &str) -> Result<(), Error> {
     let mut acknowledged = Acknowledged::default();
     let mut hear = |what: &str, number: u64| acknowledged.hear(&format!("{what} {number}"));
     let store = open(dir)?;
-    match load::run(&store, 5_000, 100_000, &mut hear) {
+    match load::run(&*store, 5_000, 100_000, &mut hear) {
         Err(Error::Full { reason }) => say(&format!("full: {reason}")),
         other => return other,
     }
     // Reading goes on, and so does writing once there is room.
-    load::verify(&store, &acknowledged);
+    load::verify(&*store, &acknowledged);
     fs::remove_file(&ballast).map_err(system)?;
     let mut hear = |what: &str, number: u64| acknowledged.hear(&format!("{what} {number}"));
-    load::run(&store, 100, 12, &mut hear)?;
+    load::run(&*store, 100, 12, &mut hear)?;
     let last = store.last(travertine_store::ShardId(0))?;
     drop(store);
-    load::verify(&open(dir)?, &acknowledged);
+    load::verify(&*open(dir)?, &acknowledged);
     tell("went on to", last);
     Ok(())
 }

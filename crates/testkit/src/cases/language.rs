@@ -25,12 +25,11 @@ pub(super) fn languages(suite: &Suite, case: &Case, written: &Written) -> Langua
         ("betsy-tokens", _) | (_, "betsy-bare") => {
             standard.with(Arc::new(Betsy { written: Arc::clone(written) }))
         }
-        ("python" | "fleans-csharp", _) | (_, "python" | "fleans") => {
-            standard.with(Arc::new(Table {
-                expressions: suite.expressions.clone(),
-                scripts: suite.scripts.clone(),
-            }))
-        }
+        // The product has a language for those of Fleans.
+        ("python", _) | (_, "python") => standard.with(Arc::new(Table {
+            expressions: suite.expressions.clone(),
+            scripts: suite.scripts.clone(),
+        })),
         _ => standard,
     }
 }

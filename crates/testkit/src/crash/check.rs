@@ -110,7 +110,9 @@ fn help(engine: &Engine, left: &[InstanceRow]) -> Result<(), Error> {
     }
     engine.signal("go", Vec::new()).wait()?;
     for row in rows(engine, Table::Subscriptions, &[Filter::Kind(SubscriptionKind::Message)])? {
-        let Some(instance) = engine.store().instance(row.key().instance)? else { continue };
+        let Some(instance) = engine.store().instance(InstanceId(row.key().instance))? else {
+            continue;
+        };
         let Some(key) = instance.business_id else { continue };
         let correlation = vec![("key".into(), key.into())];
         engine.publish(Message { correlation, ..Message::new("paid") }).wait()?;
@@ -159,7 +161,11 @@ impl Told {
                 after = last.seq;
                 for entry in entries {
                     match decode_records(&entry.body) {
-                        Ok(records) => records.iter().for_each(|it| told.hear(entry.instance, it)),
+                        Ok(records) => {
+                            for it in &records {
+                                told.hear(entry.instance.0, it);
+                            }
+                        }
                         Err(error) => told.wrong.push(format!("entry {}: {error}", entry.seq)),
                     }
                 }
@@ -291,13 +297,15 @@ fn act(
             say("it is still there".to_owned());
         }
         (Act::Cancel(instance), Fate::Done(_)) => {
-            let row = engine.store().instance(*instance)?;
+            let row = engine.store().instance(InstanceId(*instance))?;
             let gone = row.is_none() && ledger.may_be_gone(*instance);
             if !gone && row.is_none_or(|it| it.state != InstanceState::Cancelled) {
                 say("it was not".to_owned());
             }
         }
-        (Act::Delete(instance), Fate::Done(_)) if engine.store().instance(*instance)?.is_some() => {
+        (Act::Delete(instance), Fate::Done(_))
+            if engine.store().instance(InstanceId(*instance))?.is_some() =>
+        {
             say("it is still there".to_owned());
         }
         (_, Fate::Open) if marks > 1 => say(format!("done {marks} times")),
@@ -310,7 +318,7 @@ fn act(
 /// What must be true of the log alone.
 fn once(ledger: &Ledger, told: &Told, wrong: &mut Vec<String>) {
     let mut names: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    let mut callers: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
+    let mut callers: BTreeMap<Address, Vec<u64>> = BTreeMap::new();
     for (instance, created) in &told.created {
         if let Some(name) = &created.business_id {
             names.entry(name).or_default().push(*instance);
@@ -320,7 +328,7 @@ fn once(ledger: &Ledger, told: &Told, wrong: &mut Vec<String>) {
         }
     }
     for (caller, called) in callers.iter().filter(|(_, it)| it.len() > 1) {
-        wrong.push(format!("the call {caller:?} has started {called:?}"));
+        wrong.push(format!("the call {caller} has started {called:?}"));
     }
     let mut known: BTreeMap<&str, u64> = BTreeMap::new();
     for asked in ledger.asked.values() {
@@ -398,7 +406,7 @@ fn messages(
 /// What has ended stays ended, what stands still stands still.
 fn states(engine: &Engine, ledger: &Ledger, wrong: &mut Vec<String>) -> Result<(), Error> {
     for (instance, how) in &ledger.ended {
-        let row = engine.store().instance(*instance)?;
+        let row = engine.store().instance(InstanceId(*instance))?;
         let gone = row.is_none() && ledger.may_be_gone(*instance);
         let state = row.map(|it| format!("{:?}", it.state));
         if state.as_ref() != Some(how) && !gone {

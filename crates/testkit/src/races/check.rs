@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use travertine_kernel::{Event, Phase, WaitFor};
-use travertine_runtime::{Consume, InstanceId, Message, Receipt, Shard, correlates, is_for};
-use travertine_store::codec::record::Held;
+use travertine_runtime::{
+    Address, Consume, InstanceId, Message, Receipt, Shard, correlates, is_for,
+};
+use travertine_store::codec::record::{Held, Subscription};
 
 use super::{Answer, Request, World};
 
@@ -54,15 +56,15 @@ impl World {
 
     /// Nobody waits for what is there, and nobody is known to wait who does not.
     fn check_waits(&mut self) -> Result<(), String> {
-        let mut waits: BTreeSet<(u64, u64)> = BTreeSet::new();
-        let mut callers: BTreeSet<(u64, u64)> = BTreeSet::new();
-        let mut calls: BTreeSet<(u64, u64)> = BTreeSet::new();
+        let mut waits: BTreeSet<Address> = BTreeSet::new();
+        let mut callers: BTreeSet<Address> = BTreeSet::new();
+        let mut calls: BTreeSet<Address> = BTreeSet::new();
         for id in self.instances.clone() {
             let live = self.look(id)?;
             if live.has_ended() {
                 continue;
             }
-            callers.extend(live.caller().map(|it| (it.instance.0, it.wait.0)));
+            callers.extend(live.caller());
             if live.state.has_work() {
                 return Err(format!("{id} has something to think about"));
             }
@@ -70,7 +72,7 @@ impl World {
                 return Err(format!("{id} was never told what was delivered"));
             }
             for (wait, it) in &live.state.waits {
-                let at = (id.0, wait.0);
+                let at = Address { instance: id, wait: *wait };
                 match &*it.on {
                     WaitFor::Message { .. } | WaitFor::Signal { .. } => {
                         waits.insert(at);
@@ -88,11 +90,8 @@ impl World {
         if calls != callers {
             return Err(format!("{calls:?} are called, {callers:?} were asked to run"));
         }
-        let known: BTreeSet<(u64, u64)> = self
-            .shards
-            .iter()
-            .flat_map(|it| it.waiting().map(|it| (it.instance, it.wait)))
-            .collect();
+        let known: BTreeSet<Address> =
+            self.shards.iter().flat_map(|it| it.waiting().map(Subscription::address)).collect();
         if known != waits {
             return Err(format!("{known:?} are known to wait, but {waits:?} do"));
         }

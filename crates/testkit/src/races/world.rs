@@ -288,10 +288,10 @@ impl World {
                 self.say(|| format!("  {} {record:?}", entry.instance));
                 match record {
                     Record::Created(Created { business_id: Some(name), .. }) => {
-                        self.named.insert(name, InstanceId(entry.instance));
+                        self.named.insert(name, entry.instance);
                     }
                     Record::Happened(events) => {
-                        let id = InstanceId(entry.instance);
+                        let id = entry.instance;
                         self.instances.insert(id);
                         self.happened.extend(events.into_iter().map(|it| (id, it)));
                     }

@@ -80,8 +80,8 @@ impl World {
     }
 
     fn check_states(&mut self) -> Result<(), String> {
-        let mut calls: BTreeSet<(u64, u64)> = BTreeSet::new();
-        let mut callers: BTreeSet<(u64, u64)> = BTreeSet::new();
+        let mut calls: BTreeSet<Address> = BTreeSet::new();
+        let mut callers: BTreeSet<Address> = BTreeSet::new();
         let ended = self.journal.ended.clone();
         self.each(|live| {
             let id = live.id.0;
@@ -99,7 +99,7 @@ impl World {
             if let Some((_, incident)) = live.state.incidents.iter().find(|(_, it)| code(it)) {
                 return Err(format!("the code of {id} cannot go on: {}", incident.failure.message));
             }
-            callers.extend(live.caller().map(|it| (it.instance.0, it.wait.0)));
+            callers.extend(live.caller());
             for (wait, it) in &live.state.waits {
                 let broken = live.state.incidents.contains_key(&it.token);
                 match &*it.on {
@@ -108,7 +108,7 @@ impl World {
                         return Err(format!("timer {id}-{} has not rung at {due}", wait.0));
                     }
                     WaitFor::Child { .. } if !broken => {
-                        calls.insert((id, wait.0));
+                        calls.insert(Address { instance: InstanceId(id), wait: *wait });
                     }
                     WaitFor::Delivery(_) if !broken => {
                         return Err(format!("wait {id}-{} was never told", wait.0));
@@ -242,7 +242,7 @@ impl World {
             let log = self.store.entries(ShardId(shard), 0, usize::MAX);
             for entry in log.map_err(|error| error.to_string())? {
                 let written = self.journal.entries.get(&(shard, entry.seq));
-                let ended = self.journal.ended.contains(&entry.instance);
+                let ended = self.journal.ended.contains(&entry.instance.0);
                 if written != Some(&entry) && !ended {
                     return Err(format!("entry {} of shard {shard} has changed", entry.seq));
                 }
@@ -253,7 +253,7 @@ impl World {
             chain.is_ok_and(|it| it.first().is_none_or(|it| it.seq != seq))
         };
         for ((shard, seq), entry) in &self.journal.entries {
-            if !self.journal.ended.contains(&entry.instance) && gone(*shard, *seq) {
+            if !self.journal.ended.contains(&entry.instance.0) && gone(*shard, *seq) {
                 return Err(format!("entry {seq} of shard {shard} is gone"));
             }
         }

@@ -16,8 +16,8 @@ use travertine_runtime::{
     request::{
         Ask, ChangeTaskRequest, ClaimTaskRequest, CommandRequest, CompleteRequest, DiscardRequest,
         ExtendRequest, FinishJobRequest, FireTimerRequest, LeaseRequest, MigrateRequest,
-        MoveTimerRequest, Outcome, PublishRequest, PutBackRequest, Relay, ReplayRequest, Reply,
-        ReplyTo, ResumeRequest, RetryRequest, SignalRequest, StartRequest, SuspendRequest,
+        MoveTimerRequest, Needs, Outcome, PublishRequest, PutBackRequest, Relay, ReplayRequest,
+        Reply, ReplyTo, ResumeRequest, RetryRequest, SignalRequest, StartRequest, SuspendRequest,
     },
 };
 use travertine_store::ShardId;
@@ -261,7 +261,15 @@ impl World {
         self.clients.open.insert(number);
         let told = Told { number, answers: Arc::clone(&self.clients.answers) };
         let to = ReplyTo::Relay(Box::new(told));
-        self.seats[seat].shard.request(ask.into_request(), to);
+        let (shard, request) = (&mut self.seats[seat].shard, ask.into_request());
+        // Whether it is read beforehand makes no difference.
+        if number.is_multiple_of(3) {
+            let mut needs = Needs::default();
+            needs.note_request(&request);
+            shard.fetch(needs);
+        }
+        shard.request(request, to);
+        shard.forget_fetched();
         number
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use travertine_kernel::{Event, JournalEntry, WaitFor};
-use travertine_runtime::{Definitions, InstanceId};
+use travertine_runtime::{Address, Definitions, InstanceId};
 use travertine_store::{
     Entry, Seq,
     codec::record::{Created, Record, decode_records},
@@ -19,7 +19,7 @@ pub(super) struct Journal {
     pub(super) entries: BTreeMap<(u16, Seq), Entry>,
     pub(super) created: BTreeMap<u64, Created>,
     named: BTreeMap<(Name, Name), u64>,
-    called: BTreeMap<(u64, u64), u64>,
+    called: BTreeMap<Address, u64>,
     pub(super) ended: BTreeSet<u64>,
     /// Functions that were told to end, and may clear up first.
     pub(super) cancelled: BTreeSet<u64>,
@@ -50,17 +50,17 @@ impl Journal {
         let id = entry.instance;
         for record in records {
             match record {
-                Record::Created(created) => self.create(id, created, definitions)?,
+                Record::Created(created) => self.create(id.0, created, definitions)?,
                 Record::Happened(events) => {
-                    let starts = entry.previous == 0 && self.created[&id].caller.is_none();
-                    self.happen(id, starts, &events);
+                    let starts = entry.previous == 0 && self.created[&id.0].caller.is_none();
+                    self.happen(id.0, starts, &events);
                 }
-                Record::Suspended => self.count(id, "suspended"),
-                Record::Resumed => self.count(id, "resumed"),
-                Record::Leased { .. } => self.count(id, "leased"),
-                Record::TimerMoved { .. } => self.count(id, "moved"),
-                Record::TaskChanged { .. } => self.count(id, "changed"),
-                Record::Migrated { .. } => self.count(id, "migrated"),
+                Record::Suspended => self.count(id.0, "suspended"),
+                Record::Resumed => self.count(id.0, "resumed"),
+                Record::Leased { .. } => self.count(id.0, "leased"),
+                Record::TimerMoved { .. } => self.count(id.0, "moved"),
+                Record::TaskChanged { .. } => self.count(id.0, "changed"),
+                Record::Migrated { .. } => self.count(id.0, "migrated"),
                 Record::Halted(reason) => {
                     return Err(format!("instance {id} was halted: {reason}"));
                 }
@@ -82,6 +82,8 @@ impl Journal {
                 | Record::Heard { .. }
                 | Record::BeganAs { .. }
                 | Record::Labelled(_)
+                | Record::By { .. }
+                | Record::EndsAfter { .. }
                 | Record::Ended(_) => {}
             }
         }
@@ -101,7 +103,7 @@ impl Journal {
         if let Some(caller) = it.caller
             && let Some(other) = self.called.insert(caller, id)
         {
-            return Err(format!("call {caller:?} has started instances {other} and {id}"));
+            return Err(format!("call {caller} has started instances {other} and {id}"));
         }
         if self.created.insert(id, it).is_some() {
             return Err(format!("instance {id} was created twice"));
@@ -189,7 +191,7 @@ impl Journal {
     }
 
     /// What was called by a wait.
-    pub(super) fn child(&self, caller: (u64, u64)) -> Option<u64> {
+    pub(super) fn child(&self, caller: Address) -> Option<u64> {
         self.called.get(&caller).copied()
     }
 

@@ -56,6 +56,8 @@ pub struct Figures {
     pub takeovers: u64,
     /// Calls of the store that failed.
     pub faults: u64,
+    /// How often an owner claimed its shard again and went on with what it had in memory.
+    pub claimed_again: u64,
 }
 
 impl Figures {
@@ -72,6 +74,7 @@ impl Figures {
         self.crashes += other.crashes;
         self.takeovers += other.takeovers;
         self.faults += other.faults;
+        self.claimed_again += other.claimed_again;
     }
 }
 
@@ -80,7 +83,7 @@ impl fmt::Display for Figures {
         write!(
             f,
             "{} seeds, {} steps: {} requests, {} acknowledged; {} instances, {} entries, {} mails, \
-             {} checkpoints; {} crashes, {} takeovers, {} faults of the store",
+             {} checkpoints; {} crashes, {} takeovers, {} faults of the store, {} claimed again",
             self.seeds,
             self.steps,
             self.requests,
@@ -91,7 +94,8 @@ impl fmt::Display for Figures {
             self.checkpoints,
             self.crashes,
             self.takeovers,
-            self.faults
+            self.faults,
+            self.claimed_again
         )
     }
 }

@@ -11,7 +11,7 @@ use travertine_runtime::{
     Board, Checkpoint, Definitions, FunctionSettings, InstanceId, Opening, Sealed, Settings, Shard,
 };
 use travertine_store::{
-    Error as StoreError, Mail, MailId, MemoryStore, Seq, ShardId, Store,
+    Batch, Claiming, Error as StoreError, Mail, MailId, MemoryStore, Seq, ShardId, Store,
     codec::record::{decode_letter, decode_records},
     view::{Row, Table},
 };
@@ -251,6 +251,20 @@ impl World {
                 }
                 return Ok(());
             }
+            Err(StoreError::Unknown { .. }) if self.random.percent(50) => {
+                self.figures.faults += 1;
+                match self.claim_again(seat, &batches) {
+                    Some(true) => {}
+                    Some(false) => {
+                        let writes = &mut self.seats[seat].writes;
+                        for batch in sealed.into_iter().rev() {
+                            writes.push_front(Pending::Batch(batch));
+                        }
+                        return Ok(());
+                    }
+                    None => return self.crash(),
+                }
+            }
             Err(error) => {
                 self.figures.faults += 1;
                 self.say(|| format!("shard {seat} cannot write: {error}"));
@@ -268,6 +282,21 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// An owner who does not know what became of an append claims its shard again, and goes on with what it has in
+    /// memory. Answers whether the batches were written; nothing where it cannot be found out.
+    fn claim_again(&mut self, seat: usize, batches: &[Batch]) -> Option<bool> {
+        let shard = &mut self.seats[seat].shard;
+        let again = Claiming::Again(shard.claim());
+        let claimed = self.store.claim(shard.id(), again).ok()?;
+        shard.claimed(claimed.claim);
+        let written = claimed.has(batches);
+        self.figures.claimed_again += 1;
+        self.say(|| {
+            format!("shard {seat} is claimed again; what was in doubt is there: {written}")
+        });
+        Some(written)
     }
 
     /// A mail arrives.

@@ -1,5 +1,6 @@
 //! A load whose every step can be recognised afterwards, for stores that are killed while it runs.
 
+use travertine_store::InstanceId;
 use travertine_store::{
     Batch, Deployed, Deployment, Entry, Error, Fold, Mail, MailId, Resource, Seq, ShardId, Store,
     view::{Change, Query, Row, Table},
@@ -123,7 +124,7 @@ pub fn verify(store: &dyn Store, acknowledged: &Acknowledged) {
             limit: 100,
         };
         assert_eq!(store.query(&all).unwrap().rows, [Row::Job(rows::job(4, number))]);
-        assert_eq!(store.instance(4).unwrap().map(|it| it.last), Some(upto));
+        assert_eq!(store.instance(InstanceId(4)).unwrap().map(|it| it.last), Some(upto));
     }
 
     let deployments = store.deployments(0).unwrap();
@@ -143,7 +144,7 @@ fn entry(seq: Seq, body: usize) -> Entry {
     let instance = SHARD.instance((seq - 1) / INSTANCE + 1, 4);
     let previous = if (seq - 1).is_multiple_of(INSTANCE) { 0 } else { seq - 1 };
     let body = seq.to_le_bytes().into_iter().cycle().take(body).collect();
-    Entry { seq, instance, previous, at: 5, body }
+    Entry { seq, instance: InstanceId(instance), previous, at: 5, body }
 }
 
 fn mail(number: u64) -> Mail {

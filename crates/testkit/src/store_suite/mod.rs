@@ -10,6 +10,7 @@ pub mod rows;
 mod views;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use travertine_store::InstanceId;
 
 use travertine_store::{Batch, Claim, Entry, Seq, ShardId, Store};
 
@@ -41,7 +42,13 @@ pub fn store_suite<S: Store>(make: impl Fn() -> S) {
 /// An entry whose body tells its place.
 pub fn entry(seq: Seq, instance: u64, previous: Seq) -> Entry {
     let body = format!("entry {seq} of {instance}").into_bytes();
-    Entry { seq, instance, previous, at: 1_000 + i64::try_from(seq).unwrap_or(0), body }
+    Entry {
+        seq,
+        instance: InstanceId(instance),
+        previous,
+        at: 1_000 + i64::try_from(seq).unwrap_or(0),
+        body,
+    }
 }
 
 /// A batch of entries without mails.

@@ -5,7 +5,7 @@ use travertine_store::{
     ShardId,
     view::{
         ElementRow, IncidentRow, InstanceRow, InstanceState, JobRow, JobState, MessageRow,
-        SubscriptionKind, SubscriptionRow, TaskRow, TimerRow, VariableRow,
+        SubscriptionKind, SubscriptionRow, TaskRow, TaskState, TimerRow, VariableRow,
     },
 };
 use travertine_value::Name;
@@ -75,6 +75,8 @@ pub fn job(instance: u64, wait: u64) -> JobRow {
         error: None,
         error_code: None,
         created: 100,
+        ended: None,
+        by: None,
     }
 }
 
@@ -96,6 +98,9 @@ pub fn task(instance: u64, wait: u64) -> TaskRow {
         form: None,
         fields: Name::from("{}"),
         created: 100,
+        state: TaskState::Open,
+        ended: None,
+        by: None,
     }
 }
 
@@ -132,7 +137,7 @@ pub fn incident(instance: u64, token: u64) -> IncidentRow {
     IncidentRow {
         instance,
         token,
-        number: 7,
+        number: token,
         visit: token + 1,
         element: Name::from("charge"),
         kind: Name::from("work"),
@@ -142,7 +147,34 @@ pub fn incident(instance: u64, token: u64) -> IncidentRow {
         code: None,
         message: Name::from("no answer"),
         since: 100,
+        ended: None,
+        by: None,
     }
+}
+
+/// A job that is done.
+pub fn past_job(instance: u64, wait: u64) -> JobRow {
+    JobRow {
+        state: JobState::Completed,
+        ended: Some(200),
+        by: Some(Name::from("ann")),
+        ..job(instance, wait)
+    }
+}
+
+/// A task that is done.
+pub fn past_task(instance: u64, wait: u64) -> TaskRow {
+    TaskRow {
+        state: TaskState::Completed,
+        ended: Some(300),
+        by: Some(Name::from("bob")),
+        ..task(instance, wait)
+    }
+}
+
+/// An incident that was resolved.
+pub fn past_incident(instance: u64, number: u64) -> IncidentRow {
+    IncidentRow { number, ended: Some(400), by: None, ..incident(instance, 2) }
 }
 
 /// A message that waits.

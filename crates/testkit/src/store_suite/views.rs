@@ -1,12 +1,17 @@
 //! Promises about the views and the questions about them.
 
 use travertine_kernel::Part;
+use travertine_kernel::WaitId;
+use travertine_store::{Address, InstanceId};
 use travertine_store::{
     Claim, Error, Loaded, ShardId, Store,
+    search::{
+        Condition, Era, Found, InstanceColumn, Place, Search, Sort, TaskColumn, Test, Total, find,
+    },
     view::{
         Change, Cursor, ElementRow, Filter, IncidentRow, InstanceRow, InstanceState, JobRow,
         JobState, Key, MessageRow, Query, Row, SubscriptionKind, SubscriptionRow, Table, TaskRow,
-        VariableRow,
+        TaskState, VariableRow,
     },
 };
 use travertine_value::{Name, Value};
@@ -22,6 +27,8 @@ pub(super) const PROMISES: &[Promise] = &[
     ("a layer's variables go together", layers),
     ("clearing takes the rows about an instance, and no others", clears),
     ("a removed instance is gone", removes),
+    ("what was over before some time goes, of one shard and table", expires),
+    ("what is there and what is over are found together, in one order", eras),
     ("snapshots are kept and go with their instance", snapshots),
     ("instances are found by what people call them, newest first", named),
     ("instances are found by who called them", called),
@@ -83,6 +90,9 @@ fn one_of_each(id: u64) -> Vec<Row> {
         Row::Subscription(rows::subscription(id, 6, 0)),
         Row::Incident(rows::incident(id, 2)),
         Row::Message(rows::message(id, "paid")),
+        Row::Job(rows::past_job(id, 13)),
+        Row::Task(rows::past_task(id, 14)),
+        Row::Incident(rows::past_incident(id, 1)),
     ]
 }
 
@@ -149,9 +159,9 @@ fn reads_back(store: &dyn Store) {
     let found: Vec<Row> = Table::ALL.iter().flat_map(|it| all(store, *it)).collect();
     full.sort_by_key(|it| (it.table(), it.key()));
     assert_eq!(found, full);
-    assert_eq!(store.instance(8).unwrap().map(Row::Instance), full.get(1).cloned());
-    assert_eq!(store.instance(12).unwrap(), None);
-    assert_eq!(store.instance(u64::MAX).unwrap(), None);
+    assert_eq!(store.instance(InstanceId(8)).unwrap().map(Row::Instance), full.get(1).cloned());
+    assert_eq!(store.instance(InstanceId(12)).unwrap(), None);
+    assert_eq!(store.instance(InstanceId(u64::MAX)).unwrap(), None);
 }
 
 fn checkpoints(store: &dyn Store) {
@@ -168,7 +178,7 @@ fn beyond(store: &dyn Store) {
     let changes = [Change::Put(Row::Instance(rows::instance(1)))];
     let refused = store.checkpoint(&one, 4, b"", &changes);
     assert_eq!(refused, Err(Error::NoSuchEntry { shard: ShardId(1), seq: 4 }));
-    assert_eq!(store.instance(1).unwrap(), None);
+    assert_eq!(store.instance(InstanceId(1)).unwrap(), None);
 }
 
 fn replaces(store: &dyn Store) {
@@ -225,6 +235,8 @@ fn clears(store: &dyn Store) {
         match table {
             // A keeper takes its subscriptions away itself, and messages are about no instance.
             Table::Instances | Table::Subscriptions | Table::Messages => assert_eq!(left, [4, 8]),
+            // What is over stays after the end.
+            past if Table::PAST.contains(&past) => assert_eq!(left, [4, 8]),
             _ => assert_eq!(left, [8], "{table}"),
         }
     }
@@ -244,24 +256,91 @@ fn removes(store: &dyn Store) {
         let kept = matches!(table, Table::Subscriptions | Table::Messages);
         assert_eq!(all(store, table).len(), usize::from(kept), "{table}");
     }
-    assert_eq!(store.instance(4).unwrap(), None);
+    assert_eq!(store.instance(InstanceId(4)).unwrap(), None);
     assert_eq!(store.named(ShardId(0), "b").unwrap(), []);
-    assert_eq!(store.called(8, 1).unwrap(), None);
+    assert_eq!(store.called(call(8, 1)).unwrap(), None);
+}
+
+fn expires(store: &dyn Store) {
+    let (zero, one) = (ready(store, 0, 1), ready(store, 1, 1));
+    let ended = |instance, wait, at| {
+        Row::Task(TaskRow { ended: Some(at), ..rows::past_task(instance, wait) })
+    };
+    put(store, &zero, &[ended(4, 1, 100), ended(4, 2, 200), ended(8, 1, 99)]);
+    put(store, &one, &[ended(5, 1, 50)]);
+    put(store, &zero, &[Row::Job(rows::past_job(4, 3)), Row::Task(rows::task(4, 9))]);
+    // What was put just before goes, too; what another shard has does not.
+    let changes = [Change::Put(ended(4, 5, 10)), Change::Expire(Table::PastTasks, 200)];
+    change(store, &zero, &changes);
+    assert_eq!(all(store, Table::PastTasks), [ended(4, 2, 200), ended(5, 1, 50)]);
+    assert_eq!(all(store, Table::Tasks).len(), 1);
+    assert_eq!(all(store, Table::PastJobs).len(), 1);
+}
+
+fn eras(store: &dyn Store) {
+    let claim = ready(store, 0, 1);
+    let task = |wait, created| Row::Task(TaskRow { created, ..rows::task(4, wait) });
+    let past = |wait, created| Row::Task(TaskRow { created, ..rows::past_task(4, wait) });
+    put(store, &claim, &[task(1, 10), past(2, 20), task(3, 30), past(4, 40), past(5, 50)]);
+    put(store, &claim, &[Row::Instance(rows::instance(4))]);
+    let search = |era| Search::of(Table::Tasks).of_era(era).counted().limit(2);
+    let waits = |found: &Found| found.rows.iter().map(|it| it.key().number).collect::<Vec<_>>();
+    for (era, expected) in
+        [(Era::Present, vec![1, 3]), (Era::Past, vec![2, 4, 5]), (Era::Both, vec![1, 2, 3, 4, 5])]
+    {
+        for descending in [false, true] {
+            let mut next = search(era);
+            next.sort.push(Sort { column: TaskColumn::Created.into(), descending });
+            let mut expected = expected.clone();
+            if descending {
+                expected.reverse();
+            }
+            let mut seen = Vec::new();
+            loop {
+                let found = find(store, &next).unwrap();
+                let total =
+                    Total { count: u32::try_from(expected.len()).unwrap(), has_more: false };
+                assert_eq!(found.total, Some(total), "{era:?}");
+                seen.extend(waits(&found));
+                if !found.has_more {
+                    break;
+                }
+                next.place = Place::After(found.end.unwrap());
+            }
+            assert_eq!(seen, expected, "{era:?}");
+            next.place = Place::Skip(1);
+            let found = find(store, &next).unwrap();
+            assert_eq!(waits(&found), expected[1..].iter().copied().take(2).collect::<Vec<_>>());
+            if expected.len() > 2 {
+                next.place = Place::Before(find(store, &next).unwrap().end.unwrap());
+                assert_eq!(waits(&find(store, &next).unwrap()), expected[..2]);
+            }
+        }
+    }
+    // Of the rows of both tables, also by what their instance is.
+    let mut by = search(Era::Both).limit(9);
+    by.sort.push(Sort { column: InstanceColumn::Started.into(), descending: false });
+    by.conditions.push(Condition::of(TaskColumn::State, Test::neq(TaskState::Cancelled)));
+    assert_eq!(waits(&find(store, &by).unwrap()), [1, 2, 3, 4, 5]);
+    let done = Condition::of(TaskColumn::By, Test::eq("bob"));
+    assert_eq!(waits(&find(store, &search(Era::Both).with(done)).unwrap()), [2, 4]);
+    let none = Search::of(Table::Timers).of_era(Era::Both);
+    assert!(matches!(find(store, &none), Err(Error::BadQuery { .. })));
 }
 
 fn snapshots(store: &dyn Store) {
     let claim = ready(store, 0, 1);
     let snapshot =
         |instance, seq, body: &[u8]| Change::Snapshot { instance, seq, body: body.to_vec() };
-    assert_eq!(store.snapshot(4).unwrap(), None);
+    assert_eq!(store.snapshot(InstanceId(4)).unwrap(), None);
     change(store, &claim, &[snapshot(4, 1, b"one"), snapshot(8, 2, b"")]);
-    assert_eq!(store.snapshot(4).unwrap(), Some((1, b"one".to_vec())));
-    assert_eq!(store.snapshot(8).unwrap(), Some((2, vec![])));
+    assert_eq!(store.snapshot(InstanceId(4)).unwrap(), Some((1, b"one".to_vec())));
+    assert_eq!(store.snapshot(InstanceId(8)).unwrap(), Some((2, vec![])));
     change(store, &claim, &[snapshot(4, 3, b"two"), Change::Remove(8)]);
-    assert_eq!(store.snapshot(4).unwrap(), Some((3, b"two".to_vec())));
-    assert_eq!(store.snapshot(8).unwrap(), None);
+    assert_eq!(store.snapshot(InstanceId(4)).unwrap(), Some((3, b"two".to_vec())));
+    assert_eq!(store.snapshot(InstanceId(8)).unwrap(), None);
     change(store, &claim, &[Change::Clear(4)]);
-    assert_eq!(store.snapshot(4).unwrap(), None);
+    assert_eq!(store.snapshot(InstanceId(4)).unwrap(), None);
 }
 
 fn named(store: &dyn Store) {
@@ -270,22 +349,26 @@ fn named(store: &dyn Store) {
     // 5 is in another shard.
     let there = [of(4, "a"), of(5, "a"), of(8, "b"), of(12, "a")];
     put(store, &claim, &there.map(Row::Instance));
-    assert_eq!(store.named(ShardId(0), "a").unwrap(), [12, 4]);
-    assert_eq!(store.named(ShardId(1), "a").unwrap(), [5]);
+    assert_eq!(store.named(ShardId(0), "a").unwrap(), [12, 4].map(InstanceId));
+    assert_eq!(store.named(ShardId(1), "a").unwrap(), [InstanceId(5)]);
     assert_eq!(store.named(ShardId(0), "").unwrap(), []);
     // One that is called otherwise is not found by its old name.
     put(store, &claim, &[Row::Instance(of(12, "c"))]);
-    assert_eq!(store.named(ShardId(0), "a").unwrap(), [4]);
-    assert_eq!(store.named(ShardId(0), "c").unwrap(), [12]);
+    assert_eq!(store.named(ShardId(0), "a").unwrap(), [InstanceId(4)]);
+    assert_eq!(store.named(ShardId(0), "c").unwrap(), [InstanceId(12)]);
+}
+
+fn call(instance: u64, wait: u64) -> Address {
+    Address { instance: InstanceId(instance), wait: WaitId(wait) }
 }
 
 fn called(store: &dyn Store) {
     let claim = ready(store, 0, 1);
     let child = InstanceRow { parent: Some((4, 9)), root: 4, ..rows::instance(8) };
     put(store, &claim, &[Row::Instance(rows::instance(4)), Row::Instance(child)]);
-    assert_eq!(store.called(4, 9).unwrap(), Some(8));
-    assert_eq!(store.called(4, 8).unwrap(), None);
-    assert_eq!(store.called(8, 9).unwrap(), None);
+    assert_eq!(store.called(call(4, 9)).unwrap(), Some(InstanceId(8)));
+    assert_eq!(store.called(call(4, 8)).unwrap(), None);
+    assert_eq!(store.called(call(8, 9)).unwrap(), None);
 }
 
 fn scans(store: &dyn Store) {
@@ -302,7 +385,7 @@ fn scans(store: &dyn Store) {
         for table in Table::ALL {
             let mut each = |row: Row| {
                 // Who is told may ask.
-                assert_eq!(store.instance(99).unwrap(), None);
+                assert_eq!(store.instance(InstanceId(99)).unwrap(), None);
                 found.push(row);
                 Ok(())
             };
@@ -335,7 +418,7 @@ fn forgets(store: &dyn Store) {
         assert_eq!(all(store, table), []);
     }
     assert_eq!(store.checkpointed(ShardId(0)).unwrap(), (0, vec![]));
-    assert_eq!(store.snapshot(4).unwrap(), None);
+    assert_eq!(store.snapshot(InstanceId(4)).unwrap(), None);
     assert_eq!(store.last(ShardId(0)).unwrap(), 1);
     put(store, &claim, &one_of_each(4));
 }
@@ -368,16 +451,22 @@ fn forgets_one(store: &dyn Store) {
 
     let stale = Claim { epoch: zero.epoch + 1, ..zero };
     assert_eq!(store.forget_views(&stale), Err(Error::Stale { shard: ShardId(0) }));
-    assert!(store.instance(4).unwrap().is_some());
+    assert!(store.instance(InstanceId(4)).unwrap().is_some());
     store.forget_views(&zero).unwrap();
     let left: Vec<Row> = Table::ALL.iter().flat_map(|it| all(store, *it)).collect();
     assert_eq!(left, kept);
     assert_eq!(store.checkpointed(ShardId(0)).unwrap(), (0, vec![]));
     assert_eq!(store.checkpointed(ShardId(1)).unwrap(), (1, b"one".to_vec()));
-    assert_eq!((store.snapshot(4).unwrap(), store.snapshot(5).unwrap().is_some()), (None, true));
+    assert_eq!(
+        (store.snapshot(InstanceId(4)).unwrap(), store.snapshot(InstanceId(5)).unwrap().is_some()),
+        (None, true)
+    );
     assert_eq!(store.named(ShardId(0), "a").unwrap(), []);
-    assert_eq!(store.named(ShardId(1), "a").unwrap(), [5]);
-    assert_eq!((store.called(3, 4).unwrap(), store.called(3, 5).unwrap()), (None, Some(5)));
+    assert_eq!(store.named(ShardId(1), "a").unwrap(), [InstanceId(5)]);
+    assert_eq!(
+        (store.called(call(3, 4)).unwrap(), store.called(call(3, 5)).unwrap()),
+        (None, Some(InstanceId(5)))
+    );
     assert_eq!(store.last(ShardId(0)).unwrap(), 1);
     put(store, &zero, &one_of_each(4));
 }
@@ -397,7 +486,10 @@ fn loads(store: &dyn Store) {
     put(store, &claim, &[(4, 5), (8, 6), (12, 9)].map(|(id, last)| Row::Instance(row(id, last))));
     let snapshot = |instance, seq| Change::Snapshot { instance, seq, body: vec![7] };
     change(store, &claim, &[snapshot(4, 3), snapshot(8, 6)]);
-    let loaded = store.load(ShardId(0), &[8, 99, 4, 12, 8]);
+    let loaded = store.load(
+        ShardId(0),
+        &[InstanceId(8), InstanceId(99), InstanceId(4), InstanceId(12), InstanceId(8)],
+    );
     assert_eq!(loaded.len(), 5);
     assert_eq!(loaded[0], loaded[4]);
     assert_eq!(loaded[0].row, Ok(Some(row(8, 6))));
@@ -423,11 +515,15 @@ fn finds_many(store: &dyn Store) {
     let there = [of(4, "a"), of(5, "a"), of(8, "b"), of(12, "a")];
     put(store, &claim, &there.map(Row::Instance));
     let found = store.named_many(ShardId(0), &["b", "", "a", "b"]).unwrap();
-    assert_eq!(found, [vec![8], vec![], vec![12, 4], vec![8]]);
-    assert_eq!(store.named_many(ShardId(1), &["a"]).unwrap(), [[5]]);
-    assert_eq!(store.named_many(ShardId(0), &[]).unwrap(), Vec::<Vec<u64>>::new());
-    let found = store.called_many(&[(4, 8), (4, 9), (4, 4)]).unwrap();
-    assert_eq!(found, [Some(8), None, Some(4)]);
+    assert_eq!(
+        found,
+        [vec![8], vec![], vec![12, 4], vec![8]]
+            .map(|it| it.into_iter().map(InstanceId).collect::<Vec<_>>())
+    );
+    assert_eq!(store.named_many(ShardId(1), &["a"]).unwrap(), [[InstanceId(5)]]);
+    assert_eq!(store.named_many(ShardId(0), &[]).unwrap(), Vec::<Vec<InstanceId>>::new());
+    let found = store.called_many(&[call(4, 8), call(4, 9), call(4, 4)]).unwrap();
+    assert_eq!(found, [Some(InstanceId(8)), None, Some(InstanceId(4))]);
     assert_eq!(store.called_many(&[]).unwrap(), []);
 }
 
@@ -471,7 +567,7 @@ fn any_characters(store: &dyn Store) {
     let found: Vec<Row> = Table::ALL.iter().flat_map(|it| all(store, *it)).collect();
     assert_eq!(found, there);
     for (id, text) in (1..).map(|it| it * 4).zip(TEXTS) {
-        assert_eq!(store.named(ShardId(0), text).unwrap(), [id], "{text:?}");
+        assert_eq!(store.named(ShardId(0), text).unwrap(), [InstanceId(id)], "{text:?}");
         let only = |table, filter: Filter| {
             let ids: Vec<u64> =
                 ask(store, table, vec![filter]).iter().map(|it| it.key().instance).collect();

@@ -12,6 +12,7 @@ mod coverage;
 mod covers;
 mod data;
 mod decisions;
+mod dependencies;
 mod documented;
 mod elements;
 mod faults;

@@ -24,13 +24,16 @@ What happens beyond a limit is in [operations](operations.md#limits). A process 
 ";
 
 /// Defaults that need words.
-const SAID: [(&str, &str); 6] = [
+const SAID: [(&str, &str); 9] = [
     ("shards", "a quarter of the cores, from 1 to 16"),
     ("storage_retry", "from 100 ms on, twice as long each time, up to 5 s"),
     ("clock", "the machine's"),
     ("functions", "all that the program is linked with"),
     ("dependencies", "none"),
     ("limits", "none"),
+    ("settings.history.jobs", "`No`"),
+    ("settings.history.tasks", "`WithInstance`"),
+    ("settings.history.incidents", "`WithInstance`"),
 ];
 
 /// A struct of settings: where its fields are found in [`Options`], the crate it is in, and what holds.
@@ -56,6 +59,7 @@ fn parts() -> Vec<Part> {
         part("pace", "runtime", "Pace", &options.pace),
         part("settings", "runtime", "Settings", settings),
         part("settings.budgets", "kernel", "Budgets", &settings.budgets),
+        part("settings.history", "runtime", "KeptHistory", &settings.history),
         part("settings.functions", "runtime", "FunctionSettings", &settings.functions),
         part("settings.functions.session", "func", "SessionSettings", &settings.functions.session),
     ]

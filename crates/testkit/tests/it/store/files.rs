@@ -109,14 +109,33 @@ fn a_store_can_be_looked_at_by_a_copy_that_goes_again() {
     assert!(matches!(SqliteStore::look(dir.path()), Err(Error::InUse { .. })));
     drop(store);
     let before = fs::read(dir.path().join("log.db")).unwrap();
+    // The copy can be written, whatever rights the store has.
+    for name in ["log.db", "views.db", "end"] {
+        fs::set_permissions(dir.path().join(name), fs::Permissions::from_mode(0o400)).unwrap();
+    }
+    let mine = format!("travertine-look-{}-", std::process::id());
+    let copies = || {
+        let all = fs::read_dir(std::env::temp_dir()).unwrap().map(|it| it.unwrap().path());
+        all.filter(|it| it.file_name().unwrap().to_string_lossy().starts_with(&mine))
+    };
     let look = SqliteStore::look(dir.path()).unwrap();
+    for file in copies().flat_map(|it| fs::read_dir(it).unwrap()) {
+        let mode = file.unwrap().metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode & 0o600, 0o600, "{mode:o}");
+    }
     assert_eq!(look.entries(ShardId(0), 0, 9).unwrap(), [entry(1, 4, 0)]);
     look.take(ShardId(0), "looks").unwrap();
     drop(look);
     assert_eq!(fs::read(dir.path().join("log.db")).unwrap(), before);
-    let mine = format!("travertine-look-{}-", std::process::id());
-    let left = fs::read_dir(std::env::temp_dir()).unwrap().filter(|it| {
-        it.as_ref().is_ok_and(|it| it.file_name().to_string_lossy().starts_with(&mine))
-    });
-    assert_eq!(left.count(), 0);
+    assert_eq!(copies().count(), 0);
+}
+
+#[test]
+fn a_backup_below_a_file_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(&dir.path().join("store")));
+    fs::write(dir.path().join("file"), "text").unwrap();
+    let to = dir.path().join("file/copy");
+    let told = sqlite::backup(&dir.path().join("store"), &to).unwrap_err().to_string();
+    assert!(told.contains("file is a file"), "{told}");
 }

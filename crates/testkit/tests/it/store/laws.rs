@@ -2,6 +2,8 @@
 //! opened again.
 
 use std::path::Path;
+use travertine_kernel::WaitId;
+use travertine_store::{Address, InstanceId};
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use travertine_store::{
@@ -14,8 +16,10 @@ use travertine_store::{
         VariableRow,
     },
 };
-use travertine_testkit::store_suite::rows;
+use travertine_testkit::{postgres::server, store_suite::rows};
 use travertine_value::Name;
+
+use super::postgres::open_postgres;
 
 const SHARDS: u16 = 2;
 
@@ -106,17 +110,18 @@ fn row() -> impl Strategy<Value = Row> {
             let (number, visit) = (layer, layer - 1);
             Row::Variable(VariableRow { instance, layer, name, value, number, visit })
         }),
-        1 => (id(), id(), name(), any::<bool>(), option::of(json()), 0..4_u64).prop_map(
-            |(instance, wait, job_type, failed, error, visit)| {
+        1 => (id(), id(), name(), any::<bool>(), option::of(json()), 0..4_u64, option::of(time())).prop_map(
+            |(instance, wait, job_type, failed, error, visit, ended)| {
                 let state = if failed { JobState::Failed } else { JobState::Available };
                 let it = rows::job(instance, wait);
-                Row::Job(JobRow { job_type, state, error, visit, ..it })
+                Row::Job(JobRow { job_type, state, error, visit, ended, ..it })
             }
         ),
-        1 => (id(), id(), option::of(name()), list(), option::of(time())).prop_map(
-            |(instance, wait, assignee, candidate_users, due)| {
+        1 => (id(), id(), option::of(name()), list(), option::of(time()), option::of(time())).prop_map(
+            |(instance, wait, assignee, candidate_users, due, ended)| {
                 let it = rows::task(instance, wait);
-                Row::Task(TaskRow { assignee, candidate_users, due, ..it })
+                let by = assignee.clone();
+                Row::Task(TaskRow { assignee, candidate_users, due, ended, by, ..it })
             }
         ),
         1 => (0..7_u64, id(), time(), name()).prop_map(|(instance, wait, due, definition)| {
@@ -128,9 +133,11 @@ fn row() -> impl Strategy<Value = Row> {
                 Row::Subscription(SubscriptionRow { name, correlation, ..it })
             }
         ),
-        1 => (id(), id(), option::of(id()), 0..4_u64).prop_map(|(instance, token, wait, visit)| {
-            Row::Incident(IncidentRow { wait, visit, ..rows::incident(instance, token) })
-        }),
+        1 => (id(), id(), option::of(id()), 0..4_u64, option::of(time())).prop_map(
+            |(instance, token, wait, visit, ended)| {
+                Row::Incident(IncidentRow { wait, visit, ended, ..rows::incident(instance, token) })
+            }
+        ),
         1 => (id(), name()).prop_map(|(id, name)| Row::Message(rows::message(id, &name))),
     ]
 }
@@ -138,6 +145,7 @@ fn row() -> impl Strategy<Value = Row> {
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         8 => row().prop_map(Change::Put),
+        1 => (select(Table::PAST.to_vec()), time()).prop_map(|(table, at)| Change::Expire(table, at)),
         1 => row().prop_map(|row| Change::Delete(row.table(), row.key())),
         1 => (id(), 1..3_u64).prop_map(|(instance, layer)| Change::DeleteLayer(instance, layer)),
         1 => id().prop_map(Change::Clear),
@@ -376,10 +384,10 @@ fn take(store: &dyn Store, claims: &[Claim], step: &Step) -> Result<(), Error> {
             let mut entries: Vec<Entry> = Vec::new();
             let there = store.entries(claim.shard, 0, usize::MAX)?;
             for (seq, instance) in (last + 1..).zip(instances) {
-                let before = there.iter().chain(&entries).rfind(|it| it.instance == *instance);
+                let before = there.iter().chain(&entries).rfind(|it| it.instance.0 == *instance);
                 let previous = before.map_or(0, |it| it.seq);
                 let body = vec![7; usize::try_from(seq).unwrap() * 50];
-                entries.push(Entry { seq, instance: *instance, previous, at: 0, body });
+                entries.push(Entry { seq, instance: InstanceId(*instance), previous, at: 0, body });
             }
             let mail = |(number, to): &(u64, u16)| Mail {
                 id: MailId { from: claim.shard, number: *number },
@@ -436,10 +444,11 @@ fn compare(found: &dyn Store, expected: &dyn Store, queries: &[Query]) {
     }
     assert_eq!(found.mailed(), expected.mailed());
     assert_eq!(found.owners(), expected.owners());
-    for id in 0..8 {
+    let call = |id: InstanceId| Address { instance: InstanceId(1), wait: WaitId(id.0) };
+    for id in (0..8).map(InstanceId) {
         assert_eq!(found.instance(id), expected.instance(id));
         assert_eq!(found.snapshot(id), expected.snapshot(id));
-        assert_eq!(found.called(1, id), expected.called(1, id));
+        assert_eq!(found.called(call(id)), expected.called(call(id)));
     }
     for query in queries {
         assert_eq!(found.query(query), expected.query(query), "{query:?}");
@@ -448,6 +457,41 @@ fn compare(found: &dyn Store, expected: &dyn Store, queries: &[Query]) {
 
 fn open(dir: &Path) -> SqliteStore {
     SqliteStore::open(dir, &Options { shards: SHARDS, ..Options::default() }).unwrap()
+}
+
+/// Whatever is done to it, a store answers as the one in memory does, also after it was opened again.
+fn answers_as_memory<S: Store>(
+    open: impl Fn() -> S,
+    steps: &[Step],
+    queries: &[Query],
+    searches: &[Search],
+) {
+    let expected = MemoryStore::new(SHARDS);
+    let mut store = open();
+    let both = |store: &S, shard: u16| {
+        let claim = store.take(ShardId(shard), "law").unwrap();
+        assert_eq!(expected.take(ShardId(shard), "law").unwrap(), claim);
+        claim
+    };
+    let mut claims: Vec<Claim> = (0..SHARDS).map(|shard| both(&store, shard)).collect();
+    for step in steps {
+        match step {
+            Step::Claim(shard) => claims[usize::from(*shard)] = both(&store, *shard),
+            Step::Reopen => {
+                drop(store);
+                store = open();
+            }
+            _ => {}
+        }
+        let (found, wanted) = (take(&store, &claims, step), take(&expected, &claims, step));
+        assert_eq!(found, wanted, "{step:?}");
+    }
+    compare(&store, &expected, queries);
+    for search in searches {
+        compare_pages(&store, &expected, search);
+    }
+    drop(store);
+    compare(&open(), &expected, queries);
 }
 
 proptest! {
@@ -460,32 +504,23 @@ proptest! {
         searches in vec(search(), 60),
     ) {
         let dir = tempfile::tempdir().unwrap();
-        let expected = MemoryStore::new(SHARDS);
-        let mut store = open(dir.path());
-        let both = |store: &SqliteStore, shard: u16| {
-            let claim = store.take(ShardId(shard), "law").unwrap();
-            assert_eq!(expected.take(ShardId(shard), "law").unwrap(), claim);
-            claim
-        };
-        let mut claims: Vec<Claim> = (0..SHARDS).map(|shard| both(&store, shard)).collect();
-        for step in &steps {
-            match step {
-                Step::Claim(shard) => claims[usize::from(*shard)] = both(&store, *shard),
-                Step::Reopen => {
-                    drop(store);
-                    store = open(dir.path());
-                }
-                _ => {}
-            }
-            let (found, wanted) = (take(&store, &claims, step), take(&expected, &claims, step));
-            prop_assert_eq!(found, wanted, "{:?}", step);
+        answers_as_memory(|| open(dir.path()), &steps, &queries, &searches);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_on_postgresql_answers_as_the_one_in_memory(
+        steps in vec(step(), 1..40),
+        queries in vec(query(), 40),
+        searches in vec(search(), 60),
+    ) {
+        if let Some(server) = server() {
+            let url = server.url();
+            answers_as_memory(|| open_postgres(&url, SHARDS), &steps, &queries, &searches);
         }
-        compare(&store, &expected, &queries);
-        for search in &searches {
-            compare_pages(&store, &expected, search);
-        }
-        drop(store);
-        compare(&open(dir.path()), &expected, &queries);
     }
 }
 

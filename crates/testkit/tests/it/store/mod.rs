@@ -6,6 +6,7 @@ mod damage;
 #[cfg(unix)]
 mod files;
 mod laws;
+mod postgres;
 #[cfg(unix)]
 mod process;
 mod sqlite;

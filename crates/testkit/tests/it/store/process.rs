@@ -167,7 +167,7 @@ fn a_file_that_cannot_grow_poisons_and_loses_nothing() {
 fn a_full_disk_is_told_and_writing_goes_on_when_there_is_room() {
     let dir = tempfile::tempdir().unwrap();
     let script =
-        "mount -t tmpfs -o size=1500k none \"$1\" && echo mounted && exec \"$2\" fill \"$1\"";
+        "mount -t tmpfs -o size=1600k none \"$1\" && echo mounted && exec \"$2\" fill \"$1\"";
     let child = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
         .arg(dir.path())

@@ -1,6 +1,7 @@
 //! What only the embedded store can be asked: damage, foreign files, copies, room.
 
 use std::{cell::Cell, fs, path::Path};
+use travertine_store::InstanceId;
 
 use travertine_store::{
     Error, Fold, ShardId, SqliteStore, Store as _,
@@ -209,7 +210,8 @@ fn views_that_cannot_be_used_are_made_again() {
     };
     let empty = || {
         let store = open(dir.path());
-        store.instance(4).unwrap().is_none() && store.checkpointed(ShardId(0)).unwrap().0 == 0
+        store.instance(InstanceId(4)).unwrap().is_none()
+            && store.checkpointed(ShardId(0)).unwrap().0 == 0
     };
     loaded(dir.path(), 3);
     with_row();
@@ -232,7 +234,7 @@ fn views_that_cannot_be_used_are_made_again() {
     let other = tempfile::tempdir().unwrap();
     loaded(other.path(), 9);
     fs::copy(&views, other.path().join("views.db")).unwrap();
-    assert!(open(other.path()).instance(4).unwrap().is_none());
+    assert!(open(other.path()).instance(InstanceId(4)).unwrap().is_none());
     let connection = rusqlite::Connection::open(&views).unwrap();
     connection.execute("UPDATE checkpoints SET upto = 1000", []).unwrap();
     drop(connection);

@@ -1,7 +1,9 @@
 //! What the server does against raw axum and tonic, in one run.
 //!
 //! `cargo run --profile dist -p travertine-benches --bin server [DIR] [PART]…`, where DIR is on the disk that the store
-//! is on and PART is one of `create`, `create-grpc`, `job-stream`, `job-poll`, `latency`, `get`; all where none is named.
+//! is on and PART is one of `create`, `create-grpc`, `job-stream`, `job-poll`, `get`, `latency`, `waiting`, `overload`,
+//! `secured`, `begin`; all where none is named. `waiting`, `overload` and `begin` measure the program `travertine`, which
+//! must have been built beside this one (`-p travertine-cli`).
 //! `TRAVERTINE_BENCH_SCALE=0.01` makes everything smaller, to try it out.
 //!
 //! The raw servers have the same connections and bodies, parse what they are sent and answer as much. Clients and
@@ -60,8 +62,10 @@ use mimalloc as _;
 
 #[rustfmt::skip]
 #[allow(clippy::all, clippy::pedantic, clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::clone_on_ref_ptr, clippy::empty_structs_with_brackets, unused, unused_qualifications, unreachable_pub, unnameable_types, missing_docs, reason = "it is generated")]
-#[path = "../../../crates/server/src/c8/grpc/gateway.rs"]
+#[path = "../../../../crates/server/src/c8/grpc/gateway.rs"]
 mod gateway;
+mod program;
+mod secured;
 
 /// An error that tasks can hand on.
 type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -98,6 +102,10 @@ fn main() -> Outcome {
         ("job-poll", |dir| compared(dir, "a whole job, polled", 30_000, grpc_poll)),
         ("get", |dir| compared(dir, "look at an instance, REST", 60_000, rest_get)),
         ("latency", latency),
+        ("waiting", program::waiting),
+        ("overload", program::overload),
+        ("secured", secured::secured),
+        ("begin", program::begin),
     ])
 }
 
@@ -113,18 +121,18 @@ struct Both {
 }
 
 fn both(dir: &Path) -> Outcome<Both> {
+    both_with(dir, Options::default())
+}
+
+fn both_with(dir: &Path, options: Options) -> Outcome<Both> {
     if dir.exists() {
         fs::remove_dir_all(dir)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let engine = Engine::open_with(dir, EngineOptions { shards: 1, ..EngineOptions::default() })?;
     engine.deploy(&[File { name: "bench.bpmn".into(), body: MODEL.into() }])?;
-    let options = Options {
-        listen: "127.0.0.1:0".to_owned(),
-        grpc_listen: None,
-        manage: None,
-        ..Options::default()
-    };
+    let options =
+        Options { listen: "127.0.0.1:0".to_owned(), grpc_listen: None, manage: None, ..options };
     let server = Server::new(engine.clone(), options);
     let (ours, raw) = runtime
         .block_on(async {
