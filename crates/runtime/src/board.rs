@@ -19,7 +19,7 @@ use crate::{
     awaited::Awaited,
     descendants::Descendants,
     limit::{Key, Line},
-    shard::{Alone, Given},
+    shard::{Gate, Given},
     wakes,
 };
 
@@ -58,7 +58,7 @@ pub struct Board {
     worked: Arc<Worked>,
     /// Whether anyone has ever held out a hand.
     has_hands: AtomicBool,
-    alone: Arc<Alone>,
+    gate: Arc<Gate>,
     /// Messages whose senders wait for what their receivers decide.
     pub(crate) awaited: Awaited,
     /// How many calls are open below instances.
@@ -325,15 +325,15 @@ impl Board {
             due: AtomicI64::new(i64::MAX),
             worked: Arc::default(),
             has_hands: AtomicBool::new(false),
-            alone: Arc::default(),
+            gate: Arc::default(),
             awaited: Awaited::default(),
             descendants: Descendants::default(),
         }
     }
 
     /// How a shard does something while no other one does anything.
-    pub(crate) fn alone(&self) -> &Arc<Alone> {
-        &self.alone
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
     }
 
     fn lock(&self) -> MutexGuard<'_, Places> {

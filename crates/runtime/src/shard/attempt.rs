@@ -18,12 +18,11 @@ use travertine_kernel::{Assignments, Backoff, Command, JobOptions, Rejection, Wa
 use travertine_value::{Map, Name, Value};
 
 use super::{
-    Case, Hashed, Shard,
+    Hashed, Shard,
     alarm::Alarm,
     guard::step,
     job::{assignments, variables},
     live::Live,
-    quarantine::Admits,
 };
 use crate::{Address, Error, InstanceId, JobFailure, Timestamp};
 
@@ -33,7 +32,7 @@ pub(super) struct Attempts {
     all: HashMap<Address, Attempt, Hashed>,
     /// What such attempts have told of themselves last.
     details: HashMap<Address, Value, Hashed>,
-    /// Jobs that are not begun before something under suspicion has come to its end.
+    /// Jobs that are not begun before something under suspicion is over.
     waiting: Vec<Address>,
     /// What a function calls the result of an activity.
     result: Name,
@@ -51,6 +50,11 @@ impl Default for Attempts {
 }
 
 impl Attempts {
+    /// Whether any is not made yet because of something under suspicion.
+    pub(super) fn wait(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Whether one is made at a job.
     pub(super) fn has(&self, job: Address) -> bool {
         self.all.contains_key(&job)
@@ -153,18 +157,10 @@ impl Given {
 impl Shard {
     /// Gives a job to a worker of this process, who begins with it at once.
     pub(super) fn begin_attempt(&mut self, job: Address) -> Option<Arc<Given>> {
-        match self.agenda.quarantine.admits_activity(job) {
-            Admits::Now => {}
-            Admits::WhenOneEnds => {
-                self.attempts.waiting.push(job);
-                self.leave_if_free(job);
-                return None;
-            }
-            Admits::Soon => {
-                self.leave_if_free(job);
-                self.alarms.set(self.now, Alarm::Job(job));
-                return None;
-            }
+        if !self.agenda.quarantine.admits_activity(job) {
+            self.attempts.waiting.push(job);
+            self.leave_if_free(job);
+            return None;
         }
         let begun = self.with(job.instance, |shard, live| {
             if !shard.may_begin(live, job.wait) {
@@ -180,7 +176,7 @@ impl Shard {
             Ok(Some(given))
         });
         if !matches!(begun, Ok(Some(_))) {
-            self.agenda.quarantine.activity_stays(job);
+            self.agenda.quarantine.activity_ends(job);
         }
         match begun {
             Ok(given) => {
@@ -192,6 +188,16 @@ impl Shard {
                 tracing::warn!(%job, %error, "an attempt could not be begun");
                 self.leave_if_free(job);
                 None
+            }
+        }
+    }
+
+    /// Puts the jobs up again that waited until something under suspicion was over, once one may begin.
+    pub(super) fn admit_waiting(&mut self) {
+        let waiting = &mut self.attempts.waiting;
+        if !waiting.is_empty() && self.agenda.quarantine.wait_for_room(waiting) {
+            for job in std::mem::take(waiting) {
+                self.offer_again(job);
             }
         }
     }
@@ -282,10 +288,10 @@ impl Shard {
         given: Arc<Given>,
         outcome: AttemptOutcome,
     ) -> Result<(), Error> {
-        self.agenda.quarantine.begin(Case::attempt(given.job), std::iter::empty());
         if self.attempt(&given).is_none() {
             return Ok(());
         }
+        self.agenda.quarantine.begin_outcome(given.job);
         let (job, wants_result) = (given.job, given.wants_result);
         drop(given);
         let outcome = outcome.map(|value| self.results(value, wants_result));
@@ -434,11 +440,7 @@ impl Shard {
         }
         attempt.given.call_off();
         self.alarms.unset(Alarm::Attempt(key));
-        if self.agenda.quarantine.activity_ends(key) {
-            for job in std::mem::take(&mut self.attempts.waiting) {
-                self.alarms.set(self.now, Alarm::Job(job));
-            }
-        }
+        self.agenda.quarantine.activity_ends(key);
     }
 
     /// Nobody hears of the attempts for an instance any more.

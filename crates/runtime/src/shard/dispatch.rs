@@ -8,7 +8,7 @@ use travertine_value::Name;
 use super::{Live, RunStatus, Shard, Watcher};
 use crate::{
     Address, Error, InstanceId, JobFailure,
-    request::{AwaitRequest, Description, Glance, Look, Outcome, Reply, ReplyTo, Request},
+    request::{AwaitRequest, Description, Glance, Look, Origin, Outcome, Reply, ReplyTo, Request},
 };
 
 /// How long a job waits for its next try that has brought too much, in milliseconds.
@@ -24,6 +24,9 @@ impl Shard {
             return;
         }
         self.outbox.by = to.begin();
+        if kind.origin() == Origin::Outside {
+            self.agenda.quarantine.asked();
+        }
         let reply = self.handle(request, &to);
         // What follows from it nobody has asked for.
         self.outbox.by = None;

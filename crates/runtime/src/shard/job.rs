@@ -488,7 +488,7 @@ impl Shard {
         let is_free = live.is_free(wait, work);
         if is_free
             && work.limit.is_none()
-            && !self.agenda.quarantine.suspects_activities()
+            && !self.agenda.quarantine.is_careful()
             && let Some(hand) = self.env.board.hand(&work.job_type)
         {
             self.alarms.unset(Alarm::Job(live.address(wait)));

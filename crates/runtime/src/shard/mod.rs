@@ -67,7 +67,7 @@ pub use job::{Activated, JobChange, JobFailure, Lease};
 pub use live::{Live, Trouble};
 pub use outbox::Sealed;
 pub use publish::{Candidate, How, Looked, Publishing};
-pub(crate) use quarantine::{Alone, Case};
+pub(crate) use quarantine::{Case, Gate};
 pub use recover::{Opening, Recovered};
 pub use rows::Rows;
 pub use settings::{Kept, KeptHistory, Settings};
@@ -224,6 +224,10 @@ impl Shard {
             self.go_on();
             self.handle_letters();
         }
+        if !self.has_work() {
+            self.agenda.quarantine.rests();
+            self.admit_waiting();
+        }
         self.is_busy()
     }
 
@@ -252,10 +256,14 @@ impl Shard {
 
     /// Whether there is something to do without anyone asking.
     pub fn is_busy(&self) -> bool {
-        let has_work = self.agenda.unfinished().len() > 0
+        (self.has_work() || self.attempts.wait()) && !self.agenda.rests()
+    }
+
+    /// Whether there is something to do that nothing holds up.
+    fn has_work(&self) -> bool {
+        self.agenda.unfinished().len() > 0
             || !self.outbox.letters.is_empty()
-            || self.alarms.next().is_some_and(|it| it <= self.now);
-        has_work && !self.agenda.rests()
+            || self.alarms.next().is_some_and(|it| it <= self.now)
     }
 
     /// How many events there have been since someone asked.

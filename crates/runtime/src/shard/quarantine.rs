@@ -7,25 +7,20 @@
 //! halted, or the start is refused and kept as a dead letter or an incident.
 //!
 //! Notes must cost nothing, so one tells of many cases at first. That is suspicion and no proof: a death counts
-//! only where the note told of one case. The death of a process makes the next one *careful*: it notes one case
-//! at a time, with the instance whose turn it is, and cases under suspicion are done while no other shard does
-//! anything. A case that passes is under suspicion no more. So nobody is set apart who was not in the same turn,
-//! alone, at two deaths. A process is careful for some thousand turns: what
-//! was left to do has long passed then, and requests that someone repeats have had time to come again.
+//! only where the notes of all shards together told of one thing. The death of a process makes the next one
+//! *careful*: each shard notes one case at a time, with the instance whose turn it is, and which activities of this
+//! program are under way. What is under suspicion waits until it can be done alone ([`Gate`]), and is under suspicion
+//! no more where it passes. So nobody is set apart who was not alone at two deaths. A process is careful for some
+//! thousand turns: what was left to do has long passed then, and requests that someone repeats have had time to come
+//! again.
 //!
-//! Activities of this program run beside the shard, many at a time. A careful process notes which of them are under
-//! way, and begins those under suspicion one at a time; a death counts only where one was under way in all shards
-//! together. One that the process has died of is an incident of its job.
-//!
-//! What someone asks for from outside is not repeated by itself, so it is noted only by a careful process.
+//! What someone asks for from outside is not repeated by itself, so it is noted only by a careful process. Where it
+//! is no turn of an instance it is never to blame, but whoever was under way with it was not alone.
 
+mod gate;
 mod note;
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use travertine_kernel::{Command, Failure, FailureKind};
 use travertine_store::{Mail, MailId, ShardId, Store};
@@ -33,6 +28,8 @@ use travertine_value::Name;
 
 use super::{Live, Shard};
 use crate::{Address, Error, InstanceId};
+pub(crate) use gate::Gate;
+use gate::{Pass, time_alone};
 pub(crate) use note::Case;
 use note::{Note, Suspect, Turning};
 
@@ -42,28 +39,12 @@ const DEATHS: u8 = 2;
 /// How many cases one note tells of.
 const GROUP: usize = 128;
 
-/// How many turns a process is careful for.
-const CAREFUL_TURNS: u32 = 10_000;
-
-/// How long a shard waits at once for an activity of another one.
-const A_MOMENT: Duration = Duration::from_millis(10);
-
 /// Something that the process has died of often enough.
 #[derive(Debug)]
 struct Verdict {
     case: Case,
     deaths: u8,
     turning: Option<Turning>,
-}
-
-/// Whether an activity may begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admits {
-    Now,
-    /// Not before one of this shard has ended.
-    WhenOneEnds,
-    /// Not before one of another shard has ended: it is asked for again.
-    Soon,
 }
 
 /// How closely a shard notes what it does.
@@ -74,53 +55,8 @@ enum Care {
     None,
     /// Many cases at once.
     Usual,
-    /// Each turn, for so many more.
-    Each(u32),
-}
-
-/// Lets a shard do something while no other one that asks does anything.
-#[derive(Debug, Default)]
-pub(crate) struct Alone {
-    is_taken: Mutex<bool>,
-    freed: Condvar,
-    /// How many activities were under way in all shards together when the process before died.
-    died_with: OnceLock<usize>,
-    /// The activity under suspicion that is under way, of all shards.
-    suspect: Mutex<Option<Case>>,
-    suspect_ended: Condvar,
-}
-
-impl Alone {
-    fn take(&self) {
-        let taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken =
-            self.freed.wait_while(taken, |it| *it).unwrap_or_else(PoisonError::into_inner);
-        *taken = true;
-    }
-
-    /// What all shards have noted of activities. The first to ask reads it, before any shard notes anything anew.
-    fn died_with(&self, store: &dyn Store) -> usize {
-        *self.died_with.get_or_init(|| {
-            let notes = (0..store.shards()).filter_map(|it| store.noted(ShardId(it)));
-            notes.filter_map(|it| Note::decode(&it)).map(|it| it.activities.len()).sum()
-        })
-    }
-
-    fn suspect(&self) -> MutexGuard<'_, Option<Case>> {
-        self.suspect.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn free(&self) {
-        *self.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        self.freed.notify_one();
-    }
-}
-
-/// By which one shard is alone.
-#[derive(Debug, Default)]
-struct Turnstile {
-    alone: Arc<Alone>,
-    is_taken: bool,
+    /// Each turn.
+    Each,
 }
 
 /// What a shard knows of turns during which the process died.
@@ -128,7 +64,7 @@ struct Turnstile {
 pub(super) struct Quarantine {
     /// Where notes are kept.
     place: Option<(Arc<dyn Store>, ShardId)>,
-    turnstile: Turnstile,
+    pass: Pass,
     care: Care,
     /// Whether the process before has ended in order.
     was_clean: bool,
@@ -147,53 +83,49 @@ pub(super) struct Quarantine {
 
 impl Quarantine {
     /// Looks at what the process before has left.
-    pub(super) fn new(store: &Arc<dyn Store>, shard: ShardId, alone: &Arc<Alone>) -> Self {
-        let left = store.noted(shard);
-        let was_clean = left.as_ref().is_none_or(Vec::is_empty);
-        let care = match &left {
+    pub(super) fn new(store: &Arc<dyn Store>, shard: ShardId, gate: &Arc<Gate>) -> Self {
+        let noted = store.noted(shard);
+        let left = gate.left(&**store);
+        let care = match &noted {
             None => Care::None,
-            Some(_) if was_clean => Care::Usual,
-            Some(_) => Care::Each(CAREFUL_TURNS),
+            Some(_) if left.is_clean => Care::Usual,
+            Some(_) => Care::Each,
         };
-        let found = left.and_then(|it| Note::decode(&it)).unwrap_or_default();
-        alone.died_with(&**store);
+        let was_clean = noted.as_ref().is_none_or(Vec::is_empty);
+        let found = noted.and_then(|it| Note::decode(&it)).unwrap_or_default();
         let mut it = Self {
             place: Some((Arc::clone(store), shard)),
-            turnstile: Turnstile { alone: Arc::clone(alone), is_taken: false },
+            pass: Pass::new(gate, shard),
             care,
             was_clean,
             note: Note { suspects: found.suspects, ..Note::default() },
             ..Self::default()
         };
-        // Of several cases nobody knows which it was: they are under suspicion, and none of them is to blame yet.
-        let deaths = u8::from(found.cases.len() == 1);
-        let has_cases = !found.cases.is_empty();
         for case in found.cases {
-            it.count(case, deaths, found.turning.clone());
+            it.count(case, left.is_one, found.turning.clone());
         }
-        // Activities of other shards may be to blame as well.
-        let is_only = found.activities.len() == 1 && alone.died_with(&**store) == 1;
-        let deaths = u8::from(!has_cases && is_only);
         for case in found.activities {
-            it.count(case, deaths, None);
+            it.count(case, left.is_one, None);
         }
         it
     }
 
-    /// The process has died while it did this, or something that was noted with it.
-    fn count(&mut self, case: Case, more: u8, turning: Option<Turning>) {
+    /// The process has died while it did this, and nothing else where it was `alone`. Of several things nobody knows
+    /// which it was: they are under suspicion, and none of them is to blame yet.
+    fn count(&mut self, case: Case, alone: bool, turning: Option<Turning>) {
+        if case == Case::Asked {
+            return;
+        }
         let suspects = &mut self.note.suspects;
-        let known = suspects.iter_mut().find(|it| it.case == case);
-        let deaths = if let Some(known) = known {
-            known.deaths = known.deaths.saturating_add(more);
-            known.deaths
-        } else {
-            if suspects.len() == GROUP {
-                suspects.remove(0);
-            }
-            suspects.push(Suspect { case, deaths: more, barred: Vec::new() });
-            more
-        };
+        let known = suspects.iter().position(|it| it.case == case);
+        let mut suspect = known.map_or_else(|| Suspect::new(case), |it| suspects.remove(it));
+        let died = if alone { &mut suspect.deaths } else { &mut suspect.shared };
+        *died = died.saturating_add(1);
+        let deaths = suspect.deaths;
+        if suspects.len() == GROUP {
+            suspects.remove(0);
+        }
+        suspects.push(suspect);
         if deaths >= DEATHS {
             self.verdicts.push(Verdict { case, deaths, turning });
         }
@@ -201,13 +133,31 @@ impl Quarantine {
 
     /// Whether every turn is noted.
     pub(super) fn is_careful(&self) -> bool {
-        matches!(self.care, Care::Each(_))
+        self.care == Care::Each
     }
 
     /// The shard goes on by itself from now on.
     fn open(&mut self) {
         if self.care != Care::None {
             self.write();
+        }
+        if self.suspect_turns().next().is_some() {
+            self.pass.expect_turns();
+        }
+    }
+
+    /// The turns under suspicion.
+    fn suspect_turns(&self) -> impl Iterator<Item = &Suspect> {
+        self.note.suspects.iter().filter(|it| !matches!(it.case, Case::Activity(_)))
+    }
+
+    /// The shard has nothing to do by itself.
+    pub(super) fn rests(&self) {
+        if self.is_careful() {
+            match self.suspect_turns().map(|it| it.shared).max() {
+                Some(shared) => self.pass.rests(time_alone(shared)),
+                None => self.pass.expect_no_turns(),
+            }
         }
     }
 
@@ -238,7 +188,28 @@ impl Quarantine {
                     self.note_all(case, next);
                 }
             }
-            Care::Each(_) => self.begin_alone(case),
+            Care::Each => self.begin_alone(case, None),
+        }
+    }
+
+    /// An activity has come to its end, the process is alive, and what came of it is told.
+    pub(super) fn begin_outcome(&mut self, job: Address) {
+        let case = Case::Attempt(job);
+        match self.care {
+            Care::None | Care::Usual => self.begin(case, std::iter::empty()),
+            Care::Each => {
+                let ended = Case::Activity(job);
+                self.forget_activity(ended);
+                self.write();
+                self.begin_alone(case, Some(ended));
+            }
+        }
+    }
+
+    /// Someone outside asks for something.
+    pub(super) fn asked(&mut self) {
+        if self.is_careful() {
+            self.begin_alone(Case::Asked, None);
         }
     }
 
@@ -267,11 +238,10 @@ impl Quarantine {
         self.note.cases.contains(&case)
     }
 
-    fn begin_alone(&mut self, case: Case) {
+    /// Notes a case by itself, which may be that of an activity that has come to its end.
+    fn begin_alone(&mut self, case: Case, ended: Option<Case>) {
         self.end();
-        if !self.note.suspects.is_empty() {
-            self.turnstile.pass();
-        }
+        self.pass.begin_turn(self.suspect(case).is_some(), ended);
         self.current = Some(case);
         self.note.cases.push(case);
         self.write();
@@ -281,21 +251,30 @@ impl Quarantine {
     pub(super) fn end(&mut self) {
         let Some(case) = self.current.take() else { return };
         self.is_asked = false;
-        self.note.suspects.retain(|it| it.case != case);
+        self.acquit(case);
         self.note.cases.clear();
         self.note.turning = None;
-        if let Care::Each(left) = self.care {
-            self.care = left.checked_sub(1).map_or(Care::Usual, Care::Each);
-        }
-        if self.care == Care::Usual {
+        if self.is_careful() && !self.pass.stays_careful() {
+            self.care = Care::Usual;
             // What they were suspected of has not come again.
             self.note.suspects.retain(|it| it.deaths >= DEATHS);
+            self.pass.expect_no_turns();
         }
         self.write();
-        self.turnstile.leave();
+        self.pass.end_turn();
     }
 
-    /// A worker of this process begins an activity. In a usual process nobody notes that: there are many.
+    /// Whether a worker of this process may begin an activity now. It is under way from then on, until it ends.
+    pub(super) fn admits_activity(&self, job: Address) -> bool {
+        if !self.is_careful() {
+            return true;
+        }
+        let case = Case::Activity(job);
+        let alone = self.suspect(case).map(|it| time_alone(it.shared));
+        self.pass.begin_activity(case, alone)
+    }
+
+    /// It begins. In a usual process nobody notes that: there are many.
     pub(super) fn activity_begins(&mut self, job: Address) {
         if self.is_careful() {
             self.note.activities.push(Case::Activity(job));
@@ -303,68 +282,38 @@ impl Quarantine {
         }
     }
 
-    /// It has come to its end, and the process is alive. Says whether those may begin that wait for that.
-    pub(super) fn activity_ends(&mut self, Address { instance, wait }: Address) -> bool {
-        let case = Case::Activity(Address { instance, wait });
+    /// It has come to its end, and the process is alive; or it was admitted and does not begin.
+    pub(super) fn activity_ends(&mut self, job: Address) {
+        let case = Case::Activity(job);
+        let was_noted = self.forget_activity(case);
+        if was_noted {
+            self.write();
+        }
+        if was_noted || self.is_careful() {
+            self.pass.end_activity(case);
+        }
+    }
+
+    /// Says whether it was noted.
+    fn forget_activity(&mut self, case: Case) -> bool {
         let Some(place) = self.note.activities.iter().position(|it| *it == case) else {
             return false;
         };
         self.note.activities.swap_remove(place);
         self.acquit(case);
-        self.write();
-        self.let_go(case);
         true
     }
 
-    /// Whether an activity may begin now. One under suspicion is alone in its shard, and the only one under suspicion
-    /// in all shards: then it has that place until it ends, or until [`Self::activity_stays`].
-    pub(super) fn admits_activity(&self, job: Address) -> Admits {
-        let case = Case::Activity(job);
-        let is_suspect = |case: Case| self.suspect(case).is_some();
-        let under_way = &self.note.activities;
-        if !is_suspect(case) {
-            let waits = under_way.iter().any(|it| is_suspect(*it));
-            return if waits { Admits::WhenOneEnds } else { Admits::Now };
-        }
-        if !under_way.is_empty() {
-            return Admits::WhenOneEnds;
-        }
-        let Alone { suspect_ended, .. } = &*self.turnstile.alone;
-        let is_other = |it: &mut Option<Case>| it.is_some_and(|it| it != case);
-        let suspect = self.turnstile.alone.suspect();
-        // The shard has other things to do, so it waits only so long that asking again costs nothing.
-        let waited = suspect_ended.wait_timeout_while(suspect, A_MOMENT, is_other);
-        let (mut suspect, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if is_other(&mut suspect) {
-            return Admits::Soon;
-        }
-        *suspect = Some(case);
-        Admits::Now
-    }
-
-    /// An activity that was admitted does not begin.
-    pub(super) fn activity_stays(&self, job: Address) {
-        self.let_go(Case::Activity(job));
-    }
-
-    /// Lets another one under suspicion begin.
-    fn let_go(&self, case: Case) {
-        let mut suspect = self.turnstile.alone.suspect();
-        if *suspect == Some(case) {
-            *suspect = None;
-            self.turnstile.alone.suspect_ended.notify_all();
-        }
-    }
-
-    /// Whether any activity is under suspicion.
-    pub(super) fn suspects_activities(&self) -> bool {
-        self.note.suspects.iter().any(|it| matches!(it.case, Case::Activity(..)))
+    /// Waits a little until one of these activities may begin. Says whether one may.
+    pub(super) fn wait_for_room(&self, jobs: &[Address]) -> bool {
+        let is_suspect = |job: &Address| self.suspect(Case::Activity(*job)).is_some();
+        !self.is_careful() || self.pass.wait_for_room(jobs.iter().all(is_suspect))
     }
 
     /// An instance takes a turn.
     fn turns(&mut self, position: u64, turning: Turning) {
-        if self.current.is_none() {
-            self.begin_alone(Case::Turn(turning.instance, position));
+        if self.current.is_none_or(|it| it == Case::Asked) {
+            self.begin_alone(Case::Turn(turning.instance, position), None);
             self.is_asked = true;
         }
         self.note.turning = Some(turning);
@@ -412,26 +361,6 @@ impl Quarantine {
         if let Some((store, shard)) = &self.place {
             store.note(*shard, &self.bytes);
         }
-    }
-}
-
-impl Turnstile {
-    fn pass(&mut self) {
-        self.alone.take();
-        self.is_taken = true;
-    }
-
-    fn leave(&mut self) {
-        if std::mem::take(&mut self.is_taken) {
-            self.alone.free();
-        }
-    }
-}
-
-impl Drop for Turnstile {
-    fn drop(&mut self) {
-        // A shard that ends in the middle does not hold up the others.
-        self.leave();
     }
 }
 
@@ -575,7 +504,7 @@ impl Shard {
             let definition = Arc::clone(&self.env.definition(definition)?.id);
             return Err(Error::Deadly { definition, deaths: u32::from(deaths) });
         }
-        if self.agenda.quarantine.current.is_some() {
+        if self.agenda.quarantine.current.is_some_and(|it| it != Case::Asked) {
             let turning = Turning { instance: InstanceId::NONE, definition, asked: String::new() };
             self.agenda.quarantine.turns(0, turning);
         }
@@ -608,3 +537,6 @@ fn asked(command: &Command) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -187,7 +187,7 @@ impl Shard {
         let mut shard = Self {
             now,
             agenda: Agenda {
-                quarantine: Quarantine::new(&store, id, board.alone()),
+                quarantine: Quarantine::new(&store, id, board.gate()),
                 ..Agenda::new(settings.at_rest, state.unfinished)
             },
             instances: Instances::after(state.instances),

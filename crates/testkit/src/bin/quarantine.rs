@@ -31,9 +31,6 @@ use travertine_value::Value;
 /// Whether what is bad takes the process with it.
 static IS_ARMED: AtomicBool = AtomicBool::new(false);
 
-/// What does not come to rest by then hangs.
-const PATIENCE: Duration = Duration::from_mins(4);
-
 fn die() {
     if IS_ARMED.load(Ordering::SeqCst) {
         std::process::abort();
@@ -258,7 +255,7 @@ fn step(dir: &Path, shards: u16, kind: &str, step: &str) -> Result<(), Error> {
             if step == "repair" {
                 repair(&engine, kind)?;
             }
-            engine.settle(PATIENCE)?;
+            come_to_rest(&engine)?;
             engine
         }
         other => return Err(Error::Failed { reason: format!("no such step: {other}") }),
@@ -268,6 +265,24 @@ fn step(dir: &Path, shards: u16, kind: &str, step: &str) -> Result<(), Error> {
         report(&engine)?;
     }
     engine.shutdown()
+}
+
+/// Waits until nothing goes on any more, and nobody is at an activity or could begin one.
+fn come_to_rest(engine: &Engine) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.expect("a runtime without threads needs nothing");
+    runtime.block_on(async {
+        loop {
+            let worked = engine.worked();
+            let rest = engine.rest().await?;
+            match (rest.at_work, &rest.jobs[..]) {
+                (0, []) => return Ok(()),
+                // Whoever does them takes them in a moment.
+                (0, _) => tokio::task::yield_now().await,
+                _ => worked.await,
+            }
+        }
+    })
 }
 
 /// Completes the task `ask`, as often as someone asks.

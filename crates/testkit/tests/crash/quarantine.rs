@@ -215,26 +215,9 @@ fn a_function_that_dies_of_what_an_activity_brings_is_halted() {
     );
 }
 
-/// Activities run beside all shards. Whose turn it was on another shard, twice, when an activity took the process with
-/// it, may be set apart as well; resolved, it goes on.
-fn stories_beside_others(kind: &str, expected: &Expect) {
-    let told = story(1, kind);
-    expected.assert_eq(&told);
-    let on_several = story(3, kind);
-    let halves = |it: &str| {
-        it.split_once("\n\n").map(|(went, repaired)| (went.to_owned(), repaired.to_owned()))
-    };
-    let (went, repaired) = halves(&told).expect("it is gone through, and repaired");
-    let (went_there, repaired_there) =
-        halves(&on_several).expect("it is gone through, and repaired");
-    let blamed = went.lines().find(|it| it.contains("deadly")).expect("something is to blame");
-    assert!(went_there.lines().any(|it| it == blamed), "{went_there}");
-    assert_eq!(repaired_there, repaired);
-}
-
 #[test]
 fn a_function_whose_activity_takes_the_process_with_it_is_halted() {
-    stories_beside_others(
+    stories(
         "activity",
         &expect![[r"
         employer Completed
@@ -255,7 +238,7 @@ fn a_function_whose_activity_takes_the_process_with_it_is_halted() {
 
 #[test]
 fn an_activity_of_a_process_that_takes_the_program_with_it_is_an_incident() {
-    stories_beside_others(
+    stories(
         "worker",
         &expect![[r"
         client Running: the process died 2 times while the activity deadly was at work: find out what became of memory, stack or native code; then retry it

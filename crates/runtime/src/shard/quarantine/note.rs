@@ -9,7 +9,7 @@ use crate::{Address, InstanceId, Timestamp};
 /// How many bytes of what was asked a note has.
 const ASKED_MAX: usize = 80;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Something that a shard does by itself, and again after a crash. What happens twice has two names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(crate) enum Case {
     Refused(u64),
     /// A worker of this process is at an activity: instance and wait.
     Activity(Address),
+    /// Something that someone outside asks for, and that is no turn of an instance.
+    Asked,
 }
 
 impl Case {
@@ -53,7 +55,9 @@ impl Case {
             | Self::Attempt(Address { instance, .. })
             | Self::Turn(instance, _)
             | Self::Activity(Address { instance, .. }) => Some(instance),
-            Self::Start(..) | Self::Mail(_) | Self::Held(_) | Self::Refused(_) => None,
+            Self::Start(..) | Self::Mail(_) | Self::Held(_) | Self::Refused(_) | Self::Asked => {
+                None
+            }
         }
     }
 
@@ -70,6 +74,7 @@ impl Case {
             Self::Held(number) => (5, [number, 0, 0]),
             Self::Refused(number) => (6, [number, 0, 0]),
             Self::Activity(Address { instance, wait }) => (7, [instance.0, wait.0, 0]),
+            Self::Asked => (8, [0; 3]),
         }
     }
 
@@ -87,6 +92,7 @@ impl Case {
             5 => Self::Held(one),
             6 => Self::Refused(one),
             7 => Self::Activity(Address { instance: InstanceId(one), wait: WaitId(two) }),
+            8 => Self::Asked,
             _ => return None,
         })
     }
@@ -96,10 +102,18 @@ impl Case {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Suspect {
     pub(super) case: Case,
-    /// How often it died while this was all that was noted.
+    /// How often it died while this was all that was noted, in all shards.
     pub(super) deaths: u8,
+    /// How often it died while this was noted with others.
+    pub(super) shared: u8,
     /// What is not to be started for it, since the process has died of that.
     pub(super) barred: Vec<u64>,
+}
+
+impl Suspect {
+    pub(super) fn new(case: Case) -> Self {
+        Self { case, deaths: 0, shared: 0, barred: Vec::new() }
+    }
 }
 
 /// Whose turn it is.
@@ -130,7 +144,7 @@ impl Note {
         to.extend(count(self.suspects.len()));
         for it in &self.suspects {
             encode_case(it.case, to);
-            to.push(it.deaths);
+            to.extend([it.deaths, it.shared]);
             to.extend(count(it.barred.len()));
             it.barred.iter().for_each(|it| to.extend(it.to_le_bytes()));
         }
@@ -156,12 +170,12 @@ impl Note {
         }
         let mut note = Self::default();
         for _ in 0..u16::from_le_bytes(bytes.take()?) {
-            let (case, [deaths]) = (bytes.case()?, bytes.take()?);
+            let (case, [deaths, shared]) = (bytes.case()?, bytes.take()?);
             let mut barred = Vec::new();
             for _ in 0..u16::from_le_bytes(bytes.take()?) {
                 barred.push(bytes.number()?);
             }
-            note.suspects.push(Suspect { case, deaths, barred });
+            note.suspects.push(Suspect { case, deaths, shared, barred });
         }
         for _ in 0..u16::from_le_bytes(bytes.take()?) {
             note.cases.push(bytes.case()?);
