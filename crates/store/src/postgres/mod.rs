@@ -72,15 +72,22 @@ pub fn is_url(text: &str) -> bool {
 /// assert_eq!(without_password("postgres://ann:secret@db/app"), "postgres://ann@db/app");
 /// ```
 pub fn without_password(url: &str) -> String {
-    let (base, given) = url.split_once('?').unwrap_or((url, ""));
+    let (base, given) = apart(url);
     let (scheme, rest) = base.split_once("://").unwrap_or(("postgres", base));
     let (who, place) = rest.rsplit_once('@').map_or((None, rest), |(who, it)| (Some(who), it));
-    let user = who.map(|it| it.split(':').next().unwrap_or_default());
+    let user = who.map(|it| it.split([':', '/', '?']).next().unwrap_or_default());
     let user = user.map_or_else(String::new, |it| format!("{it}@"));
-    let given: Vec<&str> =
-        given.split('&').filter(|it| !it.is_empty() && !it.starts_with("password=")).collect();
-    let given = if given.is_empty() { String::new() } else { format!("?{}", given.join("&")) };
-    format!("{scheme}://{user}{place}{given}")
+    let rest = if given.is_empty() { place.to_owned() } else { format!("{place}?{given}") };
+    let rest: String =
+        rest.split_inclusive(['?', '&']).filter(|it| !it.starts_with("password=")).collect();
+    format!("{scheme}://{user}{}", rest.trim_end_matches(['?', '&']))
+}
+
+/// What stands before the parameters of a URL, and these. Whatever comes before an `@` is who asks, as the driver reads
+/// it: a password may have a `?` in it.
+fn apart(url: &str) -> (&str, &str) {
+    let from = url.find('@').unwrap_or(0);
+    url[from..].split_once('?').map_or((url, ""), |(it, given)| (&url[..from + it.len()], given))
 }
 
 /// What there is of the tables of a store.
@@ -597,5 +604,27 @@ impl Store for PostgresStore {
 
     fn backup(&self, to: &Path) -> Result<(), Error> {
         backup::backup(&self.lines, self.shards, to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (url, shown) in [
+            ("postgres://ann:hidden@db/app?schema=x", "postgres://ann@db/app?schema=x"),
+            ("postgres://ann:hi?dden@db/app", "postgres://ann@db/app"),
+            ("postgres://ann:hi?dd&en@db/app?schema=x", "postgres://ann@db/app?schema=x"),
+            ("postgres://ann:hi/d?den@db:1/app", "postgres://ann@db:1/app"),
+            ("postgres://ann:hi@dden@db/app", "postgres://ann@db/app"),
+            ("postgres://db/app?password=hidden&user=ann", "postgres://db/app?user=ann"),
+            ("postgres://db/app?user=ann&password=hidden", "postgres://db/app?user=ann"),
+            ("postgres://db/app?user=ann@x&password=hidden", "postgres://db@x"),
+            ("postgres://db:5432/app?password=hidden", "postgres://db:5432/app"),
+        ] {
+            assert_eq!(without_password(url), shown, "{url}");
+        }
     }
 }

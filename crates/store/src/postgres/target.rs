@@ -1,6 +1,9 @@
 //! Where a store is, as its URL says it.
 
-use std::{fmt, fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    ffi::OsString, fmt, fs, os::unix::ffi::OsStringExt as _, path::PathBuf, sync::Arc,
+    time::Duration,
+};
 
 use rustls::{
     ClientConfig, RootCertStore,
@@ -54,14 +57,14 @@ impl Target {
     pub(super) fn read(url: &str) -> Result<Self, Error> {
         let shown = super::without_password(url);
         let bad = |reason: String| Error::BadQuery { reason: format!("{shown}: {reason}") };
-        let (base, given) = url.split_once('?').unwrap_or((url, ""));
+        let (base, given) = super::apart(url);
         let (mut rest, mut schema, mut tls) = (Vec::new(), SCHEMA.to_owned(), Tls::default());
         let (mut unsafe_commit, mut names_attributes) = (false, false);
         for pair in given.split('&').filter(|it| !it.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let file = || {
                 (!value.is_empty())
-                    .then(|| PathBuf::from(value))
+                    .then(|| PathBuf::from(decoded(value)))
                     .ok_or_else(|| bad(format!("{name} names no file")))
             };
             match name {
@@ -132,6 +135,18 @@ impl Target {
         let connect = tls_of(&tls, config.get_ssl_mode()).map_err(bad)?;
         Ok(Self { config, schema, tls: connect, unsafe_commit, shown })
     }
+}
+
+/// A part of a URL as it is meant.
+fn decoded(text: &str) -> OsString {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).and_then(|it| std::str::from_utf8(it).ok());
+        let code = code.and_then(|it| u8::from_str_radix(it, 16).ok()).filter(|_| *first == b'%');
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    OsString::from_vec(bytes)
 }
 
 /// The password that the environment or a file of passwords has.
@@ -227,6 +242,10 @@ mod tests {
             "{shown}"
         );
         assert!(Target::read("postgresql://db/app?sslmode=verify-full").is_ok());
+        let target = Target::read("postgres://ann:se?cr&et@db/app?schema=orders").unwrap();
+        assert_eq!(target.schema, "orders");
+        assert_eq!(target.config.get_password(), Some(&b"se?cr&et"[..]));
+        assert_eq!(target.to_string(), "postgres://ann@db/app?schema=orders");
     }
 
     #[test]
@@ -237,6 +256,7 @@ mod tests {
             ("postgres://a:hidden@db/app?colour=red", "colour"),
             ("postgres://a:hidden@db/app?sslcert=x.pem", "belong together"),
             ("postgres://a:hidden@db/app?sslrootcert=/nowhere/x.pem", "/nowhere/x.pem"),
+            ("postgres://a:hidden@db/app?sslrootcert=%2Fno%40where/x.pem", "/no@where/x.pem"),
             ("postgres://a:hidden@db/app?prepare=off", "pooler"),
             ("postgres://a:hidden@db/app?unsafe-commit=maybe", "unsafe-commit"),
             ("postgres://", "no host"),
