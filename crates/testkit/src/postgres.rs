@@ -230,14 +230,31 @@ impl Server {
 
     /// Does something as an administrator, and answers with the first column.
     pub fn sql(&self, text: &str) -> Vec<String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.expect("there are threads");
-        let done = runtime.block_on(async {
-            let (client, connection) =
-                tokio_postgres::connect(&self.base, tokio_postgres::NoTls).await?;
-            tokio::spawn(connection);
-            client.simple_query(text).await
-        });
+        self.session().sql(text)
+    }
+
+    /// A session of an administrator, who may hold on to something.
+    pub fn session(&self) -> Session {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().expect("there are threads");
+        let made = runtime.block_on(tokio_postgres::connect(&self.base, tokio_postgres::NoTls));
+        let (client, connection) = made.unwrap_or_else(|error| panic!("{error}"));
+        runtime.spawn(connection);
+        Session { runtime, client }
+    }
+}
+
+/// A session of an administrator.
+#[derive(Debug)]
+pub struct Session {
+    runtime: tokio::runtime::Runtime,
+    client: tokio_postgres::Client,
+}
+
+impl Session {
+    /// Does something, and answers with the first column.
+    pub fn sql(&self, text: &str) -> Vec<String> {
+        let done = self.runtime.block_on(self.client.simple_query(text));
         let rows = done.unwrap_or_else(|error| panic!("{text}: {error}"));
         rows.into_iter()
             .filter_map(|it| match it {
@@ -245,6 +262,19 @@ impl Server {
                 _ => None,
             })
             .collect()
+    }
+
+    /// Asks until there is an answer, and answers with that. Panics where none comes for long.
+    pub fn until(&self, text: &str) -> Vec<String> {
+        let began = Instant::now();
+        loop {
+            let found = self.sql(text);
+            if !found.is_empty() {
+                return found;
+            }
+            assert!(began.elapsed() < PATIENCE, "nothing comes of {text}");
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 }
 

@@ -22,6 +22,11 @@ pub(super) fn beginning(text: &str) -> String {
     escape(text).chars().take(SOUGHT).collect()
 }
 
+/// The name of the column that has the beginnings of the texts of a list, as an index has them.
+pub(super) fn beginnings(list: &str) -> String {
+    format!("{list}_sought")
+}
+
 /// The name of the column that has what only JSON says in a row; nothing where the row says it itself.
 pub(super) fn worked_out(column: Column) -> Option<String> {
     let spec = column.spec();
@@ -101,7 +106,7 @@ impl Dialect for InPostgres {
         };
         if column.kind() == Kind::List {
             let Test::Eq(Value::Text(text)) = test else { return None };
-            return Some(format!("{said} @> ARRAY[{}]", place(escape(text).into_owned())));
+            return Some(format!("{} @> ARRAY[{}]", beginnings(said), place(beginning(text))));
         }
         let name = said.split_once('.')?.1;
         if !matches!(column.kind(), Kind::Text | Kind::LongText)

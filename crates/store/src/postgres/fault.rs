@@ -46,6 +46,11 @@ pub(super) fn is_clash(error: &PgError) -> bool {
     error.as_db_error().is_some_and(|it| matches!(it.code().code(), "40001" | "40P01" | "55P03"))
 }
 
+/// Whether somebody has ended the statement: an administrator, or the time that it may take.
+pub(super) fn is_cancelled(error: &PgError) -> bool {
+    error.as_db_error().is_some_and(|it| it.code().code() == "57014")
+}
+
 /// Whether the statement of a table or column that is not there, or is another.
 fn is_strange(code: &str) -> bool {
     matches!(code, "42P01" | "42703" | "42804" | "42883" | "42P10" | "22P02" | "0A000")
@@ -69,6 +74,8 @@ pub(super) fn told(error: &PgError, of: Of) -> Error {
         "25006" | "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => {
             Error::Away { reason }
         }
+        // It was taken back as a whole, and the next try may find its way.
+        "57014" | "40001" | "40P01" | "55P03" => Error::Away { reason },
         code if code.starts_with("08") => Error::Away { reason },
         _ if is_fatal(it) && !matches!(it.code().code(), "28000" | "28P01" | "3D000") => {
             Error::Away { reason }

@@ -29,6 +29,11 @@ const PREPARED_MAX: usize = 400;
 /// How long reading waits for a database that is away.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Times that the role, the database or the server may set, and that end what must not be ended. Older servers do not
+/// know all of them.
+const NO_TIMEOUTS: &str = "SELECT set_config(name, '0', false) FROM pg_settings
+    WHERE name IN ('lock_timeout', 'idle_session_timeout', 'transaction_timeout')";
+
 /// A parameter of a statement.
 pub(super) type Param<'a> = &'a (dyn ToSql + Sync);
 
@@ -228,12 +233,23 @@ impl Lines {
                  SET statement_timeout = 0;
                  SET idle_in_transaction_session_timeout = '10s';
                  SET client_min_messages = warning;
-                 SET standard_conforming_strings = on"
+                 SET standard_conforming_strings = on;
+                 {NO_TIMEOUTS}"
             );
             let failed = |error: PgError| fault::told(&error, Of::Log);
             link.script(&settings).await.map_err(failed)?;
-            let commit = link.client.query_one("SHOW synchronous_commit", &[]).await;
-            if !unsafe_commit && commit.map_err(failed)?.get::<_, &str>(0) == "off" {
+            let sql =
+                "SELECT current_setting('synchronous_commit'), current_setting('server_encoding')";
+            let row = link.client.query_one(sql, &[]).await.map_err(failed)?;
+            let (commit, encoding): (&str, &str) = (row.get(0), row.get(1));
+            if encoding != "UTF8" {
+                let reason = format!(
+                    "the encoding of this database is {encoding}, which cannot keep all texts; a store needs a \
+                     database with the encoding UTF8"
+                );
+                return Err(Error::Failed { reason });
+            }
+            if !unsafe_commit && commit == "off" {
                 let reason = String::from(
                     "synchronous_commit is off for this role or database, so that what is acknowledged could be \
                      lost; turn it on, or accept that with unsafe-commit=on in the URL",

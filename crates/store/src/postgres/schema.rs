@@ -197,17 +197,34 @@ fn read_table(text: &str) -> Shape {
 pub(super) struct Worked {
     pub(super) column: Column,
     pub(super) name: String,
-    pub(super) is_list: bool,
+    pub(super) has: Has,
+}
+
+/// What a column has that is worked out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Has {
+    Text,
+    /// A list of texts.
+    List,
+    /// The same list for an index: a text may be longer than what fits into it.
+    Beginnings,
 }
 
 /// The columns of a table that are worked out.
 pub(super) fn worked(table: Table) -> Vec<Worked> {
     let all = Column::all(table).into_iter();
     let one = |column: Column| {
-        let name = dialect::worked_out(column)?;
-        Some(Worked { column, name, is_list: column.kind() == Kind::List })
+        let Some(name) = dialect::worked_out(column) else { return Vec::new() };
+        if column.kind() != Kind::List {
+            return vec![Worked { column, name, has: Has::Text }];
+        }
+        let sought = dialect::beginnings(&name);
+        vec![
+            Worked { column, name, has: Has::List },
+            Worked { column, name: sought, has: Has::Beginnings },
+        ]
     };
-    all.filter_map(one).collect()
+    all.flat_map(one).collect()
 }
 
 /// Tables whose rows a shard reads when it is claimed.
@@ -226,8 +243,8 @@ fn view(table: Table, sql: &mut Vec<String>) {
         .collect();
     let worked = worked(table);
     columns.extend(worked.iter().map(|it| {
-        let list = if it.is_list { "text[]" } else { "text" };
-        format!("{} {list} COLLATE \"C\"", it.name)
+        let kind = if it.has == Has::Text { "text" } else { "text[]" };
+        format!("{} {kind} COLLATE \"C\"", it.name)
     }));
     columns.push(String::from("shard smallint NOT NULL"));
     if !shape.has_text_key() {
@@ -242,7 +259,7 @@ fn view(table: Table, sql: &mut Vec<String>) {
         let when = it.when.as_ref().map_or_else(String::new, |it| format!(" WHERE {it}"));
         sql.push(format!("CREATE INDEX {} ON {table} ({}){when}", it.name, shape.parts(&it.parts)));
     }
-    for it in worked.iter().filter(|it| it.is_list) {
+    for it in worked.iter().filter(|it| it.has == Has::Beginnings) {
         sql.push(format!("CREATE INDEX {table}_{0} ON {table} USING gin ({0})", it.name));
     }
     if READ_BY_SHARD.contains(&table) {

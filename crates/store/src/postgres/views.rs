@@ -18,7 +18,7 @@ use super::{
     fault::{self, Of},
     link::{Lines, Link, Param, Pool, Sent, together, wait},
     log::{self, count, next, number, shard},
-    schema::{self, Type},
+    schema::{self, Has, Type},
     text::{escape, unescape},
 };
 use crate::{
@@ -31,6 +31,10 @@ use crate::{
 
 /// How long a search may take, in milliseconds.
 const SEARCH_MS_MAX: u32 = 5_000;
+
+/// About so many bytes of rows go with one statement; one row may have more. Each must arrive within the time that a
+/// transaction may be idle, and the server takes no more than 1 GB at once.
+const STATEMENT_BYTES: usize = 8 << 20;
 
 /// A value as a parameter.
 #[derive(Debug)]
@@ -158,12 +162,66 @@ impl Columns {
             Self::Bytes(all) => all,
         }
     }
+
+    /// How many rows there are, where there are any.
+    fn rows(&self) -> Option<usize> {
+        match self {
+            Self::Number(_) => None,
+            Self::Numbers(all) => Some(all.len()),
+            Self::Texts(all) => Some(all.len()),
+            Self::Bytes(all) => Some(all.len()),
+        }
+    }
+
+    /// About how many bytes a row takes.
+    fn bytes(&self, row: usize) -> usize {
+        let of = |it: Option<usize>| it.unwrap_or(0) + 4;
+        match self {
+            Self::Number(_) => 0,
+            Self::Numbers(all) => of(all[row].map(|_| 8)),
+            Self::Texts(all) => of(all[row].as_ref().map(String::len)),
+            Self::Bytes(all) => of(all[row].as_ref().map(Vec::len)),
+        }
+    }
+
+    /// Takes the rows away from this one on.
+    fn split_off(&mut self, row: usize) -> Self {
+        match self {
+            Self::Number(one) => Self::Number(*one),
+            Self::Numbers(all) => Self::Numbers(all.split_off(row)),
+            Self::Texts(all) => Self::Texts(all.split_off(row)),
+            Self::Bytes(all) => Self::Bytes(all.split_off(row)),
+        }
+    }
 }
 
 /// A statement and its columns.
 struct Many {
     text: String,
     columns: Vec<Columns>,
+}
+
+impl Many {
+    /// The same as several statements, where it would be too large.
+    fn cut(mut self) -> impl Iterator<Item = Self> {
+        let rows = self.columns.iter().find_map(Columns::rows).unwrap_or(0);
+        let (mut bytes, mut begins) = (0, Vec::new());
+        for row in 0..rows {
+            let more: usize = self.columns.iter().map(|it| it.bytes(row)).sum();
+            if bytes > 0 && bytes + more > STATEMENT_BYTES {
+                begins.push(row);
+                bytes = 0;
+            }
+            bytes += more;
+        }
+        let mut pieces = Vec::new();
+        for row in begins.into_iter().rev() {
+            let columns = self.columns.iter_mut().map(|it| it.split_off(row)).collect();
+            pieces.push(Self { text: self.text.clone(), columns });
+        }
+        pieces.push(self);
+        pieces.into_iter().rev()
+    }
 }
 
 /// Changes as what is left of them in the end: first what goes, then what is put.
@@ -240,7 +298,7 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// What is to be done, in order.
+    /// What is to be done, in order, as statements that are not too large.
     fn statements(&self, own: ShardId, shards: u16) -> rusqlite::Result<Vec<Many>> {
         let mut all = Vec::new();
         let ids =
@@ -310,7 +368,7 @@ impl<'a> Net<'a> {
             }
             all.push(Many { text, columns: columns.into() });
         }
-        Ok(all)
+        Ok(all.into_iter().flat_map(Many::cut).collect())
     }
 }
 
@@ -354,7 +412,10 @@ fn put(table: Table, all: &[&Row], shards: u16) -> rusqlite::Result<Many> {
         let mut cells = written.0;
         for it in &worked {
             cells.push(match it.column.cell(row, None) {
-                Some(Value::List(texts)) => Cell::Text(array(&texts)),
+                Some(Value::List(texts)) if it.has == Has::Beginnings => {
+                    Cell::Text(array(texts.iter().map(|it| beginning(it))))
+                }
+                Some(Value::List(texts)) => Cell::Text(array(texts.iter().map(|it| escape(it)))),
                 Some(Value::Text(text)) => Cell::Text(escape(&text).into_owned()),
                 _ => Cell::Null,
             });
@@ -370,7 +431,7 @@ fn put(table: Table, all: &[&Row], shards: u16) -> rusqlite::Result<Many> {
     let names: Vec<String> =
         own.chain(worked.iter().map(|it| it.name.clone())).chain([String::from("shard")]).collect();
     let lists: BTreeSet<&str> =
-        worked.iter().filter(|it| it.is_list).map(|it| it.name.as_str()).collect();
+        worked.iter().filter(|it| it.has != Has::Text).map(|it| it.name.as_str()).collect();
     let given: Vec<String> = names
         .iter()
         .map(|it| match it.as_str() {
@@ -398,12 +459,12 @@ fn put(table: Table, all: &[&Row], shards: u16) -> rusqlite::Result<Many> {
     Ok(Many { text, columns })
 }
 
-/// A list of texts in PostgreSQL's notation.
-fn array(texts: &[travertine_value::Name]) -> String {
+/// A list of texts, as they are stored, in PostgreSQL's notation.
+fn array(texts: impl Iterator<Item = impl AsRef<str>>) -> String {
     let mut list = String::from("{");
-    for (nth, text) in texts.iter().enumerate() {
+    for (nth, text) in texts.enumerate() {
         list.push_str(if nth == 0 { "\"" } else { ",\"" });
-        for it in escape(text).chars() {
+        for it in text.as_ref().chars() {
             if matches!(it, '"' | '\\') {
                 list.push('\\');
             }
@@ -760,14 +821,14 @@ impl Views {
         let within = if search.unbounded { 0 } else { SEARCH_MS_MAX };
         let values: Vec<Given> = sql.values.iter().cloned().map(Given).collect();
         let params: Vec<Param<'_>> = values.iter().map(|it| it as Param<'_>).collect();
-        let mut broad = false;
         let rows = self.searchers.read(lines, Of::Views, async |link| {
             link.limit(within).await?;
-            let rows = link.rows(&sql.text, &params).await;
-            broad |= matches!(&rows, Err(it) if it.as_db_error().is_some_and(|it| it.code().code() == "57014"));
-            rows
-        });
-        if broad { Err(search.too_broad()) } else { rows }
+            match link.rows(&sql.text, &params).await {
+                Err(error) if within > 0 && fault::is_cancelled(&error) => Ok(None),
+                rows => rows.map(Some),
+            }
+        })?;
+        rows.ok_or_else(|| search.too_broad())
     }
 
     pub(super) fn search(&self, lines: &Lines, search: &Search) -> Result<Found, Error> {
@@ -846,5 +907,48 @@ trait Pair<A, B> {
 impl<A, B> Pair<A, B> for (Result<A, PgError>, Result<B, PgError>) {
     fn pair(self) -> Result<(A, B), PgError> {
         Ok((self.0?, self.1?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use travertine_value::Name;
+
+    use super::*;
+    use crate::view::VariableRow;
+
+    #[test]
+    fn what_is_stored_at_once_goes_with_statements_that_are_not_too_large() {
+        let variable = |instance: u64| {
+            Row::Variable(VariableRow {
+                instance,
+                layer: 1,
+                name: Name::from("v"),
+                value: "x".repeat(3 << 20).into(),
+                number: 1,
+                visit: 0,
+            })
+        };
+        let snapshot = |instance: u64| {
+            // One has more than what goes with a statement.
+            let body = vec![0; if instance == 2 { 9 << 20 } else { 1 << 20 }];
+            Change::Snapshot { instance, seq: 1, body }
+        };
+        let mut changes: Vec<Change> = (0..7).map(|it| Change::Put(variable(it))).collect();
+        changes.extend((0..5).map(snapshot));
+        changes.push(Change::Expire(Table::Jobs, 4));
+        let all = Net::of(&changes).statements(ShardId(0), 1).unwrap();
+        let of = |what: &str| {
+            let one = |it: &Many| {
+                let rows: BTreeSet<_> = it.columns.iter().map(Columns::rows).collect();
+                assert_eq!(rows.len(), 1, "all columns have as many");
+                let Columns::Numbers(instances) = &it.columns[0] else { panic!("{}", it.text) };
+                (instances[0].unwrap(), instances.len())
+            };
+            all.iter().filter(|it| it.text.starts_with(what)).map(one).collect::<Vec<_>>()
+        };
+        assert_eq!(of("INSERT INTO variables"), [(0, 2), (2, 2), (4, 2), (6, 1)]);
+        assert_eq!(of("INSERT INTO snapshots"), [(0, 2), (2, 1), (3, 2)]);
+        assert_eq!(all.iter().filter(|it| it.text.starts_with("DELETE FROM jobs")).count(), 1);
     }
 }

@@ -17,6 +17,7 @@ use travertine_store::{
 use travertine_value::{Name, Value};
 
 use super::{Promise, batch, claim, entry, rows};
+use crate::random::Random;
 
 pub(super) const PROMISES: &[Promise] = &[
     ("rows of every table are read back as they were", reads_back),
@@ -39,6 +40,7 @@ pub(super) const PROMISES: &[Promise] = &[
     ("what there is of many instances is loaded at once, as it is alone", loads),
     ("many are found by name or caller at once, as each is alone", finds_many),
     ("names of any characters are kept and found", any_characters),
+    ("names of any length are kept and found", any_lengths),
     ("every filter finds what it says", filters),
     ("filters hold together", filters_together),
     ("senseless questions are refused by name", senseless),
@@ -540,9 +542,22 @@ const TEXTS: [&str; 8] = [
 ];
 
 fn any_characters(store: &dyn Store) {
+    kept_and_found(store, &TEXTS);
+}
+
+fn any_lengths(store: &dyn Store) {
+    // What does not become shorter by packing, and says what it is only at its end.
+    let mut random = Random(7);
+    let mut letter = || char::from(b'0' + u8::try_from(random.below(75)).expect("it is small"));
+    let text: String = (0..9_000).map(|_| letter()).collect();
+    kept_and_found(store, &[&text, &format!("{text}a"), &format!("{text}b"), "a"]);
+}
+
+/// Whatever has a name keeps these, and is found by each alone.
+fn kept_and_found(store: &dyn Store, texts: &[&str]) {
     let claim = ready(store, 0, 1);
     let mut there = Vec::new();
-    for (id, text) in (1..).map(|it| it * 4).zip(TEXTS) {
+    for (id, text) in (1..).map(|it| it * 4).zip(texts.iter().copied()) {
         there.push(Row::Instance(InstanceRow {
             business_id: Some(name(text)),
             definition: name(text),
@@ -566,7 +581,7 @@ fn any_characters(store: &dyn Store) {
     there.sort_by_key(|it| (it.table(), it.key()));
     let found: Vec<Row> = Table::ALL.iter().flat_map(|it| all(store, *it)).collect();
     assert_eq!(found, there);
-    for (id, text) in (1..).map(|it| it * 4).zip(TEXTS) {
+    for (id, text) in (1..).map(|it| it * 4).zip(texts.iter().copied()) {
         assert_eq!(store.named(ShardId(0), text).unwrap(), [InstanceId(id)], "{text:?}");
         let only = |table, filter: Filter| {
             let ids: Vec<u64> =

@@ -19,7 +19,7 @@ use travertine_runtime::{
     engine::{File, Options as EngineOptions},
 };
 use travertine_store::{
-    CRASH_POINTS, Error, InstanceId, PostgresStore, ShardId, SqliteStore, Store,
+    CRASH_POINTS, Claiming, Error, Fold, InstanceId, PostgresStore, ShardId, SqliteStore, Store,
     postgres::{self, Options, Standing},
     sqlite,
     view::{Query, Table},
@@ -246,6 +246,92 @@ fn a_role_that_only_reads_and_writes_tables_is_enough_for_a_node() {
     let other = format!("{app}_new");
     let told = PostgresStore::open(&other, &Options::default()).unwrap_err();
     assert!(told.to_string().contains("migrate_schema"), "{told}");
+}
+
+/// The URL of a store for a role with settings of its own.
+fn url_of_role(server: &Server, settings: &[&str]) -> String {
+    let url = server.url();
+    let role = format!("role_{}", url.rsplit('=').next().unwrap());
+    server.sql(&format!("CREATE ROLE {role} LOGIN SUPERUSER"));
+    for it in settings {
+        server.sql(&format!("ALTER ROLE {role} SET {it}"));
+    }
+    url.replace("travertine@", &format!("{role}@"))
+}
+
+#[test]
+fn settings_of_a_role_end_nothing_that_must_not_be_ended() {
+    let Some(server) = server() else { return };
+    let settings = ["lock_timeout = '20ms'", "idle_session_timeout = '2s'"];
+    let url = url_of_role(server, &settings);
+    let store = open_postgres(&url, 1);
+    let schema = url.rsplit('=').next().unwrap();
+    let role = format!("role_{schema}");
+    let session = server.session();
+    session.sql(&format!("BEGIN; SELECT 1 FROM {schema}.shards FOR UPDATE"));
+    thread::scope(|scope| {
+        let taken = scope.spawn(|| store.take(ShardId(0), "a"));
+        // Both wait for longer than that.
+        for (duty, time) in [("control", "200 ms"), ("lock", "2200 ms")] {
+            session.until(&format!(
+                "SELECT 1 FROM pg_stat_activity WHERE usename = '{role}' AND application_name LIKE '%{duty}'
+                    AND clock_timestamp() - state_change > interval '{time}'"
+            ));
+        }
+        session.sql("COMMIT");
+        taken.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn what_an_administrator_cancels_is_not_written_and_can_be_tried_again() {
+    let Some(server) = server() else { return };
+    let url = server.url();
+    let store = open_postgres(&url, 1);
+    let schema = url.rsplit('=').next().unwrap();
+    let claim = store.take(ShardId(0), "a").unwrap();
+    let append = |seq| store.append(&claim, &[batch(vec![entry(seq, seq, 0)])]);
+    append(1).unwrap();
+    let fold = [Fold { last: 1, entry: None }];
+    let session = server.session();
+    let cancelled = |write: &(dyn Fn() -> Result<(), Error> + Sync)| {
+        session.sql(&format!("BEGIN; SELECT 1 FROM {schema}.shards FOR UPDATE"));
+        thread::scope(|scope| {
+            let done = scope.spawn(write);
+            session.until(
+                "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+                 WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))",
+            );
+            session.sql("COMMIT");
+            done.join().unwrap()
+        })
+    };
+    let is_away = |it: Result<(), Error>| matches!(it, Err(Error::Away { .. }));
+    assert!(is_away(cancelled(&|| append(2))));
+    append(2).unwrap();
+    assert!(is_away(cancelled(&|| store.checkpoint(&claim, 2, b"", &[]))));
+    assert_eq!(store.checkpointed(ShardId(0)).unwrap(), (0, vec![]));
+    store.checkpoint(&claim, 2, b"", &[]).unwrap();
+    assert!(is_away(cancelled(&|| store.fold(&claim, &fold))));
+    store.fold(&claim, &fold).unwrap();
+    // A claim is asked for again by itself.
+    cancelled(&|| store.claim(ShardId(0), Claiming::Again(claim)).map(drop)).unwrap();
+    assert_eq!(store.fence(&[claim]), Ok(vec![false]));
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_database_that_cannot_keep_all_texts_is_refused() {
+    let Some(server) = server() else { return };
+    let url = server.url();
+    let name = url.rsplit('=').next().unwrap();
+    server.sql(&format!(
+        "CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
+    ));
+    let refused = PostgresStore::open(&format!("{url}&dbname={name}"), &Options::default());
+    server.sql(&format!("DROP DATABASE {name}"));
+    let told = refused.unwrap_err().to_string();
+    assert!(told.contains("LATIN1") && told.contains("UTF8"), "{told}");
 }
 
 #[test]
