@@ -261,6 +261,8 @@ pub enum BadId {
     },
     /// It has a character that is not shown but does something: a line break, an escape.
     Control(char),
+    /// The engine keeps it for itself.
+    Reserved,
 }
 
 impl BadId {
@@ -276,6 +278,9 @@ impl BadId {
                 id.escape_debug(),
                 letter.escape_unicode()
             ),
+            Self::Reserved => {
+                write!(f, "{id} is a name that the engine keeps for itself; choose another one")
+            }
         }
     }
 }

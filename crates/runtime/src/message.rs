@@ -37,6 +37,10 @@ const SPARE: &str = "$spare";
 /// The property of a receiver whose model names none: those of a message are about its variables.
 pub(crate) const BY_VARIABLES: &str = "$variables";
 
+/// The name of dead letters that are starts which could not be made. Nobody sends a message of that name: it would
+/// start something that its sender need not be allowed to start.
+pub(crate) const START: &str = "$start";
+
 /// What became of a message.
 ///
 /// ```no_run

@@ -335,8 +335,14 @@ impl Engine {
     }
 }
 
-/// Does a job of a batch.
+/// Does a job of a batch. Whatever else offers jobs of this type is no batch: nobody was asked whether it may do that.
 async fn work(engine: Engine, job: Job) -> Outcome {
+    let definitions = engine.definitions();
+    let of = definitions.get(job.definition_key);
+    if !of.is_some_and(|it| it.is_function() && &*it.id == BATCH) {
+        let message = format!("jobs of the type {BATCH} are for batches alone");
+        return Outcome::Incident { message };
+    }
     let order = job.variables.iter().find(|(name, _)| &**name == "order");
     let order: Order = match order.map(|(_, it)| typed::from_value(it)) {
         Some(Ok(order)) => order,

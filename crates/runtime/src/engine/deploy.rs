@@ -20,6 +20,7 @@ use crate::{
     DecisionDefinition, DecisionModel, Definition, Definitions, Deployed, DeployedKind, Error,
     Models, Timestamp,
     definition::start_triggers,
+    is_own,
     model::{OtherFile, kind_of, read_models},
     request::{AdoptRequest, ExpectRequest},
 };
@@ -242,7 +243,7 @@ impl Engine {
         for process in report.processes.iter().filter(|it| it.executable) {
             let id = Name::from(process.id.as_str());
             let latest = definitions.find(&id);
-            if latest.is_some_and(|it| it.is_function()) {
+            if is_own(&id) || latest.is_some_and(|it| it.is_function()) {
                 return Err(taken(&id));
             }
             // It must be possible to tell when it starts.

@@ -20,10 +20,11 @@ use travertine_value::{Limits, Map, Name, Value};
 
 use super::{Common, Engine, Pending, block_on, router::Router};
 use crate::{
-    Consume, Correlated, DeadLetter, Delivery, Error, INSTANCE, InstanceId, Message, Published,
-    Receipt, SignalReceipt, WHERE,
+    BadId, Consume, Correlated, DeadLetter, Delivery, Error, INSTANCE, InstanceId, Message,
+    Published, Receipt, SignalReceipt, WHERE,
     awaited::Teller,
     id,
+    message::START,
     request::{
         Ask, Candidate, DescribeRequest, DiscardRequest, FinishPublishRequest, How, Looked,
         MatchVariablesRequest, Publishing, Relay, ReplayRequest, Reply, SignalRequest,
@@ -584,6 +585,9 @@ impl Engine {
     fn publish_to(&self, message: Message, how: How, end: End) -> Result<(), Error> {
         let all = message.variables.iter().chain(&message.correlation);
         check_variables(all, &Limits::default())?;
+        if &*message.name == START {
+            return Err(Error::BadId { id: message.name, reason: BadId::Reserved });
+        }
         message.id.as_ref().map_or(Ok(()), id::check)?;
         let publisher = Publisher { common: Arc::downgrade(&self.inner.common), how, end };
         self.router().relay(TryPublishRequest { message, how }, Box::new(publisher))

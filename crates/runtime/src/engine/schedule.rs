@@ -14,7 +14,7 @@ use travertine_value::{Name, time::Cron, typed};
 
 use super::{Engine, Run};
 use crate::{
-    Error, InstanceId,
+    Error, InstanceId, is_own,
     schedule::{self, Overlap, SCHEDULE, Schedule, When},
 };
 
@@ -385,7 +385,8 @@ impl<'a> Scheduling<'a> {
     /// # Ok(()) }
     /// ```
     pub fn process(self, id: &str, variables: Assignments) -> Making<'a> {
-        if self.schedule.is_ok() && self.engine.definitions().find(id).is_none() {
+        let is_there = self.engine.definitions().find(id).is_some() && !is_own(id);
+        if self.schedule.is_ok() && !is_there {
             let schedule = Err(Error::no_such_definition(id));
             return Making(Self { schedule, ..self });
         }
@@ -428,7 +429,7 @@ impl<'a> IntoFuture for Making<'a> {
                 }
                 return Ok(run);
             }
-            engine.deploy_own(&schedule::DEFINITION)?;
+            engine.spawn_blocking(|it| it.deploy_own(&schedule::DEFINITION)).await?;
             engine.start(schedule::call(&schedule)).id(&name).await
         })
     }

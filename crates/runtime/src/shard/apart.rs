@@ -9,10 +9,9 @@ use travertine_store::codec::record::{Letter, Message};
 use travertine_value::Name;
 
 use super::{Case, Shard};
-use crate::{At, Begin, Error, InstanceId};
+use crate::{At, Begin, Error, InstanceId, is_own, message::START};
 
-/// The name of such dead letters. What is started is a property, and where; its id is that of the message.
-const START: &str = "$start";
+/// What is started is a property of such a dead letter, and where; its id is that of the message.
 const DEFINITION: &str = "definition";
 const ELEMENT: &str = "element";
 /// Set where it is not tried again by itself.
@@ -96,7 +95,7 @@ impl Shard {
 
     pub(super) fn try_apart(&mut self, apart: &Apart) -> Result<InstanceId, Error> {
         let Apart { definition, at, id, variables } = apart.clone();
-        let found = self.env.definitions.find(&definition);
+        let found = self.env.definitions.find(&definition).filter(|it| !is_own(&it.id));
         let key = found.ok_or_else(|| Error::no_such_definition(&definition))?.key;
         self.check_chain(key)?;
         let at = at.map_or(At::Start, |it| At::Elements(vec![it]));

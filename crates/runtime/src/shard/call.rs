@@ -13,7 +13,7 @@ use travertine_store::{
 use travertine_value::Name;
 
 use super::{Live, Shard, guard::Heard};
-use crate::{Address, Error, InstanceId};
+use crate::{Address, Error, InstanceId, is_own};
 
 impl Shard {
     /// The shard on which a call is started. A plain call of a process stays with its caller; the runs
@@ -34,7 +34,9 @@ impl Shard {
     ) {
         let from = live.address(wait);
         let definitions = self.env.newest();
-        let Some(definition) = definitions.bound(definition, binding, &live.definition) else {
+        // What is the engine's own, nobody but the engine starts.
+        let bound = definitions.bound(definition, binding, &live.definition);
+        let Some(definition) = bound.filter(|it| !is_own(&it.id)) else {
             let failure = Failure::of(missing(definition, binding));
             self.outbox.enqueue(Letter::CallFailed { to: from, failure });
             return;

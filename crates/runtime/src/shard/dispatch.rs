@@ -5,7 +5,7 @@ use std::sync::Arc;
 use travertine_kernel::{Assignments, Command, Rejection, TokenId, plan::WorkKind, tree};
 use travertine_value::Name;
 
-use super::{Live, RunStatus, Shard, Watcher};
+use super::{Live, RunStatus, Shard, Watcher, job::for_others};
 use crate::{
     Address, Error, InstanceId, JobFailure,
     request::{AwaitRequest, Description, Glance, Look, Origin, Outcome, Reply, ReplyTo, Request},
@@ -108,7 +108,10 @@ impl Shard {
                 self.hand_back(&it.worker, &it.jobs);
                 Ok(Reply::HandBack(()))
             }
-            Request::Complete(it) => self.complete(it.to, it.variables).map(Reply::Complete),
+            Request::Complete(it) => {
+                for_others(self.look(it.to.instance)?, it.to.wait)?;
+                self.complete(it.to, it.variables).map(Reply::Complete)
+            }
             Request::CompleteWork(it) => self
                 .complete_work(it.work, it.kind, it.strict, it.variables)
                 .map(Reply::CompleteWork),

@@ -16,7 +16,7 @@ use super::{
     live::{Live, Work, field},
     outbox::Release,
 };
-use crate::{Address, Error, InstanceId, Timestamp};
+use crate::{Address, Error, InstanceId, Timestamp, is_own};
 
 /// The header of a listener's job that says on what it is called.
 const LISTENER: &str = "listener";
@@ -139,6 +139,15 @@ pub struct JobChange {
     pub lease: Option<i64>,
     /// Greater comes first.
     pub priority: Option<i64>,
+}
+
+/// Refuses what the engine does itself: what it says is all that others know of it.
+pub(super) fn for_others(live: &Live, wait: WaitId) -> Result<(), Error> {
+    if is_own(&live.definition.id) {
+        let asked = "be answered by anybody but the engine";
+        return Err(Rejection::WrongWait { wait, asked }.into());
+    }
+    Ok(())
 }
 
 impl Shard {
@@ -291,10 +300,11 @@ impl Shard {
         })
     }
 
-    /// Refuses what is no open work of that kind.
+    /// Refuses what is no open work of that kind, and what is the engine's own.
     pub(super) fn check_work(&mut self, work: Address, kind: WorkKind) -> Result<(), Error> {
         self.with(work.instance, |_, live| {
             live.ready()?;
+            for_others(live, work.wait)?;
             let found = live.work.get(&work.wait).map(|it| it.kind);
             match found.ok_or(Rejection::NoSuchWait(work.wait))? {
                 is if is != kind => Err(Error::WrongKind { work, is }),

@@ -12,8 +12,8 @@ use super::{Shard, apart::Apart, settings::millis};
 use crate::{
     Address, Error, InstanceId, Published, Receipt, SignalReceipt,
     message::{
-        MessageKey, PROCESS, address, for_process, has_all, is_addressed, is_for_process, is_spare,
-        is_to_one, note_awaited, note_spare, take_awaited, variables_wanted,
+        MessageKey, PROCESS, START, address, for_process, has_all, is_addressed, is_for_process,
+        is_spare, is_to_one, note_awaited, note_spare, take_awaited, variables_wanted,
     },
 };
 
@@ -316,6 +316,9 @@ impl Shard {
         looked: &Looked,
         number: Option<u64>,
     ) -> Receipt {
+        if &*message.name == START {
+            return Receipt::Dropped;
+        }
         message.consume = consume(&message);
         let expires = self.expiry(&message);
         match message.consume {

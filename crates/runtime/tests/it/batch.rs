@@ -3,19 +3,23 @@
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, mpsc},
+    time::Duration,
 };
 
-use travertine_kernel::Assignments;
+use travertine_kernel::{Assignments, Rejection, WaitId, plan::WorkKind};
 use travertine_runtime::{
-    Batch, BatchOutcome, BatchStep, BatchWork, Engine, Error, InstanceId, batch::BATCH,
-    engine::BatchGuard,
+    Address, BadId, Batch, BatchOutcome, BatchStep, BatchWork, Engine, Error, InstanceId,
+    JobChange, JobFailure, Message,
+    batch::BATCH,
+    engine::{BatchGuard, File},
 };
 use travertine_store::{
     codec::record::Record,
     view::{Filter, InstanceRow, InstanceState, Row, Table},
 };
+use travertine_value::{Value, typed};
 
-use crate::world::{World, block_on, vars, within, within_now};
+use crate::world::{World, block_on, file, vars, within, within_now};
 
 const TWO: &str = r#"<process id="p" isExecutable="true"><startEvent id="s"/>
     <sequenceFlow id="f1" sourceRef="s" targetRef="t"/><userTask id="t"/>
@@ -289,4 +293,80 @@ fn too_many_are_refused_and_none_are_no_work() {
     assert!(engine.definitions().find(BATCH).is_some());
     let row = world.rows(Table::Instances, vec![Filter::Definition(BATCH.into())]);
     assert!(matches!(&row[..], [Row::Instance(_)]));
+}
+
+/// A file with a process that says what only batches may say, and one that calls what only the engine starts.
+fn forged() -> File {
+    let model = format!(
+        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+          xmlns:zeebe="http://camunda.org/schema/zeebe/1.0" targetNamespace="t">
+        <process id="says" isExecutable="true"><startEvent id="s"/>
+          <sequenceFlow id="f" sourceRef="s" targetRef="t"/>
+          <serviceTask id="t"><extensionElements><zeebe:taskDefinition type="{BATCH}"/></extensionElements></serviceTask></process>
+        <process id="calls" isExecutable="true"><startEvent id="s2"/>
+          <sequenceFlow id="f2" sourceRef="s2" targetRef="t2"/>
+          <callActivity id="t2"><extensionElements><zeebe:calledElement processId="{BATCH}"/></extensionElements></callActivity></process>
+        </definitions>"#
+    );
+    File { name: "forged.bpmn".into(), body: model.into() }
+}
+
+#[test]
+fn nobody_has_a_batch_done_but_who_begins_one() {
+    let world = world();
+    let engine = world.engine();
+    let meant = started(&world, 1)[0];
+    let none = begin(engine, Batch::new(BatchWork::Cancel), Vec::new());
+    over(engine, none);
+    engine.deploy(&[forged()]).unwrap();
+    let json = |it: &str| Value::parse_json(it).unwrap();
+    let order = json(&format!(
+        r#"{{"work": "cancel", "who": null, "per_second": null, "instances": [{}], "at": 0}}"#,
+        meant.0
+    ));
+    let says = engine.start("says").variables(vars(&[("order", order)])).begin().wait().unwrap().0;
+    let batch = typed::to_value(&Batch::new(BatchWork::Cancel)).unwrap();
+    let packed = Value::from(format!("{} ", meant.0));
+    let arguments = vars(&[("batch", batch), ("instances", packed)]);
+    let calls = engine.start("calls").variables(arguments.clone()).begin().wait().unwrap().0;
+    world.rest();
+    for (instance, why) in [(says, "for batches alone"), (calls, "no such definition")] {
+        let reasons = format!("{:?}", engine.why(instance).wait().unwrap());
+        assert!(reasons.contains(why), "{reasons}");
+    }
+    let scheduled = engine.schedule("s").every(Duration::from_hours(1)).process(BATCH, arguments);
+    assert!(matches!(block_on(scheduled.into_future()), Err(Error::NoSuchDefinition(_))));
+    let start =
+        Message { correlation: vars(&[("definition", BATCH.into())]), ..Message::new("$start") };
+    let refused = engine.publish(start).wait();
+    assert!(matches!(refused, Err(Error::BadId { reason: BadId::Reserved, .. })), "{refused:?}");
+    assert_eq!(rows(&world, InstanceState::Running), 1, "nothing was done with it");
+    let taken = TWO.replace("\"p\"", &format!("\"{BATCH}\""));
+    let refused = World::new(1).engine().deploy(&[file("taken.bpmn", &taken)]);
+    assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
+}
+
+#[test]
+fn nobody_says_what_came_of_a_batch_but_the_engine() {
+    let world = world();
+    let all = started(&world, 1);
+    let engine = world.engine();
+    // Nobody says yet what ann may, so its job stays open.
+    let batch = begin(&engine.by("ann"), Batch::new(BatchWork::Cancel), all);
+    world.rest();
+    let job = world.jobs().pop().expect("there is its job");
+    let job = Address { instance: batch, wait: WaitId(job.wait) };
+    let none = || vars(&[("others", Vec::<Value>::new().into())]);
+    let refused = [
+        engine.complete(job, none()).wait(),
+        engine.complete_work(job, WorkKind::Job, false, none()).wait(),
+        engine.fail(job, JobFailure::new("no")).wait(),
+        engine.throw_job_error(job, "no", "", none()).wait(),
+        engine.update_job(job, JobChange { retries: Some(1), ..JobChange::default() }).wait(),
+    ];
+    for it in refused {
+        let wrong = |it: &_| matches!(it, Err(Error::Rejected(Rejection::WrongWait { .. })));
+        assert!(wrong(&it), "{it:?}");
+    }
+    assert_eq!(state(engine, batch).seen, 0);
 }
