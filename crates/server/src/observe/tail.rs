@@ -14,7 +14,10 @@ use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tonic::Code;
 
 use super::Observed;
-use crate::net::{RequestId, Wire};
+use crate::{
+    c8::grpc::is_call,
+    net::{RequestId, Wire},
+};
 
 /// Takes note of a request when it has ended.
 #[derive(Debug)]
@@ -43,7 +46,7 @@ impl Tail {
     ) -> Self {
         let route = match (wire, response.extensions().get::<MatchedPath>()) {
             (Wire::Http, Some(matched)) => Arc::from(matched.as_str()),
-            (Wire::Grpc, _) if is_call(path, response) => Arc::from(path),
+            (Wire::Grpc, _) if is_call(path) => Arc::from(path),
             // Paths that strangers choose are no labels.
             _ => Arc::from("other"),
         };
@@ -89,12 +92,6 @@ impl Drop for Tail {
 
 /// What a call is said to have come to when the client left before it ended.
 const UNFINISHED: &str = "CANCELLED";
-
-/// Unknown methods are no labels either.
-fn is_call(path: &str, response: &Response<Body>) -> bool {
-    let code = response.headers().get("grpc-status").map(http::HeaderValue::as_bytes);
-    code != Some(b"12") && path.len() < 100
-}
 
 fn grpc_code(headers: &HeaderMap) -> Option<&'static str> {
     let code = Code::from_bytes(headers.get("grpc-status")?.as_bytes());

@@ -165,6 +165,23 @@ async fn health_and_metrics_have_a_port_of_their_own() {
 }
 
 #[tokio::test]
+async fn paths_that_strangers_choose_are_no_labels_of_metrics() {
+    let access = Access::default().user("ann", Password::hash("secret"));
+    let server = serve(Options { access, ..options() }).await;
+    let call = "content-type: application/grpc\r\n";
+    for path in ["/some/path/of/a/stranger", "/gateway_protocol.Gateway/Stranger"] {
+        let answer = server.ask(&format!("POST {path}"), call, "").await;
+        assert!(answer.contains("grpc-status: 16"), "{answer}");
+    }
+    server.ask("POST /gateway_protocol.Gateway/Topology", call, "").await;
+    let metrics = server.metrics().await;
+    assert!(!metrics.to_lowercase().contains("stranger"), "{metrics}");
+    let known = r#"route="/gateway_protocol.Gateway/Topology",code="UNAUTHENTICATED"} 1"#;
+    assert!(metrics.contains(known), "{metrics}");
+    server.end().await;
+}
+
+#[tokio::test]
 async fn a_request_keeps_its_id_where_it_is_plain() {
     let server = serve(options()).await;
     let answer = server.ask("GET /v2/topology", "x-request-id: order-7\r\n", "").await;

@@ -15,7 +15,6 @@ macro_rules! calls {
 
         impl Rpc {
             /// All of them.
-            #[cfg(test)]
             pub(in crate::c8) const ALL: &[Self] = &[$(Self::$name),*];
 
             /// The permissions of which one is needed; everybody may who has logged in, where there is none.
@@ -24,7 +23,6 @@ macro_rules! calls {
             }
 
             /// What the protocol calls it.
-            #[cfg(test)]
             pub(in crate::c8) fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name)),* }
             }

@@ -28,11 +28,24 @@ use axum::Router;
 use tonic::{codec::CompressionEncoding, service::Routes};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use self::{entrance::Entrance, gateway::gateway_server::GatewayServer, service::Service};
+use self::{
+    entrance::{Entrance, Rpc},
+    gateway::gateway_server::GatewayServer,
+    service::Service,
+};
 use crate::{Options, desk::Desk};
 
 /// What clients ask for the health of.
 const SERVICES: [&str; 2] = ["", "gateway_protocol.Gateway"];
+
+/// What is called for it.
+const HEALTH: [&str; 2] = ["/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"];
+
+/// Whether a path is that of a call that there is.
+pub(crate) fn is_call(path: &str) -> bool {
+    let name = path.strip_prefix("/gateway_protocol.Gateway/");
+    name.is_some_and(|name| Rpc::ALL.iter().any(|it| it.name() == name)) || HEALTH.contains(&path)
+}
 
 /// How much of a message is kept for what is around jobs in it.
 const MARGIN: usize = 4 << 10;
