@@ -16,6 +16,8 @@ mod config;
 pub mod desk;
 mod error;
 mod hooks;
+#[cfg(test)]
+mod matrix;
 pub mod native;
 mod net;
 mod observe;

@@ -6,7 +6,7 @@
 
 use std::{slice, sync::Arc};
 
-use travertine_runtime::{Address, InstanceId};
+use travertine_runtime::{Address, InstanceId, is_own};
 use travertine_store::{
     search::{
         Condition, InstanceColumn, JobColumn, MessageColumn, Search, TaskColumn, Test, TimerColumn,
@@ -115,6 +115,12 @@ impl Desk {
         self.admit(&caller.principal, slice::from_ref(&ALL[permission as usize]))
     }
 
+    /// The desk for what whoever asks may see besides; `None` where that is nothing.
+    pub(crate) fn reading(&self) -> Option<Self> {
+        let sees = self.caller.as_ref().is_none_or(|it| !it.reach(Permission::Read).is_nothing());
+        if sees { self.needing(Permission::Read).ok() } else { None }
+    }
+
     /// Who asks; `None` where that is not known.
     pub(crate) fn who(&self) -> Option<&Name> {
         self.caller.as_ref()?.principal.name.as_ref()
@@ -164,12 +170,35 @@ impl Desk {
         Err(missing())
     }
 
+    /// Refuses what is about all that there is to whoever may do that with some of it only.
+    pub(crate) fn may_all(&self) -> Result<(), Refusal> {
+        self.limited().map_or(Ok(()), |it| Err(it.forbidden("everything")))
+    }
+
     /// Refuses a name that says nothing about what is there: of a message, a type of jobs.
     pub(crate) fn may_name(&self, name: &str) -> Result<(), Refusal> {
         match self.limited().filter(|it| !it.reaches(name)) {
             Some(caller) => Err(caller.forbidden(name)),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a message that is there: as `missing`, where they may not even see it.
+    pub(super) fn may_sent(
+        &self,
+        name: &str,
+        missing: impl FnOnce() -> Refusal,
+    ) -> Result<(), Refusal> {
+        let Some(caller) = self.limited() else { return Ok(()) };
+        let sends = caller.needs.contains(&Permission::Message);
+        if sends && caller.reach(Permission::Message).has(name) {
+            return Ok(());
+        }
+        // A message is about no definition, so it is seen by who may see everything.
+        if *caller.reach(Permission::Read) == Reach::Everything {
+            return Err(caller.forbidden(name));
+        }
+        Err(missing())
     }
 
     /// Refuses a row that whoever asks may do nothing with.
@@ -202,6 +231,19 @@ impl Desk {
         }
     }
 
+    /// Refuses to tell something to what is the engine's own, which has operations of its own for that.
+    pub(crate) async fn may_tell(&self, instance: InstanceId) -> Result<(), Refusal> {
+        let Some(row) = self.about(instance).await? else { return Ok(()) };
+        if is_own(&row.definition) {
+            let detail = format!(
+                "instance {instance} is of {}, which only the engine tells something",
+                row.definition
+            );
+            return Err(Refusal::new(Outcome::Forbidden, detail));
+        }
+        Ok(())
+    }
+
     /// The instance of this number, whoever may see it.
     pub(super) async fn about(&self, instance: InstanceId) -> Result<Option<InstanceRow>, Refusal> {
         let search = Search::of(Table::Instances)
@@ -227,11 +269,11 @@ impl Desk {
         if caller.needs.iter().any(reaches) {
             return Ok(());
         }
-        let works = caller.needs.contains(&Permission::Work);
-        if works && caller.reach(Permission::Read).has(definition) {
-            return Err(caller.forbidden(&job.job_type));
+        if !caller.reach(Permission::Read).has(definition) {
+            return Err(missing());
         }
-        self.may(definition, missing)
+        let works = caller.needs.contains(&Permission::Work);
+        Err(caller.forbidden(if works { &job.job_type } else { definition }))
     }
 
     /// Refuses a task that whoever asks may do nothing with. Answers whether it is only theirs as it is assigned or

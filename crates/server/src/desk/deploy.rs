@@ -69,12 +69,21 @@ impl Desk {
     pub async fn retire(&self, key: i64, delete_history: bool) -> Result<Retired, Refusal> {
         let named = Key::read(key);
         let number = number(named).ok_or_else(|| key::no_such("resource", key, named))?;
-        let missing = || key::no_such("resource", key, None);
+        self.retire_numbered(number, delete_history, || key::no_such("resource", key, None)).await
+    }
+
+    /// The same, by the number behind the key.
+    pub(crate) async fn retire_numbered(
+        &self,
+        number: u64,
+        delete_history: bool,
+        missing: impl Fn() -> Refusal,
+    ) -> Result<Retired, Refusal> {
         let definitions = self.engine.definitions();
-        let found = definitions.deployed_as(number).ok_or_else(missing)?;
-        self.may(&found.id, missing)?;
+        let found = definitions.deployed_as(number).ok_or_else(&missing)?;
+        self.may(&found.id, &missing)?;
         if delete_history {
-            self.needing(Permission::Admin)?.may(&found.id, missing)?;
+            self.needing(Permission::Admin)?.may(&found.id, &missing)?;
         }
         let engine = self.engine.clone();
         off_the_executor(move || Ok(engine.retire(number, delete_history)?)).await

@@ -3,7 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use travertine_kernel::{Assignments, Ending};
-use travertine_runtime::{Definition, InstanceId, engine::Target};
+use travertine_runtime::{
+    Definition, InstanceId,
+    engine::{Starting, Target},
+    is_own,
+};
 use travertine_value::Name;
 
 use super::{Desk, Outcome, Refusal, key};
@@ -25,6 +29,21 @@ pub struct Create {
     pub trace: Option<Name>,
     /// The elements after which it ends.
     pub ends_after: Vec<Name>,
+}
+
+impl Create {
+    /// An instance of which nothing is said but what it runs.
+    pub fn of(target: Target) -> Self {
+        Self {
+            target,
+            variables: Assignments::new(),
+            at: Vec::new(),
+            business_id: None,
+            tags: Vec::new(),
+            trace: None,
+            ends_after: Vec::new(),
+        }
+    }
 }
 
 /// An instance that was started.
@@ -52,8 +71,13 @@ impl Desk {
         Ok(found)
     }
 
-    /// The definition that a target means.
-    fn target(&self, target: &Target) -> Result<Arc<Definition>, Refusal> {
+    /// The definition that a target means, where it `is_meant` and whoever asks may start it. What is the engine's own,
+    /// nobody but the engine starts.
+    fn target(
+        &self,
+        target: &Target,
+        is_meant: impl Fn(&Definition) -> bool,
+    ) -> Result<Arc<Definition>, Refusal> {
         let definitions = self.engine.definitions();
         let there = |id: &str| {
             let all = definitions.versions(id).iter().rev();
@@ -71,25 +95,53 @@ impl Desk {
             }
             Target::Key(key) => {
                 let found = definitions.get(*key).filter(|it| !definitions.is_retired(it.key));
-                (found.cloned(), format!("with the key {key}"))
+                (found.cloned(), format!("number {key}"))
             }
         };
-        let missing = || Refusal::not_found(format!("no process {what} is deployed"));
-        let found = found.filter(|it| !it.is_function()).ok_or_else(missing)?;
+        let missing =
+            || Refusal::not_found(format!("nothing that can be started is deployed as {what}"));
+        let found = found.filter(|it| is_meant(it) && !is_own(&it.id)).ok_or_else(missing)?;
         self.may(&found.id, missing)?;
         Ok(found)
     }
 
+    /// Refuses an id of which whoever asks may start nothing, or of which nothing can be started.
+    pub(crate) fn may_start(&self, id: &Name) -> Result<(), Refusal> {
+        self.target(&Target::Latest(Name::clone(id)), |_| true).map(drop)
+    }
+
+    /// The function that a target means, of which whoever asks may start a run.
+    pub(crate) fn function(&self, target: &Target) -> Result<Arc<Definition>, Refusal> {
+        self.target(target, Definition::is_function)
+    }
+
     /// Starts an instance. No other that runs may have its business id.
     pub async fn create(&self, create: Create) -> Result<Created, Refusal> {
-        let definition = self.target(&create.target)?;
+        let definition = self.target(&create.target, |it| !it.is_function())?;
+        let (business_id, tags) = (create.business_id.clone(), create.tags.clone());
+        let mut starting = self.starting(&definition, create);
+        if business_id.is_some() {
+            starting = starting.unique();
+        }
+        let (instance, _) = starting.begin().await?;
+        Ok(Created { instance, definition, business_id, tags })
+    }
+
+    /// Starts an instance of a process or a run of a function, unless there is one that people call so. Answers with
+    /// its number, and whether it was there.
+    pub(crate) async fn start(&self, start: Create) -> Result<(InstanceId, bool), Refusal> {
+        let definition = self.target(&start.target, |_| true)?;
+        Ok(self.starting(&definition, start).begin().await?)
+    }
+
+    fn starting(&self, definition: &Definition, create: Create) -> Starting<'_> {
         let Create { target: _, variables, at, business_id, tags, trace, ends_after } = create;
         let mut starting = self.engine.start(Target::Key(definition.key)).variables(variables);
         for element in &at {
             starting = starting.at(element);
         }
         if let Some(id) = &business_id {
-            starting = starting.id(id).unique();
+            starting = starting.id(id);
         }
         for tag in &tags {
             starting = starting.tag(tag);
@@ -100,8 +152,7 @@ impl Desk {
         for element in &ends_after {
             starting = starting.ends_after(element);
         }
-        let (instance, _) = starting.begin().await?;
-        Ok(Created { instance, definition, business_id, tags })
+        starting
     }
 
     /// Starts an instance and answers with its variables when it has completed; those with these names, or

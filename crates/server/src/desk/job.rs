@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use travertine_kernel::{Assignments, plan::WorkKind};
-use travertine_runtime::{Activated, JobChange, JobFailure, engine::JobAsk};
+use travertine_runtime::{Activated, JobChange, JobFailure, engine::JobAsk, is_own};
 use travertine_value::Name;
 
-use super::{Desk, Refusal, key};
+use super::{Desk, Outcome, Refusal, key};
 
 /// How many bytes jobs have that are given out together: what clients take in, less what the wire adds.
 const BYTES_MAX: usize = (4 << 20) - (64 << 10);
@@ -115,6 +115,10 @@ impl Ask {
     pub(super) fn check(&self) -> Result<(), Refusal> {
         if self.job_type.trim().is_empty() {
             return Err(Refusal::invalid("the type of the jobs is missing: name it"));
+        }
+        if is_own(&self.job_type) {
+            let detail = format!("jobs of the type {} are for the engine itself", self.job_type);
+            return Err(Refusal::new(Outcome::Forbidden, detail));
         }
         if self.lease_ms < 1 {
             return Err(Refusal::invalid("a job is taken for at least 1 ms: raise the timeout"));

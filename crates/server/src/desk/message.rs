@@ -5,6 +5,10 @@ use std::time::Duration;
 use travertine_bpmn::CORRELATION_KEY;
 use travertine_kernel::Assignments;
 use travertine_runtime::{InstanceId, Message, engine::PublishOptions};
+use travertine_store::{
+    search::MessageColumn,
+    view::{Row, Table},
+};
 use travertine_value::Name;
 
 use super::{Desk, Outcome, Refusal};
@@ -63,6 +67,19 @@ impl Desk {
                 format!("nobody waits for message {name} with the correlation key {key:?}");
             Refusal::not_found(detail)
         })
+    }
+
+    /// Refuses a message that whoever asks may do nothing with.
+    pub(crate) async fn may_message(
+        &self,
+        number: u64,
+        missing: impl Fn() -> Refusal,
+    ) -> Result<(), Refusal> {
+        let found = self.whoever(Table::Messages, MessageColumn::Id.into(), number.into()).await?;
+        match found.map(|it| it.row) {
+            Some(Row::Message(row)) => self.may_sent(&row.name, missing),
+            _ => Err(missing()),
+        }
     }
 
     /// Broadcasts a signal. Answers with its number.

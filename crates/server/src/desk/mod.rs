@@ -96,6 +96,7 @@ impl Desk {
 
     /// Stops the clock of the engine at this time, in milliseconds since 1970, or lets it go on from there.
     pub(crate) fn set_clock(&self, to: Option<i64>) -> Result<(), Refusal> {
+        self.may_all()?;
         let Some(clock) = &self.clock else {
             let detail =
                 "the clock of this server is that of its machine: start it with --test-clock";
@@ -115,8 +116,9 @@ impl Desk {
         Self { teller: Some(teller), ..self }
     }
 
-    /// Who tells others what happens.
+    /// Who tells others what happens, for whoever may look after that: it is told of everything.
     pub(crate) fn teller(&self) -> Result<&Arc<Teller>, Refusal> {
+        self.may_all()?;
         let missing =
             || Refusal::new(Outcome::NotFound, "there is no server that could tell anybody");
         self.teller.as_ref().ok_or_else(missing)

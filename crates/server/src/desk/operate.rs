@@ -1,6 +1,6 @@
 //! What operators do with instances.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use travertine_kernel::{Assignments, Destination, Modification, NodeId, TokenId, Which};
 use travertine_runtime::{Definition, InstanceId, Named, engine::Look};
@@ -79,6 +79,17 @@ impl Desk {
             return Err(Refusal::invalid(detail));
         }
         Ok(self.engine.migrate(instance, exactly(&to), mapping).await?)
+    }
+
+    /// The version of a definition that instances are to go on by, where whoever asks may do that with it.
+    pub(crate) fn successor(&self, id: &str, version: u32) -> Result<Arc<Definition>, Refusal> {
+        let missing =
+            || Refusal::not_found(format!("nothing is deployed as {id} version {version}"));
+        let definitions = self.engine.definitions();
+        let found = definitions.versions(id).iter().find(|it| it.version == version);
+        let found = found.cloned().ok_or_else(missing)?;
+        self.may(id, missing)?;
+        Ok(found)
     }
 
     /// Takes tokens away, adds and moves them: all of it, or nothing.

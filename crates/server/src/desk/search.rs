@@ -219,10 +219,18 @@ impl Desk {
     /// A user task.
     pub async fn task(&self, key: i64) -> Result<Seen, Refusal> {
         let at = key::wait(key, "user task")?;
+        self.task_at(at, || key::no_such("user task", key, None)).await
+    }
+
+    /// The same, as it is called otherwise.
+    pub(crate) async fn task_at(
+        &self,
+        at: Address,
+        missing: impl Fn() -> Refusal,
+    ) -> Result<Seen, Refusal> {
         let place = (at.instance.0, at.wait.0);
-        let missing = || key::no_such("user task", key, None);
         let found = self.ever(Table::Tasks, TaskColumn::Key.into(), place.into()).await?;
-        let found = found.ok_or_else(missing)?;
+        let found = found.ok_or_else(&missing)?;
         self.may_task(&found, missing)?;
         Ok(found)
     }

@@ -81,13 +81,7 @@ pub(super) async fn begin(mut call: Call) -> Result<Answer, Problem> {
     let work = work(&call)?;
     call.desk = call.desk.for_batch(&work)?;
     if let BatchWork::Migrate { definition, version, .. } = &work {
-        let missing = || Refusal::not_found(format!("nothing is deployed as {definition}"));
-        call.desk.may(definition, missing)?;
-        let definitions = call.desk.engine().definitions();
-        if !definitions.versions(definition).iter().any(|it| it.version == *version) {
-            let detail = format!("nothing is deployed as {definition} version {version}");
-            return Err(Refusal::not_found(detail).into());
-        }
+        call.desk.successor(definition, *version)?;
     }
     let per_second = call.count("per_second")?;
     let per_second = per_second.map(|it| u32::try_from(it).unwrap_or(u32::MAX));

@@ -13,14 +13,14 @@ use http_body_util::BodyExt as _;
 use travertine_kernel::Assignments;
 use travertine_runtime::{Address, InstanceId, Key, Named, engine::NUMBER, schedule::SCHEDULE};
 use travertine_store::{
-    search::{Condition, Era, InstanceColumn, Search, TaskColumn, Test, TimerColumn},
+    search::{Condition, InstanceColumn, Search, Test, TimerColumn},
     view::{InstanceRow, Row, Table},
 };
 use travertine_value::{Map, Name, Value};
 
 use super::{Route, Takes, problem::Problem};
 use crate::{
-    access::Principal,
+    access::{Permission, Principal},
     desk::{Desk, Refusal},
 };
 
@@ -117,57 +117,17 @@ impl Call {
 
     /// The instance that someone means: by what people call it, or by its number.
     pub(super) async fn instance_called(&self, text: &str) -> Result<InstanceId, Problem> {
-        let id = self.instance_found(text).await?;
-        self.may_instance(id, text).await?;
-        Ok(id)
+        instance_called(&self.desk, text).await
+    }
+
+    /// The same, of which something is only read.
+    pub(super) async fn instance_to_read(&self, text: &str) -> Result<InstanceId, Problem> {
+        instance_called(&self.desk.needing(Permission::Read)?, text).await
     }
 
     /// Refuses an instance that whoever asks may not do this with.
     pub(super) async fn may_instance(&self, id: InstanceId, called: &str) -> Result<(), Problem> {
-        let missing =
-            || Refusal::not_found(format!("no instance has the number or the id {called}"));
-        Ok(self.desk.may_instance(id, missing).await?)
-    }
-
-    /// The instance that a text names, whoever may see it.
-    async fn instance_found(&self, text: &str) -> Result<InstanceId, Problem> {
-        if let Some(number) = text.strip_prefix(NUMBER).and_then(|it| it.parse().ok()) {
-            return Ok(number);
-        }
-        let search = Search::of(Table::Instances)
-            .with(Condition::of(InstanceColumn::BusinessId, Test::eq(text)))
-            .descending(InstanceColumn::Id)
-            .limit(10);
-        let found: Vec<InstanceRow> = self
-            .desk
-            .rows(search)
-            .await?
-            .rows
-            .into_iter()
-            .filter_map(|it| if let Row::Instance(row) = it { Some(row) } else { None })
-            .collect();
-        let number = text.parse::<InstanceId>().ok();
-        match (&found[..], number) {
-            ([only], _) => Ok(InstanceId(only.id)),
-            // A schedule that was removed leaves its name to the next one.
-            ([newest, ..], _) if found.iter().all(|it| &*it.definition == SCHEDULE) => {
-                Ok(InstanceId(newest.id))
-            }
-            ([], Some(number)) => Ok(number),
-            ([], None) => {
-                Err(Refusal::not_found(format!("no instance has the number or the id {text}"))
-                    .into())
-            }
-            (several, _) => {
-                let all: Vec<String> =
-                    several.iter().map(|it| format!("{NUMBER}{}", it.id)).collect();
-                let all = all.join(", ");
-                Err(Refusal::invalid(format!(
-                    "several instances have the id {text}; say which one: {all}"
-                ))
-                .into())
-            }
-        }
+        may_instance(&self.desk, id, called).await
     }
 
     /// The instance that a parameter means.
@@ -189,29 +149,22 @@ impl Call {
         Ok(job)
     }
 
-    /// The user task that the path means, where whoever asks may do this with it.
-    pub(super) async fn task(&self) -> Result<Address, Problem> {
+    /// The user task that the path means, and its key, where whoever asks may do anything of this with it.
+    pub(super) async fn task(&self) -> Result<(Address, i64), Problem> {
         let task = address(self.path("task"), "user task")?;
         let missing =
             || Refusal::not_found(format!("there is no user task {task}, or none any more"));
-        let search = Search::of(Table::Tasks)
-            .with(Condition::of(TaskColumn::Key, Test::eq((task.instance.0, task.wait.0))))
-            .of_era(Era::Both)
-            .limit(1);
-        let seen = self.desk.search(search).await?.rows.pop().ok_or_else(missing)?;
-        self.desk.may_task(&seen, missing)?;
-        Ok(task)
+        self.desk.task_at(task, missing).await?;
+        let key = Key::of(Named::Wait(task)).ok_or_else(missing)?;
+        Ok((task, key.number()))
     }
 
     /// The timer that the path means: of an instance, or of a definition that it starts.
     pub(super) async fn timer(&self) -> Result<Address, Problem> {
         let timer = address(self.path("timer"), "timer")?;
-        let search = Search::of(Table::Timers)
-            .with(Condition::of(TimerColumn::Key, Test::eq((timer.instance.0, timer.wait.0))))
-            .limit(1);
-        let seen = self.desk.search(search).await?.rows.pop();
+        let place = (timer.instance.0, timer.wait.0);
         let missing = || Refusal::not_found(format!("there is no timer {timer}, or it has rung"));
-        self.desk.may_row(&seen.ok_or_else(missing)?, missing)?;
+        self.desk.only(Table::Timers, TimerColumn::Key.into(), place.into(), missing).await?;
         Ok(timer)
     }
 
@@ -325,6 +278,55 @@ impl Call {
     /// The request again, for whoever reads its body as parts.
     pub(super) fn into_request(self) -> Request {
         Request::from_parts(self.parts, Body::from(self.body))
+    }
+}
+
+async fn instance_called(desk: &Desk, text: &str) -> Result<InstanceId, Problem> {
+    let id = instance_found(desk, text).await?;
+    may_instance(desk, id, text).await?;
+    Ok(id)
+}
+
+async fn may_instance(desk: &Desk, id: InstanceId, called: &str) -> Result<(), Problem> {
+    let missing = || Refusal::not_found(format!("no instance has the number or the id {called}"));
+    Ok(desk.may_instance(id, missing).await?)
+}
+
+/// The instance that a text names, where there is only one that the desk sees.
+async fn instance_found(desk: &Desk, text: &str) -> Result<InstanceId, Problem> {
+    if let Some(number) = text.strip_prefix(NUMBER).and_then(|it| it.parse().ok()) {
+        return Ok(number);
+    }
+    let search = Search::of(Table::Instances)
+        .with(Condition::of(InstanceColumn::BusinessId, Test::eq(text)))
+        .descending(InstanceColumn::Id)
+        .limit(10);
+    let found: Vec<InstanceRow> = desk
+        .rows(search)
+        .await?
+        .rows
+        .into_iter()
+        .filter_map(|it| if let Row::Instance(row) = it { Some(row) } else { None })
+        .collect();
+    let number = text.parse::<InstanceId>().ok();
+    match (&found[..], number) {
+        ([only], _) => Ok(InstanceId(only.id)),
+        // A schedule that was removed leaves its name to the next one.
+        ([newest, ..], _) if found.iter().all(|it| &*it.definition == SCHEDULE) => {
+            Ok(InstanceId(newest.id))
+        }
+        ([], Some(number)) => Ok(number),
+        ([], None) => {
+            Err(Refusal::not_found(format!("no instance has the number or the id {text}")).into())
+        }
+        (several, _) => {
+            let all: Vec<String> = several.iter().map(|it| format!("{NUMBER}{}", it.id)).collect();
+            let all = all.join(", ");
+            Err(Refusal::invalid(format!(
+                "several instances have the id {text}; say which one: {all}"
+            ))
+            .into())
+        }
     }
 }
 

@@ -12,10 +12,7 @@ use super::{
     files::Parts,
     problem::Problem,
 };
-use crate::{
-    access::Permission,
-    desk::{Outcome, Refusal, off_the_executor, run_expression},
-};
+use crate::desk::{Outcome, Refusal, off_the_executor, run_expression};
 
 pub(super) async fn eval(call: Call) -> Result<Answer, Problem> {
     let expression = call.needed("expression")?;
@@ -28,10 +25,7 @@ pub(super) async fn eval(call: Call) -> Result<Answer, Problem> {
     let given = call.variables("variables")?;
     let mut variables = Vec::new();
     if let Some(instance) = call.text("instance")? {
-        let id = call.instance_called(&instance).await?;
-        let missing =
-            || Refusal::not_found(format!("no instance has the number or the id {instance}"));
-        call.desk.needing(Permission::Read)?.may_instance(id, missing).await?;
+        let id = call.instance_to_read(&instance).await?;
         let look = call.desk.engine().look(id).await?;
         variables = match call.count("token")?.map(travertine_kernel::TokenId) {
             None => look.variables,

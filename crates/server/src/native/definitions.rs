@@ -155,24 +155,21 @@ fn meant(call: &Call, version: Option<u64>, kind: Option<&str>) -> Result<Found,
     // What is out of use is meant only by its version.
     let current = |it: &&Found| version.is_some() || !definitions.is_retired(it.key());
     let newest = all.iter().filter(of).filter(current).max_by_key(|it| it.version());
-    let missing = || Refusal::not_found(format!("nothing is deployed as {text}"));
-    if let Some(found) = newest.or_else(|| all.iter().filter(of).max_by_key(|it| it.version())) {
-        call.desk.may(found.id(), missing)?;
-        return Ok(found.clone());
-    }
+    let named = newest.or_else(|| all.iter().filter(of).max_by_key(|it| it.version()));
     let key = text.parse::<u64>().ok();
-    if let Some(found) = key.and_then(|key| all.iter().find(|it| it.key() == key)) {
-        call.desk.may(found.id(), missing)?;
-        return Ok(found.clone());
-    }
-    let version = version.map(|it| format!(" version {it}")).unwrap_or_default();
-    let seen = all.iter().filter(|it| call.desk.sees(it.id()));
-    let ids: Vec<&str> = seen.map(|it| &**it.id()).collect();
-    let near = ids.iter().map(|it| (strsim::jaro_winkler(it, text), it));
-    let near = near.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0));
-    let hint = near.filter(|(_, it)| **it != text).map(|(_, it)| format!("; is {it} meant?"));
-    let detail = format!("nothing is deployed as {text}{version}{}", hint.unwrap_or_default());
-    Err(Refusal::not_found(detail).into())
+    let found = named.or_else(|| key.and_then(|key| all.iter().find(|it| it.key() == key)));
+    let missing = || {
+        let version = version.map(|it| format!(" version {it}")).unwrap_or_default();
+        let seen = all.iter().map(|it| &**it.id()).filter(|it| call.desk.sees(it));
+        let near = seen.map(|it| (strsim::jaro_winkler(it, text), it));
+        let near = near.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0));
+        let hint = near.filter(|(_, it)| *it != text).map(|(_, it)| format!("; is {it} meant?"));
+        let hint = hint.unwrap_or_default();
+        Refusal::not_found(format!("nothing is deployed as {text}{version}{hint}"))
+    };
+    let found = found.ok_or_else(missing)?;
+    call.desk.may(found.id(), missing)?;
+    Ok(found.clone())
 }
 
 /// A process that the path means.
@@ -352,9 +349,8 @@ pub(super) async fn draw(call: Call) -> Result<Answer, Problem> {
 pub(super) async fn retire(call: Call) -> Result<Answer, Problem> {
     let kind = call.text("kind")?;
     let found = meant(&call, call.count("version")?, kind.as_deref())?;
-    let (engine, key) = (call.desk.engine().clone(), found.key());
-    let delete_history = call.yes("delete_history")?;
-    off_the_executor(move || Ok(engine.retire(key, delete_history)?)).await?;
+    let missing = || Refusal::not_found(format!("nothing is deployed as {}", found.id()));
+    call.desk.retire_numbered(found.key(), call.yes("delete_history")?, missing).await?;
     let definitions = call.desk.definitions();
     Ok(Answer::Document(found.document(&definitions, None)))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use travertine_data::{json, rows};
 use travertine_runtime::{
-    Definition, Message, RunStatus,
+    Message, RunStatus,
     engine::{Run, RunError, Target},
 };
 use travertine_value::{Name, Value};
@@ -14,7 +14,7 @@ use super::{
     jobs::WAIT_MAX,
     problem::Problem,
 };
-use crate::desk::{Outcome, Refusal};
+use crate::desk::{Create, Outcome, Refusal};
 
 pub(super) async fn list(call: Call) -> Result<Answer, Problem> {
     let definitions = call.desk.definitions();
@@ -39,35 +39,29 @@ pub(super) async fn list(call: Call) -> Result<Answer, Problem> {
 async fn run(call: &Call) -> Result<Run<Value>, Problem> {
     let id = call.path("run");
     let found = call.desk.engine().run::<Value>(id).await?;
-    let found = found.ok_or_else(|| Refusal::not_found(format!("no function is called {id}")))?;
-    call.may_instance(found.instance(), id).await?;
+    let missing = || Refusal::not_found(format!("no function is called {id}"));
+    let found = found.ok_or_else(missing)?;
+    call.desk.may_instance(found.instance(), missing).await?;
     Ok(found)
 }
 
 pub(super) async fn start(call: Call) -> Result<Answer, Problem> {
     let id = Name::from(call.path("function"));
-    call.desk.may(&id, || Refusal::not_found(format!("there is no function {id}")))?;
-    let definitions = call.desk.definitions();
-    let version = call.count("version")?;
-    let found: Option<&std::sync::Arc<Definition>> = match version {
-        None => definitions.find(&id),
+    let found = call.desk.function(&match call.count("version")? {
+        None => Target::Latest(Name::clone(&id)),
         Some(version) => {
-            definitions.versions(&id).iter().find(|it| u64::from(it.version) == version)
+            Target::Version(Name::clone(&id), u32::try_from(version).unwrap_or(u32::MAX))
         }
-    };
-    let missing = || Refusal::not_found(format!("there is no function {id}"));
-    let found = found.filter(|it| it.is_function()).ok_or_else(missing)?;
+    })?;
     let arguments = call.variables("arguments")?;
     if let Some(code) = call.desk.engine().functions().find_workflow(&id, Some(found.version)) {
         for (name, _) in &arguments {
             super::call::known("argument", name, code.parameters)?;
         }
     }
-    let mut starting = call.desk.engine().start(Target::Key(found.key)).variables(arguments);
-    if let Some(id) = call.text("id")? {
-        starting = starting.id(&id);
-    }
-    let (instance, is_known) = starting.begin().await?;
+    let (target, business_id) = (Target::Key(found.key), call.text("id")?);
+    let start = Create { variables: arguments, business_id, ..Create::of(target) };
+    let (instance, is_known) = call.desk.start(start).await?;
     let look = call.desk.engine().look(instance).await?;
     let row = rows::instance(&look.row);
     let mut fields = row.as_map().cloned().unwrap_or_default();
@@ -164,6 +158,7 @@ pub(super) async fn query(call: Call) -> Result<Answer, Problem> {
 
 pub(super) async fn update(call: Call) -> Result<Answer, Problem> {
     let run = run(&call).await?;
+    call.desk.may_tell(run.instance()).await?;
     let mut updating = run.update::<Value, Value>(call.path("name"), &input(&call));
     if let Some(id) = call.text("id")? {
         updating = updating.id(&id);

@@ -18,7 +18,7 @@ use super::{
     problem::Problem,
     query::Query,
 };
-use crate::desk::{Desk, Refusal, Seen, few_enough, number};
+use crate::desk::{Create, Desk, Refusal, Seen, few_enough, number};
 
 pub(super) static LIST: Listed = Listed {
     table: Table::Instances,
@@ -249,8 +249,6 @@ async fn values(call: &Call, found: &Found<Seen>, columns: &[&str]) -> Result<Co
 
 pub(super) async fn start(call: Call) -> Result<Answer, Problem> {
     let definition = call.needed("definition")?;
-    let missing = || Refusal::not_found(format!("nothing is deployed as {definition}"));
-    call.desk.may(&definition, missing)?;
     let (version, tag) = (call.count("version")?, call.text("tag")?);
     let target = match (version, tag) {
         (None, None) => Target::Latest(definition),
@@ -264,17 +262,14 @@ pub(super) async fn start(call: Call) -> Result<Answer, Problem> {
             );
         }
     };
-    let mut starting = call.desk.engine().start(target).variables(call.variables("variables")?);
-    for element in call.texts("at")? {
-        starting = starting.at(&element);
-    }
-    for tag in call.texts("tags")? {
-        starting = starting.tag(&tag);
-    }
-    if let Some(id) = call.text("id")? {
-        starting = starting.id(&id);
-    }
-    let (instance, is_known) = starting.begin().await?;
+    let start = Create {
+        variables: call.variables("variables")?,
+        at: call.texts("at")?,
+        business_id: call.text("id")?,
+        tags: call.texts("tags")?,
+        ..Create::of(target)
+    };
+    let (instance, is_known) = call.desk.start(start).await?;
     let look = call.desk.engine().look(instance).await?;
     let row = &look.row;
     let document = json::object([

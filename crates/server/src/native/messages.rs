@@ -15,7 +15,7 @@ use super::{
     list::Listed,
     problem::Problem,
 };
-use crate::desk::Refusal;
+use crate::desk::{Desk, Refusal};
 
 pub(super) static LIST: Listed = Listed {
     table: Table::Messages,
@@ -173,7 +173,7 @@ pub(super) async fn signal(call: Call) -> Result<Answer, Problem> {
 
 pub(super) async fn conditions(call: Call) -> Result<Answer, Problem> {
     // Whose conditions hold is not known before.
-    call.desk.may_name("")?;
+    call.desk.may_all()?;
     let started = call.desk.engine().evaluate_conditions(call.variables("variables")?).await?;
     let started = started.iter().map(|it| json::key(it.0)).collect();
     Ok(Answer::Document(json::object([("started", started)])))
@@ -191,12 +191,8 @@ fn letter(call: &Call) -> Result<u64, Problem> {
 
 /// Refuses a message that whoever asks may not have anything to do with.
 async fn may_letter(call: &Call, letter: u64) -> Result<(), Problem> {
-    let search = Search::of(Table::Messages)
-        .with(Condition::of(MessageColumn::Id, Test::eq(letter)))
-        .limit(1);
-    let found = call.desk.rows(search).await?.rows;
     let missing = || Refusal::not_found(format!("there is no dead letter {letter}"));
-    if found.is_empty() { Err(missing().into()) } else { Ok(()) }
+    Ok(call.desk.may_message(letter, missing).await?)
 }
 
 /// How many of those that nearly would have taken a message are told.
@@ -217,14 +213,33 @@ pub(super) async fn dead_letter(call: Call) -> Result<Answer, Problem> {
     let seen = found.ok_or_else(missing)?;
     let Row::Message(message) = &seen.row else { return Err(missing().into()) };
     let sent = Value::parse_json(&message.correlation).unwrap_or(Value::Null);
+    // Who waits is for those to see who see definitions.
+    let (near, similar) = match call.desk.reading() {
+        Some(desk) => around(&desk, &message.name, &sent).await?,
+        None => (Vec::new(), Vec::new()),
+    };
+    let document = super::list::document(&seen);
+    let mut fields = document.as_map().cloned().unwrap_or_default();
+    fields.insert("near".into(), near.into());
+    fields.insert("similar_names".into(), similar.into());
+    Ok(Answer::Document(fields.into()))
+}
+
+/// Those that wait for messages of that name, the nearest first; where there are none, names like it that somebody waits
+/// for.
+async fn around(
+    desk: &Desk,
+    name: &Name,
+    sent: &Value,
+) -> Result<(Vec<Value>, Vec<Value>), Problem> {
     let waiting = Search::of(Table::Subscriptions)
-        .with(Condition::of(SubscriptionColumn::Name, Test::eq(&*message.name)))
+        .with(Condition::of(SubscriptionColumn::Name, Test::eq(&**name)))
         .limit(1_000);
     let mut near: Vec<(usize, Value)> = Vec::new();
-    for it in call.desk.search(waiting).await?.rows {
+    for it in desk.search(waiting).await?.rows {
         let Row::Subscription(row) = &it.row else { continue };
         let wanted = Value::parse_json(&row.correlation).unwrap_or(Value::Null);
-        let differs = differences(&wanted, &sent);
+        let differs = differences(&wanted, sent);
         let document = super::list::document(&it);
         let mut fields = document.as_map().cloned().unwrap_or_default();
         let count = differs.len();
@@ -233,13 +248,8 @@ pub(super) async fn dead_letter(call: Call) -> Result<Answer, Problem> {
     }
     near.sort_by_key(|(count, _)| *count);
     near.truncate(NEAR_MAX);
-    let similar = if near.is_empty() { similar(&call, &message.name).await? } else { Vec::new() };
-    let document = super::list::document(&seen);
-    let mut fields = document.as_map().cloned().unwrap_or_default();
-    let near: Vec<Value> = near.into_iter().map(|(_, it)| it).collect();
-    fields.insert("near".into(), near.into());
-    fields.insert("similar_names".into(), similar.into());
-    Ok(Answer::Document(fields.into()))
+    let similar = if near.is_empty() { similar(desk, name).await? } else { Vec::new() };
+    Ok((near.into_iter().map(|(_, it)| it).collect(), similar))
 }
 
 /// The properties that somebody waits for with another value than was sent.
@@ -261,9 +271,9 @@ fn differences(wanted: &Value, sent: &Value) -> Vec<Value> {
 }
 
 /// Names like this one that somebody waits for.
-async fn similar(call: &Call, name: &str) -> Result<Vec<Value>, Problem> {
+async fn similar(desk: &Desk, name: &str) -> Result<Vec<Value>, Problem> {
     let by = vec![SubscriptionColumn::Name.into()];
-    let tally = call.desk.tally(Search::of(Table::Subscriptions), by).await?;
+    let tally = desk.tally(Search::of(Table::Subscriptions), by).await?;
     let mut names: Vec<(f64, Name)> = tally
         .into_iter()
         .filter_map(|it| match it.of.into_iter().next() {

@@ -17,6 +17,8 @@ mod instances;
 mod jobs;
 mod list;
 mod live;
+#[cfg(test)]
+mod matrix;
 mod messages;
 mod modify;
 mod operate;

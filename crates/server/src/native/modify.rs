@@ -75,7 +75,8 @@ pub(super) async fn migrate(call: Call) -> Result<Answer, Problem> {
     let id = call.text("definition")?.unwrap_or_else(|| Name::clone(&look.row.definition));
     let version = call.count("version")?.ok_or_else(|| missing("version"))?;
     let version = u32::try_from(version).unwrap_or(u32::MAX);
-    let target = Target::Version(Name::clone(&id), version);
+    let successor = call.desk.successor(&id, version)?;
+    let target = Target::Version(Name::clone(&successor.id), version);
     let mut mapping = Mapping::new();
     for (from, to) in call.variables("mapping")? {
         let text = to.as_str().ok_or_else(|| wrong_field("mapping", "an object of ids", &to))?;

@@ -39,8 +39,7 @@ pub(super) async fn one(call: Call) -> Result<Answer, Problem> {
 pub(super) async fn put(call: Call) -> Result<Answer, Problem> {
     let name = call.path("schedule").to_owned();
     let definition = call.needed("definition")?;
-    let missing = || Refusal::not_found(format!("nothing is deployed as {definition}"));
-    call.desk.may(&definition, missing)?;
+    call.desk.may_start(&definition)?;
     let overlap = call.text("overlap")?.unwrap_or_else(|| "skip".into());
     known("overlap", &overlap, &["skip", "queue", "replace", "allow"])?;
     let engine = call.desk.engine();

@@ -101,6 +101,7 @@ async fn total(call: &Call, search: Search) -> Result<u64, Problem> {
 /// Compares the log with the views. A line of JSON says now and then how far that is, and the last one what came of
 /// it.
 pub(super) async fn verify(call: Call) -> Result<Answer, Problem> {
+    call.desk.may_all()?;
     let engine = call.desk.engine().clone();
     let (lines, reader) = mpsc::channel::<Result<Bytes, std::convert::Infallible>>(16);
     tokio::task::spawn_blocking(move || {
@@ -145,6 +146,7 @@ fn line(document: &Value) -> Bytes {
 }
 
 pub(super) async fn compact(call: Call) -> Result<Answer, Problem> {
+    call.desk.may_all()?;
     let span = |name: &str| -> Result<Option<Duration>, Problem> {
         let Some(text) = call.text(name)? else { return Ok(None) };
         let read = words::span(&text);
@@ -174,6 +176,7 @@ pub(super) async fn compact(call: Call) -> Result<Answer, Problem> {
 }
 
 pub(super) async fn preflight(call: Call) -> Result<Answer, Problem> {
+    call.desk.may_all()?;
     let engine = call.desk.engine().clone();
     let report = off_the_executor(move || Ok(engine.preflight()?)).await?;
     let problems = report.problems.iter().map(|(instance, problem)| {

@@ -1,7 +1,6 @@
 //! Work for people.
 
 use travertine_data::json;
-use travertine_kernel::plan::WorkKind;
 use travertine_runtime::{Address, Edit, TaskChange};
 use travertine_store::{
     search::{Column, Condition, Era, InstanceColumn, Search, TaskColumn, Test},
@@ -65,7 +64,7 @@ fn missing(task: Address) -> Problem {
 }
 
 pub(super) async fn one(call: Call) -> Result<Answer, Problem> {
-    let task = call.task().await?;
+    let (task, _) = call.task().await?;
     let seen = found(&call, task).await?.ok_or_else(|| missing(task))?;
     let document = list::document(&seen);
     let mut fields = document.as_map().cloned().unwrap_or_default();
@@ -85,7 +84,7 @@ pub(super) async fn one(call: Call) -> Result<Answer, Problem> {
 
 /// The form of a task, as it was deployed.
 pub(super) async fn form(call: Call) -> Result<Answer, Problem> {
-    let task = call.task().await?;
+    let (task, _) = call.task().await?;
     let seen = found(&call, task).await?.ok_or_else(|| missing(task))?;
     let none = || Refusal::not_found(format!("user task {task} has no form that is deployed"));
     let form = form_of(&seen, &call.desk.definitions()).ok_or_else(none)?;
@@ -110,7 +109,7 @@ async fn changed(call: &Call, task: Address) -> Result<Answer, Problem> {
 }
 
 pub(super) async fn claim(call: Call) -> Result<Answer, Problem> {
-    let task = call.task().await?;
+    let (task, key) = call.task().await?;
     let who = match (call.text("assignee")?, &call.principal.name) {
         (Some(who), _) => who,
         (None, Some(who)) => Name::clone(who),
@@ -118,24 +117,24 @@ pub(super) async fn claim(call: Call) -> Result<Answer, Problem> {
             return Err(Refusal::invalid("for whom is the task? say assignee").into());
         }
     };
-    call.desk.engine().claim(task, &who).await?;
+    call.desk.assign_task(key, &who, false).await?;
     changed(&call, task).await
 }
 
 pub(super) async fn unclaim(call: Call) -> Result<Answer, Problem> {
-    let task = call.task().await?;
-    call.desk.engine().unclaim(task).await?;
+    let (task, key) = call.task().await?;
+    call.desk.unassign_task(key).await?;
     changed(&call, task).await
 }
 
 pub(super) async fn complete(call: Call) -> Result<Answer, Problem> {
-    let (task, variables) = (call.task().await?, call.variables("variables")?);
-    call.desk.engine().complete_work(task, WorkKind::User, false, variables).await?;
+    let ((task, key), variables) = (call.task().await?, call.variables("variables")?);
+    call.desk.complete_task(key, variables).await?;
     told(&call, task.instance).await
 }
 
 pub(super) async fn change(call: Call) -> Result<Answer, Problem> {
-    let task = call.task().await?;
+    let (task, key) = call.task().await?;
     let time = |name: &str| -> Result<Edit<i64>, Problem> {
         if !call.has(name) {
             return Ok(Edit::Keep);
@@ -174,6 +173,6 @@ pub(super) async fn change(call: Call) -> Result<Answer, Problem> {
     if change == TaskChange::default() {
         return Err(Refusal::invalid("there is nothing to change: name a field").into());
     }
-    call.desk.engine().change_task(task, change).await?;
+    call.desk.update_task(key, change).await?;
     changed(&call, task).await
 }
