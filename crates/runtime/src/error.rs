@@ -143,7 +143,8 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The engine has failed, or was closed, before it could be told whether it was done. Nobody knows.
+    /// The engine has failed, or was closed, before it could be told whether it was done, or all of it was.
+    /// Nobody knows.
     Unknown {
         /// What happened.
         reason: String,
@@ -366,7 +367,7 @@ impl fmt::Display for Error {
             Self::Failed { reason } => write!(f, "the engine failed: {reason}"),
             Self::Closed { reason } => write!(f, "the engine is closed: {reason}"),
             Self::Unknown { reason } => {
-                write!(f, "the engine is closed, and whether it was done is not known: {reason}")
+                write!(f, "whether it was done is not known: {reason}")
             }
             Self::Refused { diagnostics } => f.write_str(&diagnostics.join("\n")),
             Self::AlreadyExists { id, instance, definition } => write!(

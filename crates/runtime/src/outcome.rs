@@ -126,6 +126,14 @@ impl Error {
         }
     }
 
+    /// The same where a part was done before: nobody knows how much is.
+    pub(crate) fn after_a_part(self) -> Self {
+        match self.outcome() {
+            RequestOutcome::NotDone => Self::Unknown { reason: self.to_string() },
+            RequestOutcome::Done | RequestOutcome::Unknown => self,
+        }
+    }
+
     /// How long to wait before the same is asked again. `None` where that would be no use before something
     /// else has happened: someone must look, or what is asked for must change.
     ///
@@ -140,5 +148,18 @@ impl Error {
             Self::Store(error) => error.retry_after(),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_part_was_done_nobody_says_that_nothing_was() {
+        let busy = Error::Busy { reason: "many ask".into() }.after_a_part();
+        assert_eq!(busy, Error::Unknown { reason: "many ask".into() });
+        let halted = Error::Halted { instance: crate::InstanceId(1), reason: "it failed".into() };
+        assert_eq!(halted.clone().after_a_part(), halted);
     }
 }

@@ -109,6 +109,13 @@ impl Engine {
     /// them: it was corrected, or came back, or what they want to begin is deployed by now.
     pub(super) fn welcome_code(&self) -> Result<Welcomed, Error> {
         let mut welcomed = Welcomed::default();
+        match self.welcome_code_into(&mut welcomed) {
+            Err(error) if welcomed.resumed > 0 => Err(error.after_a_part()),
+            done => done.map(|()| welcomed),
+        }
+    }
+
+    fn welcome_code_into(&self, welcomed: &mut Welcomed) -> Result<(), Error> {
         let functions = &self.inner.functions;
         for definition in self.definitions().all().filter(|it| it.is_function()) {
             if functions.find_workflow(&definition.id, Some(definition.version)).is_none() {
@@ -127,7 +134,7 @@ impl Engine {
             })?;
             asked.into_iter().try_for_each(|it| welcomed.take(Some(it)))?;
         }
-        Ok(welcomed)
+        Ok(())
     }
 
     /// What was found when the engine was opened, which has then gone on with all of it by itself. Asked

@@ -123,7 +123,7 @@ impl Engine {
             match self.try_deploy(files) {
                 Err(Error::Store(StoreError::Conflict { .. })) => self.load_new()?,
                 Ok(deployment) => {
-                    self.welcome_code()?;
+                    self.welcome_code().map_err(Error::after_a_part)?;
                     return Ok(deployment);
                 }
                 refused => return refused,
@@ -194,7 +194,7 @@ impl Engine {
         // One that brings nothing new is noted: it has a number, which no other one has.
         let (number, at) = (definitions.last_deployment() + 1, now.as_millis());
         common.store.deploy(&Stored { number, at, resources, definitions: added })?;
-        self.load_new()?;
+        self.load_new().map_err(Error::after_a_part)?;
         let now_there = self.definitions();
         let mut deployment = Deployment {
             number,
@@ -357,8 +357,9 @@ impl Engine {
         if gone.is_ok() {
             left.remove(definition.key);
         }
-        self.take_over(left)?;
-        gone
+        let taken_over = self.take_over(left);
+        gone?;
+        taken_over.map_err(Error::after_a_part)
     }
 
     /// Removes a version of a decision. A business rule task that means it becomes an incident; where it was
@@ -396,7 +397,7 @@ impl Engine {
             left.remove(graph);
         }
         self.inner.common.store.undeploy(&keys)?;
-        self.take_over(left)
+        self.take_over(left).map_err(Error::after_a_part)
     }
 
     /// Retires a process, a decision, a decision requirements graph with all its decisions, a form or a
@@ -429,11 +430,11 @@ impl Engine {
         self.inner.common.store.retire(&keys)?;
         let mut left = Definitions::clone(&definitions);
         left.retire(&keys);
-        self.take_over(left)?;
+        self.take_over(left).map_err(Error::after_a_part)?;
         drop(one_at_a_time);
         let deleted = if delete_history && known.kind == DeployedKind::Process {
             // Every shard has taken it over once it has answered after that.
-            self.forget_ended(&known.id, known.version)?
+            self.forget_ended(&known.id, known.version).map_err(Error::after_a_part)?
         } else {
             0
         };

@@ -148,11 +148,13 @@ impl Engine {
     /// ```
     pub async fn hand_back(&self, worker: &str, jobs: &[Activated]) -> Result<(), Error> {
         let worker = Name::from(worker);
-        let mut failed = Ok(());
+        let (mut failed, mut any) = (Ok(()), false);
         for told in self.tell_back(&worker, jobs) {
-            failed = failed.and(told.await);
+            let told = told.await;
+            any |= told.is_ok();
+            failed = failed.and(told);
         }
-        failed
+        failed.map_err(|error| if any { error.after_a_part() } else { error })
     }
 
     fn tell_back(&self, worker: &Name, jobs: &[Activated]) -> Vec<Pending<()>> {

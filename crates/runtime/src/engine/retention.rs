@@ -106,17 +106,24 @@ impl Engine {
     pub fn sweep_with(&self, retention: &Retention) -> Result<Swept, Error> {
         self.flush_now()?;
         let mut swept = Swept::default();
+        match self.sweep_into(&mut swept, retention) {
+            Err(error) if swept != Swept::default() => Err(error.after_a_part()),
+            done => done.map(|()| swept),
+        }
+    }
+
+    fn sweep_into(&self, swept: &mut Swept, retention: &Retention) -> Result<(), Error> {
+        let Swept { folded, removed } = swept;
         if let Some(age) = retention.ended {
-            swept.removed += self.each_ended(Some(self.before(age)), u64::MAX, false)?;
+            self.each_ended(Some(self.before(age)), u64::MAX, false, removed)?;
         }
         if let Some(most) = retention.ended_max {
-            swept.removed += self.each_ended(None, most, true)?;
+            self.each_ended(None, most, true, removed)?;
         }
         if let Some(age) = retention.history {
-            swept.folded += self.fold_ended(self.before(age))?;
+            self.fold_ended(self.before(age), folded)?;
         }
-        self.router().ask_each(&ExpirePastRequest {}).into_iter().try_for_each(Pending::wait)?;
-        Ok(swept)
+        self.router().ask_each(&ExpirePastRequest {}).into_iter().try_for_each(Pending::wait)
     }
 
     /// Forgets an instance that has ended, or cannot be read.
@@ -133,7 +140,9 @@ impl Engine {
         if row.ended.is_none() && !self.is_damaged(instance)? {
             return Err(Error::InUse { reason: format!("instance {instance} has not ended") });
         }
-        if self.remove(&[(instance, row.last)])? == 0 {
+        let mut removed = 0;
+        self.remove(&[(instance, row.last)], &mut removed).map_err(partly(removed))?;
+        if removed == 0 {
             let reason = format!("what instance {instance} has sent is on its way; try again");
             return Err(Error::Busy { reason });
         }
@@ -158,6 +167,7 @@ impl Engine {
         };
         let mut all: Vec<Result<(), Error>> = instances.iter().map(|it| forget(*it)).collect();
         if let Err(error) = self.flush_now() {
+            let error = error.after_a_part();
             all.iter_mut().filter(|it| it.is_ok()).for_each(|it| *it = Err(error.clone()));
         }
         all
@@ -218,10 +228,8 @@ impl Engine {
         self.flush_now()?;
         let of = [Filter::Definition(Name::clone(id)), Filter::Version(version)];
         let mut removed = 0;
-        self.ended(None, &of, |page| {
-            removed += self.remove(&page)?;
-            Ok(())
-        })?;
+        let forgotten = self.ended(None, &of, |page| self.remove(&page, &mut removed));
+        forgotten.map_err(partly(removed))?;
         Ok(removed)
     }
 
@@ -233,28 +241,30 @@ impl Engine {
         Ok(self.stored_row(instance)?.is_some_and(|it| it.ended.is_none()))
     }
 
-    fn each_ended(&self, before: Option<i64>, keep: u64, count: bool) -> Result<u64, Error> {
-        let (mut seen, mut removed) = (0, 0);
+    fn each_ended(
+        &self,
+        before: Option<i64>,
+        keep: u64,
+        count: bool,
+        removed: &mut u64,
+    ) -> Result<(), Error> {
+        let mut seen = 0;
         self.ended(before, &[], |mut page| {
             if count {
                 let spared = keep.saturating_sub(seen).min(page.len() as u64);
                 seen += page.len() as u64;
                 page.drain(..usize::try_from(spared).unwrap_or(usize::MAX));
             }
-            removed += self.remove(&page)?;
-            Ok(())
-        })?;
-        Ok(removed)
+            self.remove(&page, removed)
+        })
     }
 
-    /// Forgets instances. Says how many it could.
-    fn remove(&self, gone: &[(InstanceId, u64)]) -> Result<u64, Error> {
-        let mut removed = 0;
+    /// Forgets instances, and counts those that it could.
+    fn remove(&self, gone: &[(InstanceId, u64)], removed: &mut u64) -> Result<(), Error> {
         for (instance, last) in gone.iter().copied() {
-            removed += u64::from(self.ask(RetireRequest { instance, last }).wait()?);
+            *removed += u64::from(self.ask(RetireRequest { instance, last }).wait()?);
         }
-        self.flush_now()?;
-        Ok(removed)
+        self.flush_now()
     }
 
     /// Whether there is nothing to shorten: an entry is the only one of its instance, or gone.
@@ -266,19 +276,22 @@ impl Engine {
         }
     }
 
-    fn fold_ended(&self, before: i64) -> Result<u64, Error> {
-        let mut folded = 0;
+    fn fold_ended(&self, before: i64, folded: &mut u64) -> Result<(), Error> {
         self.ended(Some(before), &[], |page| {
             for (instance, last) in page {
                 if self.is_short(self.router().shard_of(instance), last)? {
                     continue;
                 }
-                folded += u64::from(self.ask(FoldRequest { instance, last }).wait()?);
+                *folded += u64::from(self.ask(FoldRequest { instance, last }).wait()?);
             }
             Ok(())
-        })?;
-        Ok(folded)
+        })
     }
+}
+
+/// What went wrong after so many were seen to.
+fn partly(done: u64) -> impl FnOnce(Error) -> Error {
+    move |error| if done == 0 { error } else { error.after_a_part() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //! beside the request, never in it: [`ReplyTo`].
 //!
 //! To add a request: a line in the table, an arm in `shard/dispatch.rs`, and its way in
-//! [`Request::route`]. The compiler asks for the last two.
+//! [`Request::route`]. The compiler asks for the last two, and for a place among what the testkit asks of engines that
+//! it kills.
 
 #![expect(
     missing_docs,

@@ -1,14 +1,21 @@
 //! Kills an engine under load, again and again, and checks what is left:
-//! `crash [--kills N] [--seed N] [--each N] [--dir DIR]`
+//! `crash [answers] [--kills N] [--seed N] [--each N] [--dir DIR]`
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is what it is for")]
 
 use std::{env, fs, io, path::Path, process::ExitCode};
 
+use travertine_runtime::request::Kind;
 use travertine_store::CRASH_POINTS;
-use travertine_testkit::crash::{Act, Drive, Kill, Random, load};
+use travertine_testkit::crash::{
+    Act, Drive, Kill, Random,
+    answers::{self, End, Fate, Place, place},
+    load,
+};
 
-const USAGE: &str = "usage: crash [OPTION]…
+const USAGE: &str = "usage: crash [answers] [OPTION]…
+
+With `answers`, each kind of request is held to what it answers; otherwise instances to what they were asked for.
 
   --kills N   how many processes are killed; 300 where nothing is said
   --seed N    what the load and the moments depend on; 1 where nothing is said
@@ -28,7 +35,14 @@ fn main() -> ExitCode {
     if let ["load", dir, seed, first, now, body, ref again @ ..] = words[..] {
         return under_load(dir, seed, first, now, body, again);
     }
-    let Some(arguments) = parse(&words) else {
+    if let ["asks", dir, ref numbers @ ..] = words[..] {
+        return under_asks(dir, numbers);
+    }
+    let (options, run): (_, fn(&Arguments) -> io::Result<bool>) = match &words[..] {
+        ["answers", options @ ..] => (options, run_answers),
+        options => (options, run),
+    };
+    let Some(arguments) = parse(options) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
@@ -59,6 +73,21 @@ fn under_load(
     let again = again.iter().filter_map(|it| Act::read(&it.split(' ').collect::<Vec<_>>()));
     let again: Vec<Act> = again.collect();
     match load(Path::new(dir), seed, first, now, 100_000, body, &again) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("wrong: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn under_asks(dir: &str, numbers: &[&str]) -> ExitCode {
+    let numbers: Vec<u64> = numbers.iter().filter_map(|it| it.parse().ok()).collect();
+    let [seed, first, close_after, body] = numbers[..] else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match answers::load(Path::new(dir), seed, first, close_after, body) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("wrong: {error}");
@@ -127,6 +156,60 @@ fn run(arguments: &Arguments) -> io::Result<bool> {
             fs::remove_dir_all(&dir)?;
         } else {
             fine = false;
+        }
+    }
+    Ok(fine)
+}
+
+/// Ends processes in all ways, and says how often each kind of request was answered how.
+fn run_answers(arguments: &Arguments) -> io::Result<bool> {
+    let process = env::current_exe()?;
+    let mut random = Random(arguments.seed);
+    let mut points = CRASH_POINTS.iter().cycle();
+    let (mut ends, mut fine, mut store) = (0, true, 0);
+    let mut counts = vec![[0; 3]; Kind::ALL.len()];
+    while ends < arguments.kills {
+        store += 1;
+        let dir = Path::new(&arguments.dir).join(store.to_string());
+        fs::create_dir_all(&dir)?;
+        let mut drive = answers::Drive::new(&process, &dir, random.below(u64::MAX));
+        // The journal is moved only when it has grown.
+        drive.body = if store % 4 == 0 { 100_000 } else { 10 };
+        let mut wrong = Vec::new();
+        for _ in 0..arguments.each.min(arguments.kills - ends) {
+            let end = match (random.below(4), points.next()) {
+                (0, Some(point)) => End::Kill(Kill::At(point, 1 + random.below(20), 1_500)),
+                (1, _) => End::Close(1 + random.below(300)),
+                _ => End::Kill(Drive::any(&mut random)),
+            };
+            drive.end(&end)?;
+            ends += 1;
+            wrong = drive.check();
+            if !wrong.is_empty() {
+                println!("store {store}: after {end:?}");
+                break;
+            }
+        }
+        println!(
+            "store {store}: {ends} ends, {} asked, {} wrong",
+            drive.ledger.asked.len(),
+            wrong.len()
+        );
+        wrong.iter().take(20).for_each(|it| println!("  {it}"));
+        for (kind, count) in Kind::ALL.into_iter().zip(&mut counts) {
+            for (fate, count) in [Fate::Done, Fate::NotDone, Fate::Unknown].into_iter().zip(count) {
+                *count += drive.ledger.count(kind, fate);
+            }
+        }
+        if wrong.is_empty() {
+            fs::remove_dir_all(&dir)?;
+        } else {
+            fine = false;
+        }
+    }
+    for (kind, [done, not_done, unknown]) in Kind::ALL.into_iter().zip(counts) {
+        if let Place::Asked(_) = place(kind) {
+            println!("{}: {done} done, {not_done} not done, {unknown} unknown", kind.name());
         }
     }
     Ok(fine)

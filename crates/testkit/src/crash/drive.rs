@@ -3,7 +3,7 @@
 use std::{
     io::{self, BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
 };
 
 use super::{Act, Fate, Ledger, Random, check, settle};
@@ -62,34 +62,14 @@ impl Drive {
                 *lines
             }
         };
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
-        let mut out = BufReader::new(child.stdout.take().expect("it was asked for"));
-        let mut heard = 0;
-        let mut killed = false;
-        let mut line = String::new();
-        loop {
-            line.clear();
-            // What is not a whole line was cut off.
-            if out.read_line(&mut line)? == 0 || !line.ends_with('\n') {
-                break;
-            }
-            self.ledger.hear(line.trim_end_matches('\n'));
-            heard += 1;
-            if heard >= lines_max && !killed {
-                killed = true;
-                child.kill()?;
-            }
-        }
-        let status = child.wait()?;
+        let ledger = &mut self.ledger;
+        let heard = listen(&mut command, lines_max, |line| ledger.hear(line))?;
         self.kills += 1;
-        let by_signal = {
-            use std::os::unix::process::ExitStatusExt as _;
-            status.signal() == Some(9)
-        };
-        if !by_signal {
+        if !heard.by_signal() {
+            let status = heard.status;
             self.ledger.wrong.push(format!("the process has ended by itself: {status}"));
         }
-        Ok(!killed)
+        Ok(!heard.was_killed)
     }
 
     /// Some of what was acknowledged and is recognised when it is asked for again.
@@ -130,4 +110,46 @@ impl Drive {
     pub fn settle(&mut self) -> Vec<String> {
         settle(&self.dir, &mut self.ledger).unwrap_or_else(|error| vec![error.to_string()])
     }
+}
+
+/// What came of a process.
+pub(super) struct Heard {
+    /// Whether it was killed because it had said enough.
+    pub(super) was_killed: bool,
+    pub(super) status: ExitStatus,
+}
+
+impl Heard {
+    /// Whether it was killed, by itself or by others.
+    pub(super) fn by_signal(&self) -> bool {
+        use std::os::unix::process::ExitStatusExt as _;
+        self.status.signal() == Some(9)
+    }
+}
+
+/// Starts a process, hears its lines, and kills it after so many.
+pub(super) fn listen(
+    command: &mut Command,
+    lines_max: u64,
+    mut hear: impl FnMut(&str),
+) -> io::Result<Heard> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut out = BufReader::new(child.stdout.take().expect("it was asked for"));
+    let mut heard = 0;
+    let mut was_killed = false;
+    let mut line = String::new();
+    loop {
+        line.clear();
+        // What is not a whole line was cut off.
+        if out.read_line(&mut line)? == 0 || !line.ends_with('\n') {
+            break;
+        }
+        hear(line.trim_end_matches('\n'));
+        heard += 1;
+        if heard >= lines_max && !was_killed {
+            was_killed = true;
+            child.kill()?;
+        }
+    }
+    Ok(Heard { was_killed, status: child.wait()? })
 }

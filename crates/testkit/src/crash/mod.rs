@@ -3,8 +3,10 @@
 //! The process ([`load`]) puts a mix of everything that can be asked of an engine on a store, and says
 //! what it asks before it does and what is acknowledged as soon as it is. Whoever listens ([`Drive`])
 //! kills it, opens the store and holds it against what was said ([`Ledger`], [`check`]). Time is what
-//! the process says it is, so that it stands still while nothing runs.
+//! the process says it is, so that it stands still while nothing runs. [`answers`] asks less of what becomes of instances,
+//! and every kind of request for what it answers.
 
+pub mod answers;
 mod check;
 mod drive;
 mod ledger;

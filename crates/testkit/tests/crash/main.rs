@@ -4,8 +4,12 @@ mod quarantine;
 
 use std::path::Path;
 
+use travertine_runtime::request::Kind;
 use travertine_store::CRASH_POINTS;
-use travertine_testkit::crash::{Drive, Kill, Random};
+use travertine_testkit::crash::{
+    Drive, Kill, Random,
+    answers::{self, End, Fate, Place, place},
+};
 
 const PROCESS: &str = env!("CARGO_BIN_EXE_crash");
 
@@ -59,4 +63,47 @@ fn an_engine_killed_while_the_journal_is_moved_loses_nothing_and_does_nothing_tw
         none(&drive.check(), &kill);
     }
     none(&drive.settle(), &Kill::After(0));
+}
+
+/// How many requests are made before a store is closed in order.
+const ASKS: u64 = 400;
+
+#[test]
+fn what_is_answered_to_each_kind_of_request_is_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut drive = answers::Drive::new(Path::new(PROCESS), dir.path(), 11);
+    let mut random = Random(11);
+    for point in CRASH_POINTS.iter().filter(|it| !it.starts_with("wal.")) {
+        let end = End::Kill(Kill::At(point, 2, LINES_MAX));
+        assert!(drive.end(&end).unwrap(), "{point} was not passed");
+        drive.end(&End::Kill(Drive::any(&mut random))).unwrap();
+        let wrong = drive.check();
+        assert!(wrong.is_empty(), "after {end:?}: {wrong:#?}");
+    }
+    for _ in 0..3 {
+        drive.end(&End::Close(ASKS)).unwrap();
+        let wrong = drive.check();
+        assert!(wrong.is_empty(), "after it was closed: {wrong:#?}");
+    }
+    for kind in Kind::ALL {
+        let Place::Asked(_) = place(kind) else { continue };
+        assert!(drive.ledger.accepted.contains(&kind), "{kind:?} was never asked");
+        assert!(drive.ledger.count(kind, Fate::Done) > 0, "{kind:?} was never done");
+        // What somebody else has by now stays there, and that is no reason to refuse it.
+        let is_refused = kind == Kind::HandBack || drive.ledger.count(kind, Fate::NotDone) > 0;
+        assert!(is_refused, "{kind:?} was always done");
+    }
+}
+
+#[test]
+fn what_is_answered_is_so_where_the_journal_is_moved() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut drive = answers::Drive::new(Path::new(PROCESS), dir.path(), 13);
+    drive.body = 200_000;
+    for point in CRASH_POINTS.iter().filter(|it| it.starts_with("wal.")) {
+        let end = End::Kill(Kill::At(point, 1, LINES_MAX));
+        assert!(drive.end(&end).unwrap(), "{point} was not passed");
+        let wrong = drive.check();
+        assert!(wrong.is_empty(), "after {end:?}: {wrong:#?}");
+    }
 }
